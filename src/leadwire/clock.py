@@ -1,0 +1,65 @@
+"""One clock, one text form. Nobody else calls `datetime.now`.
+
+Moments are UTC, in whole milliseconds: what is stored is what is emitted, so `since=<a value we sent>` never
+answers that row again. Due times of the wire are not taken here but by the database's clock.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta
+
+_set_to: ContextVar[datetime | None] = ContextVar("clock_set_to", default=None)
+
+# RFC 3339, and two kindnesses of decisions.md: a date alone, and no offset (both UTC). Digits are ASCII only.
+_ACCEPTED = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[Tt ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)(?:([Zz])|([+ -][0-9]{2}:[0-9]{2}))?)?"
+)
+
+
+def now() -> datetime:
+    """This moment, UTC, cut to milliseconds; or the one set by `at`."""
+    if (fixed := _set_to.get()) is not None:
+        return fixed
+    moment = datetime.now(UTC)  # noqa: TID251 - the one place
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+@contextmanager
+def at(moment: datetime) -> Iterator[None]:
+    """Let it be `moment` inside the block: demo history and tests."""
+    token = _set_to.set(moment)
+    try:
+        yield
+    finally:
+        _set_to.reset(token)
+
+
+def iso(moment: datetime) -> str:
+    """`2026-01-02T03:04:05.678Z`: always UTC, always three digits. `moment` must be in UTC already."""
+    return moment.isoformat(timespec="milliseconds")[:23] + "Z"
+
+
+def parse(text: str) -> datetime:
+    """Read RFC 3339. An unescaped `+` that came as a space is repaired; epoch numbers are not read.
+
+    Raises ValueError when `text` is no such moment or its year is outside 1970-9998.
+    """
+    found = _ACCEPTED.fullmatch(text)
+    if not found:
+        raise ValueError("not an RFC 3339 time such as 2026-01-02T03:04:05Z")
+    date, time, _, offset = found.groups()
+    moment = datetime.fromisoformat(f"{date}T{time or '00:00'}{(offset or '+00:00').replace(' ', '+')}")
+    if not 1970 <= moment.year <= 9998:
+        raise ValueError("the year must be 1970 to 9998")
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("the time is out of range") from error
+
+
+def ago(**span: float) -> datetime:
+    """The moment `span` (as for timedelta) before now."""
+    return now() - timedelta(**span)

@@ -1,0 +1,96 @@
+"""Named refusals: what the product says no to, each with the code its callers may rely on.
+
+Raised anywhere below the edge; `web.problems` turns one into an RFC 9457 answer, the CLI into one line and exit 1.
+Nothing here knows HTTP beyond the status that a refusal naturally has.
+"""
+
+import msgspec
+
+
+class Fault(msgspec.Struct, omit_defaults=True, frozen=True):
+    """One thing wrong with an input. Exactly one of `pointer` (RFC 6901, into the body) and `parameter` is set."""
+
+    code: str
+    message: str
+    pointer: str | None = None
+    parameter: str | None = None
+
+
+class Refusal(Exception):
+    """The request is understood and refused. `code` is contract, `detail` is for people."""
+
+    status = 400
+    code = "invalid"
+    title = "Refused"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        faults: tuple[Fault, ...] = (),
+        headers: dict[str, str] | None = None,
+        **extra: str,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.code = code or self.code
+        self.faults = faults
+        self.headers = headers or {}
+        self.extra = extra  # members added to the problem document, such as `conflicting_id`
+
+
+class MalformedJson(Refusal):
+    status, code, title = 400, "malformed_json", "The body is not valid JSON"
+
+
+class InvalidParameter(Refusal):
+    status, code, title = 400, "invalid_parameter", "A parameter is not valid"
+
+
+class Unauthenticated(Refusal):
+    status, code, title = 401, "unauthenticated", "A valid API key is needed"
+
+
+class InsufficientScope(Refusal):
+    status, code, title = 403, "insufficient_scope", "The API key lacks a scope"
+
+
+class NotFound(Refusal):
+    status, code, title = 404, "not_found", "Not found"
+
+
+class MethodNotAllowed(Refusal):
+    status, code, title = 405, "method_not_allowed", "Method not allowed"
+
+
+class Conflict(Refusal):
+    status, code, title = 409, "conflict", "In conflict with the present state"
+
+
+class PreconditionFailed(Refusal):
+    status, code, title = 412, "precondition_failed", "The resource has changed"
+
+
+class BodyTooLarge(Refusal):
+    status, code, title = 413, "body_too_large", "The body is too large"
+
+
+class UnsupportedMediaType(Refusal):
+    status, code, title = 415, "unsupported_media_type", "The content type is not supported"
+
+
+class Invalid(Refusal):
+    status, code, title = 422, "validation_error", "The values are not valid"
+
+
+class RateLimited(Refusal):
+    status, code, title = 429, "rate_limited", "Too many requests"
+
+
+class Unavailable(Refusal):
+    status, code, title = 503, "unavailable", "Temporarily unavailable"
+
+
+class OperatorError(Exception):
+    """Something an operator has to mend: a setting, a port, a server. The message is the whole answer, one line."""

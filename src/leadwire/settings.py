@@ -1,0 +1,89 @@
+"""Every setting, read once from the environment: field `retry_schedule` is `LEADWIRE_RETRY_SCHEDULE`, and so on.
+
+Lists are comma-separated. A value that cannot be read is an `OperatorError` that names the variable.
+"""
+
+import functools
+import ipaddress
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from leadwire.errors import OperatorError
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator can set. The meaning of each is its docstring here and its line in the README."""
+
+    database_url: str = ""
+    """PostgreSQL >= 15. Empty: the embedded server in `data_dir`."""
+    redis_url: str = ""
+    """Redis >= 7 or Valkey >= 8. Empty: the embedded server in `data_dir`."""
+    data_dir: Path = Path(".leadwire")
+    """Where the embedded servers, the generated secret key and `up.json` live."""
+    secret_key: tuple[str, ...] = ()
+    """Keys that seal endpoint secrets at rest, 32 bytes base64 each: the first seals, any opens.
+    Empty: one is generated in `data_dir`."""
+    public_url: str = ""
+    """The address customers see, without a trailing slash. Empty: taken from the request."""
+
+    retry_schedule: tuple[Annotated[int, Meta(ge=1, le=604_800)], ...] = (60, 300, 1800)
+    """Seconds from a failed attempt to the next; after the last one fails the delivery is a dead letter."""
+    delivery_timeout: Annotated[float, Meta(gt=0, le=300)] = 30.0
+    """Seconds for a whole attempt: name lookup, connect, TLS, request, response."""
+    delivery_concurrency: Annotated[int, Meta(ge=1, le=4096)] = 256
+    """Requests that one worker process has under way at the most."""
+    lease: Annotated[float, Meta(gt=0)] = 60.0
+    """Seconds an unacknowledged stream entry stays with its worker; must exceed `delivery_timeout`."""
+    stream_shards: Annotated[int, Meta(ge=1, le=256)] = 4
+    """How many delivery streams; the same on every process."""
+    allowed_networks: tuple[Network, ...] = ()
+    """Networks that webhooks may reach although they are not public; such endpoints may use plain http."""
+    header_prefix: Annotated[str, Meta(pattern="^[A-Za-z][A-Za-z0-9-]*$")] = "X-Service-"
+    """Prefix of our own request headers."""
+
+    rate_limit: Annotated[int, Meta(ge=0)] = 6000
+    """Requests a minute per API key; 0 = off."""
+    pool_size: Annotated[int, Meta(ge=1, le=500)] = 10
+    """Database connections per process."""
+    retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30
+    """Days that events, deliveries and attempts are kept once finished."""
+    log_format: Annotated[str, Meta(pattern="^(json|text)$")] = "json"
+    """`json`: one object a line, for machines. `text`: for a terminal."""
+
+
+def read(environ: Mapping[str, str]) -> Settings:
+    """Settings from `environ`; raises OperatorError naming the first variable that cannot be read."""
+    found: dict[str, object] = {}
+    for field in msgspec.structs.fields(Settings):
+        name = f"LEADWIRE_{field.name.upper()}"
+        if (text := environ.get(name, "").strip()) == "":
+            continue
+        many = field.name in {"retry_schedule", "allowed_networks", "secret_key"}
+        raw = [part.strip() for part in text.split(",") if part.strip()] if many else text
+        try:
+            found[field.name] = msgspec.convert(raw, field.type, strict=False, dec_hook=_decode)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise OperatorError(f"{name}={text!r} cannot be used: {error}") from error
+    settings = Settings(**found)  # type: ignore[arg-type]  # each value was converted to its field's type above
+    if settings.lease <= settings.delivery_timeout:
+        raise OperatorError("LEADWIRE_LEASE must exceed LEADWIRE_DELIVERY_TIMEOUT, or deliveries are sent twice")
+    return settings
+
+
+@functools.cache
+def get() -> Settings:
+    """The settings of this process."""
+    return read(os.environ)
+
+
+def _decode(kind: type, raw: object) -> object:
+    if kind is Path:
+        return Path(str(raw))
+    return ipaddress.ip_network(str(raw), strict=False)

@@ -1,0 +1,22 @@
+"""For Piccolo's own command line (`piccolo migrations forwards all`): the database that Leadwire would use here.
+
+That is LEADWIRE_DATABASE_URL, or the embedded server of the data directory: attached to when it runs, started for
+the length of the command when it does not. Inside Leadwire the pool is open already and nothing is started.
+"""
+
+import atexit
+from contextlib import ExitStack
+
+from piccolo.conf.apps import AppRegistry
+
+from leadwire import db, settings
+from leadwire.db import DB
+
+if DB.pool is None:
+    from leadwire.embedded import services
+
+    _running = ExitStack()
+    db.configure(_running.enter_context(services(settings.get())).database_url)
+    atexit.register(_running.close)
+
+APP_REGISTRY = AppRegistry(apps=["leadwire.piccolo_app"])

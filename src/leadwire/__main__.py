@@ -1,0 +1,5 @@
+"""`python -m leadwire`."""
+
+from leadwire.cli.main import main
+
+main()

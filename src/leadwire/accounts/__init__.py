@@ -1,0 +1,1 @@
+"""Who may do what: workspaces, API keys and their scopes, users."""

@@ -1,0 +1,65 @@
+"""The guard before /v1: an API key, its scope, before anything else of the request is looked at."""
+
+import asyncio
+import contextvars
+from typing import Any, Final
+
+from litestar.middleware import ASGIMiddleware
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from leadwire.accounts import changes, reads
+from leadwire.errors import InsufficientScope, Unauthenticated
+
+_CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="leadwire"'}
+_LONGEST: Final = 200  # characters of a header worth looking at
+_NOTE_EVERY: Final = 60.0  # seconds between two notes that a key was used
+
+_noted: dict[str, float] = {}
+_notes: set[asyncio.Task[None]] = set()
+
+
+class ApiKeyGuard(ASGIMiddleware):
+    """Puts the `Caller` into `request.auth`. A handler names the scope it needs as `scope="leads:read"`."""
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        needed = scope["route_handler"].opt.get("scope")
+        if needed is not None:
+            loop_time = asyncio.get_running_loop().time()
+            caller = await reads.caller(_bearer(scope["headers"]), loop_time)
+            if caller is None:
+                raise Unauthenticated("The API key is not known, or not valid any more.", headers=_CHALLENGE)
+            if needed not in caller.scopes:
+                raise InsufficientScope(f"This key lacks the scope {needed}.")
+            scope["auth"] = caller
+            if _noted.get(caller.key_id, 0.0) < loop_time - _NOTE_EVERY or caller.key_id not in _noted:
+                _note(caller.key_id, loop_time)
+        await next_app(scope, receive, send)
+
+
+def _bearer(headers: Any) -> str:
+    """The token of the one Authorization header. Raises Unauthenticated."""
+    values = [value for name, value in headers if name == b"authorization"]
+    if len(values) != 1:
+        problem = "Send `Authorization: Bearer <API key>`." if not values else "Send one Authorization header."
+        raise Unauthenticated(problem, headers=_CHALLENGE)
+    scheme, _, token = values[0][:_LONGEST].partition(b" ")
+    if scheme.lower() != b"bearer":
+        raise Unauthenticated("Send `Authorization: Bearer <API key>`.", headers=_CHALLENGE)
+    return str(token, "latin-1").strip(" ")
+
+
+def _note(key_id: str, loop_time: float) -> None:
+    """Remember the use, beside the request and not in its transaction or context."""
+    if len(_noted) > 10_000:
+        _noted.clear()
+    _noted[key_id] = loop_time
+    task = asyncio.get_running_loop().create_task(_write(key_id), context=contextvars.Context())
+    _notes.add(task)
+    task.add_done_callback(_notes.discard)
+
+
+async def _write(key_id: str) -> None:
+    try:
+        await changes.note_use([key_id])
+    except Exception:  # noqa: BLE001 - a note is not worth a failed request; the next minute tries again
+        _noted.pop(key_id, None)

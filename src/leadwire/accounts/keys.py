@@ -1,0 +1,54 @@
+"""The form of an API key: `lw_<8-char id>_<43 base62><6-char CRC32>`.
+
+The fixed start lets secret scanners find a leaked one; the checksum tells a typo without a look-up. Pure.
+"""
+
+import hashlib
+import re
+import secrets
+import zlib
+from typing import Final, Literal, get_args
+
+import msgspec
+
+Scope = Literal["leads:read", "leads:write", "conversations:read", "conversations:write"]
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+
+_BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_FORM: Final = re.compile(r"lw_([0-9a-z]{8})_[0-9A-Za-z]{43}([0-9A-Za-z]{6})")
+
+
+class NewKey(msgspec.Struct, frozen=True):
+    """A fresh key: `text` is shown once, the rest is stored."""
+
+    text: str
+    lookup: str
+    hash: bytes
+
+
+def new() -> NewKey:
+    """Make a key of 256 random bits."""
+    lookup = "".join(secrets.choice(_BASE62[:10] + _BASE62[36:]) for _ in range(8))
+    start = f"lw_{lookup}_" + "".join(secrets.choice(_BASE62) for _ in range(43))
+    text = start + _checksum(start)
+    return NewKey(text, lookup, digest(text))
+
+
+def lookup_of(text: str) -> str | None:
+    """The part that finds the row, or None when `text` cannot be a key of ours."""
+    found = _FORM.fullmatch(text)
+    return found[1] if found and _checksum(text[:-6]) == found[2] else None
+
+
+def digest(text: str) -> bytes:
+    """What is stored of a key: its SHA-256. 256 random bits need no slower hash."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _checksum(text: str) -> str:
+    number = zlib.crc32(text.encode())
+    digits = ""
+    for _ in range(6):
+        number, digit = divmod(number, 62)
+        digits = _BASE62[digit] + digits
+    return digits

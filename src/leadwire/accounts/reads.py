@@ -1,0 +1,95 @@
+"""Looking callers up: an API key's text to the workspace and scopes it stands for."""
+
+import hmac
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from leadwire import clock, db
+from leadwire.accounts import keys
+
+_CACHED: Final = 5.0  # seconds: how long a revoked key may still work
+_LARGEST: Final = 10_000
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who is asking: the key that was used, its workspace and what it may do."""
+
+    key_id: str
+    workspace: str
+    scopes: frozenset[str]
+    expires_at: datetime | None
+
+
+class KeyListed(msgspec.Struct, frozen=True):
+    """An API key as the operator sees it: never its secret."""
+
+    id: str
+    workspace_id: str
+    name: str
+    starts_with: str
+    scopes: list[str]
+    created_at: str
+    expires_at: str | None
+    last_used_at: str | None
+    revoked_at: str | None
+
+
+class _Known(msgspec.Struct, frozen=True):
+    caller: Caller
+    hash: bytes
+    until: float
+
+
+_known: dict[str, _Known] = {}
+
+
+async def caller(key: str, monotonic: float) -> Caller | None:
+    """Whose key this is, or None: malformed, unknown, revoked or expired. `monotonic` is the loop's time."""
+    lookup = keys.lookup_of(key)
+    if lookup is None:
+        return None
+    known = _known.get(lookup)
+    if known is None or known.until < monotonic:
+        known = await _look_up(lookup, monotonic)
+        if known is None:
+            return None
+    if not hmac.compare_digest(known.hash, keys.digest(key)):
+        return None
+    if known.caller.expires_at and known.caller.expires_at <= clock.now():
+        return None
+    return known.caller
+
+
+async def listed(workspace: str | None = None) -> list[KeyListed]:
+    """Every key, newest first; of one workspace or (for operators) of all."""
+    found = await db.rows(
+        """SELECT id, workspace_id, name, lookup, scopes, created_at, expires_at, last_used_at, revoked_at
+           FROM api_key WHERE $1::text IS NULL OR workspace_id = $1 ORDER BY created_at DESC, id DESC""",
+        workspace,
+    )
+    return [
+        KeyListed(id_, owner, name, f"lw_{lookup}_", scopes, *(clock.iso(at) if at else None for at in times))  # type: ignore[arg-type]
+        for id_, owner, name, lookup, scopes, *times in found
+    ]
+
+
+async def workspaces() -> list[tuple[str, str]]:
+    """Every workspace's id and name, oldest first."""
+    return [(row["id"], row["name"]) for row in await db.rows("SELECT id, name FROM workspace ORDER BY created_at, id")]
+
+
+async def _look_up(lookup: str, monotonic: float) -> _Known | None:
+    row = await db.row(
+        "SELECT id, workspace_id, scopes, expires_at, hash FROM api_key WHERE lookup = $1 AND revoked_at IS NULL",
+        lookup,
+    )
+    if row is None:
+        _known.pop(lookup, None)
+        return None
+    id_, workspace, scopes, expires_at, digest = row
+    if len(_known) >= _LARGEST:
+        _known.clear()
+    known = _known[lookup] = _Known(Caller(id_, workspace, frozenset(scopes), expires_at), digest, monotonic + _CACHED)
+    return known

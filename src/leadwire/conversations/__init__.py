@@ -1,0 +1,1 @@
+"""Conversations between visitors and bots (and, after a handoff, people), with their messages."""

@@ -1,0 +1,1 @@
+"""Leads: people who told a bot how to reach them."""

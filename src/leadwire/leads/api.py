@@ -1,0 +1,61 @@
+"""/v1/leads."""
+
+from typing import Any
+
+from litestar import Request, Response, Router, delete, patch
+from litestar.params import FromPath
+
+from leadwire.leads import changes, reads
+from leadwire.leads.reads import LeadQuery
+from leadwire.leads.schema import Lead, LeadDeleted, LeadPatch
+from leadwire.web import answers, body
+from leadwire.web.envelopes import Page, Single
+from leadwire.web.openapi import Doc
+from leadwire.web.routes import get
+
+_READ_ONLY = frozenset(Lead.__struct_fields__) - frozenset(LeadPatch.__struct_fields__)
+
+
+@get("/", scope="leads:read", doc=Doc("List leads", "Newest first.", query=LeadQuery, headers=("Link",)))
+async def list_leads(request: Request[Any, Any, Any]) -> Response[Page[Lead]]:
+    pairs, query = answers.query(request, LeadQuery)
+    found, total = await reads.page(request.auth.workspace, query)
+    return answers.page(request, pairs, query, found, total)
+
+
+@get("/{lead_id:str}", scope="leads:read", doc=Doc("Retrieve a lead", errors=(404,)))
+async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Single[Lead]:
+    stored = await reads.stored(request.auth.workspace, lead_id)
+    return Single(stored.lead)
+
+
+@patch(
+    "/{lead_id:str}",
+    scope="leads:write",
+    doc=Doc(
+        "Update a lead",
+        "JSON merge patch (RFC 7396): absent fields stay, `null` clears, `custom_fields` merges key by key. "
+        "Emits `lead.updated` if anything changed.",
+        body=LeadPatch,
+        errors=(404, 409, 422),
+    ),
+)
+async def update_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Single[Lead]:
+    given = await body.json_object(request)
+    change = body.fields(given, LeadPatch, also=_READ_ONLY)
+    unchanged = {name: value for name, value in given.items() if name in _READ_ONLY}
+    stored = await changes.update(request.auth.workspace, lead_id, change, unchanged=unchanged)
+    return Single(stored.lead)
+
+
+@delete(
+    "/{lead_id:str}",
+    scope="leads:write",
+    status_code=200,
+    doc=Doc("Delete a lead", "For good, with every trace of the person. Emits `lead.deleted`.", errors=(404,)),
+)
+async def delete_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Single[LeadDeleted]:
+    return Single(await changes.erase(request.auth.workspace, lead_id))
+
+
+router = Router("/leads", route_handlers=[list_leads, show_lead, update_lead, delete_lead], tags=["Leads"])

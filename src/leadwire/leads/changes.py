@@ -1,0 +1,206 @@
+"""Every change of a lead: one function, one transaction, its events beside it."""
+
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from leadwire import clock, db, ids
+from leadwire.errors import Conflict, Fault, Invalid, PreconditionFailed, Unavailable
+from leadwire.leads import events, identity, reads
+from leadwire.leads.schema import (
+    MAX_CUSTOM_FIELDS,
+    Lead,
+    LeadDeleted,
+    LeadPatch,
+    Source,
+    StoredLead,
+    changed,
+    custom_fields,
+)
+from leadwire.wire.forget import forget
+
+_UPDATE: Final = """
+UPDATE lead SET email = $4, name = $5, phone = $6, company = $7, score = $8, custom_fields = $9,
+    version = version + 1, updated_at = $10
+WHERE workspace_id = $1 AND id = $2 AND version = $3"""
+
+_INSERT: Final = """
+INSERT INTO lead (id, workspace_id, bot_id, conversation_id, email, name, phone, company, score,
+    source_url, source_campaign, source_referrer, custom_fields, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)
+ON CONFLICT DO NOTHING RETURNING id"""
+
+
+class _Overtaken(Exception):
+    """Another change of the same lead came between reading and writing."""
+
+
+async def update(
+    workspace: str, lead_id: str, patch: LeadPatch, *, unchanged: dict[str, Any], if_match: int | None = None
+) -> StoredLead:
+    """Apply a merge patch; one that changes nothing writes nothing and tells nobody.
+
+    `unchanged` holds read-only members that must have their present value. Two statements, the second one a
+    compare-and-set on the row's version together with its event; when it is overtaken, again under the row lock.
+    Raises NotFound, Invalid, Conflict (the e-mail is another lead's), PreconditionFailed.
+    """
+    patch = _normalised(patch)
+    try:
+        with suppress(_Overtaken):
+            return await _update(workspace, lead_id, patch, unchanged, if_match, lock=False)
+        async with db.transaction():
+            return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
+    except db.UniqueViolation as error:
+        holder = await reads.holder_of_email(workspace, lead_id, str(patch.email))
+        raise Conflict(
+            "Another lead of this bot has that e-mail address.", code="lead_conflict", conflicting_id=holder or ""
+        ) from error
+
+
+async def _update(
+    workspace: str, lead_id: str, patch: LeadPatch, unchanged: dict[str, Any], if_match: int | None, *, lock: bool
+) -> StoredLead:
+    before = await reads.stored(workspace, lead_id, lock=lock)
+    if if_match is not None and if_match != before.version:
+        raise PreconditionFailed("The lead has changed since you read it.")
+    _refuse_read_only(before.lead, unchanged)
+    after = patch.applied_to(before.lead)
+    _refuse_unreachable(after)
+    previous = changed(before.lead, after)
+    if not previous:
+        return before
+    if not await events.updated(workspace, after, previous).record_with(
+        _UPDATE, workspace, lead_id, before.version, *_contents(after), clock.now()
+    ):
+        raise _Overtaken
+    return StoredLead(after, before.version + 1)
+
+
+async def capture(workspace: str, bot_id: str, conversation_id: str, found: LeadPatch, source: Source) -> Lead:
+    """Take down a person who gave an e-mail address or a phone number: a new lead, or the one we know.
+
+    A known one only gets its blanks filled, keys added and its score raised: a stranger typing somebody's
+    address must neither overwrite nor read that person. Raises Invalid.
+    """
+    found = _normalised(found)
+    async with db.transaction():
+        now = clock.now()
+        blank = Lead(ids.new("lead"), None, None, None, None, 0, source, {}, conversation_id, bot_id, clock.iso(now))
+        lead = found.applied_to(blank)
+        _refuse_unreachable(lead)
+        known = await _known(workspace, lead)
+        if known is None:
+            email, name, phone, company, score, fields = _contents(lead)
+            made = await db.rows(
+                _INSERT, lead.id, workspace, bot_id, conversation_id, email, name, phone, company, score,
+                source.url, source.campaign, source.referrer, fields, now,
+            )  # fmt: skip
+            if made:
+                await events.created(workspace, lead).record()
+                return lead
+            known = await _known(workspace, lead)  # captured by somebody else a moment ago
+            if known is None:  # and erased since
+                raise Unavailable("The lead changed meanwhile.", headers={"Retry-After": "1"})
+        return await _enrich(workspace, known, lead)
+
+
+async def erase(workspace: str, lead_id: str, *, if_match: int | None = None) -> LeadDeleted:
+    """Delete a lead for good, with every trace of the person: in its conversations, in event bodies, in answers.
+
+    The conversations stay, nameless. Raises NotFound, also the second time.
+    """
+    async with db.transaction():
+        stored = await reads.stored(workspace, lead_id, lock=True)
+        if if_match is not None and if_match != stored.version:
+            raise PreconditionFailed("The lead has changed since you read it.")
+        talks = await db.rows(
+            """UPDATE conversation SET visitor_email = NULL, visitor_name = NULL, variables = '{}', lead_id = NULL
+               WHERE workspace_id = $1 AND (lead_id = $2 OR id = $3) RETURNING id""",
+            workspace, lead_id, stored.lead.conversation_id,
+        )  # fmt: skip
+        conversation_ids = [talk["id"] for talk in talks]
+        await db.rows(
+            "UPDATE message SET content = '[deleted]' WHERE conversation_id = ANY($1) AND answers IS NOT NULL",
+            conversation_ids,
+        )
+        await forget(lead_id, conversation_ids)
+        await db.rows("DELETE FROM lead WHERE workspace_id = $1 AND id = $2", workspace, lead_id)
+        await events.deleted(workspace, lead_id).record()
+    return LeadDeleted(lead_id)
+
+
+async def _known(workspace: str, lead: Lead) -> StoredLead | None:
+    """The lead with this e-mail address, else this phone number, at the same bot; its row locked."""
+    lead_id = await db.value(
+        """SELECT id FROM lead WHERE workspace_id = $1 AND bot_id = $2
+             AND (lower(email) = lower($3) OR ($3::text IS NULL AND phone = $4))
+           ORDER BY created_at LIMIT 1""",
+        workspace, lead.bot_id, lead.email, lead.phone,
+    )  # fmt: skip
+    return await reads.stored(workspace, lead_id, lock=True) if lead_id else None
+
+
+async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
+    """Fill the blanks of a lead we know with what was found."""
+    before = known.lead
+    after = msgspec.structs.replace(
+        before,
+        email=before.email or found.email,
+        name=before.name or found.name,
+        phone=before.phone or found.phone,
+        company=before.company or found.company,
+        score=max(before.score, found.score),
+        custom_fields={**custom_fields(found), **custom_fields(before)},
+    )
+    if previous := changed(before, after):
+        await events.updated(workspace, after, previous).record_with(
+            _UPDATE, workspace, before.id, known.version, *_contents(after), clock.now()
+        )
+    return after
+
+
+def _contents(lead: Lead) -> tuple[Any, ...]:
+    fields = msgspec.json.encode(lead.custom_fields).decode()
+    return lead.email, lead.name, lead.phone, lead.company, lead.score, fields
+
+
+def _normalised(patch: LeadPatch) -> LeadPatch:
+    """E-mail and phone in their normal form, an empty text as no value. Raises Invalid."""
+    given: dict[str, Any] = {}
+    faults: list[Fault] = []
+    for field, normal in (
+        ("email", identity.email),
+        ("phone", identity.phone),
+        ("name", str.strip),
+        ("company", str.strip),
+    ):
+        text = getattr(patch, field)
+        if not isinstance(text, str):
+            continue
+        try:
+            given[field] = normal(text) if text.strip() else None
+        except ValueError as error:
+            faults.append(Fault(f"invalid_{field}", str(error), f"/{field}"))
+    if faults:
+        raise Invalid("1 field is not valid." if len(faults) == 1 else "2 fields are not valid.", faults=tuple(faults))
+    return msgspec.structs.replace(patch, **given) if given else patch
+
+
+def _refuse_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
+    present = msgspec.to_builtins({name: getattr(lead, name) for name in unchanged})
+    if faults := [
+        Fault("read_only_field", "This cannot be changed.", f"/{name}")
+        for name, value in unchanged.items()
+        if value != present[name]
+    ]:
+        raise Invalid("A read-only field has another value.", code="read_only_field", faults=tuple(faults))
+
+
+def _refuse_unreachable(lead: Lead) -> None:
+    if lead.email is None and lead.phone is None:
+        fault = Fault("unreachable", "A lead needs an e-mail address or a phone number.", "/email")
+        raise Invalid("1 field is not valid.", faults=(fault,))
+    if len(lead.custom_fields) > MAX_CUSTOM_FIELDS and not isinstance(lead.custom_fields, msgspec.Raw):
+        fault = Fault("too_many", f"At most {MAX_CUSTOM_FIELDS} custom fields.", "/custom_fields")
+        raise Invalid("1 field is not valid.", faults=(fault,))

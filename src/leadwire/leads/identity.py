@@ -1,0 +1,30 @@
+"""What makes two leads the same person: e-mail addresses and phone numbers in one normal form each. Pure."""
+
+import email_validator
+import phonenumbers
+
+# Delivery is not our question, only form: addresses on a company's `.local` or `.test` domain are addresses.
+email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
+
+
+def email(text: str) -> str:
+    """`text` trimmed, its domain in lower case (RFC 5321 section 2.4). Raises ValueError when it is no address."""
+    try:
+        parts = email_validator.validate_email(text.strip(), check_deliverability=False)
+    except email_validator.EmailNotValidError as error:
+        raise ValueError(str(error)) from error
+    return f"{parts.local_part}@{parts.domain.lower()}"
+
+
+def phone(text: str) -> str:
+    """E.164 (`+15550100`) where it parses, else as typed, trimmed. Raises ValueError when it cannot be a number."""
+    typed = text.strip()
+    if sum(character.isdigit() for character in typed) < 3 or any(
+        c.isalpha() and c.lower() not in "ext" for c in typed
+    ):
+        raise ValueError("not a phone number")
+    try:
+        number = phonenumbers.parse(typed, None)
+    except phonenumbers.NumberParseException:
+        return typed
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)

@@ -1,0 +1,72 @@
+"""Looking leads up. Every query takes the workspace first."""
+
+import functools
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from leadwire import db
+from leadwire.errors import NotFound
+from leadwire.ids import is_id
+from leadwire.leads.schema import COLUMNS, Lead, StoredLead, from_row
+from leadwire.web.paging import BotId, Moment, PageQuery
+from leadwire.wire.totals import Totals
+
+_Score = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+
+
+class LeadQuery(PageQuery, frozen=True, kw_only=True):
+    """The filters of the list."""
+
+    score_min: Annotated[_Score, Meta(description="Minimum score, inclusive.")] | None = None
+    score_max: Annotated[_Score, Meta(description="Maximum score, inclusive.")] | None = None
+    bot_id: Annotated[BotId, Meta(description="Only leads of this bot.")] | None = None
+    since: Annotated[Moment, Meta(description="Created after this time (exclusive).")] | None = None
+    until: Annotated[Moment, Meta(description="Created before this time (exclusive).")] | None = None
+
+
+_CONDITIONS: Final = {
+    "score_min": "score >= {}",
+    "score_max": "score <= {}",
+    "bot_id": "bot_id = {}",
+    "since": "created_at > {}",
+    "until": "created_at < {}",
+}
+_ONE: Final = f"SELECT {COLUMNS}, version FROM lead WHERE workspace_id = $1 AND id = $2"
+# A score can leave a filter's range by an update; without a score filter only these two change how many there are.
+_totals = Totals(
+    kinds=("lead.created", "lead.deleted"), kinds_when={"score_min": ("lead.updated",), "score_max": ("lead.updated",)}
+)
+
+
+async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredLead:
+    """One lead with its version; `lock` takes its row for the open transaction. Raises NotFound."""
+    found = None
+    if is_id("lead", lead_id):  # anything else cannot be there, and NUL bytes would upset the database
+        found = await db.row(f"{_ONE} FOR UPDATE" if lock else _ONE, workspace, lead_id)
+    if found is None:
+        raise NotFound("There is no such lead.")
+    *columns, version = found
+    return StoredLead(from_row(columns), version)
+
+
+async def page(workspace: str, query: LeadQuery) -> tuple[list[Lead], int]:
+    """The leads of one page, newest first, and how many match in all."""
+    used = {name: value for name in _CONDITIONS if (value := getattr(query, name)) is not None}
+    found, total = await _totals.page(workspace, used, _select(tuple(used)), query.limit, query.offset)
+    return [from_row(row) for row in found], total
+
+
+async def holder_of_email(workspace: str, lead_id: str, email: str) -> str | None:
+    """Which other lead of the same bot holds this address (compared without case)."""
+    return await db.value(  # type: ignore[no-any-return]
+        """SELECT other.id FROM lead JOIN lead other USING (workspace_id, bot_id)
+           WHERE workspace_id = $1 AND lead.id = $2 AND lower(other.email) = lower($3)""",
+        workspace, lead_id, email,
+    )  # fmt: skip
+
+
+@functools.cache  # one text per set of filters that are used: each gets its own plan
+def _select(used: tuple[str, ...]) -> tuple[str, str]:
+    where = " AND ".join(["workspace_id = $1", *(_CONDITIONS[name].format(f"${n}") for n, name in enumerate(used, 2))])
+    return COLUMNS, f"FROM lead WHERE {where}"

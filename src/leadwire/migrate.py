@@ -1,0 +1,42 @@
+"""Bring a database to this version's tables, once, whoever else is trying at the same time."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import sys
+from pathlib import Path
+
+from leadwire import db
+from leadwire.errors import OperatorError
+
+
+async def migrate() -> int:
+    """Apply what is missing; answers how many migrations that were. The pool must be open.
+
+    Everything, Piccolo's own bookkeeping included, is one transaction under an advisory lock: two at once wait for
+    each other and a failed one leaves nothing half done. Raises OperatorError.
+    """
+    if importlib.util.find_spec("leadwire.piccolo_conf"):  # a wheel
+        os.environ["PICCOLO_CONF"] = "leadwire.piccolo_conf"
+    else:  # a checkout, whatever the current directory is
+        os.environ["PICCOLO_CONF"] = "piccolo_conf"
+        sys.path.append(str(Path(__file__).resolve().parents[2]))
+    from piccolo.apps.migrations.commands.forwards import run_forwards
+
+    said = io.StringIO()
+    async with db.transaction():
+        await db.rows("SELECT pg_advisory_xact_lock(7221)")
+        before = await _applied()
+        with contextlib.redirect_stdout(said):
+            result = await run_forwards("all")
+        after = await _applied()
+    if not result.success:
+        raise OperatorError(f"The migrations did not run: {result.message or said.getvalue().strip()}")
+    return after - before
+
+
+async def _applied() -> int:
+    if await db.value("SELECT to_regclass('migration') IS NULL"):
+        return 0
+    return int(await db.value("SELECT count(*) FROM migration WHERE app_name = 'leadwire'"))

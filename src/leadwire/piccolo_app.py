@@ -1,0 +1,35 @@
+"""Piccolo's view of Leadwire: every table, and where the migrations are (beside us in a wheel, top level in a checkout)."""
+
+from pathlib import Path
+
+from piccolo.conf.apps import AppConfig
+
+from leadwire.accounts.table import ApiKey, UserAccount, Workspace
+from leadwire.bots.table import Bot
+from leadwire.conversations.table import Conversation, Message
+from leadwire.leads.table import Lead
+from leadwire.wire.ledger import Attempt, Delivery, WebhookEndpoint
+from leadwire.wire.outbox import OutboxEvent
+
+_HERE = Path(__file__).resolve().parent
+_SHIPPED, _CHECKOUT = _HERE / "migrations", _HERE.parents[1] / "migrations"
+
+TABLES = [
+    Workspace,
+    UserAccount,
+    ApiKey,
+    Bot,
+    Lead,
+    Conversation,
+    Message,
+    WebhookEndpoint,
+    OutboxEvent,
+    Delivery,
+    Attempt,
+]
+
+APP_CONFIG = AppConfig(
+    app_name="leadwire",
+    migrations_folder_path=str(_SHIPPED if _SHIPPED.is_dir() else _CHECKOUT),
+    table_classes=list(TABLES),
+)

@@ -1,0 +1,32 @@
+"""The Redis connection of this process. Redis is disposable: nothing in it is needed to be right, only to be quick."""
+
+import redis.asyncio as redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+AWAY = (RedisError, OSError)
+"""What is raised when Redis is away or refuses. Whoever meets it waits and tries again; nobody gives up."""
+
+_client: "redis.Redis | None" = None
+
+
+def connect(url: str) -> None:
+    """Make the client; it connects at the first command. Errors are not retried here, the loops know better when."""
+    global _client  # noqa: PLW0603 - one pool a process, as for the database
+    _client = redis.Redis.from_url(
+        url, socket_connect_timeout=3, socket_timeout=10, retry=Retry(NoBackoff(), 0), health_check_interval=0
+    )
+
+
+def client() -> "redis.Redis | None":
+    """The client, or None in a process that has none."""
+    return _client
+
+
+async def close() -> None:
+    """Close every connection; safe when there is none."""
+    global _client  # noqa: PLW0603
+    if _client is not None:
+        await _client.aclose()
+        _client = None

@@ -1,0 +1,74 @@
+"""Logs, and the trace that runs through a request, its outbox row, the stream and the POST to a receiver.
+
+One wide line per unit of work, JSON by default: `event` says what (`delivery.attempted`), ids say of what. No personal
+data: ids, counts, durations and the bounded enums only.
+"""
+
+import logging
+import os
+import sys
+from contextvars import ContextVar
+from typing import Any
+
+import msgspec
+
+from leadwire import clock
+
+_log = logging.getLogger("leadwire")
+_request_id: ContextVar[str] = ContextVar("request_id", default="")
+_traceparent: ContextVar[str | None] = ContextVar("traceparent", default=None)
+
+
+def begin(request_id: str, traceparent: str | None) -> None:
+    """A request begins, under its id and its caller's trace context (W3C Trace Context, level 1) or a new one."""
+    _request_id.set(request_id)
+    _traceparent.set(traceparent or f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-00")
+
+
+def request_id() -> str:
+    """The id of the request being handled, or an empty text."""
+    return _request_id.get()
+
+
+def traceparent() -> str | None:
+    """The W3C trace context of what is being done, to be handed on."""
+    return _traceparent.get()
+
+
+def log(event: str, *, level: int = logging.INFO, error: BaseException | None = None, **fields: Any) -> None:
+    """Write one line about one unit of work."""
+    if _log.isEnabledFor(level):
+        _log.log(level, event, extra={"fields": fields}, exc_info=error)
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "at": clock.iso(clock.now()),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            "process": os.getpid(),
+            **({"request_id": request_id()} if request_id() else {}),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info and record.exc_info[1]:
+            line["error"] = f"{record.exc_info[0].__name__ if record.exc_info[0] else ''}: {record.exc_info[1]}"
+            if record.levelno >= logging.ERROR:
+                line["trace"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+class _Plain(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        fields = " ".join(f"{key}={value}" for key, value in getattr(record, "fields", {}).items())
+        problem = f" {record.exc_info[1]!r}" if record.exc_info else ""
+        return f"{clock.iso(clock.now())} {record.levelname.lower():7} {record.getMessage()} {fields}{problem}".rstrip()
+
+
+def configure(form: str) -> None:
+    """Send every logger's lines to stderr in one form: `json` or `text`."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Json() if form == "json" else _Plain())
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
+    for noisy in ("httpx", "uvicorn.access"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -1,0 +1,1 @@
+"""The edge kit: what every HTTP door shares. Knows nothing of leads or conversations."""

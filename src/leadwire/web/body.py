@@ -1,0 +1,98 @@
+"""Request bodies: JSON, read strictly, every fault of every field told at once.
+
+Litestar would parse `text/plain` as JSON, turn "7" into 7 and answer 500 to invalid UTF-8.
+"""
+
+from typing import Any, Final, TypeVar
+
+import msgspec
+from litestar import Request
+
+from leadwire.errors import BodyTooLarge, Fault, Invalid, MalformedJson, Refusal, UnsupportedMediaType
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+LARGEST: Final = 64 * 1024  # bytes
+MEDIA_TYPES: Final = ("application/json", "application/merge-patch+json")
+
+_decode = msgspec.json.Decoder().decode
+
+
+async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
+    """The body, which must be a JSON object. Raises UnsupportedMediaType, BodyTooLarge or MalformedJson."""
+    kind, _, parameters = request.headers.get("content-type", "").partition(";")
+    charset = parameters.strip().lower().replace('"', "")
+    if kind.strip().lower() not in MEDIA_TYPES or charset not in ("", "charset=utf-8"):
+        raise UnsupportedMediaType(
+            f"Send {' or '.join(MEDIA_TYPES)}, in UTF-8.", headers={"Accept-Patch": ", ".join(MEDIA_TYPES)}
+        )
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise UnsupportedMediaType("Compressed bodies are not accepted.")
+    body = await read(request)
+    try:
+        decoded = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedJson(f"The body is not JSON: {error}.") from error
+    if not isinstance(decoded, dict):
+        raise Invalid("The body must be a JSON object.", faults=(Fault("not_an_object", "Expected an object.", ""),))
+    return decoded
+
+
+async def read(request: "Request[Any, Any, Any]") -> bytes:
+    """The body's bytes. Raises BodyTooLarge as soon as it is more than `LARGEST`, whatever it claims to be."""
+    declared = request.headers.get("content-length", "0")
+    if declared.isascii() and declared.isdigit() and int(declared[:18]) > LARGEST:
+        raise BodyTooLarge(f"At most {LARGEST} bytes.", headers={"Connection": "close"})
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > LARGEST:
+            raise BodyTooLarge(f"At most {LARGEST} bytes.", headers={"Connection": "close"})
+        parts.append(part)
+    return b"".join(parts)
+
+
+def fields(given: dict[str, Any], model: type[S], also: frozenset[str] = frozenset()) -> S:
+    """The members of `given` as a `model`. Raises Invalid with a fault for each that is wrong.
+
+    Members in `also` are left to the caller: they are known, but not this model's.
+    """
+    known = {field.encode_name: field for field in msgspec.structs.fields(model)}
+    values: dict[str, Any] = {}
+    faults: list[Fault] = []
+    for name, raw in given.items():
+        if name in known:
+            try:
+                values[known[name].name] = msgspec.convert(raw, known[name].type)
+            except msgspec.ValidationError as error:
+                faults.append(_fault(name, str(error)))
+        elif name not in also:
+            faults.append(Fault("unknown_field", f"No such field. There are: {', '.join(known)}.", pointer(name)))
+    if faults:
+        raise refusal(faults)
+    return model(**values)
+
+
+def refusal(faults: list[Fault]) -> Refusal:
+    """One refusal for many faults; its code is theirs when they agree."""
+    codes = {fault.code for fault in faults}
+    special = codes.pop() if len(codes) == 1 and codes <= {"unknown_field", "read_only_field"} else None
+    count = f"{len(faults)} fields are" if len(faults) > 1 else "1 field is"
+    return Invalid(f"{count} not valid.", code=special, faults=tuple(faults))
+
+
+def pointer(*path: str) -> str:
+    """A JSON pointer (RFC 6901)."""
+    return "".join("/" + step[:100].replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _fault(name: str, message: str) -> Fault:
+    """msgspec says `Expected ... - at `$[...]``: the path is of no use here beyond the field's name."""
+    text, _, _ = message.partition(" - at ")
+    code = "too_long" if "length <=" in text else "out_of_range" if "`int` " in text else "wrong_value"
+    if "matching regex" in text:
+        code, text = "forbidden_characters", "Control characters are not accepted"
+    elif "got" in text:
+        code = "wrong_type"
+    return Fault(code, f"{text.rstrip('.')}.", pointer(name))

@@ -1,0 +1,42 @@
+"""The outermost layer of the ASGI app: a request id and a trace on every request, a few headers on every answer."""
+
+import os
+import re
+from typing import Final
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+from leadwire import telemetry
+
+_SANE_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
+_TRACEPARENT: Final = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_ALWAYS: Final = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+
+
+class Edge:
+    """Wraps the app. A sane incoming `X-Request-Id` is kept, anything else replaced."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        request_id = traceparent = b""
+        for name, value in scope["headers"]:
+            if name == b"x-request-id" and _SANE_ID.fullmatch(value):
+                request_id = value
+            elif name == b"traceparent" and _TRACEPARENT.fullmatch(value):
+                traceparent = value
+        request_id = request_id or b"req_" + os.urandom(12).hex().encode()
+        telemetry.begin(request_id.decode(), traceparent.decode() or None)
+        added = [(b"x-request-id", request_id), *_ALWAYS]
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *added]
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)

@@ -1,0 +1,77 @@
+"""Every error answer: `application/problem+json` (RFC 9457) with a stable `code`. Never a 500 for input."""
+
+import logging
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
+
+from leadwire import db, telemetry
+from leadwire.errors import Fault, Refusal, Unavailable
+from leadwire.redis_pool import AWAY
+
+_TYPE: Final = "https://leadwire.example/errors/"
+_CODES: Final = {
+    400: "invalid_parameter",
+    401: "unauthenticated",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "body_too_large",
+    415: "unsupported_media_type",
+}
+
+
+class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What went wrong. `code` is the contract; `title` and `detail` are for people and may change."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    request_id: str
+    errors: tuple[Fault, ...] = ()
+    conflicting_id: str | None = None
+
+
+def answer(request: "Request[Any, Any, Any]", error: Exception) -> Response[Problem]:
+    """The answer to whatever was raised while handling a request."""
+    if isinstance(error, Refusal):
+        return _respond(error)
+    if isinstance(error, HTTPException):
+        return _respond(_from_litestar(error))
+    if isinstance(error, db.GONE + AWAY):
+        telemetry.log("request.unavailable", level=logging.WARNING, error=error)
+        return _respond(Unavailable("The service cannot reach its database just now.", headers={"Retry-After": "5"}))
+    telemetry.log("request.failed", level=logging.ERROR, error=error, path=request.scope["path"])
+    broken = Refusal("Something went wrong on our side. Quote the request id to support.", code="internal")
+    broken.status, broken.title = 500, "Internal error"
+    return _respond(broken)
+
+
+def _from_litestar(error: HTTPException) -> Refusal:
+    """The router's own refusals: no such path, no such method."""
+    status = error.status_code
+    refusal = Refusal(_detail(status), code=_CODES.get(status, f"http_{status}"), headers=error.headers)
+    refusal.status, refusal.title = status, HTTPStatus(status).phrase
+    return refusal
+
+
+def _detail(status: int) -> str:
+    return {404: "There is nothing here.", 405: "See the Allow header."}.get(status, "The request was refused.")
+
+
+def _respond(refusal: Refusal) -> Response[Problem]:
+    problem = Problem(
+        type=_TYPE + refusal.code,
+        title=refusal.title,
+        status=refusal.status,
+        detail=refusal.detail,
+        code=refusal.code,
+        request_id=telemetry.request_id(),
+        errors=refusal.faults,
+        conflicting_id=refusal.extra.get("conflicting_id"),
+    )
+    return Response(problem, status_code=refusal.status, headers=refusal.headers, media_type="application/problem+json")

@@ -1,0 +1,78 @@
+"""The ledger: where events go (endpoints), one row per event and endpoint (deliveries), one per POST (attempts).
+
+These rows, not Redis, say what is owed to whom. The two enums below are the same in rows, pages, metrics and logs.
+"""
+
+from typing import Final, Literal
+
+from piccolo.columns import Array, Boolean, Bytea, Integer, SmallInt, Text, Timestamptz
+from piccolo.table import Table
+
+from leadwire.db import DB
+
+State = Literal["waiting", "queued", "delivered", "dead", "cancelled"]
+STATES: Final[tuple[State, ...]] = ("waiting", "queued", "delivered", "dead", "cancelled")
+
+Outcome = Literal[
+    "delivered",
+    "http_3xx",
+    "http_4xx",
+    "http_5xx",
+    "timeout",
+    "dns_error",
+    "connect_error",
+    "tls_error",
+    "protocol_error",
+    "blocked_address",
+    "gone",
+]
+
+
+class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
+    """A customer's URL and what it subscribes to. Made disabled; disabled by the system only with a reason."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    url = Text()
+    events = Array(Text())
+    enabled = Boolean(default=False)
+    disabled_reason = Text(null=True, default=None)
+    secret = Bytea()  # sealed, see keyring
+    staged_secret = Bytea(null=True, default=None)  # the next one, during a rotation
+    admission_window = SmallInt(default=64)  # deliveries that may be queued at a time, see relay.window
+    failing_since = Timestamptz(null=True, default=None)
+    created_at = Timestamptz()
+    updated_at = Timestamptz()
+
+
+class Delivery(Table, db=DB, tablename="delivery"):
+    """One event owed to one endpoint. Key: (event_id, endpoint_id)."""
+
+    event_id = Text(primary_key=True)
+    endpoint_id = Text()
+    workspace_id = Text()
+    state = Text()
+    attempts = SmallInt(default=0)  # of this drive: 0 to one more than there are retries; the fence of claim and record
+    drive = SmallInt(default=1)  # +1 a redrive
+    test = Boolean(default=False)
+    due_at = Timestamptz()
+    queued_at = Timestamptz(null=True, default=None)
+    finished_at = Timestamptz(null=True, default=None)
+    last_outcome = Text(null=True, default=None)
+
+
+class Attempt(Table, db=DB, tablename="attempt"):
+    """One POST. `counted` is false when its outcome came too late to matter (another worker had recorded)."""
+
+    event_id = Text(primary_key=True)
+    endpoint_id = Text()
+    drive = SmallInt()
+    number = SmallInt()
+    counted = Boolean()
+    started_at = Timestamptz()
+    duration_ms = Integer()
+    outcome = Text()
+    http_status = SmallInt(null=True, default=None)
+    reused = Boolean(null=True, default=None)  # whether the connection was
+    error = Text(null=True, default=None)  # for operators
+    response_body = Text(null=True, default=None)  # its first 2 KiB

@@ -1,0 +1,97 @@
+"""The outbox: what happened, written in the transaction that makes it true. Here and nowhere else.
+
+Either `Event.record` inside the transaction of the change, or `Event.record_with`, which makes the change and its
+event one statement. There is no third way in, so neither can exist without the other.
+"""
+
+import functools
+from datetime import datetime
+
+import msgspec
+from piccolo.columns import Boolean, Column, Text, Timestamptz
+from piccolo.table import Table
+
+from leadwire import db, ids, telemetry
+from leadwire.db import DB
+from leadwire.wire import envelope, wakeup
+from leadwire.wire.envelope import EventKind
+
+
+class Xid8(Column):
+    """PostgreSQL's 64-bit transaction id, for which Piccolo has no column."""
+
+    value_type = int
+
+    @property
+    def column_type(self) -> str:
+        return "XID8"
+
+
+class OutboxEvent(Table, db=DB, tablename="outbox_event"):
+    """One event. `body` is the text that is signed and sent, to the letter."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    kind = Text()
+    conversation_id = Text(null=True, default=None)  # these two say what it is about: for erasure and for ordering
+    lead_id = Text(null=True, default=None)
+    body = Text()
+    test = Boolean(default=False)
+    occurred_at = Timestamptz()
+    traceparent = Text(null=True, default=None)
+    xact = Xid8()  # who wrote it: makes exact totals and a gap-free feed possible
+    recorded_at = Timestamptz()
+    relayed_at = Timestamptz(null=True, default=None)  # null: not yet fanned out
+
+
+_COLUMNS = "id, workspace_id, kind, conversation_id, lead_id, body, occurred_at, traceparent"
+_TYPES = ("text", "text", "text", "text", "text", "text", "timestamptz", "text")
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to `data`, at `at`, in a workspace."""
+
+    workspace: str
+    kind: EventKind
+    at: datetime
+    data: object
+    conversation_id: str | None = None
+    lead_id: str | None = None
+
+    async def record(self) -> None:
+        """Note it in the open transaction. Raises RuntimeError outside one: a lone event would be a rumour."""
+        if not db.in_transaction():
+            raise RuntimeError(f"{self.kind} recorded outside the transaction of its change")
+        await db.rows(_insert("", 0), *self._values())
+        db.after_commit(wakeup.nudge)
+
+    async def record_with(self, change: str, *args: object) -> bool:
+        """Make `change` (an UPDATE or DELETE of one row, `$1` to `$n` in `args`) and note it, in a single statement.
+
+        Answers False, and notes nothing, when the change met no row.
+        """
+        made = await db.rows(_insert(change, len(args)), *args, *self._values())
+        if made:
+            db.after_commit(wakeup.nudge)
+        return bool(made)
+
+    def _values(self) -> tuple[object, ...]:
+        return (
+            ids.new("evt"),
+            self.workspace,
+            self.kind,
+            self.conversation_id,
+            self.lead_id,
+            envelope.encode(self.kind, self.at, self.data),
+            self.at,
+            telemetry.traceparent(),
+        )
+
+
+@functools.cache  # one text per change that exists in the code
+def _insert(change: str, taken: int) -> str:
+    values = ", ".join(f"${place}::{kind}" for place, kind in enumerate(_TYPES, taken + 1))
+    if not change:
+        return f"INSERT INTO outbox_event ({_COLUMNS}) VALUES ({values})"
+    return f"""WITH change AS ({change} RETURNING 1)
+        INSERT INTO outbox_event ({_COLUMNS}) SELECT {values} FROM change RETURNING 1"""

@@ -1,0 +1,86 @@
+"""Exact totals without recounting.
+
+Counting is the real cost of a list. A total is kept with the snapshot it was counted in, and counted again only when
+the outbox holds a change of the workspace that this snapshot could not see. That is right because every change is in
+the outbox, in its own transaction: a change that commits later than the count shows itself however long it was open.
+"""
+
+import functools
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from leadwire import clock, db, ids
+
+_KEPT: Final = 10_000  # totals, least recently used go first
+_FRESH: Final = timedelta(hours=1)
+_LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the outbox partitions that are looked at
+
+
+class _Count(msgspec.Struct):
+    total: int
+    snapshot: str
+    taken_at: datetime
+
+
+class Totals:
+    """The totals of one kind of resource, for this process.
+
+    `kinds` are the events that change how many there are; `kinds_when` adds some when a filter (its key) is used.
+    """
+
+    def __init__(self, kinds: Sequence[str], kinds_when: Mapping[str, Sequence[str]]) -> None:
+        self._kinds = tuple(kinds)
+        self._kinds_when = kinds_when
+        self._counts: OrderedDict[tuple[object, ...], _Count] = OrderedDict()
+
+    async def page(
+        self, workspace: str, filters: Mapping[str, Any], select: tuple[str, str], limit: int, offset: int
+    ) -> tuple[list[Sequence[Any]], int]:
+        """One page of rows and the exact total, from one snapshot of the database and in one round trip.
+
+        `select` is the columns and the `FROM ... WHERE ...` whose `$1` is the workspace and whose further
+        parameters are the values of `filters` in order. Newest first.
+        """
+        now = clock.now()
+        key = (workspace, *filters.items())
+        known = self._counts.get(key)
+        if known and now - known.taken_at > _FRESH:
+            known = None
+        found = await db.rows(
+            _page_sql(*select, len(filters)),
+            workspace,
+            *filters.values(),
+            limit,
+            offset,
+            known.snapshot if known else None,
+            [*self._kinds, *(kind for name in filters for kind in self._kinds_when.get(name, ()))],
+            ids.floor("evt", (known.taken_at if known else now) - _LONGEST_TRANSACTION),
+        )
+        snapshot, total, *_ = found[0]
+        if total is not None:
+            known = self._counts[key] = _Count(total, snapshot, now)
+        assert known is not None  # noqa: S101 - without a known count the statement counts
+        self._counts.move_to_end(key)
+        if len(self._counts) > _KEPT:
+            self._counts.popitem(last=False)
+        return [row[2:] for row in found if row[2] is not None], known.total
+
+
+@functools.cache  # as many texts as there are sets of filters
+def _page_sql(columns: str, source: str, taken: int) -> str:
+    limit, offset, snapshot, kinds, floor = (f"${taken + place}" for place in range(2, 7))
+    return f"""
+    SELECT counted.*, page.* FROM (
+        SELECT pg_current_snapshot()::text, CASE WHEN {snapshot}::text IS NULL OR EXISTS (
+            SELECT 1 FROM outbox_event
+            WHERE workspace_id = $1 AND kind = ANY({kinds}::text[]) AND id >= {floor}::text
+              AND xact >= pg_snapshot_xmin({snapshot}::text::pg_snapshot)
+              AND NOT pg_visible_in_snapshot(xact, {snapshot}::text::pg_snapshot)
+        ) THEN (SELECT count(*) {source}) END
+    ) counted LEFT JOIN LATERAL (
+        SELECT {columns} {source} ORDER BY created_at DESC, id DESC LIMIT {limit} OFFSET {offset}
+    ) page ON true"""

@@ -148,7 +148,7 @@ CREATE TABLE outbox_event (
     conversation_id text COLLATE "C",
     lead_id text COLLATE "C",
     body text NOT NULL,
-    test boolean NOT NULL DEFAULT false,
+    test_endpoint_id text COLLATE "C",
     occurred_at timestamptz(3) NOT NULL,
     traceparent text,
     xact xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -176,6 +176,7 @@ CREATE TABLE delivery (
     PRIMARY KEY (event_id, endpoint_id)
 ) PARTITION BY RANGE (event_id);
 CREATE INDEX delivery_waiting ON delivery (endpoint_id, due_at) WHERE state = 'waiting';
+CREATE INDEX delivery_waiting_test ON delivery (endpoint_id) WHERE state = 'waiting' AND test;
 CREATE INDEX delivery_queued ON delivery (endpoint_id, queued_at) WHERE state = 'queued';
 CREATE INDEX delivery_dead ON delivery (workspace_id, endpoint_id, event_id) WHERE state = 'dead';
 

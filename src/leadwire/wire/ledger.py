@@ -1,31 +1,12 @@
 """The ledger: where events go (endpoints), one row per event and endpoint (deliveries), one per POST (attempts).
 
-These rows, not Redis, say what is owed to whom. The two enums below are the same in rows, pages, metrics and logs.
+These rows, not Redis, say what is owed to whom.
 """
-
-from typing import Final, Literal
 
 from piccolo.columns import Array, Boolean, Bytea, Integer, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.db import DB
-
-State = Literal["waiting", "queued", "delivered", "dead", "cancelled"]
-STATES: Final[tuple[State, ...]] = ("waiting", "queued", "delivered", "dead", "cancelled")
-
-Outcome = Literal[
-    "delivered",
-    "http_3xx",
-    "http_4xx",
-    "http_5xx",
-    "timeout",
-    "dns_error",
-    "connect_error",
-    "tls_error",
-    "protocol_error",
-    "blocked_address",
-    "gone",
-]
 
 
 class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):

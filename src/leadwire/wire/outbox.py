@@ -8,7 +8,7 @@ import functools
 from datetime import datetime
 
 import msgspec
-from piccolo.columns import Boolean, Column, Text, Timestamptz
+from piccolo.columns import Column, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire import db, ids, telemetry
@@ -36,7 +36,7 @@ class OutboxEvent(Table, db=DB, tablename="outbox_event"):
     conversation_id = Text(null=True, default=None)  # these two say what it is about: for erasure and for ordering
     lead_id = Text(null=True, default=None)
     body = Text()
-    test = Boolean(default=False)
+    test_endpoint_id = Text(null=True, default=None)  # a test event goes to this endpoint alone
     occurred_at = Timestamptz()
     traceparent = Text(null=True, default=None)
     xact = Xid8()  # who wrote it: makes exact totals and a gap-free feed possible
@@ -44,8 +44,8 @@ class OutboxEvent(Table, db=DB, tablename="outbox_event"):
     relayed_at = Timestamptz(null=True, default=None)  # null: not yet fanned out
 
 
-_COLUMNS = "id, workspace_id, kind, conversation_id, lead_id, body, occurred_at, traceparent"
-_TYPES = ("text", "text", "text", "text", "text", "text", "timestamptz", "text")
+_COLUMNS = "id, workspace_id, kind, conversation_id, lead_id, body, occurred_at, traceparent, test_endpoint_id"
+_TYPES = ("text", "text", "text", "text", "text", "text", "timestamptz", "text", "text")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,13 +57,19 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     data: object
     conversation_id: str | None = None
     lead_id: str | None = None
+    test_endpoint_id: str | None = None
 
-    async def record(self) -> None:
-        """Note it in the open transaction. Raises RuntimeError outside one: a lone event would be a rumour."""
+    async def record(self) -> str:
+        """Note it in the open transaction; answers its id.
+
+        Raises RuntimeError outside a transaction: a lone event would be a rumour.
+        """
         if not db.in_transaction():
             raise RuntimeError(f"{self.kind} recorded outside the transaction of its change")
-        await db.rows(_insert("", 0), *self._values())
+        values = self._values()
+        await db.rows(_insert("", 0), *values)
         db.after_commit(wakeup.nudge)
+        return values[0]
 
     async def record_with(self, change: str, *args: object) -> bool:
         """Make `change` (an UPDATE or DELETE of one row, `$1` to `$n` in `args`) and note it, in a single statement.
@@ -75,7 +81,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             db.after_commit(wakeup.nudge)
         return bool(made)
 
-    def _values(self) -> tuple[object, ...]:
+    def _values(self) -> tuple[str, *tuple[object, ...]]:
         return (
             ids.new("evt"),
             self.workspace,
@@ -85,6 +91,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             envelope.encode(self.kind, self.at, self.data),
             self.at,
             telemetry.traceparent(),
+            self.test_endpoint_id,
         )
 
 

@@ -1,0 +1,107 @@
+"""`leadwire endpoints`: for operators; customers have the settings area."""
+
+import click
+
+from leadwire.cli.running import json_option, running, show, the_workspace, workspace_option
+
+
+@click.group()
+def endpoints() -> None:
+    """Webhook endpoints."""
+
+
+@endpoints.command()
+@click.option("--url", required=True, help="Where to POST; https and public unless LEADWIRE_ALLOWED_NETWORKS says otherwise.")
+@click.option("--event", "events", multiple=True, required=True, help="A kind to subscribe to; repeat for more.")
+@click.option("--enable", is_flag=True, help="Let events flow at once.")
+@workspace_option
+@json_option
+@running
+async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str | None, as_json: bool) -> None:
+    """Make an endpoint. Its secret is shown this once."""
+    from leadwire.webhooks import changes
+
+    made = await changes.create(await the_workspace(workspace), url, events)
+    if enable:
+        await changes.enable(None, made.id)
+    if as_json:
+        show({"id": made.id, "secret": made.secret, "url": made.url, "events": made.events, "enabled": enable})
+        return
+    click.echo(f"{made.id}\n{made.secret}\n\nCopy the secret now: it is not shown again.")
+    if not enable:
+        click.echo(f"Then: leadwire endpoints test {made.id} && leadwire endpoints enable {made.id}")
+
+
+@endpoints.command("list")
+@workspace_option
+@json_option
+@running
+async def list_(workspace: str | None, as_json: bool) -> None:
+    """List endpoints."""
+    from leadwire.webhooks import reads
+
+    found = await reads.endpoints(workspace)
+    if as_json:
+        show(found)
+        return
+    for endpoint in found:
+        state = "enabled" if endpoint.enabled else f"disabled ({endpoint.disabled_reason or 'not enabled yet'})"
+        failing = f"  failing since {endpoint.failing_since}" if endpoint.failing_since else ""
+        click.echo(f"{endpoint.id}  {state}  {endpoint.url}  [{' '.join(endpoint.events)}]{failing}")
+    if not found:
+        click.echo("No endpoints yet. Make one: leadwire endpoints create --url URL --event lead.created")
+
+
+@endpoints.command()
+@click.argument("endpoint_id", metavar="ID")
+@running
+async def enable(endpoint_id: str) -> None:
+    """Let events flow, those that waited meanwhile too."""
+    from leadwire.webhooks import changes
+
+    await changes.enable(None, endpoint_id)
+    click.echo(f"{endpoint_id} is enabled.")
+
+
+@endpoints.command()
+@click.argument("endpoint_id", metavar="ID")
+@running
+async def disable(endpoint_id: str) -> None:
+    """Stop sending; what waits keeps waiting."""
+    from leadwire.webhooks import changes
+
+    await changes.disable(None, endpoint_id)
+    click.echo(f"{endpoint_id} is disabled.")
+
+
+@endpoints.command()
+@click.argument("endpoint_id", metavar="ID")
+@running
+async def delete(endpoint_id: str) -> None:
+    """Remove an endpoint and cancel what it was still owed."""
+    from leadwire.webhooks import changes
+
+    await changes.delete(None, endpoint_id)
+    click.echo(f"{endpoint_id} is deleted.")
+
+
+@endpoints.command()
+@click.argument("endpoint_id", metavar="ID")
+@click.option("--event", "kind", help="The kind to send a sample of; default: the first it subscribes to.")
+@json_option
+@running
+async def test(endpoint_id: str, kind: str | None, as_json: bool) -> int:
+    """Send a signed sample event over the real path and show the answer. Exit 1 when it was not acknowledged."""
+    from leadwire.cli.watching import first_attempt
+    from leadwire.webhooks import changes
+
+    event_id = await changes.send_test(None, endpoint_id, kind)
+    attempt = await first_attempt(event_id, endpoint_id)
+    if as_json:
+        show({"event_id": event_id, "attempt": attempt})
+    elif attempt is None:
+        click.echo(f"{event_id} is not sent yet. Are `leadwire relay` and `leadwire deliver` running?", err=True)
+    else:
+        answer = attempt.http_status or attempt.error
+        click.echo(f"{event_id}: {attempt.outcome} ({answer}) in {attempt.duration_ms} ms")
+    return 0 if attempt and attempt.outcome == "delivered" else 1

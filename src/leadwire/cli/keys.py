@@ -1,0 +1,58 @@
+"""`leadwire keys`."""
+
+import click
+
+from leadwire.cli.running import json_option, running, show, the_workspace, workspace_option
+
+
+@click.group()
+def keys() -> None:
+    """API keys of the /v1 API."""
+
+
+@keys.command()
+@click.option("--name", required=True, help="What it is for.")
+@click.option("--scope", "scopes", multiple=True, help="leads:read, leads:write, conversations:read, conversations:write; default all.")
+@workspace_option
+@json_option
+@running
+async def create(name: str, scopes: tuple[str, ...], workspace: str | None, as_json: bool) -> None:
+    """Make a key. It is shown this once."""
+    from leadwire.accounts import changes
+    from leadwire.accounts.keys import SCOPES
+
+    key_id, key = await changes.create_key(await the_workspace(workspace), name, scopes or SCOPES)
+    if as_json:
+        show({"id": key_id, "key": key, "name": name, "scopes": list(scopes or SCOPES)})
+    else:
+        click.echo(f"{key}\n\nThis is {key_id}. Copy the key now: it is kept nowhere.")
+
+
+@keys.command("list")
+@workspace_option
+@json_option
+@running
+async def list_(workspace: str | None, as_json: bool) -> None:
+    """List keys; their secrets are not known to us."""
+    from leadwire.accounts import reads
+
+    found = await reads.listed(workspace)
+    if as_json:
+        show(found)
+        return
+    for key in found:
+        state = "revoked" if key.revoked_at else f"last used {key.last_used_at or 'never'}"
+        click.echo(f"{key.id}  {key.starts_with}...  {key.name}  [{' '.join(key.scopes)}]  {state}")
+    if not found:
+        click.echo("No keys yet. Make one: leadwire keys create --name crm")
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@running
+async def revoke(key_id: str) -> None:
+    """End a key. Within 5 seconds it works nowhere."""
+    from leadwire.accounts import changes
+
+    await changes.revoke_key(None, key_id)
+    click.echo(f"{key_id} is revoked.")

@@ -1,0 +1,93 @@
+"""`leadwire`: the list of commands, and the one place where a failure becomes a line and an exit code."""
+
+import importlib
+import sys
+from typing import Any, Final
+
+import click
+
+from leadwire import __version__
+from leadwire.errors import OperatorError, Refusal
+
+# name -> module, function. Imported only when called, so that `--help` is quick.
+_COMMANDS: Final = {
+    "up": ("leadwire.cli.up", "up"),
+    "serve": ("leadwire.cli.serve", "serve"),
+    "relay": ("leadwire.cli.serve", "relay"),
+    "deliver": ("leadwire.cli.serve", "deliver"),
+    "migrate": ("leadwire.cli.migrate", "migrate"),
+    "endpoints": ("leadwire.cli.endpoints", "endpoints"),
+    "keys": ("leadwire.cli.keys", "keys"),
+    "listen": ("leadwire.cli.listen", "listen"),
+    "status": ("leadwire.cli.status", "status"),
+    "dead-letters": ("leadwire.cli.dead_letters", "dead_letters"),
+    "ledger": ("leadwire.cli.ledger", "ledger"),
+    "visitors": ("leadwire.cli.visitors", "visitors"),
+}
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module, function = _COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), function)
+        return command
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__)
+def cli() -> None:
+    """Chatbot leads and conversations over a /v1 API, and signed webhooks that are never lost.
+
+    Try `leadwire up`. Settings are LEADWIRE_* environment variables; the README lists them.
+    """
+
+
+def main(*args: str) -> None:
+    """Run a command line. A failure that a person can mend is one line on stderr, never a traceback."""
+    try:
+        result: Any = cli.main(list(args) or None, prog_name="leadwire", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except (OperatorError, Refusal) as error:
+        _fail(str(error))
+    except BrokenPipeError:
+        sys.exit(0)  # whoever read our output has seen enough
+    except Exception as error:
+        line = _known(error)
+        if line is None:
+            raise
+        _fail(line)
+    sys.exit(result if isinstance(result, int) else 0)
+
+
+def _known(error: BaseException) -> str | None:
+    """What a server's refusal means to an operator."""
+    import asyncpg
+    from redis.exceptions import RedisError
+
+    from leadwire.db import GONE
+
+    if isinstance(error, asyncpg.UndefinedTableError):
+        return "this database has no Leadwire tables yet: run `leadwire migrate`"
+    if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError):
+        return f"the database refuses: {error}"
+    if isinstance(error, RedisError):
+        return f"Redis cannot be reached: {error}"
+    if isinstance(error, GONE):
+        return f"the database cannot be reached: {str(error) or type(error).__name__}"
+    if isinstance(error, asyncpg.ClientConfigurationError | ValueError) and "DSN" in str(error):
+        return f"LEADWIRE_DATABASE_URL cannot be used: {error}"
+    return None
+
+
+def _fail(line: str) -> None:
+    click.echo(f"leadwire: {' '.join(line.split())}", err=True)
+    sys.exit(1)

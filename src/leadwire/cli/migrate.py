@@ -1,0 +1,15 @@
+"""`leadwire migrate`."""
+
+import click
+
+from leadwire.cli.running import running
+
+
+@click.command()
+@running
+async def migrate() -> None:
+    """Bring the database to this version's tables. Safe to run at any time, by several at once."""
+    from leadwire.migrate import migrate as apply
+
+    count = await apply()
+    click.echo(f"{count} migration{'' if count == 1 else 's'} applied" if count else "nothing to do")

@@ -1,0 +1,91 @@
+"""What commands share: the servers they act on, an event loop, the choice of a workspace, JSON on stdout."""
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
+
+import click
+import msgspec
+
+from leadwire import settings
+from leadwire.errors import OperatorError
+from leadwire.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+workspace_option = click.option(
+    "--workspace", metavar="ID", help="Whose. Not needed while there is only one; made when there is none."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@contextmanager
+def servers() -> Iterator[Settings]:
+    """The settings with both server addresses filled in: as set, or of the embedded servers, attached to or started."""
+    from leadwire.embedded import services
+
+    chosen = settings.get()
+    with services(chosen) as running:
+        yield msgspec.structs.replace(chosen, database_url=running.database_url, redis_url=running.redis_url)
+
+
+def running(command: Callable[P, Awaitable[T]]) -> Callable[P, T]:
+    """Run an async command with the database and Redis open."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with servers() as chosen:
+            return asyncio.run(_connected(chosen, lambda: command(*args, **kwargs)))
+
+    return run
+
+
+def run_loop(work: Callable[[Settings], Awaitable[None]]) -> None:
+    """Run a process of the service until it is told to stop, on uvloop."""
+    import uvloop
+
+    from leadwire import telemetry
+
+    telemetry.configure(settings.get().log_format)
+    with servers() as chosen:
+
+        async def run() -> None:
+            await work(chosen)
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(run())
+
+
+def show(document: Any) -> None:
+    """One JSON document on stdout."""
+    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2))
+
+
+async def the_workspace(chosen: str | None) -> str:
+    """The workspace to act in: the chosen one, the only one, or a new one when there is none. Raises OperatorError."""
+    from leadwire.accounts import changes, reads
+
+    known = await reads.workspaces()
+    if chosen:
+        if chosen not in {workspace for workspace, _ in known}:
+            raise OperatorError(f"there is no workspace {chosen}")
+        return chosen
+    if len(known) > 1:
+        names = ", ".join(f"{workspace} ({name})" for workspace, name in known)
+        raise OperatorError(f"say which workspace with --workspace: {names}")
+    return known[0][0] if known else await changes.create_workspace("Default")
+
+
+async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]]) -> T:
+    from leadwire.app import connections
+    from leadwire.migrate import migrate
+
+    async with connections(chosen.database_url, chosen.redis_url, 2):
+        if not settings.get().database_url:
+            await migrate()  # the embedded database is ours to bring up to date
+        result = await work()
+        await asyncio.sleep(0.01)  # let a nudge out: the relay would find the change a poll later anyway
+        return result

@@ -1,0 +1,122 @@
+"""Every change of endpoints and their deliveries. A workspace of None is an operator, who may touch all."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from leadwire import clock, db, ids, settings
+from leadwire.errors import Fault, Invalid
+from leadwire.webhooks import reads
+from leadwire.webhooks.samples import SAMPLES
+from leadwire.webhooks.schema import Endpoint, NewEndpoint
+from leadwire.wire import keyring, signing, wakeup
+from leadwire.wire.envelope import KINDS
+from leadwire.wire.outbox import Event
+from leadwire.wire.transport.urls import checked
+
+_REDRIVE: Final = """
+UPDATE delivery SET state = 'waiting', attempts = 0, drive = drive + 1, due_at = now(), queued_at = NULL,
+    finished_at = NULL
+WHERE state = 'dead' AND NOT test AND ($1::text IS NULL OR workspace_id = $1)
+  AND ($2::text IS NULL OR endpoint_id = $2) AND ($3::text IS NULL OR event_id = $3)
+  AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = endpoint_id)
+RETURNING 1"""
+
+
+async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint:
+    """A new endpoint, disabled, with its secret. Raises Invalid for the URL or for an unknown event kind."""
+    url, kinds = checked(url, settings.get().allowed_networks), _known_kinds(events)
+    endpoint_id, secret, now = ids.new("we"), signing.new_secret(), clock.now()
+    await db.rows(
+        """INSERT INTO webhook_endpoint (id, workspace_id, url, events, secret, created_at, updated_at)
+           VALUES ($1, $2, $3, $4, $5, $6, $6)""",
+        endpoint_id, workspace, url, kinds, keyring.get().seal(secret), now,
+    )  # fmt: skip
+    made = await reads.endpoint(workspace, endpoint_id)
+    return NewEndpoint(**msgspec.structs.asdict(made), secret=secret)
+
+
+async def move(workspace: str | None, endpoint_id: str, url: str) -> Endpoint:
+    """Point an endpoint at another URL, from the next attempt on. Raises NotFound, Invalid."""
+    url = checked(url, settings.get().allowed_networks)
+    await db.rows(
+        """UPDATE webhook_endpoint SET url = $3, updated_at = $4
+           WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1) AND url <> $3""",
+        workspace, endpoint_id, url, clock.now(),
+    )  # fmt: skip
+    return await reads.endpoint(workspace, endpoint_id)
+
+
+async def enable(workspace: str | None, endpoint_id: str) -> Endpoint:
+    """Let events flow, those that waited meanwhile too. Raises NotFound."""
+    return await _switch(workspace, endpoint_id, on=True)
+
+
+async def disable(workspace: str | None, endpoint_id: str) -> Endpoint:
+    """Stop sending. What waits keeps waiting; what happens from now on is not for this endpoint. Raises NotFound."""
+    return await _switch(workspace, endpoint_id, on=False)
+
+
+async def delete(workspace: str | None, endpoint_id: str) -> None:
+    """Remove an endpoint and cancel what it was still owed. Raises NotFound."""
+    async with db.transaction():
+        await reads.endpoint(workspace, endpoint_id)
+        await db.rows("SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR UPDATE", endpoint_id)  # waits for a fan-out
+        await db.rows(
+            """UPDATE delivery SET state = 'cancelled', finished_at = now(), queued_at = NULL
+               WHERE endpoint_id = $1 AND state IN ('waiting', 'queued')""",
+            endpoint_id,
+        )
+        await db.rows("DELETE FROM webhook_endpoint WHERE id = $1", endpoint_id)
+
+
+async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = None) -> str:
+    """Send a sample event to this endpoint alone, over the real path. Answers the event's id.
+
+    Works while the endpoint is disabled; is tried once. `kind` defaults to the first it subscribes to.
+    Raises NotFound, Invalid.
+    """
+    endpoint = await reads.endpoint(workspace, endpoint_id)
+    (chosen,) = _known_kinds([kind or endpoint.events[0]])
+    async with db.transaction():
+        return await Event(
+            workspace=endpoint.workspace_id,
+            kind=chosen,  # type: ignore[arg-type]  # one of KINDS
+            at=clock.now(),
+            data=SAMPLES[chosen],
+            test_endpoint_id=endpoint_id,
+        ).record()
+
+
+async def redrive(
+    workspace: str | None, endpoint_id: str | None = None, event_id: str | None = None, *, dry_run: bool = False
+) -> int:
+    """Send dead letters again, as if for the first time. Answers how many it are, or would be."""
+    if dry_run:
+        _, total = await reads.dead_letters(workspace, endpoint_id, event_id, limit=0)
+        return total
+    count = len(await db.rows(_REDRIVE, workspace, endpoint_id, event_id))
+    wakeup.nudge()
+    return count
+
+
+async def _switch(workspace: str | None, endpoint_id: str, *, on: bool) -> Endpoint:
+    await db.rows(
+        """UPDATE webhook_endpoint SET enabled = $3, disabled_reason = CASE WHEN $3 THEN NULL ELSE 'by a person' END,
+               failing_since = NULL, updated_at = $4
+           WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1) AND enabled <> $3""",
+        workspace, endpoint_id, on, clock.now(),
+    )  # fmt: skip
+    wakeup.nudge()
+    return await reads.endpoint(workspace, endpoint_id)
+
+
+def _known_kinds(events: Sequence[str]) -> list[str]:
+    if unknown := [kind for kind in events if kind not in KINDS]:
+        message = f"No such event: {', '.join(unknown)}. There are: {', '.join(KINDS)}."
+        raise Invalid(message, faults=(Fault("unknown_event", message, "/events"),))
+    if not events:
+        message = "Subscribe to at least one event."
+        raise Invalid(message, faults=(Fault("required", message, "/events"),))
+    return list(dict.fromkeys(events))

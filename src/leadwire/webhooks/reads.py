@@ -1,0 +1,94 @@
+"""Looking endpoints and deliveries up. A workspace of None is an operator, who sees all."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from leadwire import clock, db
+from leadwire.errors import NotFound
+from leadwire.webhooks.schema import Attempt, Delivery, DeliveryDetail, Endpoint
+
+_ENDPOINT: Final = "id, workspace_id, url, events, enabled, disabled_reason, failing_since, created_at"
+_DELIVERY: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.last_outcome, v.occurred_at, d.due_at,
+    d.finished_at"""
+_JOINED: Final = """FROM delivery d JOIN outbox_event v ON v.id = d.event_id
+    WHERE ($1::text IS NULL OR d.workspace_id = $1)"""
+
+
+async def endpoints(workspace: str | None) -> list[Endpoint]:
+    """Every endpoint, oldest first."""
+    found = await db.rows(
+        f"SELECT {_ENDPOINT} FROM webhook_endpoint WHERE $1::text IS NULL OR workspace_id = $1 ORDER BY created_at, id",
+        workspace,
+    )
+    return [_endpoint(row) for row in found]
+
+
+async def endpoint(workspace: str | None, endpoint_id: str) -> Endpoint:
+    """One endpoint. Raises NotFound."""
+    found = await db.row(
+        f"SELECT {_ENDPOINT} FROM webhook_endpoint WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1)",
+        workspace,
+        endpoint_id,
+    )
+    if found is None:
+        raise NotFound(f"There is no endpoint {endpoint_id}.")
+    return _endpoint(found)
+
+
+async def dead_letters(
+    workspace: str | None, endpoint_id: str | None = None, event_id: str | None = None, limit: int = 100
+) -> tuple[list[Delivery], int]:
+    """Dead letters, newest first, and how many there are."""
+    where = f"{_JOINED} AND d.state = 'dead' AND NOT d.test AND ($2::text IS NULL OR d.endpoint_id = $2)"
+    where += " AND ($3::text IS NULL OR d.event_id = $3)"
+    total = await db.value(f"SELECT count(*) {where}", workspace, endpoint_id, event_id)
+    found = await db.rows(
+        f"SELECT {_DELIVERY} {where} ORDER BY d.event_id DESC LIMIT $4", workspace, endpoint_id, event_id, limit
+    )
+    return [_delivery(row) for row in found], total
+
+
+async def deliveries_of(workspace: str | None, event_id: str, endpoint_id: str | None = None) -> list[DeliveryDetail]:
+    """Everything about the deliveries of one event. Raises NotFound when there are none."""
+    found = await db.rows(
+        f"""SELECT {_DELIVERY}, v.body, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id) {_JOINED}
+              AND d.event_id = $2 AND ($3::text IS NULL OR d.endpoint_id = $3) ORDER BY d.endpoint_id""",
+        workspace,
+        event_id,
+        endpoint_id,
+    )
+    if not found:
+        raise NotFound(f"There is no delivery of {event_id}.")
+    return [await _with_history(row) for row in found]
+
+
+async def _with_history(row: db.Row) -> DeliveryDetail:
+    *listed, body, url = row
+    attempts = await db.rows(
+        """SELECT drive, number, counted, started_at, duration_ms, outcome, http_status, error, response_body
+           FROM attempt WHERE event_id = $1 AND endpoint_id = $2 ORDER BY started_at""",
+        row["event_id"],
+        row["endpoint_id"],
+    )
+    history = [
+        Attempt(drive, number, counted, clock.iso(at), *rest) for drive, number, counted, at, *rest in attempts
+    ]
+    return DeliveryDetail(*_delivery_fields(listed), url=url, body=body, history=history)
+
+
+def _endpoint(row: Any) -> Endpoint:
+    *fields, failing_since, created_at = row
+    return Endpoint(*fields, _iso(failing_since), clock.iso(created_at))
+
+
+def _delivery(row: Any) -> Delivery:
+    return Delivery(*_delivery_fields(row))
+
+
+def _delivery_fields(row: Any) -> tuple[Any, ...]:
+    *fields, occurred_at, due_at, finished_at = row
+    return *fields, clock.iso(occurred_at), clock.iso(due_at), _iso(finished_at)
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return clock.iso(moment) if moment else None

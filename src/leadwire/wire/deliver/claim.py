@@ -1,0 +1,70 @@
+"""Stream entries become jobs. What does not match the ledger is stale and is never POSTed: the first half of the fence."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from leadwire import db
+from leadwire.wire import keyring
+from leadwire.wire.streams import Entry, Key
+
+# The bounds on the event id let PostgreSQL leave out the days that cannot matter.
+_CLAIM: Final = """
+SELECT d.event_id, d.endpoint_id, d.attempts, d.drive, d.test, e.url, e.secret, e.staged_secret,
+    e.admission_window, e.failing_since IS NOT NULL, v.body, v.traceparent
+FROM unnest($1::text[], $2::text[], $3::smallint[]) AS asked(event_id, endpoint_id, attempts)
+JOIN delivery d ON d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
+    AND d.state = 'queued' AND d.attempts = asked.attempts AND d.event_id BETWEEN $4 AND $5
+JOIN outbox_event v ON v.id = d.event_id AND v.id BETWEEN $4 AND $5
+JOIN webhook_endpoint e ON e.id = d.endpoint_id AND (e.enabled OR d.test)"""
+
+_KEEP_FOR_LATER: Final = """
+UPDATE delivery d SET state = 'waiting', queued_at = NULL
+FROM unnest($1::text[], $2::text[], $3::smallint[]) AS asked(event_id, endpoint_id, attempts), webhook_endpoint e
+WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.state = 'queued'
+  AND d.attempts = asked.attempts AND e.id = d.endpoint_id AND NOT e.enabled AND NOT d.test"""
+
+
+class Job(NamedTuple):
+    """One POST to make: the entry it came from, and everything as it is in the ledger right now."""
+
+    entry: Entry
+    drive: int
+    test: bool
+    url: str
+    secret: str
+    staged_secret: str | None
+    window: int
+    failing: bool
+    body: bytes
+    traceparent: str | None
+
+    @property
+    def number(self) -> int:
+        """Which attempt of this drive it is; the first is 1."""
+        return self.entry.key.attempts + 1
+
+
+async def claim(entries: Sequence[Entry]) -> tuple[list[Job], list[Entry]]:
+    """The jobs among `entries`, and the entries that are stale and only want acknowledging.
+
+    A delivery of an endpoint that was disabled meanwhile is put back to wait for it.
+    """
+    by_key = {entry.key: entry for entry in entries}
+    found = await db.rows(_CLAIM, *_columns(list(by_key)))
+    ring = keyring.get()
+    jobs = []
+    for event_id, endpoint_id, attempts, drive, test, url, secret, staged, window, failing, body, trace in found:
+        entry = by_key.pop(Key(event_id, endpoint_id, attempts))
+        opened = ring.open(secret)
+        next_secret = ring.open(staged) if staged else None
+        jobs.append(Job(entry, drive, test, url, opened, next_secret, window, failing, body.encode(), trace))
+    if by_key:
+        asked = _columns(list(by_key))
+        await db.rows(_KEEP_FOR_LATER, *asked[:3])
+    taken = {job.entry.id for job in jobs}
+    return jobs, [entry for entry in entries if entry.id not in taken]
+
+
+def _columns(keys: Sequence[Key]) -> tuple[list[str], list[str], list[int], str, str]:
+    events, endpoints, attempts = (list(column) for column in zip(*keys, strict=True))
+    return events, endpoints, attempts, min(events), max(events)

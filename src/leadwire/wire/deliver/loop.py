@@ -1,0 +1,150 @@
+"""The worker: reads only what it can hold, acknowledges only what is written down, ends clean.
+
+A crash anywhere before `record` leaves the entry pending, and another worker takes it over: a second POST with the
+same `webhook-id` is possible, a loss is not. After `record` the entry is stale and is only acknowledged.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import httpx
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from leadwire import telemetry
+from leadwire.settings import Settings
+from leadwire.wire import streams
+from leadwire.wire.deliver.attempt import Attempted, attempt
+from leadwire.wire.deliver.claim import Job, claim
+from leadwire.wire.deliver.record import record
+from leadwire.wire.pause import Pause
+from leadwire.wire.streams import Entry
+
+_BATCH: Final = 200  # entries
+_BLOCK_MS: Final = 1000
+_GATHER: Final = 0.004  # seconds: several outcomes share a statement, several free places a claim
+_RECLAIM_EVERY: Final = 5.0
+
+T = TypeVar("T")
+
+
+class Deliverer:
+    """One worker process's work."""
+
+    def __init__(self, redis: Redis, transport: httpx.AsyncBaseTransport, settings: Settings) -> None:
+        self._redis = redis
+        self._transport = transport
+        self._settings = settings
+        self._shards = settings.stream_shards
+        self.consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        self._in_hand: set[tuple[str, str]] = set()
+        self._posting: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Event()
+        self._outcomes: asyncio.Queue[Attempted | None] = asyncio.Queue()
+        self._reclaimed = float("-inf")
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Deliver until `stop` is set, then finish what is in hand: at most one delivery timeout."""
+        settling = asyncio.create_task(self._settle())
+        pause = Pause()
+        while not stop.is_set():
+            try:
+                entries = await self._take()
+                if entries:
+                    await self._start(entries, stop)
+                pause.reset()
+            except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
+                telemetry.log("deliver.failed", level=logging.WARNING, error=error)
+                await asyncio.sleep(pause.next())
+        if self._posting:
+            await asyncio.wait(self._posting)
+        self._outcomes.put_nowait(None)
+        await settling
+        try:
+            await streams.leave(self._redis, self.consumer, self._shards)
+        except Exception as error:  # noqa: BLE001 - an idle name in a group does no harm
+            telemetry.log("deliver.not_left", level=logging.WARNING, error=error)
+
+    async def _take(self) -> list[Entry]:
+        """New entries, as many as there is room for; now and then also what another worker dropped."""
+        free = self._settings.delivery_concurrency - len(self._in_hand)
+        if free < _BATCH // 4 and self._in_hand:
+            self._room.clear()
+            if free <= 0:
+                await self._room.wait()
+            await asyncio.sleep(_GATHER)
+            free = self._settings.delivery_concurrency - len(self._in_hand)
+        count = max(1, min(_BATCH, free) // self._shards)
+        loop = asyncio.get_running_loop()
+        try:
+            if loop.time() - self._reclaimed > _RECLAIM_EVERY:
+                self._reclaimed = loop.time()
+                idle_ms = int(self._settings.lease * 1000)
+                if taken := await streams.reclaim(self._redis, self.consumer, self._shards, idle_ms, count):
+                    telemetry.log("stream.reclaimed", level=logging.WARNING, entries=len(taken))
+                    return taken
+            return await streams.read(self._redis, self.consumer, self._shards, count, _BLOCK_MS)
+        except ResponseError as error:
+            if not str(error).startswith("NOGROUP"):
+                raise
+            await streams.prepare(self._redis, self._shards)  # a new or a flushed Redis
+            return []
+
+    async def _start(self, entries: list[Entry], stop: asyncio.Event) -> None:
+        """Claim, and begin a POST for each job. Entries are kept until the database has answered."""
+        entries = [entry for entry in entries if entry.key[:2] not in self._in_hand]  # our own, taken over from ourselves
+        if not entries:
+            return
+        jobs, stale = await self._insist(lambda: claim(entries), stop) or ([], [])
+        for job in jobs:
+            self._in_hand.add(job.entry.key[:2])
+            task = asyncio.create_task(self._post(job))
+            self._posting.add(task)
+            task.add_done_callback(self._posting.discard)
+        if stale:
+            telemetry.log("stream.stale", entries=len(stale))
+            await streams.done(self._redis, stale)
+
+    async def _post(self, job: Job) -> None:
+        self._outcomes.put_nowait(await attempt(job, self._transport, self._settings))
+        self._in_hand.discard(job.entry.key[:2])
+        self._room.set()
+
+    async def _settle(self) -> None:
+        """Record outcomes in batches, then acknowledge. Ends at the None that `run` puts last."""
+        ended = False
+        while not ended:
+            batch = [await self._outcomes.get()]
+            await asyncio.sleep(_GATHER)
+            batch.extend(self._outcomes.get_nowait() for _ in range(self._outcomes.qsize()))
+            ended = None in batch
+            if done := [one for one in batch if one is not None]:
+                dead = await self._insist(lambda done=done: record(done, self._settings.retry_schedule))
+                await self._acknowledge(done, dead or [])
+
+    async def _acknowledge(self, done: list[Attempted], dead: list[Attempted]) -> None:
+        telemetry.log(
+            "batch.delivered", attempts=len(done), delivered=sum(one.outcome == "delivered" for one in done), dead=len(dead)
+        )
+        try:
+            await streams.done(self._redis, [one.job.entry for one in done])
+            if dead:
+                await streams.announce_dead(self._redis, [(*one.job.entry.key[:2], one.outcome) for one in dead])
+        except Exception as error:  # noqa: BLE001 - the entries are stale now; whoever takes them over acknowledges them
+            telemetry.log("stream.not_acknowledged", level=logging.WARNING, error=error, entries=len(done))
+
+    async def _insist(self, work: Callable[[], Awaitable[T]], stop: asyncio.Event | None = None) -> T | None:
+        """Do `work` however long the database is away; None when `stop` came first."""
+        pause = Pause()
+        while stop is None or not stop.is_set():
+            try:
+                return await work()
+            except Exception as error:  # noqa: BLE001 - as above
+                telemetry.log("database.unreachable", level=logging.WARNING, error=error)
+                await asyncio.sleep(pause.next())
+        return None

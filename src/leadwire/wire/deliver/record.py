@@ -1,0 +1,103 @@
+"""Outcomes become attempt rows and next states, in one statement: the second half of the fence.
+
+A delivery is only moved when it is still queued at the attempt that was made, so a worker that slept past its lease
+changes nothing; its POST is kept as an attempt that did not count.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+from leadwire import db
+from leadwire.wire import retries
+from leadwire.wire.deliver.attempt import Attempted
+from leadwire.wire.relay import window
+from leadwire.wire.states import Outcome
+
+# Due times are the database's: a worker with a wrong clock cannot make a retry early.
+_RECORD: Final = """
+WITH made AS (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::smallint[], $4::smallint[], $5::timestamptz[], $6::int[],
+        $7::text[], $8::smallint[], $9::bool[], $10::text[], $11::text[], $12::text[], $13::float8[])
+    AS made(event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status, reused, error,
+        response_body, next, delay)
+), settled AS (
+    UPDATE delivery d SET state = made.next, attempts = made.number, last_outcome = made.outcome, queued_at = NULL,
+        due_at = CASE made.next WHEN 'waiting' THEN now() + made.delay * interval '1 second' ELSE d.due_at END,
+        finished_at = CASE made.next WHEN 'waiting' THEN NULL ELSE now() END
+    FROM made
+    WHERE d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id AND d.event_id BETWEEN $14 AND $15
+      AND d.state = 'queued' AND d.attempts = made.number - 1 AND d.drive = made.drive
+    RETURNING d.event_id, d.endpoint_id
+), noted AS (
+    INSERT INTO attempt (event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status, reused,
+        error, response_body, counted)
+    SELECT event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status, reused,
+        error, response_body, (event_id, endpoint_id) IN (SELECT event_id, endpoint_id FROM settled)
+    FROM made ON CONFLICT DO NOTHING
+)
+SELECT event_id, endpoint_id FROM settled"""
+
+_TUNE: Final = """
+WITH signal AS (
+    SELECT * FROM unnest($1::text[], $2::int[], $3::int[], $4::bool[]) AS signal(id, gain, halvings, gone)
+), locked AS (
+    SELECT id FROM webhook_endpoint WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE webhook_endpoint e SET
+    admission_window = greatest(1, least($5, (e.admission_window >> signal.halvings) + signal.gain)),
+    failing_since = CASE WHEN signal.gain > 0 THEN NULL ELSE coalesce(e.failing_since, now()) END,
+    enabled = e.enabled AND NOT signal.gone,
+    disabled_reason = CASE WHEN e.enabled AND signal.gone THEN 'gone' ELSE e.disabled_reason END
+FROM signal JOIN locked USING (id) WHERE e.id = signal.id"""
+
+
+async def record(done: Sequence[Attempted], schedule: Sequence[int]) -> list[Attempted]:
+    """Write down what came of `done`. Answers those that counted and ended in a dead letter."""
+    nexts = [
+        retries.after(one.outcome, one.job.number, schedule, retry_after=one.retry_after, test=one.job.test)
+        for one in done
+    ]
+    events = [one.job.entry.key.event_id for one in done]
+    found = await db.rows(
+        _RECORD,
+        events,
+        [one.job.entry.key.endpoint_id for one in done],
+        [one.job.drive for one in done],
+        [one.job.number for one in done],
+        [one.started_at for one in done],
+        [one.duration_ms for one in done],
+        [one.outcome for one in done],
+        [one.http_status for one in done],
+        [one.reused for one in done],
+        [one.error for one in done],
+        [one.response_body for one in done],
+        [following.state for following in nexts],
+        [following.delay for following in nexts],
+        min(events),
+        max(events),
+    )
+    counted = {(event_id, endpoint_id) for event_id, endpoint_id in found}
+    settled = [one for one in done if one.job.entry.key[:2] in counted]
+    await _tune([one for one in settled if not one.job.test])
+    ended = {id(one) for one, following in zip(done, nexts, strict=True) if following.state == "dead"}
+    return [one for one in settled if id(one) in ended and not one.job.test]
+
+
+async def _tune(settled: Sequence[Attempted]) -> None:
+    """Adapt the windows, and note since when an endpoint fails. A healthy one with an open window costs nothing."""
+    outcomes: dict[str, list[Outcome]] = defaultdict(list)
+    for one in settled:
+        if one.outcome != "delivered" or one.job.failing or one.job.window < window.LARGEST:
+            outcomes[one.job.entry.key.endpoint_id].append(one.outcome)
+    if not outcomes:
+        return
+    signals = [window.signals(of_endpoint) for of_endpoint in outcomes.values()]
+    await db.rows(
+        _TUNE,
+        list(outcomes),
+        [gain for gain, _ in signals],
+        [halvings for _, halvings in signals],
+        ["gone" in of_endpoint for of_endpoint in outcomes.values()],
+        window.LARGEST,
+    )

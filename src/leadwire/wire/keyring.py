@@ -1,0 +1,84 @@
+"""Endpoint secrets at rest: AES-256-GCM under an operator's key, which can be changed without a gap.
+
+`LEADWIRE_SECRET_KEY` holds one or more keys: the first seals, any opens. Without it, one is made in the data
+directory. A sealed secret is 4 bytes of the key's fingerprint, 12 of nonce, then the ciphertext.
+"""
+
+import base64
+import binascii
+import functools
+import hashlib
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from leadwire import settings
+from leadwire.errors import OperatorError
+from leadwire.settings import Settings
+
+_FILE: Final = "secret.key"
+
+
+class Keyring:
+    """Seals and opens. Raises OperatorError for keys that are not 32 bytes of base64."""
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._ciphers: dict[bytes, AESGCM] = {}
+        for text in keys:
+            try:
+                key = base64.b64decode(text, validate=True)
+            except binascii.Error as error:
+                raise OperatorError("LEADWIRE_SECRET_KEY is not base64") from error
+            if len(key) != 32:
+                raise OperatorError(f"LEADWIRE_SECRET_KEY must be 32 bytes, base64 encoded; this one has {len(key)}")
+            self._ciphers[hashlib.sha256(key).digest()[:4]] = AESGCM(key)
+        self.open = functools.lru_cache(maxsize=4096)(self._open)
+
+    def seal(self, text: str) -> bytes:
+        """`text`, unreadable without the key."""
+        fingerprint, cipher = next(iter(self._ciphers.items()))
+        nonce = os.urandom(12)
+        return fingerprint + nonce + cipher.encrypt(nonce, text.encode(), None)
+
+    def _open(self, sealed: bytes) -> str:
+        """What was sealed. Raises OperatorError when its key is not among ours."""
+        cipher = self._ciphers.get(sealed[:4])
+        try:
+            if cipher is None:
+                raise InvalidTag
+            return cipher.decrypt(sealed[4:16], sealed[16:], None).decode()
+        except InvalidTag as error:
+            raise OperatorError(
+                "LEADWIRE_SECRET_KEY does not open this database's endpoint secrets: set the key they were sealed with"
+            ) from error
+
+
+@functools.cache
+def get() -> Keyring:
+    """The keyring of this process."""
+    chosen = settings.get()
+    return Keyring(chosen.secret_key or (_generated(chosen),))
+
+
+def _generated(chosen: Settings) -> str:
+    """The key in the data directory, made at the first need; two processes at once agree on one."""
+    path: Path = chosen.data_dir / _FILE
+    try:
+        chosen.data_dir.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            mine = path.with_name(f"{_FILE}.{os.getpid()}")
+            mine.touch(mode=0o600)
+            mine.write_text(base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
+            try:
+                os.link(mine, path)  # fails if somebody was quicker, unlike a rename
+            except FileExistsError:
+                pass
+            finally:
+                mine.unlink()
+        return path.read_text().strip()
+    except OSError as error:
+        raise OperatorError(f"{path} cannot be used as the secret key: {error.strerror}") from error

@@ -1,0 +1,109 @@
+"""The relay: wake, fan out, admit, add to the streams; now and then reconcile and tend the partitions.
+
+Everything it does can be done twice or by several at once. It never gives up: whatever fails is logged and tried
+again, with a pause that grows to 5 s.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from redis.asyncio import Redis
+
+from leadwire import telemetry
+from leadwire.settings import Settings
+from leadwire.wire import streams, wakeup
+from leadwire.wire.pause import Pause, either
+from leadwire.wire.relay.admit import admit
+from leadwire.wire.relay.fan_out import fan_out
+from leadwire.wire.relay.partitions import tend
+from leadwire.wire.relay.reconcile import SLACK, reconcile
+from leadwire.wire.streams import Key
+
+_POLL: Final = 0.25  # seconds, when no nudge comes
+_POLL_BACKLOG: Final = 0.01  # seconds, while a window is what holds deliveries back
+_RECONCILE_EVERY: Final = 10.0
+_TEND_EVERY: Final = 3600.0
+_STALE: Final = SLACK / 2  # seconds after which a commit's keys are left to reconcile, or they would be added twice
+
+
+class Relay:
+    """One relay process's work."""
+
+    def __init__(self, redis: Redis, settings: Settings) -> None:
+        self._redis = redis
+        self._settings = settings
+        self._nudged = asyncio.Event()
+        self._reconciled = self._tended = float("-inf")
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Relay until `stop` is set; what is in hand is finished first."""
+        listening = asyncio.create_task(self._listen(stop))
+        pause = Pause()
+        while not stop.is_set():
+            try:
+                wait = await self.step()
+                pause.reset()
+            except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
+                telemetry.log("relay.failed", level=logging.WARNING, error=error)
+                wait = pause.next()
+            if wait:
+                await either(stop, self._nudged, wait)
+            self._nudged.clear()
+        listening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await listening
+
+    async def step(self) -> float:
+        """One round. Answers the seconds to wait for a nudge before the next."""
+        loop = asyncio.get_running_loop()
+        if loop.time() - self._tended > _TEND_EVERY:
+            await tend(self._settings.retention_days)
+            self._tended = loop.time()
+        if loop.time() - self._reconciled > _RECONCILE_EVERY:
+            await self._reconcile()
+            self._reconciled = loop.time()
+        events, keys, held_back = await fan_out()
+        await self._add(keys)
+        admitted = await admit()
+        await self._add(admitted)
+        if events or admitted:
+            telemetry.log("batch.relayed", events=events, queued=len(keys), admitted=len(admitted))
+            return _POLL_BACKLOG if held_back or admitted else 0.0
+        return _POLL
+
+    async def _add(self, keys: Sequence[Key]) -> None:
+        """Put committed keys into the streams, trying for as long as reconcile cannot have taken them for lost."""
+        if not keys:
+            return
+        loop = asyncio.get_running_loop()
+        start, pause = loop.time(), Pause()
+        while loop.time() - start < _STALE:
+            try:
+                await streams.add(self._redis, keys, self._settings.stream_shards)
+                return
+            except Exception as error:  # noqa: BLE001 - as above
+                telemetry.log("stream.unreachable", level=logging.WARNING, error=error, keys=len(keys))
+                await asyncio.sleep(pause.next())
+        telemetry.log("stream.left_to_reconcile", level=logging.WARNING, keys=len(keys))
+
+    async def _reconcile(self) -> None:
+        lost = await reconcile(await streams.loads(self._redis, self._settings.stream_shards))
+        if lost:
+            telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=lost)
+
+    async def _listen(self, stop: asyncio.Event) -> None:
+        """Turn nudges from other processes into wake-ups. Missing some is harmless."""
+        pause = Pause()
+        while not stop.is_set():
+            try:
+                async with self._redis.pubsub(ignore_subscribe_messages=True) as subscription:
+                    await subscription.subscribe(wakeup.CHANNEL)
+                    pause.reset()
+                    while True:
+                        if await subscription.get_message(timeout=5.0):
+                            self._nudged.set()
+            except Exception:  # noqa: BLE001 - the poll is the backstop
+                await asyncio.sleep(pause.next())

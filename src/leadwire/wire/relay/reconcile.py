@@ -1,0 +1,29 @@
+"""What Redis lost goes back to `waiting`: this is what makes Redis disposable.
+
+Finished entries are deleted, so the oldest entry of a stream is a watermark: a delivery queued well before it has no
+entry any more. That is O(1) to see, raises no false alarm under a backlog (the watermark is old then too), and heals a
+flush, a failover that lost its last second, an eviction, a relay that died between commit and XADD.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from leadwire import db
+from leadwire.wire.streams import Load
+
+SLACK: Final = 30.0  # seconds from queueing to being in the stream that are nothing unusual
+
+_RECONCILE: Final = """
+UPDATE delivery d SET state = 'waiting', due_at = now(), queued_at = NULL
+FROM unnest($1::int[], $2::float8[]) AS stream(shard, age)
+WHERE d.state = 'queued'
+  AND ('x' || substr(md5(d.endpoint_id), 1, 4))::bit(16)::int % $3 = stream.shard
+  AND d.queued_at < now() - (stream.age + $4) * interval '1 second'
+RETURNING 1"""
+
+
+async def reconcile(loads: Sequence[Load]) -> int:
+    """Put lost deliveries back; `loads` are the streams' as just read, in order. Answers how many there were."""
+    shards = list(range(len(loads)))
+    ages = [load.oldest for load in loads]
+    return len(await db.rows(_RECONCILE, shards, ages, len(loads), SLACK))

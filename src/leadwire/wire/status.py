@@ -1,0 +1,89 @@
+"""The wire at a glance, for a person or a monitor."""
+
+from typing import Final
+
+from msgspec import Struct
+from redis.asyncio import Redis
+
+from leadwire import db
+from leadwire.redis_pool import AWAY
+from leadwire.wire import streams
+from leadwire.wire.states import STATES
+
+_ALIVE: Final = 30.0  # seconds since a worker last asked for work
+
+
+class Unrelayed(Struct):
+    """Committed events that no relay has taken yet."""
+
+    events: int
+    oldest_seconds: float
+
+
+class Overdue(Struct):
+    """Deliveries of enabled endpoints that wait past their time: the sign of trouble, not the depth of a queue."""
+
+    deliveries: int
+    oldest_seconds: float
+
+
+class Stream(Struct):
+    """One stream. `lag`: entries no worker has read yet; `pending`: read and not acknowledged."""
+
+    name: str
+    length: int
+    lag: int
+    pending: int
+    oldest_seconds: float
+
+
+class Worker(Struct):
+    """A consumer of the streams, and the seconds since it last asked."""
+
+    name: str
+    idle_seconds: float
+
+
+class Status(Struct):
+    """Everything. `streams` and `workers` are null while Redis is away."""
+
+    unrelayed: Unrelayed
+    deliveries: dict[str, int]
+    overdue: Overdue
+    dead_letters: int
+    streams: list[Stream] | None
+    workers: list[Worker] | None
+
+
+async def read(redis: Redis | None, shards: int) -> Status:
+    """How the wire stands now."""
+    events, oldest = await _pair(
+        "SELECT count(*), extract(epoch FROM now() - min(recorded_at)) FROM outbox_event WHERE relayed_at IS NULL"
+    )
+    overdue, latest = await _pair(
+        """SELECT count(*), extract(epoch FROM now() - min(d.due_at)) FROM delivery d
+           JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled WHERE d.state = 'waiting' AND d.due_at < now()"""
+    )
+    counted = await db.rows("SELECT state, count(*) FROM delivery GROUP BY state")
+    deliveries = dict.fromkeys(STATES, 0) | {row["state"]: row["count"] for row in counted}
+    dead = await db.value("SELECT count(*) FROM delivery WHERE state = 'dead' AND NOT test")
+    found = workers = None
+    if redis is not None:
+        try:
+            loads = await streams.loads(redis, shards)
+            idle = await streams.consumers(redis, shards)
+        except AWAY:
+            pass
+        else:
+            found = [
+                Stream(load.stream, load.length, load.length - load.pending, load.pending, round(load.oldest, 3))
+                for load in loads
+            ]
+            workers = [Worker(name, seconds) for name, seconds in sorted(idle.items()) if seconds < _ALIVE]
+    return Status(Unrelayed(events, oldest), deliveries, Overdue(overdue, latest), dead, found, workers)
+
+
+async def _pair(sql: str) -> tuple[int, float]:
+    row = await db.row(sql)
+    assert row is not None  # noqa: S101 - an aggregate always answers one row
+    return row[0], round(float(row[1] or 0.0), 3)

@@ -1,0 +1,161 @@
+"""The streams: which deliveries are to be made now. They carry ids only; PostgreSQL knows the rest.
+
+An entry that is finished is acknowledged and deleted in one MULTI, so the length minus the pending is the lag, exact
+and O(1) on every server version. Nothing is ever trimmed: that could drop what was not delivered.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+GROUP: Final = "deliverers"
+DEAD_LETTERS: Final = "leadwire:dead-letters"
+_DEAD_LETTERS_KEPT: Final = 100_000
+
+
+class Key(NamedTuple):
+    """A delivery at a point of its life: the attempts made so far are the fence against stale entries."""
+
+    event_id: str
+    endpoint_id: str
+    attempts: int
+
+
+class Entry(NamedTuple):
+    """A key and where it was read from."""
+
+    stream: bytes
+    id: bytes
+    key: Key
+
+
+class Load(NamedTuple):
+    """What is in one stream. `oldest` is the age of its oldest entry in seconds, by Redis's own clock."""
+
+    stream: str
+    length: int
+    pending: int
+    oldest: float
+
+
+def names(shards: int) -> list[str]:
+    """Every stream. The hash tag spreads them over the slots of a Redis Cluster."""
+    return [f"leadwire:{{deliveries:{shard}}}" for shard in range(shards)]
+
+
+def shard_of(endpoint_id: str, shards: int) -> int:
+    """Which stream an endpoint's deliveries go through; `reconcile` computes the same in SQL."""
+    return int.from_bytes(hashlib.md5(endpoint_id.encode(), usedforsecurity=False).digest()[:2]) % shards
+
+
+async def add(redis: Redis, keys: Iterable[Key], shards: int) -> None:
+    """Append one entry per key."""
+    streams = names(shards)
+    pipeline = redis.pipeline(transaction=False)
+    for event_id, endpoint_id, attempts in keys:
+        fields = {b"e": event_id, b"w": endpoint_id, b"n": attempts}
+        pipeline.xadd(streams[shard_of(endpoint_id, shards)], fields)  # type: ignore[arg-type]
+    await pipeline.execute()
+
+
+async def prepare(redis: Redis, shards: int) -> None:
+    """Make the group of every stream, from the beginning, where it is missing."""
+    for stream in names(shards):
+        try:
+            await redis.xgroup_create(stream, GROUP, id="0", mkstream=True)
+        except ResponseError as error:
+            if not str(error).startswith("BUSYGROUP"):
+                raise
+
+
+async def read(redis: Redis, consumer: str, shards: int, count: int, block_ms: int) -> list[Entry]:
+    """Take up to `count` new entries per stream, waiting for the first up to `block_ms` (1 or more)."""
+    wanted = dict.fromkeys(names(shards), ">")
+    answer = await redis.xreadgroup(GROUP, consumer, wanted, count=count, block=block_ms)  # type: ignore[arg-type]
+    return [entry for stream, entries in _streams(answer) for entry in _entries(stream, entries)]
+
+
+async def reclaim(redis: Redis, consumer: str, shards: int, idle_ms: int, count: int) -> list[Entry]:
+    """Take over entries that another consumer has held for longer than `idle_ms`: it is dead or stuck."""
+    taken = []
+    for stream in names(shards):
+        answer = await redis.xautoclaim(stream, GROUP, consumer, idle_ms, "0-0", count=count)
+        taken.extend(_entries(stream.encode(), answer[1]))
+    return taken
+
+
+async def done(redis: Redis, entries: Sequence[Entry]) -> None:
+    """Acknowledge and delete: these are recorded, or stale."""
+    by_stream: dict[bytes, list[bytes]] = {}
+    for entry in entries:
+        by_stream.setdefault(entry.stream, []).append(entry.id)
+    for stream, ids in by_stream.items():
+        pipeline = redis.pipeline(transaction=True)
+        pipeline.xack(stream, GROUP, *ids)
+        pipeline.xdel(stream, *ids)
+        await pipeline.execute()
+
+
+async def leave(redis: Redis, consumer: str, shards: int) -> None:
+    """Take a consumer's name off the groups, unless it still holds something."""
+    for stream in names(shards):
+        for known in await redis.xinfo_consumers(stream, GROUP):
+            if known["name"] == consumer.encode() and known["pending"] == 0:
+                await redis.xgroup_delconsumer(stream, GROUP, consumer)
+
+
+async def loads(redis: Redis, shards: int) -> list[Load]:
+    """How full every stream is."""
+    seconds, microseconds = await redis.time()
+    found = []
+    for stream in names(shards):
+        pipeline = redis.pipeline(transaction=True)
+        pipeline.xlen(stream)
+        pipeline.xrange(stream, count=1)
+        pipeline.xpending(stream, GROUP)
+        length, oldest, pending = await pipeline.execute(raise_on_error=False)
+        if isinstance(length, Exception):
+            raise length
+        age = seconds + microseconds / 1e6 - int(oldest[0][0].partition(b"-")[0]) / 1e3 if oldest else 0.0
+        # No group yet means that nobody has read: nothing is pending.
+        found.append(Load(stream, length, 0 if isinstance(pending, Exception) else pending["pending"], max(age, 0.0)))
+    return found
+
+
+async def consumers(redis: Redis, shards: int) -> dict[str, float]:
+    """Every consumer's name and the seconds since it last asked for something."""
+    idle: dict[str, float] = {}
+    for stream in names(shards):
+        try:
+            known = await redis.xinfo_consumers(stream, GROUP)
+        except ResponseError:
+            continue  # no such stream or group yet
+        for consumer in known:
+            name = consumer["name"].decode()
+            idle[name] = min(idle.get(name, 1e9), consumer["idle"] / 1000)
+    return idle
+
+
+async def announce_dead(redis: Redis, keys: Iterable[tuple[str, str, str]]) -> None:
+    """Tell whoever consumes dead letters: (event, endpoint, outcome). The truth is the delivery's state."""
+    pipeline = redis.pipeline(transaction=False)
+    for event_id, endpoint_id, outcome in keys:
+        fields = {b"e": event_id, b"w": endpoint_id, b"o": outcome}
+        pipeline.xadd(DEAD_LETTERS, fields, maxlen=_DEAD_LETTERS_KEPT, approximate=True)  # type: ignore[arg-type]
+    await pipeline.execute()
+
+
+def _streams(answer: Any) -> Iterable[tuple[bytes, Any]]:
+    """XREADGROUP's answer is a list of pairs under RESP2 and a map under RESP3."""
+    if isinstance(answer, dict):
+        return [(stream, entries[0] if entries and isinstance(entries[0], list) else entries) for stream, entries in answer.items()]
+    return [(stream, entries) for stream, entries in answer or ()]
+
+
+def _entries(stream: bytes, entries: Any) -> Iterable[Entry]:
+    for entry_id, fields in entries:
+        if fields:  # older servers answer nothing for one that was deleted
+            yield Entry(stream, entry_id, Key(fields[b"e"].decode(), fields[b"w"].decode(), int(fields[b"n"])))

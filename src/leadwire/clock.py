@@ -37,6 +37,13 @@ def at(moment: datetime) -> Iterator[None]:
         _set_to.reset(token)
 
 
+def set_to(moment: datetime) -> None:
+    """Move the time set by `at` on, inside its block."""
+    if _set_to.get() is None:
+        raise RuntimeError("the clock runs by itself here")
+    _set_to.set(moment)
+
+
 def iso(moment: datetime) -> str:
     """`2026-01-02T03:04:05.678Z`: always UTC, always three digits. `moment` must be in UTC already."""
     return moment.isoformat(timespec="milliseconds")[:23] + "Z"

@@ -6,9 +6,9 @@ Lists are comma-separated. A value that cannot be read is an `OperatorError` tha
 import functools
 import ipaddress
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
@@ -16,6 +16,7 @@ from msgspec import Meta
 from leadwire.errors import OperatorError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Schedule = tuple[Annotated[int, Meta(ge=1, le=604_800)], ...]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     public_url: str = ""
     """The address customers see, without a trailing slash. Empty: taken from the request."""
 
-    retry_schedule: tuple[Annotated[int, Meta(ge=1, le=604_800)], ...] = (60, 300, 1800)
+    retry_schedule: Schedule = (60, 300, 1800)
     """Seconds from a failed attempt to the next; after the last one fails the delivery is a dead letter."""
     delivery_timeout: Annotated[float, Meta(gt=0, le=300)] = 30.0
     """Seconds for a whole attempt: name lookup, connect, TLS, request, response."""
@@ -65,10 +66,9 @@ def read(environ: Mapping[str, str]) -> Settings:
         name = f"LEADWIRE_{field.name.upper()}"
         if (text := environ.get(name, "").strip()) == "":
             continue
-        many = field.name in {"retry_schedule", "allowed_networks", "secret_key"}
-        raw = [part.strip() for part in text.split(",") if part.strip()] if many else text
+        reader = _READERS.get(field.name)
         try:
-            found[field.name] = msgspec.convert(raw, field.type, strict=False, dec_hook=_decode)
+            found[field.name] = reader(text) if reader else msgspec.convert(text, field.type, strict=False)
         except (msgspec.ValidationError, ValueError) as error:
             raise OperatorError(f"{name}={text!r} cannot be used: {error}") from error
     settings = Settings(**found)  # type: ignore[arg-type]  # each value was converted to its field's type above
@@ -83,7 +83,13 @@ def get() -> Settings:
     return read(os.environ)
 
 
-def _decode(kind: type, raw: object) -> object:
-    if kind is Path:
-        return Path(str(raw))
-    return ipaddress.ip_network(str(raw), strict=False)
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+_READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    "data_dir": lambda text: Path(text).expanduser(),
+    "secret_key": _parts,
+    "retry_schedule": lambda text: msgspec.convert(_parts(text), Schedule, strict=False),
+    "allowed_networks": lambda text: tuple(ipaddress.ip_network(part, strict=False) for part in _parts(text)),
+}

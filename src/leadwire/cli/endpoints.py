@@ -11,7 +11,9 @@ def endpoints() -> None:
 
 
 @endpoints.command()
-@click.option("--url", required=True, help="Where to POST; https and public unless LEADWIRE_ALLOWED_NETWORKS says otherwise.")
+@click.option(
+    "--url", required=True, help="Where to POST; https and public unless LEADWIRE_ALLOWED_NETWORKS says otherwise."
+)
 @click.option("--event", "events", multiple=True, required=True, help="A kind to subscribe to; repeat for more.")
 @click.option("--enable", is_flag=True, help="Let events flow at once.")
 @workspace_option

@@ -12,7 +12,12 @@ def keys() -> None:
 
 @keys.command()
 @click.option("--name", required=True, help="What it is for.")
-@click.option("--scope", "scopes", multiple=True, help="leads:read, leads:write, conversations:read, conversations:write; default all.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    help="leads:read, leads:write, conversations:read, conversations:write; default all.",
+)
 @workspace_option
 @json_option
 @running

@@ -70,9 +70,7 @@ async def _with_history(row: db.Row) -> DeliveryDetail:
         row["event_id"],
         row["endpoint_id"],
     )
-    history = [
-        Attempt(drive, number, counted, clock.iso(at), *rest) for drive, number, counted, at, *rest in attempts
-    ]
+    history = [Attempt(drive, number, counted, clock.iso(at), *rest) for drive, number, counted, at, *rest in attempts]
     return DeliveryDetail(*_delivery_fields(listed), url=url, body=body, history=history)
 
 

@@ -68,7 +68,8 @@ async def check(loads: Sequence[Load] | None, attempts: int) -> list[Check]:
     the retry schedule gives.
     """
     found = [
-        Check(name, meaning, await db.value(sql.replace("{attempts}", str(int(attempts))))) for name, meaning, sql in _CHECKS
+        Check(name, meaning, await db.value(sql.replace("{attempts}", str(int(attempts)))))
+        for name, meaning, sql in _CHECKS
     ]
     if loads is not None:
         shards, ages = list(range(len(loads))), [load.oldest for load in loads]

@@ -19,7 +19,9 @@ class Next(msgspec.Struct, frozen=True):
     delay: float = 0.0
 
 
-def after(outcome: Outcome, number: int, schedule: Sequence[int], *, retry_after: float = 0.0, test: bool = False) -> Next:
+def after(
+    outcome: Outcome, number: int, schedule: Sequence[int], *, retry_after: float = 0.0, test: bool = False
+) -> Next:
     """What follows attempt `number` (1 is the first) with this `outcome`.
 
     `schedule` holds the seconds before each retry: one more attempt than it is long. `retry_after` is the receiver's

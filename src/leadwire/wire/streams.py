@@ -151,7 +151,10 @@ async def announce_dead(redis: Redis, keys: Iterable[tuple[str, str, str]]) -> N
 def _streams(answer: Any) -> Iterable[tuple[bytes, Any]]:
     """XREADGROUP's answer is a list of pairs under RESP2 and a map under RESP3."""
     if isinstance(answer, dict):
-        return [(stream, entries[0] if entries and isinstance(entries[0], list) else entries) for stream, entries in answer.items()]
+        return [
+            (stream, entries[0] if entries and isinstance(entries[0], list) else entries)
+            for stream, entries in answer.items()
+        ]
     return [(stream, entries) for stream, entries in answer or ()]
 
 

@@ -97,7 +97,9 @@ class Deliverer:
 
     async def _start(self, entries: list[Entry], stop: asyncio.Event) -> None:
         """Claim, and begin a POST for each job. Entries are kept until the database has answered."""
-        entries = [entry for entry in entries if entry.key[:2] not in self._in_hand]  # our own, taken over from ourselves
+        entries = [
+            entry for entry in entries if entry.key[:2] not in self._in_hand
+        ]  # our own, taken over from ourselves
         if not entries:
             return
         jobs, stale = await self._insist(lambda: claim(entries), stop) or ([], [])
@@ -129,7 +131,10 @@ class Deliverer:
 
     async def _acknowledge(self, done: list[Attempted], dead: list[Attempted]) -> None:
         telemetry.log(
-            "batch.delivered", attempts=len(done), delivered=sum(one.outcome == "delivered" for one in done), dead=len(dead)
+            "batch.delivered",
+            attempts=len(done),
+            delivered=sum(one.outcome == "delivered" for one in done),
+            dead=len(dead),
         )
         try:
             await streams.done(self._redis, [one.job.entry for one in done])

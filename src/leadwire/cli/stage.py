@@ -1,0 +1,196 @@
+"""What `up` sets up: a database brought up to date, the demo, one process per part, and what to try next."""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import httpx
+
+
+from leadwire.accounts import changes as accounts
+from leadwire.accounts import keys, reads
+from leadwire.app import connections
+from leadwire.cli.supervisor import Child
+from leadwire.demo.seed import seed
+from leadwire.errors import NotFound, OperatorError
+from leadwire.migrate import migrate
+from leadwire.settings import Settings
+from leadwire.webhooks import changes as webhooks
+from leadwire.wire.envelope import KINDS
+
+_START: Final = 30.0  # seconds for the API to answer
+
+
+class Stage:
+    """Everything `up` runs, but the servers."""
+
+    def __init__(self, settings: Settings, host: str, port: int, *, demo: bool) -> None:
+        self._settings = settings
+        self._directory = settings.data_dir
+        self._address = (host, port)
+        shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+        self._url = settings.public_url or f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
+        self._demo = demo
+        self._children: list[Child] = []
+        self._key = self._workspace = ""
+
+    async def play(self) -> None:
+        """Run until cancelled. Raises OperatorError when a part does not stay up."""
+        receiver, secret = await self._prepare()
+        self._children = list(self._cast(receiver, secret))
+        for child in self._children:
+            await child.start()
+        async with asyncio.TaskGroup() as group:
+            for child in self._children:
+                group.create_task(child.keep(self._publish))
+            await self._ready()
+            self._publish()
+            self._introduce(receiver)
+
+    async def clear(self) -> None:
+        """Stop every part."""
+        await asyncio.gather(*(child.stop() for child in self._children))
+        (self._directory / "up.json").unlink(missing_ok=True)
+
+    async def _prepare(self) -> tuple[int, str]:
+        """Tables, demo data, a key that works, the demo's endpoint. Answers the receiver's port and secret."""
+        async with connections(self._settings.database_url, self._settings.redis_url, 4):
+            await migrate()
+            click.echo("Preparing the demo workspace ...")
+            self._workspace, _ = await seed()
+            kept = self._kept()
+            self._key = await self._working_key(kept.get("api_key", ""))
+            port, secret = _free_port(), ""
+            if self._demo:
+                endpoint_id, secret = await self._endpoint(kept, f"http://127.0.0.1:{port}/webhooks")
+                kept |= {"endpoint_id": endpoint_id, "secret": secret}
+            _write(self._directory / "demo.json", {**kept, "api_key": self._key})
+            await asyncio.sleep(0.02)  # the last nudge goes out before Redis is closed
+        return port, secret
+
+    async def _working_key(self, key: str) -> str:
+        if key and await reads.caller(key, asyncio.get_running_loop().time()):
+            return key
+        _, key = await accounts.create_key(self._workspace, "leadwire up", keys.SCOPES)
+        return key
+
+    async def _endpoint(self, kept: dict[str, str], url: str) -> tuple[str, str]:
+        """The demo's endpoint, pointed at today's receiver."""
+        with contextlib.suppress(NotFound):
+            if kept.get("endpoint_id"):
+                await webhooks.move(self._workspace, kept["endpoint_id"], url)
+                return kept["endpoint_id"], kept["secret"]
+        made = await webhooks.create(self._workspace, url, KINDS)
+        await webhooks.enable(self._workspace, made.id)
+        return made.id, made.secret
+
+    def _cast(self, receiver: int, secret: str) -> Iterator[Child]:
+        environment = {
+            "LEADWIRE_DATABASE_URL": self._settings.database_url,
+            "LEADWIRE_REDIS_URL": self._settings.redis_url,
+            "LEADWIRE_DATA_DIR": str(self._directory),
+            "LEADWIRE_LISTEN_SECRET": secret,
+        }
+        logs = self._directory / "logs"
+        host, port = self._address
+
+        def child(name: str, *arguments: str, **more: Any) -> Child:
+            return Child(name, list(arguments), environment, logs, _say, **more)
+
+        yield child("serve", "serve", "--host", host, "--port", str(port))
+        yield child("relay", "relay")
+        yield child("deliver", "deliver")
+        if self._demo:
+            yield child("receiver", "listen", "--port", str(receiver), "--json", on_line=_show_delivery)
+            yield child("visitors", "visitors")
+
+    async def _ready(self) -> None:
+        async with httpx.AsyncClient(base_url=self._url, trust_env=False) as client:
+            for _ in range(int(_START / 0.1)):
+                with contextlib.suppress(httpx.HTTPError):
+                    if (await client.get("/health/ready")).is_success:
+                        return
+                await asyncio.sleep(0.1)
+        raise OperatorError(f"the API does not answer: {self._children[0].last_words()}")
+
+    def _publish(self) -> None:
+        """`up.json`, for scripts: where everything is."""
+        _write(
+            self._directory / "up.json",
+            {
+                "url": self._url,
+                "api_key": self._key,
+                "workspace_id": self._workspace,
+                "pid": os.getpid(),
+                "database_url": self._settings.database_url,
+                "redis_url": self._settings.redis_url,
+                "processes": [{"name": child.name, "pid": child.pid} for child in self._children],
+            },
+        )
+
+    def _introduce(self, receiver: int) -> None:
+        curl = f"curl -s -H 'Authorization: Bearer {self._key}'"
+        bold = {"bold": True}
+        click.echo()
+        click.secho(f"  Leadwire is up at {self._url}", fg="green", **bold)  # type: ignore[arg-type]
+        click.echo(f"  data and logs in {self._directory}   OpenAPI at {self._url}/schema")
+        click.echo(
+            "  webhooks may go to this machine (LEADWIRE_ALLOWED_NETWORKS=127.0.0.0/8,::1/128): never in production"
+        )
+        click.echo()
+        click.secho("  Try next", **bold)  # type: ignore[arg-type]
+        click.echo(f"    {curl} '{self._url}/v1/leads?limit=1'")
+        click.echo(f"    {curl} -X PATCH -H 'Content-Type: application/json' \\")
+        click.echo(f"""      -d '{{"custom_fields": {{"stage": "won"}}}}' {self._url}/v1/leads/LEAD_ID""")
+        click.echo("    uv run leadwire listen --port 9000          # a receiver of your own, in another terminal")
+        click.echo("    uv run leadwire endpoints create --url http://127.0.0.1:9000/ --event lead.updated --enable")
+        click.echo("    uv run leadwire status")
+        click.echo()
+        if self._demo:
+            click.echo(f"  Visitors are talking. What arrives, signed, at the demo's receiver on port {receiver}:\n")
+
+    def _kept(self) -> dict[str, str]:
+        try:
+            kept: dict[str, str] = json.loads((self._directory / "demo.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return kept
+
+
+def _say(line: str) -> None:
+    click.secho(f"  {line}", fg="yellow")
+
+
+def _show_delivery(line: str) -> None:
+    """One delivery as the bundled receiver reported it."""
+    try:
+        seen = json.loads(line)
+    except ValueError:
+        return
+    if "webhook_id" not in seen:
+        return
+    mark = click.style("verified", fg="green") if seen["verified"] else click.style("REFUSED ", fg="red")
+    subject = ((seen.get("body") or {}).get("data") or {}).get("id", "")
+    attempt = f"  attempt {seen['attempt']}" if str(seen["attempt"]) != "1" else ""
+    click.echo(f"  {seen['received_at'][11:23]}  {mark}  {seen['event']:<21} {subject}  {seen['webhook_id']}{attempt}")
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    """Whole or not at all, and for our eyes only."""
+    draft = path.with_suffix(".tmp")
+    draft.touch(mode=0o600)
+    draft.write_text(json.dumps(document, indent=2) + "\n")
+    draft.replace(path)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

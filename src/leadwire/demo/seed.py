@@ -1,0 +1,55 @@
+"""Sixty days of history, once: all of it or nothing, in one transaction."""
+
+import random
+from datetime import datetime, timedelta
+from typing import Final
+
+from leadwire import clock, db
+from leadwire.accounts import changes as accounts
+from leadwire.accounts import reads
+from leadwire.bots import changes as bots
+from leadwire.bots.reads import names
+from leadwire.demo.play import play
+from leadwire.demo.script import BOTS, visit
+from leadwire.wire.relay.fan_out import fan_out
+
+WORKSPACE: Final = "Demo"
+_CONVERSATIONS: Final = 850
+_DAYS: Final = 60
+_STEP: Final = timedelta(seconds=17)  # between two messages
+
+
+async def seed() -> tuple[str, bool]:
+    """Make the demo workspace where it is missing. Answers its id, and whether it was made now."""
+    for workspace, name in await reads.workspaces():
+        if name == WORKSPACE:
+            return workspace, False
+    start = clock.now() - timedelta(days=_DAYS)
+    async with db.transaction():
+        with clock.at(start):
+            workspace = await accounts.create_workspace(WORKSPACE)
+            bot_ids = [await bots.create(workspace, name) for name in BOTS]
+        chance = random.Random(20)  # noqa: S311 - the same history for everybody
+        moments = sorted(start + timedelta(days=_DAYS) * chance.random() for _ in range(_CONVERSATIONS))
+        for number, moment in enumerate(moments):
+            await _relive(workspace, bot_ids, moment, chance, number)
+    # The history is relayed like everything else; there is no endpoint yet, so it reaches nobody.
+    while (await fan_out())[0]:
+        pass
+    return workspace, True
+
+
+async def bots_of(workspace: str) -> list[str]:
+    """The demo's bots."""
+    return list(await names(workspace))
+
+
+async def _relive(workspace: str, bot_ids: list[str], moment: datetime, chance: random.Random, number: int) -> None:
+    """One visit of the past: every step happens 17 s after the one before."""
+    moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+    async def pace() -> None:
+        clock.set_to(clock.now() + _STEP)
+
+    with clock.at(moment):
+        await play(workspace, bot_ids, visit(chance, number), pace)

@@ -62,6 +62,11 @@ async def caller(key: str, monotonic: float) -> Caller | None:
     return known.caller
 
 
+def forget_keys() -> None:
+    """Look every key up afresh from now on."""
+    _known.clear()
+
+
 async def listed(workspace: str | None = None) -> list[KeyListed]:
     """Every key, newest first; of one workspace or (for operators) of all."""
     found = await db.rows(

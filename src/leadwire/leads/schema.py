@@ -1,6 +1,5 @@
 """The lead as everybody meets it: /v1, webhooks and pages share one shape and one way to make it from a row."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -111,16 +110,14 @@ def changed(before: Lead, after: Lead) -> dict[str, Any]:
         if getattr(before, field) != getattr(after, field)
     }
     was, now = custom_fields(before), custom_fields(after)
-    if was != now:
-        # `1 == True` in Python, not in JSON; a key that is new was null.
-        old["custom_fields"] = {
-            key: was.get(key) for key in {**was, **now} if (key in was) != (key in now) or not _same(was, now, key)
-        }
+    # A key that is new was null.
+    if differ := [key for key in {**was, **now} if (key in was) != (key in now) or not _same(was[key], now[key])]:
+        old["custom_fields"] = {key: was.get(key) for key in differ}
     return old
 
 
-def _same(was: Mapping[str, FieldValue], now: Mapping[str, FieldValue], key: str) -> bool:
-    return type(was[key]) is type(now[key]) and was[key] == now[key]
+def _same(was: FieldValue, now: FieldValue) -> bool:
+    return type(was) is type(now) and was == now  # `1 == True` in Python, not in JSON
 
 
 def _merged(was: dict[str, FieldValue], patch: dict[str, FieldValue | None] | None) -> dict[str, FieldValue]:

@@ -1,0 +1,26 @@
+"""The database's clock, moved: a `now()` of ours stands before PostgreSQL's on the search path."""
+
+from leadwire import db
+
+
+class DatabaseClock:
+    """Moves `now()` as statements of the wire see it."""
+
+    @staticmethod
+    async def install() -> None:
+        """Once per database."""
+        await db.rows("CREATE SCHEMA test_clock")
+        await db.rows("CREATE TABLE test_clock.moved (by interval NOT NULL)")
+        await db.rows("INSERT INTO test_clock.moved VALUES ('0')")
+        await db.rows(
+            """CREATE FUNCTION test_clock.now() RETURNS timestamptz LANGUAGE sql STABLE AS
+               'SELECT pg_catalog.now() + moved.by FROM test_clock.moved'"""
+        )
+
+    async def reset(self) -> None:
+        """The true time."""
+        await db.rows("UPDATE test_clock.moved SET by = '0'")
+
+    async def forward(self, seconds: float) -> None:
+        """Let `seconds` pass."""
+        await db.rows("UPDATE test_clock.moved SET by = by + $1 * interval '1 second'", float(seconds))

@@ -1,0 +1,115 @@
+"""Real servers for every test: PostgreSQL and Valkey as `leadwire up` starts them, thrown away afterwards.
+
+Nothing is rolled back and nothing is mocked: what a test does is committed, because what happens at commit is what
+Leadwire is about. Before each test the tables are emptied. The database's clock can be moved (`db_clock`): a schema on
+the search path holds a `now()` of ours, so production code has no hook for it.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+_DIRECTORY = Path(tempfile.mkdtemp(prefix="leadwire-test-"))
+_DIRECTORY.chmod(0o711)  # as root the servers run as `nobody`
+for _name in [name for name in os.environ if name.startswith("LEADWIRE_") and not name.startswith("LEADWIRE_EMBEDDED_")]:
+    del os.environ[_name]
+os.environ |= {
+    "LEADWIRE_DATA_DIR": str(_DIRECTORY),
+    "LEADWIRE_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+    "LEADWIRE_SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+}
+
+import httpx  # noqa: E402 - the settings come first
+import pytest  # noqa: E402
+from redis.asyncio import Redis  # noqa: E402
+
+from leadwire import db, redis_pool, settings  # noqa: E402
+from leadwire.accounts import changes as accounts  # noqa: E402
+from leadwire.accounts import reads as accounts_reads  # noqa: E402
+from leadwire.app import create_app  # noqa: E402
+from leadwire.bots import changes as bots  # noqa: E402
+from leadwire.embedded import Services, services  # noqa: E402
+from leadwire.migrate import migrate  # noqa: E402
+from tests.clock import DatabaseClock  # noqa: E402
+
+_TABLES = "attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead, bot, api_key, user_account, workspace"
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Services]:
+    """This test session's own servers."""
+    try:
+        with services(settings.get(), durable=False) as running:
+            yield running
+    finally:
+        shutil.rmtree(_DIRECTORY, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+async def connected(servers: Services) -> AsyncIterator[None]:
+    """The pool and the Redis client, on migrated tables."""
+    await db.open_pool(f"{servers.database_url}&search_path=public,test_clock,pg_catalog", 10)
+    await DatabaseClock.install()
+    await migrate()
+    redis_pool.connect(servers.redis_url)
+    yield
+    await redis_pool.close()
+    await db.close_pool()
+
+
+@pytest.fixture
+async def database(connected: None) -> None:
+    """Empty tables, an empty Redis, the true time."""
+    for table in _TABLES.split(", "):
+        await db.rows(f"DELETE FROM {table}")
+    await DatabaseClock().reset()
+    accounts_reads.forget_keys()
+    client = redis_pool.client()
+    assert client is not None
+    await client.flushall()
+
+
+@pytest.fixture
+def db_clock(database: None) -> DatabaseClock:
+    """The database's clock, to be moved."""
+    return DatabaseClock()
+
+
+@pytest.fixture
+def redis(database: None) -> Redis:
+    client = redis_pool.client()
+    assert client is not None
+    return client
+
+
+@pytest.fixture
+async def workspace(database: None) -> str:
+    return await accounts.create_workspace("Test")
+
+
+@pytest.fixture
+async def bot(workspace: str) -> str:
+    return await bots.create(workspace, "Bot")
+
+
+@pytest.fixture
+async def api_key(workspace: str) -> str:
+    _, key = await accounts.create_key(workspace, "test")
+    return key
+
+
+@pytest.fixture
+async def anonymous(database: None) -> AsyncIterator[httpx.AsyncClient]:
+    """The API without a key."""
+    transport = httpx.ASGITransport(create_app(), raise_app_exceptions=False)  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        yield client
+
+
+@pytest.fixture
+async def client(anonymous: httpx.AsyncClient, api_key: str) -> httpx.AsyncClient:
+    """The API with a key of `workspace` that may do everything."""
+    anonymous.headers["Authorization"] = f"Bearer {api_key}"
+    return anonymous

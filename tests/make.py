@@ -1,0 +1,37 @@
+"""Things for tests to work on, made by the same operations as everything else."""
+
+import json
+from typing import Any
+
+from leadwire import db
+from leadwire.conversations import changes as conversations
+from leadwire.conversations.schema import Origin
+from leadwire.leads.schema import Lead, LeadPatch, Source
+
+
+async def conversation(workspace: str, bot: str, **origin: Any) -> str:
+    """An open conversation in which the visitor has said hello."""
+    made = await conversations.start(workspace, bot, Origin(source=Source("/pricing", "spring", None), **origin))
+    await conversations.say(workspace, made, "user", "Hello")
+    return made
+
+
+async def lead(workspace: str, bot: str, **found: Any) -> Lead:
+    """A lead, captured in a conversation of its own."""
+    made = await conversation(workspace, bot)
+    return await conversations.capture_lead(
+        workspace, made, LeadPatch(**{"email": "ada@example.com", "name": "Ada", **found})
+    )
+
+
+async def emitted(*, forget: bool = False) -> list[dict[str, Any]]:
+    """Every event in the outbox, oldest first, decoded; `forget` then empties it."""
+    bodies = await db.rows("SELECT body FROM outbox_event ORDER BY id")
+    if forget:
+        await db.rows("DELETE FROM outbox_event")
+    return [json.loads(row["body"]) if row["body"] else {} for row in bodies]
+
+
+async def kinds() -> list[str]:
+    """The kinds of the events in the outbox, oldest first."""
+    return [row["kind"] for row in await db.rows("SELECT kind FROM outbox_event ORDER BY id")]

@@ -191,7 +191,6 @@ CREATE TABLE attempt (
     outcome text NOT NULL CHECK (outcome IN ('delivered', 'http_3xx', 'http_4xx', 'http_5xx', 'timeout', 'dns_error',
         'connect_error', 'tls_error', 'protocol_error', 'blocked_address', 'gone')),
     http_status smallint,
-    reused boolean,
     error text,
     response_body text,
     PRIMARY KEY (event_id, endpoint_id, started_at)

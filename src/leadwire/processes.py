@@ -5,8 +5,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from typing import Final
 
 import uvicorn
@@ -29,20 +29,16 @@ _DRAIN: Final = 10  # seconds for requests under way when the API stops
 class _Server(uvicorn.Server):
     """uvicorn without its signal handlers: it would kill the process by the signal again after a clean stop."""
 
-    def install_signal_handlers(self) -> None:
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
         """Ours are installed already."""
-
-    def capture_signals(self):  # type: ignore[no-untyped-def]  # noqa: ANN201 - uvicorn's own signature
-        """Ours are installed already."""
-        import contextlib
-
-        return contextlib.nullcontext()
+        yield
 
 
 async def serve(settings: Settings, listening: socket.socket) -> None:
     """The HTTP API on a bound socket."""
     config = uvicorn.Config(
-        create_app(),  # type: ignore[arg-type]  # litestar's and uvicorn's words for the same ASGI types
+        create_app(),  # type: ignore[arg-type]
         http="httptools",
         log_config=None,
         access_log=False,
@@ -50,15 +46,18 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=_DRAIN,
     )
+    await _run(settings, "serve", lambda stop: serve_until(stop, config, listening))
+
+
+async def serve_until(stop: asyncio.Event, config: uvicorn.Config, listening: socket.socket) -> None:
+    """Serve on a bound socket until `stop` is set."""
     server = _Server(config)
-
-    async def run(stop: asyncio.Event) -> None:
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        await asyncio.wait([serving, asyncio.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED)
-        server.should_exit = True
-        await serving
-
-    await _run(settings, "serve", run)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    server.should_exit = True
+    await serving
 
 
 async def relay(settings: Settings) -> None:

@@ -12,7 +12,6 @@ from typing import Any, Final
 import click
 import httpx
 
-
 from leadwire.accounts import changes as accounts
 from leadwire.accounts import keys, reads
 from leadwire.app import connections

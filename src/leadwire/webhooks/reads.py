@@ -75,8 +75,8 @@ async def _with_history(row: db.Row) -> DeliveryDetail:
 
 
 def _endpoint(row: Any) -> Endpoint:
-    *fields, failing_since, created_at = row
-    return Endpoint(*fields, _iso(failing_since), clock.iso(created_at))
+    id_, workspace, url, events, enabled, reason, failing_since, created_at = row
+    return Endpoint(id_, workspace, url, events, enabled, reason, _iso(failing_since), clock.iso(created_at))
 
 
 def _delivery(row: Any) -> Delivery:

@@ -54,6 +54,5 @@ class Attempt(Table, db=DB, tablename="attempt"):
     duration_ms = Integer()
     outcome = Text()
     http_status = SmallInt(null=True, default=None)
-    reused = Boolean(null=True, default=None)  # whether the connection was
     error = Text(null=True, default=None)  # for operators
     response_body = Text(null=True, default=None)  # its first 2 KiB

@@ -80,7 +80,7 @@ async def read(redis: Redis, consumer: str, shards: int, count: int, block_ms: i
 
 async def reclaim(redis: Redis, consumer: str, shards: int, idle_ms: int, count: int) -> list[Entry]:
     """Take over entries that another consumer has held for longer than `idle_ms`: it is dead or stuck."""
-    taken = []
+    taken: list[Entry] = []
     for stream in names(shards):
         answer = await redis.xautoclaim(stream, GROUP, consumer, idle_ms, "0-0", count=count)
         taken.extend(_entries(stream.encode(), answer[1]))

@@ -5,14 +5,12 @@ import time
 from datetime import datetime
 from typing import Final, NamedTuple
 
-import httpx
-
 from leadwire import clock
 from leadwire.settings import Settings
 from leadwire.wire import retries, signing
 from leadwire.wire.deliver.claim import Job
 from leadwire.wire.states import Outcome, of_status
-from leadwire.wire.transport.guarded import post_request
+from leadwire.wire.transport.guarded import GuardedTransport
 
 _SNIPPET: Final = 2048  # bytes of the answer that are kept
 
@@ -25,13 +23,12 @@ class Attempted(NamedTuple):
     duration_ms: int
     outcome: Outcome
     http_status: int | None = None
-    reused: bool | None = None
     error: str | None = None
     response_body: str | None = None
     retry_after: float = 0.0
 
 
-async def attempt(job: Job, transport: httpx.AsyncBaseTransport, settings: Settings) -> Attempted:
+async def attempt(job: Job, transport: GuardedTransport, settings: Settings) -> Attempted:
     """Make the POST of `job`. The transport holds the deadline and guards the address."""
     started_at, start = clock.now(), time.perf_counter()
     headers = signing.headers(
@@ -50,24 +47,21 @@ async def attempt(job: Job, transport: httpx.AsyncBaseTransport, settings: Setti
         return round((time.perf_counter() - start) * 1000)
 
     try:
-        response = await transport.handle_async_request(post_request(job.url, headers, job.body))
-        answer = await response.aread()
+        answer = await transport.post(job.url, headers, job.body)
     except asyncio.CancelledError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the ledger has to know
         outcome: Outcome = getattr(error, "outcome", "protocol_error")
         return Attempted(job, started_at, took(), outcome, error=_text(str(error) or type(error).__name__))
-    status = response.status_code
-    outcome = of_status(status)
+    outcome = of_status(answer.status)
     return Attempted(
         job,
         started_at,
         took(),
         outcome,
-        status,
-        response.extensions.get("reused"),
-        response_body=_text(answer[:_SNIPPET].decode("utf-8", "replace")) or None,
-        retry_after=0.0 if outcome == "delivered" else retries.wish(response.headers.get("retry-after"), started_at),
+        answer.status,
+        response_body=_text(answer.body[:_SNIPPET].decode("utf-8", "replace")) or None,
+        retry_after=0.0 if outcome == "delivered" else retries.wish(answer.headers.get("retry-after"), started_at),
     )
 
 

@@ -5,6 +5,7 @@ same `webhook-id` is possible, a loss is not. After `record` the entry is stale 
 """
 
 import asyncio
+import functools
 import logging
 import os
 import secrets
@@ -12,7 +13,6 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-import httpx
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
@@ -24,6 +24,7 @@ from leadwire.wire.deliver.claim import Job, claim
 from leadwire.wire.deliver.record import record
 from leadwire.wire.pause import Pause
 from leadwire.wire.streams import Entry
+from leadwire.wire.transport.guarded import GuardedTransport
 
 _BATCH: Final = 200  # entries
 _BLOCK_MS: Final = 1000
@@ -36,7 +37,7 @@ T = TypeVar("T")
 class Deliverer:
     """One worker process's work."""
 
-    def __init__(self, redis: Redis, transport: httpx.AsyncBaseTransport, settings: Settings) -> None:
+    def __init__(self, redis: Redis, transport: GuardedTransport, settings: Settings) -> None:
         self._redis = redis
         self._transport = transport
         self._settings = settings
@@ -102,7 +103,7 @@ class Deliverer:
         ]  # our own, taken over from ourselves
         if not entries:
             return
-        jobs, stale = await self._insist(lambda: claim(entries), stop) or ([], [])
+        jobs, stale = await self._insist(functools.partial(claim, entries), stop) or ([], [])
         for job in jobs:
             self._in_hand.add(job.entry.key[:2])
             task = asyncio.create_task(self._post(job))
@@ -126,7 +127,7 @@ class Deliverer:
             batch.extend(self._outcomes.get_nowait() for _ in range(self._outcomes.qsize()))
             ended = None in batch
             if done := [one for one in batch if one is not None]:
-                dead = await self._insist(lambda done=done: record(done, self._settings.retry_schedule))
+                dead = await self._insist(functools.partial(record, done, self._settings.retry_schedule))
                 await self._acknowledge(done, dead or [])
 
     async def _acknowledge(self, done: list[Attempted], dead: list[Attempted]) -> None:

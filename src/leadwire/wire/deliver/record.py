@@ -18,21 +18,21 @@ from leadwire.wire.states import Outcome
 _RECORD: Final = """
 WITH made AS (
     SELECT * FROM unnest($1::text[], $2::text[], $3::smallint[], $4::smallint[], $5::timestamptz[], $6::int[],
-        $7::text[], $8::smallint[], $9::bool[], $10::text[], $11::text[], $12::text[], $13::float8[])
-    AS made(event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status, reused, error,
+        $7::text[], $8::smallint[], $9::text[], $10::text[], $11::text[], $12::float8[])
+    AS made(event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status, error,
         response_body, next, delay)
 ), settled AS (
     UPDATE delivery d SET state = made.next, attempts = made.number, last_outcome = made.outcome, queued_at = NULL,
         due_at = CASE made.next WHEN 'waiting' THEN now() + made.delay * interval '1 second' ELSE d.due_at END,
         finished_at = CASE made.next WHEN 'waiting' THEN NULL ELSE now() END
     FROM made
-    WHERE d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id AND d.event_id BETWEEN $14 AND $15
+    WHERE d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id AND d.event_id BETWEEN $13 AND $14
       AND d.state = 'queued' AND d.attempts = made.number - 1 AND d.drive = made.drive
     RETURNING d.event_id, d.endpoint_id
 ), noted AS (
-    INSERT INTO attempt (event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status, reused,
+    INSERT INTO attempt (event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status,
         error, response_body, counted)
-    SELECT event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status, reused,
+    SELECT event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status,
         error, response_body, (event_id, endpoint_id) IN (SELECT event_id, endpoint_id FROM settled)
     FROM made ON CONFLICT DO NOTHING
 )
@@ -69,7 +69,6 @@ async def record(done: Sequence[Attempted], schedule: Sequence[int]) -> list[Att
         [one.duration_ms for one in done],
         [one.outcome for one in done],
         [one.http_status for one in done],
-        [one.reused for one in done],
         [one.error for one in done],
         [one.response_body for one in done],
         [following.state for following in nexts],

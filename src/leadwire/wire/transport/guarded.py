@@ -1,0 +1,198 @@
+"""The transport of every webhook: httpx's interface outside, pyreqwest inside, the guard between.
+
+It is an httpx transport, so anything that speaks httpx can go through the guard. The worker calls `post`, which skips
+httpx's request and response objects: they cost as much again as the POST.
+"""
+
+import asyncio
+import functools
+import socket
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+import httpx
+from pyreqwest.client import Client, ClientBuilder
+from pyreqwest.exceptions import PyreqwestError
+
+from leadwire.errors import Invalid
+from leadwire.wire.transport.addresses import Network, literal, refusal
+from leadwire.wire.transport.failures import BlockedAddress, DnsError, TimedOut, translated
+from leadwire.wire.transport.urls import checked
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+_LARGEST_BODY: Final = 64 * 1024  # bytes of an answer that are read
+_CLIENTS: Final = 512  # building one takes 4 ms and 130 kB
+_ANSWER_HOLDS: Final = 60.0  # seconds that a vetted address is used before the name is looked up again
+_LOOKUP_LIMIT: Final = 5.0  # seconds
+_NO_CONTENT: Final = 204
+_OWN_HEADERS: Final = ("host", "content-length")  # pyreqwest sets these itself
+_LOOKUPS: Final = 16  # at once; a slow name server must not take every thread there is
+
+
+class Answer(NamedTuple):
+    """What a receiver answered; header names are looked up without case, the body is cut at 64 KiB."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class _Pinned(NamedTuple):
+    client: Client
+    until: float
+
+
+class GuardedTransport(httpx.AsyncBaseTransport):
+    """Sends requests to vetted addresses, each within one deadline; raises one of `failures`.
+
+    `allowed` are networks that may be reached although they are not public; `timeout` is in seconds, over everything
+    from the name look-up to the last byte. `resolve` and `trusted_pem` replace the name look-up and add a certificate
+    authority, for tests and private installations. At most 64 KiB of an answer are read, and nothing is decompressed.
+    """
+
+    def __init__(
+        self,
+        allowed: Sequence[Network],
+        *,
+        timeout: float,
+        resolve: Resolve | None = None,
+        trusted_pem: bytes | None = None,
+    ) -> None:
+        self._allowed = tuple(allowed)
+        self._timeout = timeout
+        self._resolve = resolve or self._look_up
+        self._trusted_pem = trusted_pem
+        self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="lookup")
+        self._pinned: OrderedDict[tuple[str, str, int | None], _Pinned] = OrderedDict()
+        self._pinning: dict[tuple[str, str, int | None], asyncio.Future[Client]] = {}
+
+    async def post(self, url: str, headers: list[tuple[str, str]], body: bytes) -> Answer:
+        """Send one POST. No redirect is followed; a 3xx is the answer."""
+        return await self._send("POST", _parsed(url), headers, body)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The same for whatever speaks httpx: `httpx.AsyncClient(transport=...)`."""
+        headers = [(name, value) for name, value in request.headers.multi_items() if name not in _OWN_HEADERS]
+        answer = await self._send(request.method, request.url, headers, await request.aread())
+        return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
+
+    async def _send(self, method: str, url: httpx.URL, headers: list[tuple[str, str]], body: bytes) -> Answer:
+        origin = _origin(url)
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        pinned = self._pinned.get(origin)
+        if pinned and pinned.until > start:
+            self._pinned.move_to_end(origin)
+            sending = pinned.client.request(method, str(url))
+        else:
+            client = await self._vetted_client(url)
+            # The client's own limit is the whole timeout, of which the look-up took a part.
+            left = timedelta(seconds=max(self._timeout - (loop.time() - start), 0.001))
+            sending = client.request(method, str(url)).timeout(left)
+        try:
+            async with sending.headers(headers).body_bytes(body).build_streamed() as answer:
+                read = None if answer.status == _NO_CONTENT else await answer.body_reader.read(_LARGEST_BODY)
+                return Answer(answer.status, answer.headers, bytes(read) if read else b"")
+        except PyreqwestError as error:
+            failure = translated(error)
+            if isinstance(failure, httpx.ConnectError):
+                self._pinned.pop(origin, None)  # the name may have moved
+            raise failure from error
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        for pinned in self._pinned.values():
+            await pinned.client.close()
+        self._pinned.clear()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _vetted_client(self, url: httpx.URL) -> Client:
+        """A new client that can only reach the vetted address behind `url`.
+
+        Many requests may need the same one at once: one makes it, in a task of its own, so that the request that
+        happened to come first can be cancelled without failing the rest.
+        """
+        origin = _origin(url)
+        making = self._pinning.get(origin)
+        if making is None:
+            making = self._pinning[origin] = asyncio.ensure_future(self._pin(url))
+            making.add_done_callback(lambda _: self._pinning.pop(origin, None))
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await asyncio.shield(making)
+        except TimeoutError as error:
+            raise TimedOut(f"no address within {self._timeout:g} s") from error
+
+    async def _pin(self, url: httpx.URL) -> Client:
+        origin = _origin(url)
+        try:
+            checked(str(url), self._allowed)
+        except Invalid as error:
+            raise BlockedAddress(error.detail) from error
+        address = await self._vetted(url)
+        client = await asyncio.get_running_loop().run_in_executor(self._threads, self._build, url, address)
+        self._pinned[origin] = _Pinned(client, asyncio.get_running_loop().time() + _ANSWER_HOLDS)
+        self._pinned.move_to_end(origin)
+        while len(self._pinned) > _CLIENTS:
+            self._pinned.popitem(last=False)  # closed when its last request lets go of it
+        return client
+
+    async def _vetted(self, url: httpx.URL) -> str:
+        """The address to connect to. One bad answer among good ones refuses them all: they would be tried in turn."""
+        host = url.host
+        if literal(host):
+            found = [host]
+        else:
+            try:
+                async with asyncio.timeout(_LOOKUP_LIMIT):
+                    found = await self._resolve(host, url.port or 443)
+            except (OSError, TimeoutError, UnicodeError) as error:
+                raise DnsError(f"{host}: {str(error) or 'no answer in time'}") from error
+        if not found:
+            raise DnsError(f"{host} has no address")
+        for text in found:
+            address = literal(text)
+            reason = refusal(address, self._allowed) if address else f"{text} is not an address"
+            if reason:
+                raise BlockedAddress(f"{host}: {reason}" if host != text else reason)
+        return found[0]
+
+    async def _look_up(self, host: str, port: int) -> list[str]:
+        lookup = functools.partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
+        return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+    def _build(self, url: httpx.URL, address: str) -> Client:
+        builder = (
+            ClientBuilder()
+            .no_proxy()
+            .follow_redirects(False)
+            .referer(False)
+            .http1_only()
+            .gzip(False)
+            .brotli(False)
+            .zstd(False)
+            .deflate(False)
+            .timeout(timedelta(seconds=self._timeout))
+            .max_connections(None)
+            .pool_max_idle_per_host(64)
+            .pool_idle_timeout(timedelta(seconds=30))
+        )
+        if self._trusted_pem:
+            builder = builder.add_root_certificate_pem(self._trusted_pem)
+        if not literal(url.host):
+            builder = builder.resolve(url.host, address, url.port or {"https": 443, "http": 80}[url.scheme])
+        return builder.build()
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str) -> httpx.URL:
+    return httpx.URL(text)
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port

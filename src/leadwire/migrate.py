@@ -10,6 +10,8 @@ from pathlib import Path
 from leadwire import db
 from leadwire.errors import OperatorError
 
+_CHECKOUT = str(Path(__file__).resolve().parents[2])
+
 
 async def migrate() -> int:
     """Apply what is missing; answers how many migrations that were. The pool must be open.
@@ -21,7 +23,7 @@ async def migrate() -> int:
         os.environ["PICCOLO_CONF"] = "leadwire.piccolo_conf"
     else:  # a checkout, whatever the current directory is
         os.environ["PICCOLO_CONF"] = "piccolo_conf"
-        sys.path.append(str(Path(__file__).resolve().parents[2]))
+        sys.path.append(_CHECKOUT)
     from piccolo.apps.migrations.commands.forwards import run_forwards
 
     said = io.StringIO()

@@ -1,4 +1,4 @@
-"""Piccolo's view of Leadwire: every table, and where the migrations are (beside us in a wheel, top level in a checkout)."""
+"""Piccolo's view of Leadwire: every table, and where the migrations are: beside us in a wheel, else top level."""
 
 from pathlib import Path
 

@@ -48,6 +48,6 @@ async def note_use(key_ids: Sequence[str]) -> None:
     """Write down that keys were used, at most once a minute each."""
     await db.rows(
         """UPDATE api_key SET last_used_at = $2 WHERE id = ANY($1)
-             AND (last_used_at IS NULL OR last_used_at < $2 - interval '1 minute')""",
+             AND (last_used_at IS NULL OR last_used_at < $2::timestamptz - interval '1 minute')""",
         list(key_ids), clock.now(),
     )  # fmt: skip

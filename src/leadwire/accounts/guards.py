@@ -2,11 +2,13 @@
 
 import asyncio
 import contextvars
+import logging
 from typing import Any, Final
 
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from leadwire import telemetry
 from leadwire.accounts import changes, reads
 from leadwire.errors import InsufficientScope, Unauthenticated
 
@@ -61,5 +63,6 @@ def _note(key_id: str, loop_time: float) -> None:
 async def _write(key_id: str) -> None:
     try:
         await changes.note_use([key_id])
-    except Exception:  # noqa: BLE001 - a note is not worth a failed request; the next minute tries again
+    except Exception as error:  # noqa: BLE001 - a note is not worth a failed request; the next request tries again
+        telemetry.log("key.use_not_noted", level=logging.WARNING, error=error, key=key_id)
         _noted.pop(key_id, None)

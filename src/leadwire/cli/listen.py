@@ -32,7 +32,7 @@ def listen(host: str, port: int, secret: str | None, status: int, fail_first: in
 async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) -> None:
     import uvicorn
 
-    from leadwire.processes import bind, serve_until, stop_event
+    from leadwire.serving import bind, serve_until, stop_event
 
     listening = bind(host, port)
     bound = listening.getsockname()[1]

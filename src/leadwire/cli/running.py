@@ -25,8 +25,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 @contextmanager
 def servers() -> Iterator[Settings]:
     """The settings with both server addresses filled in: as set, or of the embedded servers, attached to or started."""
+    from leadwire.cli.instance import adopt
     from leadwire.embedded import services
 
+    adopt()
     chosen = settings.get()
     with services(chosen) as running:
         yield msgspec.structs.replace(chosen, database_url=running.database_url, redis_url=running.redis_url)

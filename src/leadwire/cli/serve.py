@@ -11,8 +11,9 @@ from leadwire.cli.running import run_loop
 def serve(host: str, port: int) -> None:
     """Serve the /v1 API."""
     from leadwire import processes
+    from leadwire.serving import bind
 
-    listening = processes.bind(host, port)
+    listening = bind(host, port)
     run_loop(lambda settings: processes.serve(settings, listening))
 
 

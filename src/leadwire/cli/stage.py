@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +14,8 @@ import httpx
 from leadwire.accounts import changes as accounts
 from leadwire.accounts import keys, reads
 from leadwire.app import connections
-from leadwire.cli.supervisor import Child
+from leadwire.cli.instance import publish
+from leadwire.cli.supervisor import Child, Say
 from leadwire.demo.seed import seed
 from leadwire.errors import NotFound, OperatorError
 from leadwire.migrate import migrate
@@ -42,15 +42,19 @@ class Stage:
     async def play(self) -> None:
         """Run until cancelled. Raises OperatorError when a part does not stay up."""
         receiver, secret = await self._prepare()
-        self._children = list(self._cast(receiver, secret))
-        for child in self._children:
-            await child.start()
+        publish(self._directory, self._environment())
+        parts, company = self._parts(), self._company(receiver, secret)
+        self._children = parts + company
         async with asyncio.TaskGroup() as group:
-            for child in self._children:
+            for child in parts:
+                await child.start()
                 group.create_task(child.keep(self._publish))
             await self._ready()
-            self._publish()
             self._introduce(receiver)
+            for child in company:
+                await child.start()
+                group.create_task(child.keep(self._publish))
+            self._publish()
 
     async def clear(self) -> None:
         """Stop every part."""
@@ -89,25 +93,39 @@ class Stage:
         await webhooks.enable(self._workspace, made.id)
         return made.id, made.secret
 
-    def _cast(self, receiver: int, secret: str) -> Iterator[Child]:
-        environment = {
+    def _environment(self) -> dict[str, str]:
+        """The settings every part runs under."""
+        return {
             "LEADWIRE_DATABASE_URL": self._settings.database_url,
             "LEADWIRE_REDIS_URL": self._settings.redis_url,
             "LEADWIRE_DATA_DIR": str(self._directory),
-            "LEADWIRE_LISTEN_SECRET": secret,
+            "LEADWIRE_ALLOWED_NETWORKS": ",".join(map(str, self._settings.allowed_networks)),
         }
-        logs = self._directory / "logs"
+
+    def _parts(self) -> list[Child]:
         host, port = self._address
+        return [
+            self._child("serve", ["serve", "--host", host, "--port", str(port)]),
+            self._child("relay", ["relay"]),
+            self._child("deliver", ["deliver"]),
+        ]
 
-        def child(name: str, *arguments: str, **more: Any) -> Child:
-            return Child(name, list(arguments), environment, logs, _say, **more)
+    def _company(self, receiver: int, secret: str) -> list[Child]:
+        if not self._demo:
+            return []
+        listen = ["listen", "--port", str(receiver), "--json"]
+        secret_only = {"LEADWIRE_LISTEN_SECRET": secret}  # not an argument: those show in `ps`
+        return [
+            self._child("receiver", listen, on_line=_show_delivery, environment=secret_only),
+            self._child("visitors", ["visitors"]),
+        ]
 
-        yield child("serve", "serve", "--host", host, "--port", str(port))
-        yield child("relay", "relay")
-        yield child("deliver", "deliver")
-        if self._demo:
-            yield child("receiver", "listen", "--port", str(receiver), "--json", on_line=_show_delivery)
-            yield child("visitors", "visitors")
+    def _child(
+        self, name: str, arguments: list[str], on_line: Say | None = None, environment: dict[str, str] | None = None
+    ) -> Child:
+        return Child(
+            name, arguments, self._environment() | (environment or {}), self._directory / "logs", _say, on_line
+        )
 
     async def _ready(self) -> None:
         async with httpx.AsyncClient(base_url=self._url, trust_env=False) as client:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from leadwire.errors import OperatorError
-from leadwire.processes import SUPERVISED
+from leadwire.serving import SUPERVISED
 
 _PATIENCE: Final = 8.0  # seconds between SIGTERM and SIGKILL
 _HOPELESS: Final = 5  # deaths in a row, each within a few seconds of its start

@@ -10,11 +10,11 @@ import click
 import msgspec
 
 from leadwire import settings
+from leadwire.cli.instance import owned
 from leadwire.errors import OperatorError
 from leadwire.settings import Settings
 
 _LOOPBACK = "127.0.0.0/8,::1/128"
-_LARGEST_LOG = 10_000_000  # bytes
 
 
 @click.command()
@@ -24,7 +24,7 @@ _LARGEST_LOG = 10_000_000  # bytes
 @click.option("--no-demo", is_flag=True, help="No simulated visitors and no receiver.")
 def up(host: str, port: int, data_dir: Path | None, no_demo: bool) -> None:
     """Start everything here: servers, API, relay, delivery worker, and a demo to watch."""
-    from leadwire.processes import bind
+    from leadwire.serving import bind
 
     if data_dir:
         os.environ["LEADWIRE_DATA_DIR"] = str(data_dir.absolute())
@@ -32,7 +32,7 @@ def up(host: str, port: int, data_dir: Path | None, no_demo: bool) -> None:
     settings.get.cache_clear()
     chosen = settings.get()
     bind(host, port).close()  # a port in use is told before anything is started
-    with _data_dir(chosen.data_dir) as directory, contextlib.suppress(KeyboardInterrupt):
+    with owned(chosen.data_dir) as directory, contextlib.suppress(KeyboardInterrupt):
         from leadwire.embedded import services
 
         click.echo("Starting PostgreSQL and Valkey ..." if not chosen.database_url else "Connecting ...")
@@ -42,28 +42,6 @@ def up(host: str, port: int, data_dir: Path | None, no_demo: bool) -> None:
             )
             asyncio.run(_up(full, host, port, demo=not no_demo))
     click.echo("Stopped. Your data is kept.")
-
-
-@contextlib.contextmanager
-def _data_dir(path: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a generator of Path
-    """The data directory, ours alone while we run. Raises OperatorError."""
-    import fcntl
-
-    directory = path.absolute()
-    try:
-        (directory / "logs").mkdir(parents=True, exist_ok=True)
-        lock = (directory / "up.lock").open("a")
-    except OSError as error:
-        raise OperatorError(f"the data directory {directory} cannot be used: {error.strerror}") from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise OperatorError(f"another `leadwire up` is running on {directory}") from error
-        for log in (directory / "logs").glob("*.log"):
-            if log.stat().st_size > _LARGEST_LOG:
-                log.replace(log.with_suffix(".log.old"))
-        yield directory
 
 
 async def _up(full: Settings, host: str, port: int, *, demo: bool) -> None:

@@ -18,7 +18,7 @@ def visitors() -> None:
         from leadwire.app import connections
         from leadwire.demo.seed import WORKSPACE
         from leadwire.demo.visitors import talk
-        from leadwire.processes import stop_event
+        from leadwire.serving import stop_event
 
         stop = stop_event()
         async with connections(settings.database_url, settings.redis_url, 4):

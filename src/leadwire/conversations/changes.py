@@ -152,7 +152,8 @@ def _split(row: db.Row | None) -> tuple[Conversation, Metadata]:
 async def _lead_of(workspace: str, conversation_id: str) -> Lead | None:
     columns = ", ".join(f"lead.{column.strip()}" for column in lead_schema.COLUMNS.split(","))
     found = await db.row(
-        f"SELECT {columns} FROM conversation c JOIN lead ON lead.id = c.lead_id WHERE c.workspace_id = $1 AND c.id = $2",
+        f"""SELECT {columns} FROM conversation c JOIN lead ON lead.id = c.lead_id
+            WHERE c.workspace_id = $1 AND c.id = $2""",
         workspace, conversation_id,
     )  # fmt: skip
     return lead_schema.from_row(found) if found else None

@@ -1,4 +1,4 @@
-"""The payload envelope: `{"event", "timestamp", "data"}`, encoded once, as the text that is signed and sent every time."""
+"""The payload envelope: `{"event", "timestamp", "data"}`, encoded once, as the text that is signed and sent."""
 
 from datetime import datetime
 from typing import Final, Literal, get_args

@@ -30,7 +30,7 @@ def new_secret() -> str:
     return _PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
-def headers(
+def headers(  # noqa: PLR0913 - one for each thing a header is made of
     *,
     event_id: str,
     body: bytes,

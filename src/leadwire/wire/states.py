@@ -3,7 +3,7 @@
 from typing import Final, Literal, get_args
 
 State = Literal["waiting", "queued", "delivered", "dead", "cancelled"]
-"""Of a delivery. `waiting`: due at `due_at`. `queued`: its id is in a stream or in a worker's hands. The rest are ends."""
+"""Of a delivery. `waiting`: due at `due_at`. `queued`: in a stream or in a worker's hands. The rest are ends."""
 
 Outcome = Literal[
     "delivered",

@@ -62,7 +62,8 @@ async def read(redis: Redis | None, shards: int) -> Status:
     )
     overdue, latest = await _pair(
         """SELECT count(*), extract(epoch FROM now() - min(d.due_at)) FROM delivery d
-           JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled WHERE d.state = 'waiting' AND d.due_at < now()"""
+           JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
+           WHERE d.state = 'waiting' AND d.due_at < now()"""
     )
     counted = await db.rows("SELECT state, count(*) FROM delivery GROUP BY state")
     deliveries = dict.fromkeys(STATES, 0) | {row["state"]: row["count"] for row in counted}

@@ -1,4 +1,4 @@
-"""Stream entries become jobs. What does not match the ledger is stale and is never POSTed: the first half of the fence."""
+"""Stream entries become jobs. What does not match the ledger is stale and never POSTed: the fence's first half."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple

@@ -1,0 +1,176 @@
+"""Break each step exactly where it can break: nothing is lost, and nothing is sent without need."""
+
+import asyncio
+
+import pytest
+
+from leadwire import db
+from leadwire.wire import streams
+from leadwire.wire.deliver.claim import claim
+from leadwire.wire.deliver.loop import Deliverer
+from leadwire.wire.deliver.record import record
+from leadwire.wire.relay.fan_out import fan_out
+from leadwire.wire.relay.loop import Relay
+from tests import make
+from tests.receiver import Receiver
+from tests.waiting import eventually
+from tests.wire.test_delivery import broken, states
+from tests.wire.wired import Wire, endpoint
+
+
+@pytest.fixture
+async def wire(redis):
+    async with Wire(redis) as wire:
+        yield wire
+
+
+@pytest.fixture
+async def receiver():
+    async with Receiver() as receiver:
+        yield receiver
+
+
+async def test_a_relay_that_dies_before_xadd_is_healed_by_reconcile(workspace, bot, wire, receiver, db_clock):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await fan_out()  # and then nothing: the keys are gone with the process
+    assert await wire.reconcile() == 0  # not at once: they may be on their way
+    await db_clock.forward(31)
+    assert await wire.reconcile() == 1
+    await wire.turn()
+    assert len(receiver.deliveries) == 1
+
+
+async def test_flushing_redis_loses_nothing(workspace, bot, wire, receiver, db_clock):
+    await endpoint(workspace, receiver.url)
+    for n in range(20):
+        await make.lead(workspace, bot, email=f"lead{n}@example.com")
+    await wire.relay()
+    await wire.redis.flushall()
+    await streams.prepare(wire.redis, wire.settings.stream_shards)
+    assert await wire.deliver() == []
+    await db_clock.forward(31)
+    assert await wire.reconcile() == 20
+    await wire.turn()
+    assert len({delivery.webhook_id for delivery in receiver.deliveries}) == 20
+    assert await broken(wire) == []
+
+
+async def test_a_backlog_is_no_false_alarm_for_reconcile(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    loads = await streams.loads(wire.redis, wire.settings.stream_shards)
+    old = [load._replace(oldest=3600.0 if load.length else 0.0) for load in loads]
+    await db.rows("UPDATE delivery SET queued_at = now() - interval '1 hour'")
+    from leadwire.wire.relay.reconcile import reconcile
+
+    assert await reconcile(old) == 0
+
+
+async def test_two_relays_at_once_share_the_work(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    for n in range(40):
+        await make.lead(workspace, bot, email=f"lead{n}@example.com")
+    rounds = await asyncio.gather(*(fan_out(10) for _ in range(8)))
+    keys = [key for _, keys, _ in rounds for key in keys]
+    while (more := await fan_out(10))[0]:
+        keys += more[1]
+    assert len(keys) == len(set(keys)) == 40
+
+
+async def test_a_transaction_that_commits_late_is_not_skipped(workspace, bot, wire, receiver):
+    """Its event has a lower id than one that was relayed already."""
+    await endpoint(workspace, receiver.url)
+    opened, commit = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> None:
+        async with db.transaction():
+            await make.lead(workspace, bot, email="slow@example.com")
+            opened.set()
+            await commit.wait()
+
+    task = asyncio.create_task(slow())
+    await opened.wait()
+    await make.lead(workspace, bot, email="quick@example.com")
+    await wire.turn()
+    assert len(receiver.deliveries) == 1
+    commit.set()
+    await task
+    await wire.turn()
+    assert len(receiver.deliveries) == 2
+
+
+async def test_a_duplicate_entry_is_stale_after_the_first_was_recorded(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    _, keys, _ = await fan_out()
+    await streams.add(wire.redis, keys * 2, wire.settings.stream_shards)
+    first, second = await wire.read()
+    jobs, _ = await claim([first])
+    await wire.settle(await wire.post(jobs))
+    jobs, stale = await claim([second])
+    assert (jobs, stale) == ([], [second])
+    assert len(receiver.deliveries) == 1
+
+
+async def test_a_worker_that_dies_after_record_and_before_ack_causes_no_second_post(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    done = await wire.post(await wire.claim())
+    await record(done, wire.settings.retry_schedule)  # and dies
+    taken = await streams.reclaim(wire.redis, "other", wire.settings.stream_shards, 0, 10)
+    assert len(taken) == 1
+    jobs, stale = await claim(taken)
+    assert (jobs, stale) == ([], taken)
+    assert len(receiver.deliveries) == 1
+
+
+async def test_a_worker_that_wakes_after_its_lease_changes_nothing(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    jobs = await wire.claim()
+    zombie = await wire.post(jobs)
+    taken = await streams.reclaim(wire.redis, "other", wire.settings.stream_shards, 0, 10)
+    again, _ = await claim(taken)
+    receiver.answer = 500
+    await wire.settle(await wire.post(again))
+    assert await states() == {"waiting": 1}
+    await record(zombie, wire.settings.retry_schedule)
+    assert await states() == {"waiting": 1}
+    counted = [row["counted"] for row in await db.rows("SELECT counted FROM attempt ORDER BY counted")]
+    assert counted == [False, True]
+    assert await broken(wire) == []
+
+
+async def test_a_missing_group_is_made_again_while_running(workspace, bot, wire, receiver):
+    """The real loops, through a flush: no restart is needed."""
+    await endpoint(workspace, receiver.url)
+    stop = asyncio.Event()
+    relay = asyncio.create_task(Relay(wire.redis, wire.settings).run(stop))
+    worker = asyncio.create_task(Deliverer(wire.redis, wire.transport, wire.settings).run(stop))
+    await make.lead(workspace, bot)
+    await receiver.received(1)
+    await wire.redis.flushall()
+    await make.lead(workspace, bot, email="after@example.com")
+    await receiver.received(2)
+    await eventually(lambda: db.value("SELECT count(*) = 2 FROM delivery WHERE state = 'delivered'"))
+    stop.set()
+    await asyncio.gather(relay, worker)
+
+
+async def test_a_stopping_worker_finishes_what_it_has_in_hand(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    receiver.hang()
+    await make.lead(workspace, bot)
+    await wire.relay()
+    stop = asyncio.Event()
+    worker = asyncio.create_task(Deliverer(wire.redis, wire.transport, wire.settings).run(stop))
+    await receiver.received(1)
+    stop.set()
+    receiver.release()
+    await worker
+    assert await states() == {"delivered": 1}
+    assert sum(load.length for load in await streams.loads(wire.redis, wire.settings.stream_shards)) == 0

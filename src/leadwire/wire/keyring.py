@@ -5,7 +5,6 @@ directory. A sealed secret is 4 bytes of the key's fingerprint, 12 of nonce, the
 """
 
 import base64
-import binascii
 import functools
 import hashlib
 import os
@@ -31,7 +30,7 @@ class Keyring:
         for text in keys:
             try:
                 key = base64.b64decode(text, validate=True)
-            except binascii.Error as error:
+            except ValueError as error:
                 raise OperatorError("LEADWIRE_SECRET_KEY is not base64") from error
             if len(key) != 32:
                 raise OperatorError(f"LEADWIRE_SECRET_KEY must be 32 bytes, base64 encoded; this one has {len(key)}")

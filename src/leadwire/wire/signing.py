@@ -6,7 +6,6 @@ time and body, keyed with the decoded secret; it is proof against replays, and h
 """
 
 import base64
-import binascii
 import functools
 import hmac
 import secrets
@@ -107,7 +106,7 @@ def _standard(secret: str, content: bytes) -> str:
 def _key(secret: str) -> bytes:
     try:
         return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise ValueError("the secret is not whsec_ and base64") from error
 
 

@@ -9,6 +9,8 @@ from leadwire.wire.states import Outcome
 
 _TLS_WORDS: Final = ("certificate", "tls", "ssl", "handshake", "unknownissuer", "peer is incompatible", "alert")
 
+_CONNECTING: Final = "(Connect)"  # hyper's word for the stage
+
 
 class BlockedAddress(httpx.ConnectError):
     """The host, or one of the addresses behind it, may not be reached."""
@@ -54,6 +56,6 @@ def translated(error: rs.PyreqwestError) -> httpx.TransportError:
         return TimedOut(said)
     if any(word in cause.lower() for cause in causes for word in _TLS_WORDS):
         return TlsFailed(said)
-    if isinstance(error, rs.ConnectError):
+    if isinstance(error, rs.ConnectError) and _CONNECTING in said:  # else the connection broke off after it stood
         return ConnectFailed(said)
     return ProtocolFailed(said)

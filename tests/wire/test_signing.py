@@ -1,0 +1,96 @@
+"""Signatures: published vectors, other people's verifiers, and every way to tamper."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from standardwebhooks.webhooks import Webhook
+from svix.webhooks import Webhook as SvixWebhook
+
+from leadwire import clock
+from leadwire.wire import signing
+
+BODIES = [b'{"event":"lead.created"}', '{"name":"Zoë Müller — 日本"}'.encode(), b"", b"x" * 60_000]
+
+
+def made(body: bytes, secret: str, **more) -> dict[str, str]:
+    now = int(clock.now().timestamp())
+    values = {"event_id": "evt_1", "staged": None, "at": now, "attempt": 1, "prefix": "X-Service-", **more}
+    return dict(signing.headers(body=body, secret=secret, **values))
+
+
+def test_the_vector_of_the_standard_webhooks_specification():
+    headers = dict(
+        signing.headers(
+            event_id="msg_p5jXN8AQM9LWM0D4loKWxJek", body=b'{"test": 2432232314}', at=1614265330, attempt=1, staged=None,
+            secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", prefix="X-Service-",
+        )
+    )  # fmt: skip
+    assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_the_vector_of_githubs_documentation():
+    secret, body = "It's a Secret to Everybody", b"Hello, World!"
+    expected = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
+    signing.verify(body, {"X-Service-Signature": expected}, secret, now=0)
+    with pytest.raises(signing.BadSignature):
+        signing.verify(body + b"!", {"X-Service-Signature": expected}, secret, now=0)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_other_peoples_verifiers_accept_us(body):
+    secret = signing.new_secret()
+    headers = made(body, secret)
+    signing.verify(body, headers, secret, now=int(clock.now().timestamp()))
+    if body.startswith(b"{"):
+        Webhook(secret).verify(body, headers)
+        SvixWebhook(secret).verify(body, headers)
+
+
+def test_both_secrets_verify_while_one_is_staged():
+    old, new, body = signing.new_secret(), signing.new_secret(), b"{}"
+    headers = made(body, old, staged=new)
+    for secret in (old, new):
+        Webhook(secret).verify(body, headers)
+    signing.verify(body, headers, old, now=int(clock.now().timestamp()))
+
+
+@given(st.binary(max_size=300), st.binary(min_size=1, max_size=20), st.integers(0, 300))
+def test_any_change_of_the_body_is_noticed(body, more, place):
+    secret = signing.new_secret()
+    headers = made(body, secret)
+    with pytest.raises(signing.BadSignature):
+        signing.verify(body[:place] + more + body[place:], headers, secret, now=int(clock.now().timestamp()))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"X-Service-Signature": None}, "missing"),
+        ({"X-Service-Signature": "sha256=00"}, "does not match the body"),
+        ({"X-Service-Signature": "é"}, "does not match the body"),
+        ({"webhook-id": "evt_2"}, "webhook-signature"),
+        ({"webhook-id": None}, "webhook-id is missing"),
+        ({"webhook-timestamp": "1"}, "too far"),
+        ({"webhook-timestamp": "now"}, "not a number"),
+        ({"webhook-signature": "v1,AAAA"}, "webhook-signature"),
+        ({"webhook-signature": ""}, "webhook-signature"),
+    ],
+)
+def test_every_tampered_header_is_named(change, why):
+    secret, body = signing.new_secret(), b"{}"
+    headers = {name: value for name, value in {**made(body, secret), **change}.items() if value is not None}
+    with pytest.raises(signing.BadSignature, match=why):
+        signing.verify(body, headers, secret, now=int(clock.now().timestamp()))
+
+
+def test_header_names_are_compared_without_case_and_the_prefix_is_a_setting():
+    secret, body = signing.new_secret(), b"{}"
+    headers = {name.upper(): value for name, value in made(body, secret, prefix="X-Acme-").items()}
+    signing.verify(body, headers, secret, now=int(clock.now().timestamp()), prefix="X-Acme-")
+
+
+def test_the_headers_of_a_test_and_a_trace():
+    headers = made(b"", signing.new_secret(), test=True, traceparent="00-a", attempt=3)
+    assert headers["X-Service-Test"] == "true"
+    assert headers["traceparent"] == "00-a"
+    assert headers["X-Service-Attempt"] == "3"

@@ -1,0 +1,131 @@
+"""Receivers that misbehave, each on a real socket."""
+
+import asyncio
+import gzip
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def server(behaviour: Behaviour, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> AsyncIterator[int]:
+    """Serve `behaviour`; answers the port."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            await behaviour(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
+            pass
+        finally:
+            writer.close()
+
+    listening = await asyncio.start_server(serve, host, 0, ssl=tls)
+    try:
+        yield listening.sockets[0].getsockname()[1]
+    finally:
+        listening.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _request(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next((line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), b":0")
+    return head + await reader.readexactly(int(length.split(b":")[1]))
+
+
+async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await _request(reader)
+    await asyncio.Event().wait()
+
+
+async def drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A byte at a time, for ever."""
+    await _request(reader)
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    while True:
+        writer.write(b".")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+async def drips_headers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await _request(reader)
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        writer.write(b"X-A: b\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+
+
+async def floods_1xx(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await _request(reader)
+    while True:
+        writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.001)
+
+
+async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """As much as is taken."""
+    await _request(reader)
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n")
+    while True:
+        writer.write(b"x" * 65536)
+        await writer.drain()
+
+
+async def gzip_bomb(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await _request(reader)
+    bomb = gzip.compress(b"\0" * 10_000_000)
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb) + bomb)
+    await writer.drain()
+
+
+async def resets_mid_headers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await _request(reader)
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Le")
+    await writer.drain()
+    writer.transport.abort()
+
+
+async def closes_at_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await _request(reader)
+
+
+async def speaks_no_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"220 mail.example.com ESMTP\r\n")
+    await writer.drain()
+
+
+async def redirects(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await _request(reader)
+    writer.write(b"HTTP/1.1 307 X\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n")
+    await writer.drain()
+
+
+async def huge_headers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await _request(reader)
+    writer.write(b"HTTP/1.1 200 OK\r\n" + b"X-A: " + b"b" * 10_000_000 + b"\r\n\r\n")
+    await writer.drain()
+
+
+async def answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while True:
+        await _request(reader)
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        await writer.drain()
+
+
+async def answers_once_then_closes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Promises to keep the connection, and does not."""
+    await _request(reader)
+    writer.write(b"HTTP/1.1 204 No Content\r\nConnection: keep-alive\r\n\r\n")
+    await writer.drain()

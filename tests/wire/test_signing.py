@@ -1,5 +1,7 @@
 """Signatures: published vectors, other people's verifiers, and every way to tamper."""
 
+from contextlib import nullcontext
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,10 +23,15 @@ def made(body: bytes, secret: str, **more) -> dict[str, str]:
 def test_the_vector_of_the_standard_webhooks_specification():
     headers = dict(
         signing.headers(
-            event_id="msg_p5jXN8AQM9LWM0D4loKWxJek", body=b'{"test": 2432232314}', at=1614265330, attempt=1, staged=None,
-            secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", prefix="X-Service-",
+            event_id="msg_p5jXN8AQM9LWM0D4loKWxJek",
+            body=b'{"test": 2432232314}',
+            at=1614265330,
+            attempt=1,
+            staged=None,
+            secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            prefix="X-Service-",
         )
-    )  # fmt: skip
+    )
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
@@ -51,7 +58,27 @@ def test_both_secrets_verify_while_one_is_staged():
     headers = made(body, old, staged=new)
     for secret in (old, new):
         Webhook(secret).verify(body, headers)
+        SvixWebhook(secret).verify(body, headers)
     signing.verify(body, headers, old, now=int(clock.now().timestamp()))
+    with pytest.raises(signing.BadSignature, match="X-Service-Signature"):  # it switches when `new` is promoted
+        signing.verify(body, headers, new, now=int(clock.now().timestamp()))
+
+
+@given(st.binary(max_size=2000), st.text(st.characters(codec="utf-8", exclude_characters=" ")), st.integers(0, 2**33))
+def test_what_is_signed_verifies_for_the_holder_of_the_secret_only(body, event_id, at):
+    secret = signing.new_secret()
+    headers = made(body, secret, event_id=event_id, at=at)
+    signing.verify(body, headers, secret, now=at)
+    with pytest.raises(signing.BadSignature):
+        signing.verify(body, headers, signing.new_secret(), now=at)
+
+
+@pytest.mark.parametrize(("off", "accepted"), [(-301, False), (-300, True), (300, True), (301, False)])
+def test_the_time_may_be_off_by_the_tolerance_either_way(off, accepted):
+    secret, body = signing.new_secret(), b"{}"
+    headers = made(body, secret, at=1_000_000)
+    with nullcontext() if accepted else pytest.raises(signing.BadSignature, match="too far"):
+        signing.verify(body, headers, secret, now=1_000_000 + off)
 
 
 @given(st.binary(max_size=300), st.binary(min_size=1, max_size=20), st.integers(0, 300))
@@ -72,6 +99,11 @@ def test_any_change_of_the_body_is_noticed(body, more, place):
         ({"webhook-id": None}, "webhook-id is missing"),
         ({"webhook-timestamp": "1"}, "too far"),
         ({"webhook-timestamp": "now"}, "not a number"),
+        ({"webhook-timestamp": "1" * 5000}, "not a number"),
+        ({"webhook-timestamp": None}, "webhook-timestamp is missing"),
+        ({"webhook-signature": None}, "webhook-signature is missing"),
+        ({"webhook-id": "\udcff"}, "webhook-signature"),
+        ({"X-Service-Signature": "\udcff"}, "does not match the body"),
         ({"webhook-signature": "v1,AAAA"}, "webhook-signature"),
         ({"webhook-signature": ""}, "webhook-signature"),
     ],

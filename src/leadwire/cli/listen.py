@@ -1,7 +1,9 @@
 """`leadwire listen`: a receiver for development. Verifies like a careful customer would, and shows what came."""
 
 import asyncio
+import base64
 import json
+import logging
 import os
 import sys
 
@@ -22,7 +24,7 @@ from leadwire.errors import OperatorError
 def listen(host: str, port: int, secret: str | None, status: int, fail_first: int, delay: float, as_json: bool) -> None:
     """Receive webhooks here, verify them, print them. Answers 401 when a signature does not match."""
     secret = secret or os.environ.get("LEADWIRE_LISTEN_SECRET") or None
-    if secret and not secret.startswith("whsec_"):
+    if secret and not _is_secret(secret):
         raise OperatorError("--secret must be the endpoint's secret, as it was copied: whsec_...")
     show = _show_json if as_json else _show
     receiver = Receiver(secret, status=status, fail_first=fail_first, delay=delay, show=show)
@@ -40,8 +42,24 @@ async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) ->
     config = uvicorn.Config(
         receiver, http="httptools", log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1
     )
+    receiver.stop = stop_event()  # before the line below: whoever reads it may stop us at once
     _print(json.dumps({"listening": url}) if as_json else f"listening on {url}")
-    await serve_until(stop_event(), config, listening)
+    quieting = asyncio.create_task(_quiet(receiver.stop))
+    await serve_until(receiver.stop, config, listening)
+    quieting.cancel()
+
+
+async def _quiet(stop: asyncio.Event) -> None:
+    """Silence uvicorn from the stop on: that it cuts off a sender who stalls is what was asked for, not an error."""
+    await stop.wait()
+    logging.getLogger("uvicorn.error").disabled = True
+
+
+def _is_secret(text: str) -> bool:
+    try:
+        return text.startswith("whsec_") and len(base64.b64decode(text.removeprefix("whsec_"), validate=True)) > 0
+    except ValueError:
+        return False
 
 
 def _show(seen: Seen) -> None:
@@ -56,7 +74,11 @@ def _show(seen: Seen) -> None:
 
 
 def _show_json(seen: Seen) -> None:
-    _print(json.dumps({name: getattr(seen, name) for name in seen.__struct_fields__}))
+    line = {name: getattr(seen, name) for name in seen.__struct_fields__}
+    try:
+        _print(json.dumps(line, allow_nan=False))
+    except (ValueError, RecursionError):  # NaN, 1e999, nesting: Python's reader takes what is no JSON to write
+        _print(json.dumps(line | {"body": None}))
 
 
 def _plain(text: str) -> str:

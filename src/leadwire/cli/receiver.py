@@ -4,16 +4,16 @@ import asyncio
 import json
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from msgspec import Struct
 
 from leadwire import clock
+from leadwire.errors import BodyTooLarge
 from leadwire.wire import signing
 
 _LARGEST: Final = 1_000_000  # bytes
-_REMEMBERED: Final = 20
-_EVENTS_COUNTED: Final = 100_000
 
 
 class Seen(Struct):
@@ -44,53 +44,62 @@ class Receiver:
         self._fail_first = fail_first
         self._delay = delay
         self._show = show
+        self.stop = asyncio.Event()  # once set, a `delay` under way ends at once
         self._tries: Counter[str] = Counter()
-        self._recent: deque[str] = deque(maxlen=_REMEMBERED)
+        self._recent: deque[str] = deque(maxlen=20)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        if scope["method"] in ("GET", "HEAD"):
+        root = scope["path"] == "/"
+        if root and scope["method"] in ("GET", "HEAD"):
             text = "leadwire listen: POST webhooks here.\n\n" + "".join(f"{line}\n" for line in self._recent)
             await _answer(send, 200, text.encode())
         elif scope["method"] != "POST":
-            await _answer(send, 405, b"POST, please\n", (b"allow", b"GET, HEAD, POST"))
-        elif (body := await _body(receive)) is None:
-            await _answer(send, 413, b"too large\n")
+            await _answer(send, 405, b"POST, please\n", (b"allow", b"GET, HEAD, POST" if root else b"POST"))
         else:
-            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-            status = self._receive(body, headers)
-            if self._delay:
-                await asyncio.sleep(self._delay)
-            await _answer(send, status, b"")
+            await self._post(scope, receive, send)
+
+    async def _post(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            body = await _body(receive)
+        except BodyTooLarge as error:
+            await _answer(send, error.status, b"too large\n")
+            return
+        if body is None:
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        status = self._receive(body, headers)
+        if self._delay:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.stop.wait(), self._delay)
+        await _answer(send, status, b"")
 
     def _receive(self, body: bytes, headers: dict[str, str]) -> int:
         verified, reason = self._verify(body, headers)
         webhook_id = headers.get("webhook-id", "")
-        if len(self._tries) > _EVENTS_COUNTED:
+        if len(self._tries) > 100_000:  # events
             self._tries.clear()
         self._tries[webhook_id] += 1
-        status = self._status if self._tries[webhook_id] > self._fail_first else 500
-        status = 401 if verified is False else status
+        status = 401 if verified is False else 500 if self._tries[webhook_id] <= self._fail_first else self._status
         decoded = _decoded(body)
         envelope = decoded if isinstance(decoded, dict) else {}
         data = envelope.get("data")
-        subject = str(data.get("id", "")) if isinstance(data, dict) else ""
         seen = Seen(
             received_at=clock.iso(clock.now()),
             verified=verified,
             reason=reason,
             status=status,
-            event=str(envelope.get("event", "")),
-            subject=subject,
+            event=_text(envelope.get("event")),
+            subject=_text(data.get("id")) if isinstance(data, dict) else "",
             webhook_id=webhook_id,
             attempt=_ours(headers, "attempt"),
             test=_ours(headers, "test") == "true",
-            timestamp=str(envelope.get("timestamp", "")),
+            timestamp=_text(envelope.get("timestamp")),
             body=decoded,
             headers=headers,
         )
-        self._recent.append(f"{seen.received_at} {seen.event!a} {seen.webhook_id!a} answered {status}")
+        self._recent.append(f"{seen.received_at} {seen.event[:100]!a} {seen.webhook_id[:100]!a} answered {status}")
         self._show(seen)
         return status
 
@@ -109,6 +118,10 @@ def _ours(headers: dict[str, str], name: str) -> str:
     return next((value for key, value in headers.items() if key.startswith("x-") and key.endswith(f"-{name}")), "")
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""  # str() of what strangers nest can be endless
+
+
 def _decoded(body: bytes) -> Any:
     try:
         return json.loads(body)
@@ -117,19 +130,17 @@ def _decoded(body: bytes) -> Any:
 
 
 async def _body(receive: Any) -> bytes | None:
-    """The body, or None when it is too large."""
-    parts: list[bytes] = []
-    size = 0
+    """The body, or None when the sender went away before its end. Raises BodyTooLarge."""
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return b"".join(parts)
-        size += len(message.get("body", b""))
-        if size > _LARGEST:
             return None
-        parts.append(message.get("body", b""))
+        body += message.get("body", b"")
+        if len(body) > _LARGEST:
+            raise BodyTooLarge(f"more than {_LARGEST} bytes")
         if not message.get("more_body"):
-            return b"".join(parts)
+            return bytes(body)
 
 
 async def _answer(send: Any, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:

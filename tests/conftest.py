@@ -13,7 +13,9 @@ from pathlib import Path
 
 _DIRECTORY = Path(tempfile.mkdtemp(prefix="leadwire-test-"))
 _DIRECTORY.chmod(0o711)  # as root the servers run as `nobody`
-for _name in [name for name in os.environ if name.startswith("LEADWIRE_") and not name.startswith("LEADWIRE_EMBEDDED_")]:
+for _name in [
+    name for name in os.environ if name.startswith("LEADWIRE_") and not name.startswith("LEADWIRE_EMBEDDED_")
+]:
     del os.environ[_name]
 os.environ |= {
     "LEADWIRE_DATA_DIR": str(_DIRECTORY),

@@ -34,7 +34,12 @@ async def test_every_step_tells_its_event(workspace, bot):
     assert events[5]["data"]["handoff"]["reason"] == "asked"
     assert events[5]["data"]["lead"]["id"] == lead.id
     ended = events[7]["data"]
-    assert (ended["status"], ended["ended_by"], ended["reason"], ended["messages_count"]) == ("ended", "agent", "solved", 4)
+    assert (ended["status"], ended["ended_by"], ended["reason"], ended["messages_count"]) == (
+        "ended",
+        "agent",
+        "solved",
+        4,
+    )
     assert ended["lead"]["id"] == lead.id
 
 

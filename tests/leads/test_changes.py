@@ -50,10 +50,7 @@ async def test_concurrent_patches_of_different_keys_all_stay(workspace, bot):
     lead = await make.lead(workspace, bot)
     await make.emitted(forget=True)
     await asyncio.gather(
-        *(
-            changes.update(workspace, lead.id, LeadPatch(custom_fields={f"key{n}": n}), unchanged={})
-            for n in range(20)
-        )
+        *(changes.update(workspace, lead.id, LeadPatch(custom_fields={f"key{n}": n}), unchanged={}) for n in range(20))
     )
     stored = await reads.stored(workspace, lead.id)
     assert custom_fields(stored.lead) == {f"key{n}": n for n in range(20)}

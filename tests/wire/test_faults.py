@@ -90,13 +90,13 @@ async def test_a_transaction_that_commits_late_is_not_skipped(workspace, bot, wi
             opened.set()
             await commit.wait()
 
-    task = asyncio.create_task(slow())
-    await opened.wait()
-    await make.lead(workspace, bot, email="quick@example.com")
-    await wire.turn()
-    assert len(receiver.deliveries) == 1
-    commit.set()
-    await task
+    async with asyncio.TaskGroup() as group:
+        group.create_task(slow())
+        await opened.wait()
+        await make.lead(workspace, bot, email="quick@example.com")
+        await wire.turn()
+        assert len(receiver.deliveries) == 1
+        commit.set()
     await wire.turn()
     assert len(receiver.deliveries) == 2
 

@@ -10,7 +10,9 @@ Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Non
 
 
 @asynccontextmanager
-async def server(behaviour: Behaviour, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> AsyncIterator[int]:
+async def server(
+    behaviour: Behaviour, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+) -> AsyncIterator[int]:
     """Serve `behaviour`; answers the port."""
     tasks: set[asyncio.Task[None]] = set()
 
@@ -20,8 +22,8 @@ async def server(behaviour: Behaviour, tls: ssl.SSLContext | None = None, host: 
         tasks.add(task)
         try:
             await behaviour(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
-            pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError):
+            pass  # also the end of the test: asyncio's streams log a cancelled handler as an error
         finally:
             writer.close()
 
@@ -103,6 +105,14 @@ async def closes_at_once(reader: asyncio.StreamReader, writer: asyncio.StreamWri
 async def speaks_no_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(b"220 mail.example.com ESMTP\r\n")
     await writer.drain()
+
+
+async def speaks_only_old_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """What a TLS 1.0 server says to a modern hello: a fatal alert, protocol_version."""
+    await reader.read(5)
+    writer.write(bytes.fromhex("15030100020246"))
+    await writer.drain()
+    await reader.read(1)
 
 
 async def redirects(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

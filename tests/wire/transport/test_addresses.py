@@ -35,7 +35,14 @@ https://example.0x1/ https://１２７.0.0.1/ https://127。0。0。1/ https://e
 https://-example.com/ https://exam\u0000ple.com/ https://еxample.com/ https://example.com/é
 https://foo.lan/ https://router.home.arpa/ https:\\\\example.com/ https://example.com\\@127.0.0.1/
 """.split()
-FORBIDDEN_URLS += ["https://example.com/a\tb", " https://example.com/", "https://exa mple.com/", "https://example.com/\n", "", "https://example.com/" + "a" * 2049]
+FORBIDDEN_URLS += [
+    "https://example.com/a\tb",
+    " https://example.com/",
+    "https://exa mple.com/",
+    "https://example.com/\n",
+    "",
+    "https://example.com/" + "a" * 2049,
+]
 FORBIDDEN_URLS += [f"https://{address if ':' not in address else f'[{address}]'}/" for address in FORBIDDEN_ADDRESSES]
 
 

@@ -93,7 +93,9 @@ async def test_forbidden_addresses_are_refused_at_connect_too(address):
     assert await outcome(transport, "https://innocent.example.com/") == "blocked_address"
 
 
-@pytest.mark.parametrize("url", ["https://2130706433/", "https://0x7f000001/", "https://localhost/", "http://example.com/"])
+@pytest.mark.parametrize(
+    "url", ["https://2130706433/", "https://0x7f000001/", "https://localhost/", "http://example.com/"]
+)
 async def test_what_entry_refuses_connect_refuses(url):
     assert await outcome(GuardedTransport((), timeout=DEADLINE), url) == "blocked_address"
 
@@ -102,7 +104,10 @@ async def test_one_bad_address_among_good_ones_refuses_them_all():
     async def resolve(host: str, port: int) -> list[str]:
         return ["93.184.216.34", "10.0.0.1"]
 
-    assert await outcome(GuardedTransport((), timeout=DEADLINE, resolve=resolve), "https://two.example.com/") == "blocked_address"
+    assert (
+        await outcome(GuardedTransport((), timeout=DEADLINE, resolve=resolve), "https://two.example.com/")
+        == "blocked_address"
+    )
 
 
 async def test_a_name_that_moves_after_the_check_is_not_followed():
@@ -133,28 +138,28 @@ async def test_names_without_an_answer():
         return []
 
     for resolve, expected in ((fails, "dns_error"), (nothing, "dns_error"), (never, "timeout")):
-        assert await outcome(GuardedTransport((), timeout=DEADLINE, resolve=resolve), "https://x.example.com/") == expected
+        assert (
+            await outcome(GuardedTransport((), timeout=DEADLINE, resolve=resolve), "https://x.example.com/") == expected
+        )
 
 
 async def test_tls_faults_are_told_apart_from_connect_errors():
     ca, stranger = trustme.CA(), trustme.CA()
     past = datetime(2020, 1, 1, tzinfo=UTC)
-    old = _tls(ca.issue_cert("localhost"))
-    with pytest.warns(DeprecationWarning):
-        old.maximum_version = ssl.TLSVersion.TLSv1_1
     cases = {
-        "good": (_tls(ca.issue_cert("localhost")), "204"),
-        "expired": (_tls(ca.issue_cert("localhost", not_after=past)), "tls_error"),
-        "wrong host": (_tls(ca.issue_cert("other.example.com")), "tls_error"),
-        "self-signed": (_tls(stranger.issue_cert("localhost")), "tls_error"),
-        "TLS 1.1": (old, "tls_error"),
+        "good": (hostile.answers, _tls(ca.issue_cert("localhost")), "204"),
+        "expired": (hostile.answers, _tls(ca.issue_cert("localhost", not_after=past)), "tls_error"),
+        "wrong host": (hostile.answers, _tls(ca.issue_cert("other.example.com")), "tls_error"),
+        "self-signed": (hostile.answers, _tls(stranger.issue_cert("localhost")), "tls_error"),
+        "TLS 1.0": (hostile.speaks_only_old_tls, None, "tls_error"),
+        "no TLS": (hostile.speaks_no_http, None, "tls_error"),
     }
     found = {}
-    for name, (context, _) in cases.items():
-        async with hostile.server(hostile.answers, context) as port:
+    for name, (behaviour, context, _) in cases.items():
+        async with hostile.server(behaviour, context) as port:
             transport = GuardedTransport(LOOPBACK, timeout=3, trusted_pem=ca.cert_pem.bytes())
             found[name] = await outcome(transport, f"https://localhost:{port}/")
-    assert found == {name: expected for name, (_, expected) in cases.items()}
+    assert found == {name: expected for name, (_, _, expected) in cases.items()}
 
 
 async def test_it_is_an_httpx_transport(transport):

@@ -7,7 +7,16 @@ from pyreqwest import exceptions as rs
 
 from leadwire.wire.states import Outcome
 
-_TLS_WORDS: Final = ("certificate", "tls", "ssl", "handshake", "unknownissuer", "peer is incompatible", "alert")
+_TLS_WORDS: Final = (
+    "certificate",
+    "tls",
+    "ssl",
+    "handshake",
+    "unknownissuer",
+    "peer is incompatible",
+    "alert",
+    "corrupt message",
+)
 
 _CONNECTING: Final = "(Connect)"  # hyper's word for the stage
 

@@ -36,7 +36,10 @@ from leadwire.embedded import Services, services  # noqa: E402
 from leadwire.migrate import migrate  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
 
-_TABLES = "attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead, bot, api_key, user_account, workspace"
+_TABLES = (
+    "attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead, bot, api_key, user_account,"
+    " workspace"
+)
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,8 @@ def test_id_floors_sort_as_their_moments(moment, later):
 @pytest.mark.parametrize(
     "text",
     ["lead_", "conv_01m7xhqxsjfwybxzjpzqasdkbw", "lead_01M7XHQXSJFWYBXZJPZQASDKBW", "lead_81m7xhqxsjfwybxzjpzqasdkbw",
-     "lead_01m7xhqxsjfwybxzjpzqasdkb", "lead_01m7xhqxsjfwybxzjpzqasdkbwx", "lead_01m7xhqxsjfwybxzjpzqasdki\0", "lead_" + "é" * 26],
+     "lead_01m7xhqxsjfwybxzjpzqasdkb", "lead_01m7xhqxsjfwybxzjpzqasdkbwx", "lead_01m7xhqxsjfwybxzjpzqasdki\0",
+     "lead_" + "é" * 26],
 )  # fmt: skip
 def test_what_is_no_lead_id(text):
     assert not ids.is_id("lead", text)
@@ -71,8 +72,10 @@ def test_times_as_people_write_them(text, same):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1767225600", "20260101", "0000-01-01", "1969-12-31", "9999-01-01", "10000-01-01", "2026-02-30", "2026-01-01T24:00",
-     "2026-01-01T23:59:60Z", "9999-12-31T23:59:59-14:00", "2026-W01-1", "now", "2026-01-01T00:00:00+25:00", "٢٠٢٦-01-01",
+    ["", "1767225600", "20260101", "0000-01-01", "1969-12-31", "9999-01-01", "10000-01-01", "2026-02-30",
+     "2026-01-01T24:00",
+     "2026-01-01T23:59:60Z", "9999-12-31T23:59:59-14:00", "2026-W01-1",
+     "now", "2026-01-01T00:00:00+25:00", "٢٠٢٦-01-01",
      "2026-01-01\0", " 2026-01-01"],
 )  # fmt: skip
 def test_what_is_no_time(text):

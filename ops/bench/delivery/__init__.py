@@ -1,0 +1,1 @@
+"""What the wire does: `uv run python -m ops.bench.delivery`."""

@@ -1,0 +1,82 @@
+"""A receiver that costs next to nothing: counts POSTs and notes when each event came, in a process of its own."""
+
+import asyncio
+import multiprocessing
+import time
+from multiprocessing.connection import Connection
+from typing import Any, Self
+
+import uvloop
+
+
+class Sink:
+    """`async with Sink() as sink`: POST to `sink.url`; `sink.seen()` gives each webhook-id's arrival (CLOCK_MONOTONIC)."""
+
+    async def __aenter__(self) -> Self:
+        ours, theirs = multiprocessing.Pipe()
+        self._pipe = ours
+        self._process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        self.url = f"http://127.0.0.1:{await asyncio.to_thread(ours.recv)}/hook"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.join()
+
+    async def seen(self) -> dict[str, float]:
+        """Arrivals so far, by webhook-id, and forget them."""
+        self._pipe.send("seen")
+        found: dict[str, float] = await asyncio.to_thread(self._pipe.recv)
+        return found
+
+    async def count(self) -> int:
+        """POSTs so far."""
+        self._pipe.send("count")
+        found: int = await asyncio.to_thread(self._pipe.recv)
+        return found
+
+
+class _Protocol(asyncio.Protocol):
+    seen: dict[str, float] = {}  # noqa: RUF012 - one table for the process
+    count = 0
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport, self._buffer = transport, b""
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
+            head = self._buffer[:end].lower()
+            length = _value(head, b"content-length: ")
+            size = end + 4 + int(length or b"0")
+            if len(self._buffer) < size:
+                return
+            self._buffer = self._buffer[size:]
+            _Protocol.count += 1
+            _Protocol.seen.setdefault(_value(head, b"webhook-id: ").decode(), time.monotonic())
+            self._transport.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+
+def _value(head: bytes, name: bytes) -> bytes:
+    start = head.find(name)
+    return head[start + len(name) :].split(b"\r\n", 1)[0] if start >= 0 else b""
+
+
+def _serve(pipe: Connection) -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(_Protocol, "127.0.0.1", 0)
+        pipe.send(server.sockets[0].getsockname()[1])
+
+        def asked() -> None:
+            if pipe.recv() == "count":
+                pipe.send(_Protocol.count)
+            else:
+                pipe.send(_Protocol.seen)
+                _Protocol.seen = {}
+
+        loop.add_reader(pipe.fileno(), asked)
+        await server.serve_forever()
+
+    uvloop.run(run())

@@ -92,11 +92,11 @@ async def done(redis: Redis, entries: Sequence[Entry]) -> None:
     by_stream: dict[bytes, list[bytes]] = {}
     for entry in entries:
         by_stream.setdefault(entry.stream, []).append(entry.id)
+    pipeline = redis.pipeline(transaction=True)
     for stream, ids in by_stream.items():
-        pipeline = redis.pipeline(transaction=True)
         pipeline.xack(stream, GROUP, *ids)
         pipeline.xdel(stream, *ids)
-        await pipeline.execute()
+    await pipeline.execute()
 
 
 async def leave(redis: Redis, consumer: str, shards: int) -> None:

@@ -28,7 +28,8 @@ from leadwire.wire.transport.guarded import GuardedTransport
 
 _BATCH: Final = 200  # entries
 _BLOCK_MS: Final = 1000
-_GATHER: Final = 0.004  # seconds: several outcomes share a statement, several free places a claim
+_GATHER: Final = 0.004  # seconds in which several free places come together for one claim
+_GATHER_OUTCOMES: Final = 0.01  # and several outcomes for one statement: delays nobody's delivery
 _RECLAIM_EVERY: Final = 5.0
 
 T = TypeVar("T")
@@ -123,7 +124,7 @@ class Deliverer:
         ended = False
         while not ended:
             batch = [await self._outcomes.get()]
-            await asyncio.sleep(_GATHER)
+            await asyncio.sleep(_GATHER_OUTCOMES)
             batch.extend(self._outcomes.get_nowait() for _ in range(self._outcomes.qsize()))
             ended = None in batch
             if done := [one for one in batch if one is not None]:

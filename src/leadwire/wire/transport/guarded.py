@@ -41,6 +41,17 @@ class Answer(NamedTuple):
     body: bytes
 
 
+class _Origin(NamedTuple):
+    scheme: str
+    host: str
+    port: int
+
+
+class _Target(NamedTuple):
+    url: str
+    origin: _Origin
+
+
 class _Pinned(NamedTuple):
     client: Client
     until: float
@@ -67,32 +78,32 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._resolve = resolve or self._look_up
         self._trusted_pem = trusted_pem
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="lookup")
-        self._pinned: OrderedDict[tuple[str, str, int | None], _Pinned] = OrderedDict()
-        self._pinning: dict[tuple[str, str, int | None], asyncio.Future[Client]] = {}
+        self._pinned: OrderedDict[_Origin, _Pinned] = OrderedDict()
+        self._pinning: dict[_Origin, asyncio.Future[Client]] = {}
 
     async def post(self, url: str, headers: list[tuple[str, str]], body: bytes) -> Answer:
         """Send one POST. No redirect is followed; a 3xx is the answer."""
-        return await self._send("POST", _parsed(url), headers, body)
+        return await self._send("POST", _target(url), headers, body)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The same for whatever speaks httpx: `httpx.AsyncClient(transport=...)`."""
         headers = [(name, value) for name, value in request.headers.multi_items() if name not in _OWN_HEADERS]
-        answer = await self._send(request.method, request.url, headers, await request.aread())
+        answer = await self._send(request.method, _target(str(request.url)), headers, await request.aread())
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
-    async def _send(self, method: str, url: httpx.URL, headers: list[tuple[str, str]], body: bytes) -> Answer:
-        origin = _origin(url)
+    async def _send(self, method: str, target: _Target, headers: list[tuple[str, str]], body: bytes) -> Answer:
+        origin = target.origin
         loop = asyncio.get_running_loop()
         start = loop.time()
         pinned = self._pinned.get(origin)
         if pinned and pinned.until > start:
             self._pinned.move_to_end(origin)
-            sending = pinned.client.request(method, str(url))
+            sending = pinned.client.request(method, target.url)
         else:
-            client = await self._vetted_client(url)
+            client = await self._vetted_client(target)
             # The client's own limit is the whole timeout, of which the look-up took a part.
             left = timedelta(seconds=max(self._timeout - (loop.time() - start), 0.001))
-            sending = client.request(method, str(url)).timeout(left)
+            sending = client.request(method, target.url).timeout(left)
         try:
             async with sending.headers(headers).body_bytes(body).build_streamed() as answer:
                 read = None if answer.status == _NO_CONTENT else await answer.body_reader.read(_LARGEST_BODY)
@@ -110,16 +121,16 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._pinned.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _vetted_client(self, url: httpx.URL) -> Client:
-        """A new client that can only reach the vetted address behind `url`.
+    async def _vetted_client(self, target: _Target) -> Client:
+        """A new client that can only reach the vetted address behind `target`.
 
         Many requests may need the same one at once: one makes it, in a task of its own, so that the request that
         happened to come first can be cancelled without failing the rest.
         """
-        origin = _origin(url)
+        origin = target.origin
         making = self._pinning.get(origin)
         if making is None:
-            making = self._pinning[origin] = asyncio.ensure_future(self._pin(url))
+            making = self._pinning[origin] = asyncio.ensure_future(self._pin(target))
             making.add_done_callback(lambda _: self._pinning.pop(origin, None))
         try:
             async with asyncio.timeout(self._timeout):
@@ -127,29 +138,29 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         except TimeoutError as error:
             raise TimedOut(f"no address within {self._timeout:g} s") from error
 
-    async def _pin(self, url: httpx.URL) -> Client:
-        origin = _origin(url)
+    async def _pin(self, target: _Target) -> Client:
         try:
-            checked(str(url), self._allowed)
+            checked(target.url, self._allowed)
         except Invalid as error:
             raise BlockedAddress(error.detail) from error
-        address = await self._vetted(url)
-        client = await asyncio.get_running_loop().run_in_executor(self._threads, self._build, url, address)
-        self._pinned[origin] = _Pinned(client, asyncio.get_running_loop().time() + _ANSWER_HOLDS)
-        self._pinned.move_to_end(origin)
+        address = await self._vetted(target.origin)
+        loop = asyncio.get_running_loop()
+        client = await loop.run_in_executor(self._threads, self._build, target.origin, address)
+        self._pinned[target.origin] = _Pinned(client, loop.time() + _ANSWER_HOLDS)
+        self._pinned.move_to_end(target.origin)
         while len(self._pinned) > _CLIENTS:
             self._pinned.popitem(last=False)  # closed when its last request lets go of it
         return client
 
-    async def _vetted(self, url: httpx.URL) -> str:
+    async def _vetted(self, origin: _Origin) -> str:
         """The address to connect to. One bad answer among good ones refuses them all: they would be tried in turn."""
-        host = url.host
+        host = origin.host
         if literal(host):
             found = [host]
         else:
             try:
                 async with asyncio.timeout(_LOOKUP_LIMIT):
-                    found = await self._resolve(host, url.port or 443)
+                    found = await self._resolve(host, origin.port)
             except (OSError, TimeoutError, UnicodeError) as error:
                 raise DnsError(f"{host}: {str(error) or 'no answer in time'}") from error
         if not found:
@@ -166,7 +177,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         found = await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
         return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
-    def _build(self, url: httpx.URL, address: str) -> Client:
+    def _build(self, origin: _Origin, address: str) -> Client:
         builder = (
             ClientBuilder()
             .no_proxy()
@@ -184,15 +195,13 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         )
         if self._trusted_pem:
             builder = builder.add_root_certificate_pem(self._trusted_pem)
-        if not literal(url.host):
-            builder = builder.resolve(url.host, address, url.port or {"https": 443, "http": 80}[url.scheme])
+        if not literal(origin.host):
+            builder = builder.resolve(origin.host, address, origin.port)
         return builder.build()
 
 
 @functools.lru_cache(maxsize=4096)
-def _parsed(text: str) -> httpx.URL:
-    return httpx.URL(text)
-
-
-def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
-    return url.scheme, url.host, url.port
+def _target(url: str) -> _Target:
+    parsed = httpx.URL(url)
+    port = parsed.port or {"https": 443, "http": 80}.get(parsed.scheme, 0)
+    return _Target(str(parsed), _Origin(parsed.scheme, parsed.host, port))

@@ -22,7 +22,8 @@ from leadwire.wire import envelope, signing
 from leadwire.wire.relay.loop import Relay
 from ops.bench.delivery.sink import Sink
 
-_ENDPOINTS = 80
+_ENDPOINTS = 80  # as many windows as take the relay's events at once
+_RECEIVERS = 20
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -53,7 +54,9 @@ async def _workspaces(url: str, count: int) -> list[str]:
 
 async def _commit(workspaces: list[str], count: int) -> None:
     """Committed events, unrelayed."""
-    body = envelope.encode("lead.created", clock.now(), SAMPLES["lead.created"] | {"custom_fields": {"note": "x" * 500}})
+    body = envelope.encode(
+        "lead.created", clock.now(), SAMPLES["lead.created"] | {"custom_fields": {"note": "x" * 500}}
+    )
     columns = ["id", "workspace_id", "kind", "body", "occurred_at"]
     rows = [(ids.new("evt"), workspaces[n % len(workspaces)], "lead.created", body, clock.now()) for n in range(count)]
     async with db.DB.pool.acquire() as connection:
@@ -83,7 +86,7 @@ async def relay(chosen: Settings) -> Speed:
 async def drain(chosen: Settings, sink: Sink, count: int) -> Speed:
     """Real relay and worker processes, until everything committed beforehand has arrived."""
     await _fresh()
-    await _commit(await _workspaces(sink.url, _ENDPOINTS), count)
+    await _commit(await _workspaces(sink.url, _RECEIVERS), count)
     base = await sink.count()
     async with _Process("relay"), _Process("deliver") as worker:
         while await sink.count() - base < count // 10:  # past the start

@@ -1,0 +1,115 @@
+"""A database of ours at size: N leads, N/2 conversations, 5N messages, one workspace, one key."""
+
+import asyncio
+import json
+from typing import Any, NamedTuple
+
+from leadwire import db
+from leadwire.accounts.changes import create_key, create_workspace
+from leadwire.migrate import migrate
+
+BOTS = 10
+MESSAGES = 10  # per conversation
+
+# 26 digits: 10 that grow with the number, as time would make them, and 16 as good as random. Hex digits are valid ones.
+_ID = "'{}_01' || lpad(to_hex({}), 8, '0') || left(md5('{}' || {}), 16)"
+
+
+def _id(prefix: str, number: str = "i") -> str:
+    return _ID.format(prefix, number, prefix, number)
+
+
+_BOTS = f"""
+INSERT INTO bot (id, workspace_id, name, created_at)
+SELECT {_id("bot")}, $1, 'Bot ' || i, now() FROM generate_series(0, {BOTS - 1}) i"""
+
+_LEADS = f"""
+INSERT INTO lead (id, workspace_id, bot_id, conversation_id, email, name, phone, company, score,
+    source_url, source_campaign, source_referrer, custom_fields, created_at, updated_at)
+SELECT {_id("lead")}, $1, {_id("bot", f"i % {BOTS}")}, {_id("conv", "1 + (i - 1) % ($2::int / 2)")},
+    'person' || i || '@company' || i % 5000 || '.example', 'Person Name ' || i, '+1555' || lpad(i::text, 7, '0'),
+    'Company ' || i % 5000, i * 37 % 101,
+    'https://shop.example/pricing?plan=' || i % 7, 'spring-' || i % 20, 'https://www.search.example/',
+    ('{{"budget":"' || i % 100 || 'k","team_size":' || i % 50 || ',"status":"qualified"}}')::json, at, at
+FROM (SELECT i, timestamptz '2026-01-01' + i * interval '4 min' + i * 7919 % 60000 * interval '1 ms' AS at
+      FROM generate_series(1, $2::int) i) s"""
+
+_CONVERSATIONS = f"""
+INSERT INTO conversation (id, workspace_id, bot_id, lead_id, status, visitor_email, visitor_name, messages_count,
+    source_url, source_campaign, source_referrer, locale, timezone, browser, os, flow_version, variables,
+    ended_at, ended_by, end_reason, created_at, updated_at)
+SELECT {_id("conv")}, $1, {_id("bot", f"i % {BOTS}")}, {_id("lead")},
+    (ARRAY['active', 'ended', 'handoff'])[1 + i % 3], 'person' || i || '@company' || i % 5000 || '.example',
+    'Person Name ' || i, {MESSAGES}, 'https://shop.example/pricing', 'spring-' || i % 20,
+    'https://www.search.example/', 'en', 'Europe/Vienna', 'Firefox', 'Linux', 3, '{{"topic":"pricing","step":4}}',
+    CASE WHEN i % 3 = 1 THEN at + interval '10 min' END, CASE WHEN i % 3 = 1 THEN 'visitor' END,
+    CASE WHEN i % 3 = 1 THEN 'closed' END, at, at + interval '10 min'
+FROM (SELECT i, timestamptz '2026-01-01' + i * interval '4 min' + i * 7907 % 60000 * interval '1 ms' AS at
+      FROM generate_series(1, $2::int / 2) i) s"""
+
+_MESSAGES = f"""
+INSERT INTO message (id, workspace_id, conversation_id, seq, role, content, created_at)
+SELECT {_id("msg", f"i * {MESSAGES} + n")}, $1, {_id("conv")}, n, CASE WHEN n % 2 = 0 THEN 'user' ELSE 'bot' END,
+    'Message ' || n || ': Thanks for reaching out! Could you tell me more about what you need, '
+        || 'e.g. "team size" and budget?',
+    timestamptz '2026-01-01' + i * interval '4 min' + n * interval '20.25 s'
+FROM generate_series(1, $2::int / 2) i, generate_series(1, {MESSAGES}) n"""
+
+_SAMPLE = "SELECT id FROM {} ORDER BY md5(id) LIMIT 5000"
+
+
+class Data(NamedTuple):
+    """What a client needs to ask for things."""
+
+    key: str
+    workspace: str
+    leads: list[str]
+    conversations: list[str]
+    counts: tuple[int, int, int]
+    postgres: str
+
+
+def make(url: str, leads: int) -> Data:
+    """Make the tables and fill them."""
+    return asyncio.run(_make(url, leads))
+
+
+async def _make(url: str, leads: int) -> Data:
+    await db.open_pool(url, 2)
+    try:
+        await migrate()
+        workspace = await create_workspace("Benchmark")
+        _, key = await create_key(workspace, "benchmark")
+        await db.rows(_BOTS, workspace)
+        for statement in (_LEADS, _CONVERSATIONS, _MESSAGES):
+            await db.rows(statement, workspace, leads)
+        await db.rows("VACUUM (ANALYZE)")
+        await db.rows("CHECKPOINT")
+        tables = ("lead", "conversation", "message")
+        return Data(
+            key,
+            workspace,
+            [row[0] for row in await db.rows(_SAMPLE.format("lead"))],
+            [row[0] for row in await db.rows(_SAMPLE.format("conversation"))],
+            tuple([await db.value(f"SELECT count(*) FROM {table}") for table in tables]),  # type: ignore[arg-type]
+            await db.value("SHOW server_version"),
+        )
+    finally:
+        await db.close_pool()
+
+
+def outbox(url: str) -> list[tuple[list[Any], Any]]:
+    """Every event, oldest first: its columns but for id and times, and its body without its time."""
+    return asyncio.run(_outbox(url))
+
+
+async def _outbox(url: str) -> list[tuple[list[Any], Any]]:
+    await db.open_pool(url, 2)
+    try:
+        found = await db.rows(
+            """SELECT workspace_id, kind, conversation_id, lead_id, test_endpoint_id, length(id), length(traceparent),
+               body FROM outbox_event ORDER BY recorded_at"""
+        )
+    finally:
+        await db.close_pool()
+    return [(columns, {**json.loads(body), "timestamp": ""}) for *columns, body in found]

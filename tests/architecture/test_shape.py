@@ -1,0 +1,61 @@
+"""The house keeps its shape: rooms stay small, the tables are what the migrations make, the contracts hold."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from leadwire import db
+from leadwire.piccolo_app import TABLES
+from leadwire.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_no_file_is_longer_than_250_lines(path):
+    assert len(path.read_text().splitlines()) <= 250
+
+
+def test_the_import_contracts_hold():
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    result = subprocess.run(
+        [sys.executable, "-c", command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table._meta.tablename)
+async def test_a_table_is_what_the_migrations_make(table, database):
+    found = await db.rows(
+        """SELECT column_name, is_nullable = 'YES' AS nullable FROM information_schema.columns
+           WHERE table_name = $1 AND table_schema = 'public'""",
+        table._meta.tablename,
+    )
+    made = {row["column_name"]: row["nullable"] for row in found}
+    declared = {column._meta.db_column_name: bool(column._meta.null) for column in table._meta.columns}
+    assert made == declared
+
+
+def test_every_setting_is_in_the_readme():
+    readme = (ROOT / "README.md").read_text()
+    for field in msgspec.structs.fields(Settings):
+        assert f"`{field.name.upper()}`" in readme, field.name
+
+
+def test_the_readmes_first_commands_are_the_promised_ones():
+    readme = (ROOT / "README.md").read_text()
+    commands = re.findall(r"```sh\n(.+?)\n```", readme, re.DOTALL)
+    assert commands[:2] == ["pip install uv && uv run leadwire up", "pip install uv && uv run pytest"]
+    assert commands[1] in (ROOT / ".ci" / "run").read_text()
+
+
+def test_every_change_takes_the_workspace_first():
+    for path in (ROOT / "src" / "leadwire").glob("*/changes.py"):
+        for name, first in re.findall(r"^async def ([a-z]\w*)\(\s*(\w+)", path.read_text(), re.MULTILINE):
+            if (path.parent.name, name) not in {("accounts", "create_workspace"), ("accounts", "note_use")}:
+                assert first == "workspace", f"{path.parent.name}.{name}"

@@ -111,7 +111,8 @@ def _head(python: Path, data: Data, options: Any, cores: int) -> None:
         ),
         platform.machine(),
     )
-    print(f"Machine: {cpu}, {cores} cores, Linux {platform.release()}, Python {platform.python_version()}")
+    print(f"Machine: {cpu}, {cores} cores, Linux {platform.release()}, Python {platform.python_version()}, ", end="")
+    print(f"load average {os.getloadavg()[0]:.2f} at the start of the runs")
     print(f"Data: {leads:,} leads, {conversations:,} conversations, {messages:,} messages, PostgreSQL {data.postgres}")
     print(f"Beside: {servers.baseline_versions(python)}; uvicorn with uvloop and httptools, asyncpg, on both sides")
     print(
@@ -136,6 +137,11 @@ def _table(found: dict[tuple[str, str], list[Run]], options: Any) -> None:
                 f"{KINDS[kind] if ratio else '':28} {name:9} {middle['per_cpu']:9.0f} {ratio:>6} {spread:>13} "
                 f"{middle['per_second']:6.0f} {middle['p50']:7.1f} {middle['p99']:7.1f} {middle['postgres']:9.0f}"
             )
+    print(
+        "\nCPU is the server process's alone. Leadwire also writes request ids and a Link header, checks its key against"
+    )
+    print("the database every 5 s and nudges its relay; it keeps exact totals where the FastAPI app counts every time,")
+    print("so that list waits for PostgreSQL, which is in req/s, p50, p99 and PG.")
 
 
 def _options() -> argparse.Namespace:

@@ -137,9 +137,7 @@ def _table(found: dict[tuple[str, str], list[Run]], options: Any) -> None:
                 f"{KINDS[kind] if ratio else '':28} {name:9} {middle['per_cpu']:9.0f} {ratio:>6} {spread:>13} "
                 f"{middle['per_second']:6.0f} {middle['p50']:7.1f} {middle['p99']:7.1f} {middle['postgres']:9.0f}"
             )
-    print(
-        "\nCPU is the server process's alone. Leadwire also writes request ids and a Link header, checks its key against"
-    )
+    print("\nCPU is the server process's. Leadwire also writes request ids and a Link header, checks its key against")
     print("the database every 5 s and nudges its relay; it keeps exact totals where the FastAPI app counts every time,")
     print("so that list waits for PostgreSQL, which is in req/s, p50, p99 and PG.")
 

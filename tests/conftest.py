@@ -37,7 +37,7 @@ from leadwire.migrate import migrate  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
 
 _TABLES = (
-    "attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead, bot, api_key, user_account,"
+    "idempotent_answer, attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead, bot, api_key, user_account,"
     " workspace"
 )
 

@@ -8,7 +8,7 @@ import msgspec
 from litestar import Litestar, Request, Response, Router
 from litestar.types import ASGIApp
 
-from leadwire import db, redis_pool
+from leadwire import db, redis_pool, settings
 from leadwire.accounts.guards import ApiKeyGuard
 from leadwire.conversations import api as conversations
 from leadwire.conversations.schema import ConversationEnded, ConversationHandoff, ConversationStarted, MessageEvent
@@ -16,6 +16,7 @@ from leadwire.leads import api as leads
 from leadwire.leads.schema import Lead, LeadDeleted, LeadUpdated
 from leadwire.web import openapi, problems
 from leadwire.web.edge import Edge
+from leadwire.web.idempotency import Idempotency
 from leadwire.web.routes import get
 
 EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
@@ -52,7 +53,11 @@ async def ready() -> dict[str, str]:
 
 def create_app() -> ASGIApp:
     """The app, ready for a server. The process opens the database and Redis around it."""
-    v1 = Router("/v1", route_handlers=[leads.router, conversations.router], middleware=[ApiKeyGuard()])
+    v1 = Router(
+        "/v1",
+        route_handlers=[leads.router, conversations.router],
+        middleware=[ApiKeyGuard(settings.get().rate_limit), Idempotency()],
+    )
     return Edge(
         Litestar(
             route_handlers=[v1, schema, live, ready],

@@ -101,7 +101,14 @@ def configure(url: str) -> None:
     DB.config = {
         "dsn": url,
         "connection_class": _Connection,
-        "server_settings": {"timezone": "UTC", "jit": "off", "application_name": "leadwire"},
+        "server_settings": {
+            "timezone": "UTC",
+            "jit": "off",
+            "application_name": "leadwire",
+            # Every statement here has a text of its own per set of filters, so one plan each is right; planning
+            # anew for every execution costs more than most of them do.
+            "plan_cache_mode": "force_generic_plan",
+        },
     }
 
 

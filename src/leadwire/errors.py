@@ -4,6 +4,8 @@ Raised anywhere below the edge; `web.problems` turns one into an RFC 9457 answer
 Nothing here knows HTTP beyond the status that a refusal naturally has.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 
@@ -30,14 +32,14 @@ class Refusal(Exception):
         code: str | None = None,
         faults: tuple[Fault, ...] = (),
         headers: dict[str, str] | None = None,
-        **extra: str,
+        extra: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.code = code or self.code
         self.faults = faults
         self.headers = headers or {}
-        self.extra = extra  # members added to the problem document, such as `conflicting_id`
+        self.extra = extra or {}  # members added to the problem document, such as `conflicting_id`
 
 
 class MalformedJson(Refusal):

@@ -8,6 +8,7 @@ from leadwire.accounts.table import ApiKey, UserAccount, Workspace
 from leadwire.bots.table import Bot
 from leadwire.conversations.table import Conversation, Message
 from leadwire.leads.table import Lead
+from leadwire.web.idempotency import IdempotentAnswer
 from leadwire.wire.ledger import Attempt, Delivery, WebhookEndpoint
 from leadwire.wire.outbox import OutboxEvent
 
@@ -26,6 +27,7 @@ TABLES = [
     OutboxEvent,
     Delivery,
     Attempt,
+    IdempotentAnswer,
 ]
 
 APP_CONFIG = AppConfig(

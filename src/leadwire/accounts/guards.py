@@ -11,9 +11,12 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from leadwire import telemetry
 from leadwire.accounts import changes, reads
 from leadwire.errors import InsufficientScope, Unauthenticated
+from leadwire.web.edge import ADDED
+from leadwire.web.rate_limit import RateLimit
 
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="leadwire"'}
 _LONGEST: Final = 200  # characters of a header worth looking at
+_FAILURES_A_MINUTE: Final = 60  # per address
 _NOTE_EVERY: Final = 60.0  # seconds between two notes that a key was used
 
 _noted: dict[str, float] = {}
@@ -23,13 +26,22 @@ _notes: set[asyncio.Task[None]] = set()
 class ApiKeyGuard(ASGIMiddleware):
     """Puts the `Caller` into `request.auth`. A handler names the scope it needs as `scope="leads:read"`."""
 
+    def __init__(self, rate_limit: int) -> None:
+        self._limit = RateLimit("default", rate_limit, shared=True)
+        self._failures = RateLimit("authentication", _FAILURES_A_MINUTE, shared=False)
+
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         needed = scope["route_handler"].opt.get("scope")
         if needed is not None:
             loop_time = asyncio.get_running_loop().time()
-            caller = await reads.caller(_bearer(scope["headers"]), loop_time)
-            if caller is None:
-                raise Unauthenticated("The API key is not known, or not valid any more.", headers=_CHALLENGE)
+            try:
+                caller = await reads.caller(_bearer(scope["headers"]), loop_time)
+                if caller is None:
+                    raise Unauthenticated("The API key is not known, or not valid any more.", headers=_CHALLENGE)
+            except Unauthenticated:
+                self._failures.take((scope["client"] or ("unknown",))[0], loop_time)
+                raise
+            scope["state"][ADDED].extend(self._limit.take(caller.key_id, loop_time))
             if needed not in caller.scopes:
                 raise InsufficientScope(f"This key lacks the scope {needed}.")
             scope["auth"] = caller

@@ -8,7 +8,7 @@ from litestar.params import FromPath
 from leadwire.leads import changes, reads
 from leadwire.leads.reads import LeadQuery
 from leadwire.leads.schema import Lead, LeadDeleted, LeadPatch
-from leadwire.web import answers, body
+from leadwire.web import answers, body, etags
 from leadwire.web.envelopes import Page, Single
 from leadwire.web.openapi import Doc
 from leadwire.web.routes import get
@@ -24,9 +24,9 @@ async def list_leads(request: Request[Any, Any, Any]) -> Response[Page[Lead]]:
 
 
 @get("/{lead_id:str}", scope="leads:read", doc=Doc("Retrieve a lead", errors=(404,)))
-async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Single[Lead]:
+async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Response[Single[Lead]]:
     stored = await reads.stored(request.auth.workspace, lead_id)
-    return Single(stored.lead)
+    return etags.tagged(request, Single(stored.lead), stored.version)
 
 
 @patch(
@@ -40,12 +40,14 @@ async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> 
         errors=(404, 409, 422),
     ),
 )
-async def update_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Single[Lead]:
+async def update_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Response[Single[Lead]]:
     given = await body.json_object(request)
     change = body.fields(given, LeadPatch, also=_READ_ONLY)
     unchanged = {name: value for name, value in given.items() if name in _READ_ONLY}
-    stored = await changes.update(request.auth.workspace, lead_id, change, unchanged=unchanged)
-    return Single(stored.lead)
+    stored = await changes.update(
+        request.auth.workspace, lead_id, change, unchanged=unchanged, if_match=etags.wanted(request)
+    )
+    return etags.tagged(request, Single(stored.lead), stored.version)
 
 
 @delete(
@@ -55,7 +57,7 @@ async def update_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -
     doc=Doc("Delete a lead", "For good, with every trace of the person. Emits `lead.deleted`.", errors=(404,)),
 )
 async def delete_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Single[LeadDeleted]:
-    return Single(await changes.erase(request.auth.workspace, lead_id))
+    return Single(await changes.erase(request.auth.workspace, lead_id, if_match=etags.wanted(request)))
 
 
 router = Router("/leads", route_handlers=[list_leads, show_lead, update_lead, delete_lead], tags=["Leads"])

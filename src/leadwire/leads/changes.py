@@ -18,6 +18,7 @@ from leadwire.leads.schema import (
     changed,
     custom_fields,
 )
+from leadwire.web import idempotency
 from leadwire.wire.forget import forget
 
 _UPDATE: Final = """
@@ -37,7 +38,7 @@ class _Overtaken(Exception):
 
 
 async def update(
-    workspace: str, lead_id: str, patch: LeadPatch, *, unchanged: dict[str, Any], if_match: int | None = None
+    workspace: str, lead_id: str, patch: LeadPatch, *, unchanged: dict[str, Any], if_match: frozenset[int] | None = None
 ) -> StoredLead:
     """Apply a merge patch; one that changes nothing writes nothing and tells nobody.
 
@@ -51,18 +52,21 @@ async def update(
             return await _update(workspace, lead_id, patch, unchanged, if_match, lock=False)
         async with db.transaction():
             return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
-    except db.UniqueViolation as error:
-        holder = await reads.holder_of_email(workspace, lead_id, str(patch.email))
-        raise Conflict(
-            "Another lead of this bot has that e-mail address.", code="lead_conflict", conflicting_id=holder or ""
-        ) from error
+    except db.UniqueViolation as error:  # somebody took the address between our look and our write
+        raise _conflict() from error
 
 
 async def _update(
-    workspace: str, lead_id: str, patch: LeadPatch, unchanged: dict[str, Any], if_match: int | None, *, lock: bool
+    workspace: str,
+    lead_id: str,
+    patch: LeadPatch,
+    unchanged: dict[str, Any],
+    if_match: frozenset[int] | None,
+    *,
+    lock: bool,
 ) -> StoredLead:
     before = await reads.stored(workspace, lead_id, lock=lock)
-    if if_match is not None and if_match != before.version:
+    if if_match is not None and before.version not in if_match:
         raise PreconditionFailed("The lead has changed since you read it.")
     _refuse_read_only(before.lead, unchanged)
     after = patch.applied_to(before.lead)
@@ -70,6 +74,10 @@ async def _update(
     previous = changed(before.lead, after)
     if not previous:
         return before
+    if "email" in previous and after.email:
+        holder = await reads.holder_of_email(workspace, lead_id, after.email)
+        if holder not in (None, lead_id):
+            raise _conflict(holder)
     if not await events.updated(workspace, after, previous).record_with(
         _UPDATE, workspace, lead_id, before.version, *_contents(after), clock.now()
     ):
@@ -105,14 +113,14 @@ async def capture(workspace: str, bot_id: str, conversation_id: str, found: Lead
         return await _enrich(workspace, known, lead)
 
 
-async def erase(workspace: str, lead_id: str, *, if_match: int | None = None) -> LeadDeleted:
+async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None = None) -> LeadDeleted:
     """Delete a lead for good, with every trace of the person: in its conversations, in event bodies, in answers.
 
     The conversations stay, nameless. Raises NotFound, also the second time.
     """
     async with db.transaction():
         stored = await reads.stored(workspace, lead_id, lock=True)
-        if if_match is not None and if_match != stored.version:
+        if if_match is not None and stored.version not in if_match:
             raise PreconditionFailed("The lead has changed since you read it.")
         talks = await db.rows(
             """UPDATE conversation SET visitor_email = NULL, visitor_name = NULL, variables = '{}', lead_id = NULL
@@ -125,6 +133,7 @@ async def erase(workspace: str, lead_id: str, *, if_match: int | None = None) ->
             conversation_ids,
         )
         await forget(lead_id, conversation_ids)
+        await idempotency.forget(lead_id)
         await db.rows("DELETE FROM lead WHERE workspace_id = $1 AND id = $2", workspace, lead_id)
         await events.deleted(workspace, lead_id).record()
     return LeadDeleted(lead_id)
@@ -204,3 +213,8 @@ def _refuse_unreachable(lead: Lead) -> None:
     if len(lead.custom_fields) > MAX_CUSTOM_FIELDS and not isinstance(lead.custom_fields, msgspec.Raw):
         fault = Fault("too_many", f"At most {MAX_CUSTOM_FIELDS} custom fields.", "/custom_fields")
         raise Invalid("1 field is not valid.", faults=(fault,))
+
+
+def _conflict(holder: str | None = None) -> Conflict:
+    extra = {"conflicting_id": holder} if holder else {}
+    return Conflict("Another lead of this bot has that e-mail address.", code="lead_conflict", extra=extra)

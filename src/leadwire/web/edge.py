@@ -9,6 +9,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from leadwire import telemetry
 
+ADDED: Final = "leadwire.added_headers"
 _SANE_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _TRACEPARENT: Final = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _ALWAYS: Final = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
@@ -33,6 +34,7 @@ class Edge:
         request_id = request_id or b"req_" + os.urandom(12).hex().encode()
         telemetry.begin(request_id.decode(), traceparent.decode() or None)
         added = [(b"x-request-id", request_id), *_ALWAYS]
+        scope.setdefault("state", {})[ADDED] = added  # inner layers may add to what every answer carries
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

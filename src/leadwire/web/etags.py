@@ -1,0 +1,32 @@
+"""Entity tags (RFC 9110 sections 8.8 and 13): strong, the version of the row."""
+
+from typing import Any, TypeVar
+
+from litestar import Request, Response
+
+T = TypeVar("T")
+
+
+def tagged(request: "Request[Any, Any, Any]", body: T, version: int) -> Response[T]:
+    """`body` with its tag; or 304 and no body when the caller has it already."""
+    tag = f'"{version}"'
+    known = request.headers.get("if-none-match")
+    if known is not None and request.method in ("GET", "HEAD") and tag in _tags(known.replace("W/", ""), tag):
+        return Response(None, status_code=304, headers={"ETag": tag})  # type: ignore[arg-type]
+    return Response(body, headers={"ETag": tag})
+
+
+def wanted(request: "Request[Any, Any, Any]") -> frozenset[int] | None:
+    """The versions that `If-Match` accepts; None when it is absent or `*`.
+
+    A weak tag, or what is no tag of ours, matches no version (strong comparison).
+    """
+    header = request.headers.get("if-match")
+    if header is None or header.strip() == "*":
+        return None
+    plain = (tag[1:-1] for tag in _tags(header, "") if len(tag) > 2 and tag[0] == tag[-1] == '"')
+    return frozenset(int(text) for text in plain if text.isascii() and text.isdigit() and len(text) < 10)
+
+
+def _tags(header: str, star: str) -> list[str]:
+    return [star if tag.strip() == "*" else tag.strip() for tag in header.split(",")]

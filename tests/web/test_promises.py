@@ -1,0 +1,160 @@
+"""Entity tags, idempotency keys and rate limits."""
+
+import asyncio
+
+import pytest
+
+from leadwire import db
+from leadwire.accounts import changes as accounts
+from leadwire.errors import RateLimited
+from leadwire.web.rate_limit import RateLimit
+from tests import make
+
+
+async def test_an_entity_tag_saves_a_transfer_and_guards_a_change(client, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    url = f"/v1/leads/{lead.id}"
+    tag = (await client.get(url)).headers["etag"]
+    for known in (tag, f'"x", {tag}', "*", f"W/{tag}"):
+        same = await client.get(url, headers={"If-None-Match": known})
+        assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
+    changed = await client.patch(url, json={"name": "Grace"}, headers={"If-Match": tag})
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != tag
+    assert (await client.get(url, headers={"If-None-Match": tag})).status_code == 200
+    for stale in (tag, f"W/{changed.headers['etag']}", "garbage", '""', '"9999999999999"'):
+        for answer in (
+            await client.patch(url, json={"name": "Mallory"}, headers={"If-Match": stale}),
+            await client.delete(url, headers={"If-Match": stale}),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (412, "precondition_failed")
+    assert (await client.delete(url, headers={"If-Match": "*"})).status_code == 200
+
+
+async def test_a_request_sent_again_gets_the_first_answer_again(client, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await make.emitted(forget=True)
+    url, headers = f"/v1/leads/{lead.id}", {"Idempotency-Key": "once"}
+    first = await client.patch(url, json={"name": "Grace"}, headers=headers)
+    await client.patch(url, json={"name": "Ada"})
+    again = await client.patch(url, json={"name": "Grace"}, headers=headers)
+    assert (again.status_code, again.json(), again.headers["etag"]) == (200, first.json(), first.headers["etag"])
+    assert again.headers["idempotent-replayed"] == "true"
+    assert "idempotent-replayed" not in first.headers
+    assert (await client.get(url)).json()["data"]["name"] == "Ada"
+    assert len(await make.emitted()) == 2
+    other = await client.patch(url, json={"name": "Eve"}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_mismatch")
+
+
+async def test_a_deletion_sent_again_is_not_a_404(client, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    headers = {"Idempotency-Key": "gone"}
+    answers = [await client.delete(f"/v1/leads/{lead.id}", headers=headers) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].json() == answers[1].json()
+
+
+async def test_what_was_refused_is_not_remembered(client, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    url, headers = f"/v1/leads/{lead.id}", {"Idempotency-Key": "later"}
+    assert (await client.patch(url, json={"score": 101}, headers=headers)).status_code == 422
+    assert (await client.patch(url, json={"score": 100}, headers=headers)).status_code == 200
+
+
+async def test_a_conflict_under_an_idempotency_key_is_still_a_conflict(client, workspace, bot):
+    holder = await make.lead(workspace, bot)
+    other = await make.lead(workspace, bot, email="bob@example.com")
+    answer = await client.patch(
+        f"/v1/leads/{other.id}", json={"email": "ada@example.com"}, headers={"Idempotency-Key": "c"}
+    )
+    assert (answer.status_code, answer.json()["conflicting_id"]) == (409, holder.id)
+
+
+async def test_the_same_request_while_it_runs_is_told_so(client, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    headers = {"Idempotency-Key": "busy"}
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM lead WHERE id = $1 FOR UPDATE", lead.id)
+        context = __import__("contextvars").Context()
+        slow = asyncio.get_running_loop().create_task(
+            client.patch(f"/v1/leads/{lead.id}", json={"name": "Grace"}, headers=headers), context=context
+        )
+        while True:
+            context = __import__("contextvars").Context()
+            second = await asyncio.get_running_loop().create_task(
+                client.patch(f"/v1/leads/{lead.id}", json={"name": "Grace"}, headers=headers), context=context
+            )
+            if second.status_code == 409:
+                break
+    assert second.json()["code"] == "idempotency_in_progress"
+    assert (await slow).status_code == 200
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "é", "a\tb"])
+async def test_an_idempotency_key_that_cannot_be_used(client, workspace, bot, key):
+    lead = await make.lead(workspace, bot)
+    answer = await client.patch(f"/v1/leads/{lead.id}", json={}, headers=[(b"Idempotency-Key", key.encode())])
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_parameter")
+
+
+async def test_two_keys_do_not_share_idempotency_keys(client, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    _, second = await accounts.create_key(workspace, "second")
+    headers = {"Idempotency-Key": "mine"}
+    await client.patch(f"/v1/leads/{lead.id}", json={"name": "One"}, headers=headers)
+    headers["Authorization"] = f"Bearer {second}"
+    answer = await client.patch(f"/v1/leads/{lead.id}", json={"name": "Two"}, headers=headers)
+    assert answer.json()["data"]["name"] == "Two"
+
+
+async def test_an_erased_lead_takes_its_stored_answers_along(client, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await client.patch(f"/v1/leads/{lead.id}", json={"name": "Grace"}, headers={"Idempotency-Key": "k"})
+    await client.delete(f"/v1/leads/{lead.id}")
+    assert await db.value("SELECT count(*) FROM idempotent_answer") == 0
+
+
+async def test_every_answer_tells_how_much_is_left(client):
+    answer = await client.get("/v1/leads")
+    assert answer.headers["ratelimit-policy"] == '"default";q=6000;w=60'
+    assert answer.headers["ratelimit"].startswith('"default";r=199;')
+
+
+async def test_guessing_keys_is_throttled_and_a_good_key_is_not(client, anonymous, api_key):
+    del anonymous.headers["Authorization"]
+    statuses = [(await anonymous.get("/v1/leads")).status_code for _ in range(62)]
+    assert statuses[:60] == [401] * 60
+    assert 429 in statuses
+    answer = await anonymous.get("/v1/leads", headers={"Authorization": "Bearer nonsense"})
+    assert (answer.status_code, answer.json()["code"]) == (429, "rate_limited")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert (await anonymous.get("/v1/leads", headers={"Authorization": f"Bearer {api_key}"})).status_code == 200
+
+
+async def test_the_bucket_empties_and_fills_again(redis):
+    limit = RateLimit("test", 60, shared=False)
+    for _ in range(60):
+        limit.take("me", 0.0)
+    with pytest.raises(RateLimited) as refused:
+        limit.take("me", 0.5)
+    assert refused.value.headers["Retry-After"] == "1"
+    limit.take("me", 1.5)
+    limit.take("you", 0.5)
+
+
+async def test_processes_settle_through_redis(redis):
+    """Two processes with a bucket each: after settling, neither lets through what both have used up."""
+    one, other = RateLimit("shared", 60, shared=True), RateLimit("shared", 60, shared=True)
+    for limit in (one, other):
+        for _ in range(40):
+            limit.take("me", 0.0)
+    for limit in (one, other):
+        limit.take("me", 1.1)
+        await asyncio.gather(*limit._settling)
+    with pytest.raises(RateLimited):
+        other.take("me", 1.2)
+
+
+async def test_no_limit_is_no_headers():
+    assert RateLimit("off", 0, shared=False).take("me", 0.0) == []

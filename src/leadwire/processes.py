@@ -27,6 +27,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
         log_config=None,
         access_log=False,
         lifespan="off",
+        proxy_headers=False,  # nobody is believed about the caller's address
         server_header=False,
         timeout_graceful_shutdown=_DRAIN,
     )

@@ -40,9 +40,11 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
 
 async def read(request: "Request[Any, Any, Any]") -> bytes:
     """The body's bytes. Raises BodyTooLarge as soon as it is more than `LARGEST`, whatever it claims to be."""
-    declared = request.headers.get("content-length", "0")
-    if declared.isascii() and declared.isdigit() and int(declared[:18]) > LARGEST:
-        raise BodyTooLarge(f"At most {LARGEST} bytes.", headers={"Connection": "close"})
+    declared = request.headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit():
+        if int(declared[:18]) > LARGEST:
+            raise BodyTooLarge(f"At most {LARGEST} bytes.", headers={"Connection": "close"})
+        return await request.body()  # the server reads no more than was declared
     parts: list[bytes] = []
     size = 0
     async for part in request.stream():
@@ -58,20 +60,11 @@ def fields(given: dict[str, Any], model: type[S], also: frozenset[str] = frozens
 
     Members in `also` are left to the caller: they are known, but not this model's.
     """
-    known = {field.encode_name: field for field in msgspec.structs.fields(model)}
-    values: dict[str, Any] = {}
-    faults: list[Fault] = []
-    for name, raw in given.items():
-        if name in known:
-            try:
-                values[known[name].name] = msgspec.convert(raw, known[name].type)
-            except msgspec.ValidationError as error:
-                faults.append(_fault(name, str(error)))
-        elif name not in also:
-            faults.append(Fault("unknown_field", f"No such field. There are: {', '.join(known)}.", pointer(name)))
-    if faults:
-        raise refusal(faults)
-    return model(**values)
+    mine = {name: raw for name, raw in given.items() if name not in also}
+    try:
+        return msgspec.convert(mine, model)
+    except msgspec.ValidationError as error:  # it names the first fault; now find them all
+        raise refusal(_faults(mine, model)) from error
 
 
 def refusal(faults: list[Fault]) -> Refusal:
@@ -85,6 +78,20 @@ def refusal(faults: list[Fault]) -> Refusal:
 def pointer(*path: str) -> str:
     """A JSON pointer (RFC 6901)."""
     return "".join("/" + step[:100].replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _faults(given: dict[str, Any], model: type[msgspec.Struct]) -> list[Fault]:
+    known = {field.encode_name: field.type for field in msgspec.structs.fields(model)}
+    faults: list[Fault] = []
+    for name, raw in given.items():
+        if name not in known:
+            faults.append(Fault("unknown_field", f"No such field. There are: {', '.join(known)}.", pointer(name)))
+            continue
+        try:
+            msgspec.convert(raw, known[name])
+        except msgspec.ValidationError as error:
+            faults.append(_fault(name, str(error)))
+    return faults
 
 
 def _fault(name: str, message: str) -> Fault:

@@ -46,7 +46,16 @@ def set_to(moment: datetime) -> None:
 
 def iso(moment: datetime) -> str:
     """`2026-01-02T03:04:05.678Z`: always UTC, always three digits. `moment` must be in UTC already."""
-    return moment.isoformat(timespec="milliseconds")[:23] + "Z"
+    # A third less time than isoformat, which matters: every resource carries one or several.
+    return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (
+        moment.year,
+        moment.month,
+        moment.day,
+        moment.hour,
+        moment.minute,
+        moment.second,
+        moment.microsecond // 1000,
+    )
 
 
 def parse(text: str) -> datetime:

@@ -1,18 +1,18 @@
-"""The embedded PostgreSQL: a cluster made once beside its place and renamed, so that a half-made one is never used."""
+"""The embedded PostgreSQL, and whether one serves."""
 
-import shutil
+import contextlib
 import signal
 import socket
-import subprocess
 from pathlib import Path
 from typing import Final
 
-from leadwire.embedded.account import check_account, clean_environment, dropped, private
-from leadwire.embedded.binaries import Binary, runnable
+from leadwire.embedded.account import check_account
+from leadwire.embedded.binaries import runnable
+from leadwire.embedded.cluster import DATABASE, check, create
 from leadwire.embedded.server import Plan, Server
 from leadwire.errors import OperatorError
 
-_DATABASE: Final = "leadwire"
+SOCKET: Final = ".s.PGSQL.5432"
 _READY_LINE: Final = 7  # of postmaster.pid
 _SETTINGS: Final = {
     "listen_addresses": "",
@@ -21,9 +21,17 @@ _SETTINGS: Final = {
     "timezone": "UTC",
     "jit": "off",
     "max_connections": "200",
-    "shared_buffers": "128MB",
+    "shared_buffers": "256MB",
+    "log_checkpoints": "off",
 }
 _NOT_DURABLE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+# The wire protocol, as much as it takes to ask: protocol 3.0 and two parameters; SQLSTATE of those who are no answer yet.
+_PARAMETERS: Final = f"user\0postgres\0database\0{DATABASE}\0\0".encode()
+_HELLO: Final = (len(_PARAMETERS) + 8).to_bytes(4, "big") + (3 << 16).to_bytes(4, "big") + _PARAMETERS
+_GOODBYE: Final = b"X\0\0\0\4"
+_NOT_NOW: Final = b"57"  # starting up, shutting down
+_FULL: Final = b"53300"  # it serves, only not us
 
 
 def start(state: Path, run: Path, *, durable: bool) -> tuple[str, Server]:
@@ -31,43 +39,52 @@ def start(state: Path, run: Path, *, durable: bool) -> tuple[str, Server]:
     check_account()
     binary = runnable("postgres", state)
     data = state / f"postgres-{binary.version[0]}"  # per major: another one cannot read it
+    log = state / "postgres.log"
     if not data.exists():
-        _create(binary, data)
-    version = data / "PG_VERSION"
-    if not version.exists() or version.read_text().strip() != str(binary.version[0]):
-        raise OperatorError(f"{data} is not a PostgreSQL {binary.version[0]} data directory: PG_VERSION is damaged")
+        create(binary, data, state / "initdb.log", durable=durable)
+    check(binary, data)
     chosen = _SETTINGS | {"unix_socket_directories": str(run)} | ({} if durable else _NOT_DURABLE)
     arguments = [part for name, value in chosen.items() for part in ("-c", f"{name}={value}")]
+    pid_file = data / "postmaster.pid"
+
+    def says_ready(client: socket.socket) -> bool:
+        # Its own word first: whoever asks too early leaves a line in the log.
+        with contextlib.suppress(IndexError):
+            return pid_file.read_text().splitlines()[_READY_LINE].strip() == "ready" and is_ready(client)
+        return False
+
     plan = Plan(
         name="PostgreSQL",
         argv=[str(binary.path), "-D", str(data), *arguments],
+        data=data,
         stop_signal=signal.SIGINT,  # fast shutdown
-        pid_file=data / "postmaster.pid",
-        socket=run / ".s.PGSQL.5432",
-        log=state / "postgres.log",
-        is_ready=_is_ready,
+        pid_file=pid_file,
+        socket=run / SOCKET,
+        log=log,
+        is_ready=says_ready,
     )
-    return f"postgresql://postgres@/{_DATABASE}?host={run}", Server(plan)
+    return f"postgresql://postgres@/{DATABASE}?host={run}&port=5432", Server(plan)
 
 
-def _is_ready(plan: Plan, _: socket.socket) -> bool:
-    return plan.pid_file.read_text().splitlines()[_READY_LINE].strip() == "ready"
+def is_ready(client: socket.socket) -> bool:
+    """Whether the server behind `client` lets us into our database: a damaged one may listen and refuse everybody.
 
-
-def _create(binary: Binary, data: Path) -> None:
-    draft = data.with_name(f"{data.name}.init")
-    shutil.rmtree(draft, ignore_errors=True)
-    private(draft)
-    initdb = [str(binary.path.with_name("initdb")), "-D", str(draft), "-U", "postgres", "-E", "UTF8", "--no-locale"]
-    _do([*initdb, "-A", "trust", "--no-sync"], None)
-    _do([str(binary.path), "--single", "-D", str(draft), "postgres"], f"CREATE DATABASE {_DATABASE}\n")
-    draft.rename(data)
-
-
-def _do(command: list[str], text: str | None) -> None:
-    result = subprocess.run(
-        command, input=text, env=clean_environment(), cwd="/", capture_output=True, text=True, check=False, **dropped()
-    )
-    if result.returncode:
-        said = (result.stderr or result.stdout).strip().splitlines() or ["no reason given"]
-        raise OperatorError(f"{Path(command[0]).name} failed: {said[-1]}")
+    Raises OperatorError with its words when it refuses for good.
+    """
+    client.sendall(_HELLO)
+    with client.makefile("rb") as stream:
+        while head := stream.read(5):
+            kind, body = head[:1], stream.read(int.from_bytes(head[1:], "big") - 4)
+            if kind == b"R" and any(body[:4]):
+                raise OperatorError("it asks for a password: its pg_hba.conf was changed")
+            if kind == b"E":
+                said = {field[:1]: field[1:] for field in body.split(b"\0") if field}
+                if said.get(b"C", b"").startswith(_NOT_NOW):
+                    return False
+                if said.get(b"C") == _FULL:
+                    return True
+                raise OperatorError(said.get(b"M", b"it refuses connections").decode(errors="replace"))
+            if kind == b"Z":
+                client.sendall(_GOODBYE)
+                return True
+    return False

@@ -3,10 +3,13 @@
 import signal
 import socket
 from pathlib import Path
+from typing import Final
 
 from leadwire.embedded.account import private
 from leadwire.embedded.binaries import runnable
 from leadwire.embedded.server import Plan, Server
+
+SOCKET: Final = "redis.sock"
 
 
 def start(state: Path, run: Path, *, durable: bool) -> tuple[str, Server]:
@@ -14,13 +17,13 @@ def start(state: Path, run: Path, *, durable: bool) -> tuple[str, Server]:
     binary = runnable("redis", state)
     kind = binary.path.name.removesuffix("-server")
     data = private(state / f"{kind}-{binary.version[0]}")  # Valkey 9 and Redis 8 cannot read each other's files
-    path = run / "redis.sock"
     chosen = {
         "port": "0",
-        "unixsocket": str(path),
+        "unixsocket": str(run / SOCKET),
         "unixsocketperm": "700",
         "dir": str(data),
         "pidfile": str(data / "server.pid"),
+        "set-proc-title": "no",  # a stale server is known by its arguments
         "daemonize": "no",
         "save": "",
         "appendonly": "yes",
@@ -30,15 +33,17 @@ def start(state: Path, run: Path, *, durable: bool) -> tuple[str, Server]:
     plan = Plan(
         name="Valkey",
         argv=[str(binary.path), *(part for name, value in chosen.items() for part in (f"--{name}", value))],
+        data=data,
         stop_signal=signal.SIGTERM,
         pid_file=data / "server.pid",
-        socket=path,
+        socket=run / SOCKET,
         log=state / "valkey.log",
-        is_ready=_is_ready,
+        is_ready=is_ready,
     )
-    return f"unix://{path}?db=0", Server(plan)
+    return f"unix://{run / SOCKET}?db=0", Server(plan)
 
 
-def _is_ready(_: Plan, client: socket.socket) -> bool:
+def is_ready(client: socket.socket) -> bool:
+    """Whether the server behind `client` serves: it says -LOADING while its log is read."""
     client.sendall(b"PING\r\n")
-    return client.recv(16).startswith(b"+PONG")  # -LOADING while the log is read
+    return client.recv(16).startswith(b"+PONG")

@@ -1,0 +1,58 @@
+"""PostgreSQL's data directory: made once beside its place and renamed, so that a half-made one is never used."""
+
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from leadwire.embedded.account import private
+from leadwire.embedded.binaries import Binary
+from leadwire.embedded.launch import launch
+from leadwire.embedded.logs import begin, reason
+from leadwire.errors import OperatorError
+
+DATABASE: Final = "leadwire"
+_LIMIT: Final = 50.0  # seconds for each step; one second is usual
+
+
+def create(binary: Binary, data: Path, log: Path, *, durable: bool) -> None:
+    """Make the cluster with our empty database in it. Raises OperatorError with the reason."""
+    begin(log)
+    for leftover in data.parent.glob(f"{data.name}.init-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    # A name of its own: an owner killed a moment ago may have an initdb that is just ending.
+    draft = private(Path(tempfile.mkdtemp(prefix=f"{data.name}.init-", dir=data.parent)))
+    try:
+        initdb = [str(binary.path.with_name("initdb")), "-D", str(draft), "-U", "postgres", "-E", "UTF8"]
+        _do([*initdb, "--no-locale", "-A", "trust", *([] if durable else ["--no-sync"])], log)
+        _do([str(binary.path), "--single", "-D", str(draft), "postgres"], log, text=f"CREATE DATABASE {DATABASE}\n")
+        draft.rename(data)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def check(binary: Binary, data: Path) -> None:
+    """Raises OperatorError when `data` is not of the server's major version."""
+    mark = data / "PG_VERSION"
+    try:
+        said = mark.read_text(errors="replace").strip()
+    except FileNotFoundError:
+        said = ""
+    if said == str(binary.version[0]):
+        return
+    what = f"says {said[:20]!r}" if said else "is missing or empty"
+    raise OperatorError(f"{data} cannot be used by PostgreSQL {binary.version[0]}: {mark.name} {what}")
+
+
+def _do(command: list[str], log: Path, *, text: str = "") -> None:
+    name = Path(command[0]).name
+    with launch(command, signal.SIGTERM, log, text=text) as guard:
+        try:
+            failed = guard.wait(_LIMIT)
+        except subprocess.TimeoutExpired as error:
+            raise OperatorError(f"{name} did not end within {_LIMIT:.0f} s (log: {log})") from error
+    if failed:
+        raise OperatorError(f"{name} failed: {reason(log)}")

@@ -1,6 +1,7 @@
 """What runs in each process, and how it stops: SIGTERM or SIGINT, then what is in hand is finished, then exit 0."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -11,6 +12,7 @@ from leadwire import redis_pool, telemetry
 from leadwire.app import connections, create_app
 from leadwire.serving import serve_until, stop_event
 from leadwire.settings import Settings
+from leadwire.web import idempotency
 from leadwire.wire import keyring
 from leadwire.wire.deliver.loop import Deliverer
 from leadwire.wire.relay.loop import Relay
@@ -31,7 +33,13 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=_DRAIN,
     )
-    await _run(settings, "serve", lambda stop: serve_until(stop, config, listening))
+
+    async def run(stop: asyncio.Event) -> None:
+        tidying = asyncio.create_task(_hourly(idempotency.expire))
+        await serve_until(stop, config, listening)
+        tidying.cancel()
+
+    await _run(settings, "serve", run)
 
 
 async def relay(settings: Settings) -> None:
@@ -59,6 +67,15 @@ async def deliver(settings: Settings) -> None:
             await transport.aclose()
 
     await _run(settings, "deliver", run)
+
+
+async def _hourly(chore: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        try:
+            await chore()
+        except Exception as error:  # noqa: BLE001 - the next hour tries again
+            telemetry.log("chore.failed", level=logging.WARNING, error=error, chore=chore.__qualname__)
+        await asyncio.sleep(3600)
 
 
 async def _run(settings: Settings, name: str, work: Callable[[asyncio.Event], Awaitable[None]]) -> None:

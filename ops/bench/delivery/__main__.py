@@ -11,7 +11,6 @@ All of it shares this machine's cores, PostgreSQL (fsync on), Valkey and the rec
 """
 
 import argparse
-import asyncio
 import os
 import platform
 import shutil
@@ -60,22 +59,19 @@ async def run(events: int, rate: float, seconds: float) -> None:
     await db.open_pool(chosen.database_url, 10)
     redis_pool.connect(chosen.redis_url)
     await migrate()
-    print(
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}"
-    )
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    print(f"{machine}, load {os.getloadavg()[0]:.1f} at the start")
     relayed = await measures.relay(chosen)
     print(f"relay    {relayed.rate:8.0f} events/s      {relayed.cpu:6.1f} us CPU per event   (bar: >= 10,000/s)")
     async with Sink() as sink:
         bare_httpx = await measures.bare_httpx(sink.url, 3000)
         bare = await measures.bare_pyreqwest(sink.url, 20_000)
-        drained = await measures.drain(chosen, sink, events)
+        drained = await measures.drain(sink, events)
     print(f"drain    {drained.rate:8.0f} deliveries/s  {drained.cpu:6.1f} us worker CPU per delivery   (bar: <= 90)")
     print(f"bare     httpx.AsyncClient {bare_httpx:6.1f} us CPU per POST   pyreqwest alone {bare:6.1f} us")
-    print(
-        f"ratio    worker / httpx.AsyncClient alone {drained.cpu / bare_httpx:5.2f}   worker / pyreqwest alone {drained.cpu / bare:5.2f}"
-    )
+    print(f"ratio    worker / httpx.AsyncClient {drained.cpu / bare_httpx:.2f}   / pyreqwest {drained.cpu / bare:.2f}")
     start = time.perf_counter()
-    lags = await measures.latency(chosen, rate, seconds)
+    lags = await measures.latency(rate, seconds)
     achieved = len(lags) / (time.perf_counter() - start)
     cuts = statistics.quantiles(lags, n=100)
     print(

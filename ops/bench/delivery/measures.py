@@ -5,7 +5,7 @@ import os
 import resource
 import sys
 import time
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import httpx
 from pyreqwest.client import ClientBuilder
@@ -83,7 +83,7 @@ async def relay(chosen: Settings) -> Speed:
     return Speed(left / took, cpu / left * 1e6)
 
 
-async def drain(chosen: Settings, sink: Sink, count: int) -> Speed:
+async def drain(sink: Sink, count: int) -> Speed:
     """Real relay and worker processes, until everything committed beforehand has arrived."""
     await _fresh()
     await _commit(await _workspaces(sink.url, _RECEIVERS), count)
@@ -101,7 +101,7 @@ async def drain(chosen: Settings, sink: Sink, count: int) -> Speed:
     return Speed(done / took, cpu / done * 1e6)
 
 
-async def latency(chosen: Settings, rate: float, seconds: float) -> list[float]:
+async def latency(rate: float, seconds: float) -> list[float]:
     """Seconds from each commit to its arrival, at a steady rate of real changes."""
     await _fresh()
     async with Sink() as sink, _Process("relay"), _Process("deliver"):
@@ -177,7 +177,7 @@ class _Process:
     def __init__(self, command: str) -> None:
         self._command = command
 
-    async def __aenter__(self) -> "_Process":
+    async def __aenter__(self) -> Self:
         null = asyncio.subprocess.DEVNULL
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "leadwire", self._command, stdout=null, stderr=null

@@ -10,7 +10,7 @@ import uvloop
 
 
 class Sink:
-    """`async with Sink() as sink`: POST to `sink.url`; `sink.seen()` gives each webhook-id's arrival (CLOCK_MONOTONIC)."""
+    """`async with Sink() as sink`: POST to `sink.url`; `sink.seen()` tells when (CLOCK_MONOTONIC) each event came."""
 
     async def __aenter__(self) -> Self:
         ours, theirs = multiprocessing.Pipe()

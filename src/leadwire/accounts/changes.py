@@ -1,11 +1,15 @@
 """Every change of workspaces and API keys."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from leadwire import clock, db, ids
 from leadwire.accounts import keys
 from leadwire.errors import Fault, Invalid, NotFound
+
+OVERLAPS: Final = (0, 3600, 86_400, 604_800)
+"""Seconds that an old key may go on beside its successor."""
 
 
 async def create_workspace(name: str) -> str:
@@ -31,6 +35,25 @@ async def create_key(
         key_id, workspace, name.strip(), key.lookup, key.hash, list(dict.fromkeys(scopes)), clock.now(), expires_at,
     )  # fmt: skip
     return key_id, key.text
+
+
+async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[str, str]:
+    """A new key with the same name and scopes; the old one ends after `overlap` seconds (0, 1 h, 24 h or 7 d).
+
+    Answers the new key's id and text. Raises NotFound, also for a key that has ended; Invalid.
+    """
+    if overlap not in OVERLAPS:
+        raise Invalid(f"The overlap must be one of {', '.join(map(str, OVERLAPS))} seconds.")
+    async with db.transaction():
+        old = await db.row(
+            """UPDATE api_key SET expires_at = least(expires_at, $3::timestamptz)
+               WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1) AND revoked_at IS NULL
+                 AND (expires_at IS NULL OR expires_at > $4) RETURNING workspace_id, name, scopes""",
+            workspace, key_id, clock.now() + timedelta(seconds=overlap), clock.now(),
+        )  # fmt: skip
+        if old is None:
+            raise NotFound(f"There is no API key {key_id} in use.")
+        return await create_key(old["workspace_id"], old["name"], old["scopes"])
 
 
 async def revoke_key(workspace: str | None, key_id: str) -> None:

@@ -1,8 +1,13 @@
 """`leadwire keys`."""
 
+from typing import Final
+
 import click
 
+from leadwire import clock
 from leadwire.cli.running import json_option, running, show, the_workspace, workspace_option
+
+_OVERLAPS: Final = {"now": 0, "1h": 3600, "24h": 86_400, "7d": 604_800}
 
 
 @click.group()
@@ -18,19 +23,23 @@ def keys() -> None:
     multiple=True,
     help="leads:read, leads:write, conversations:read, conversations:write; default all.",
 )
+@click.option("--expires-days", type=click.IntRange(1, 3650), help="End it after so many days; default never.")
 @workspace_option
 @json_option
 @running
-async def create(name: str, scopes: tuple[str, ...], workspace: str | None, as_json: bool) -> None:
+async def create(
+    name: str, scopes: tuple[str, ...], expires_days: int | None, workspace: str | None, as_json: bool
+) -> None:
     """Make a key. It is shown this once."""
     from leadwire.accounts import changes
     from leadwire.accounts.keys import SCOPES
 
-    key_id, key = await changes.create_key(await the_workspace(workspace), name, scopes or SCOPES)
+    expires_at = clock.ago(days=-expires_days) if expires_days else None
+    key_id, key = await changes.create_key(await the_workspace(workspace), name, scopes or SCOPES, expires_at)
     if as_json:
         show({"id": key_id, "key": key, "name": name, "scopes": list(scopes or SCOPES)})
     else:
-        click.echo(f"{key}\n\nThis is {key_id}. Copy the key now: it is kept nowhere.")
+        _reveal(key_id, key)
 
 
 @keys.command("list")
@@ -54,6 +63,22 @@ async def list_(workspace: str | None, as_json: bool) -> None:
 
 @keys.command()
 @click.argument("key_id", metavar="ID")
+@click.option("--overlap", type=click.Choice(list(_OVERLAPS)), default="24h", show_default=True)
+@json_option
+@running
+async def roll(key_id: str, overlap: str, as_json: bool) -> None:
+    """Make a successor with the same scopes; the old key goes on for the overlap."""
+    from leadwire.accounts import changes
+
+    new_id, key = await changes.roll_key(None, key_id, _OVERLAPS[overlap])
+    if as_json:
+        show({"id": new_id, "key": key})
+    else:
+        _reveal(new_id, key)
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
 @running
 async def revoke(key_id: str) -> None:
     """End a key. Within 5 seconds it works nowhere."""
@@ -61,3 +86,7 @@ async def revoke(key_id: str) -> None:
 
     await changes.revoke_key(None, key_id)
     click.echo(f"{key_id} is revoked.")
+
+
+def _reveal(key_id: str, key: str) -> None:
+    click.echo(f"{key}\n\nThis is {key_id}. Copy the key now: it is kept nowhere.")

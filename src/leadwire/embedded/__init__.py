@@ -7,6 +7,7 @@ start-up code changes permissions, adds users or leaves orphans. Unix sockets in
 can collide and no password is needed. Whoever takes the lock owns the servers, later processes attach.
 """
 
+from leadwire.embedded.server import Server
 from leadwire.embedded.services import Services, services
 
-__all__ = ["Services", "services"]
+__all__ = ["Server", "Services", "services"]

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from leadwire.embedded.account import SERVER_USER, clean_environment, open_to_all
+from leadwire.embedded.account import clean_environment, open_to_all, server_user
 from leadwire.errors import OperatorError
 
 Kind = Literal["postgres", "redis"]
@@ -39,7 +39,7 @@ def find(kind: Kind) -> Binary:
     """The server to run. Raises OperatorError when there is none for this machine."""
     variable = f"LEADWIRE_EMBEDDED_{kind.upper()}"
     if chosen := os.environ.get(variable):
-        return _usable(kind, Path(chosen), None) or _refuse(f"{variable}={chosen} is not a {_wanted(kind)}")
+        return _usable(kind, Path(chosen).absolute(), None) or _refuse(f"{variable}={chosen} is not a {_wanted(kind)}")
     for path, package in (*_in_wheel(kind), *_on_path(kind)):
         if found := _usable(kind, path, package):
             return found
@@ -54,16 +54,22 @@ def runnable(kind: Kind, state: Path) -> Binary:
     it, is then copied to `state` once.
     """
     found = find(kind)
-    if not found.package or SERVER_USER is None or open_to_all(found.path):
+    if not found.package or server_user() is None or open_to_all(found.path):
         return found
     copy = state / "bin" / f"{kind}-{'.'.join(map(str, found.version))}"
     if not copy.exists():
         draft = copy.with_name(f"{copy.name}.tmp")
         shutil.rmtree(draft, ignore_errors=True)
-        for part in (found.package, found.package.with_name(f"{found.package.name}.libs")):
-            if part.exists():
-                shutil.copytree(part, draft / part.name)
-        subprocess.run(["chmod", "-R", "a+rX", str(state / "bin")], check=True)
+        try:
+            for part in (found.package, found.package.with_name(f"{found.package.name}.libs")):
+                if part.exists():
+                    shutil.copytree(part, draft / part.name)
+        except shutil.Error as error:
+            raise OperatorError(f"{found.package} cannot be copied to {draft}: {error.args[0][0][-1]}") from error
+        for made in (copy.parent, draft, *draft.rglob("*")):
+            if not made.is_symlink():
+                mode = made.stat().st_mode
+                made.chmod(mode | (0o555 if made.is_dir() or mode & 0o100 else 0o444))
         draft.rename(copy)
     return found._replace(path=copy / found.path.relative_to(found.package.parent))
 
@@ -93,8 +99,8 @@ def _usable(kind: Kind, path: Path, package: Path | None) -> Binary | None:
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
-    numbers = re.search(r"(?:v=|SQL\) )(\d+)\.(\d+)", said)
-    version = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+    numbers = re.search(r"(?:v=|SQL\) )(\d+)(?:\.(\d+))?", said)
+    version = (int(numbers[1]), int(numbers[2] or 0)) if numbers else (0, 0)
     complete = kind == "redis" or path.with_name("initdb").exists()
     return Binary(path, version, package) if version >= _OLDEST[kind] and complete else None
 

@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Final
 
@@ -14,11 +15,11 @@ from leadwire.embedded.logs import begin, reason
 from leadwire.errors import OperatorError
 
 DATABASE: Final = "leadwire"
-_LIMIT: Final = 50.0  # seconds for each step; one second is usual
 
 
-def create(binary: Binary, data: Path, log: Path, *, durable: bool) -> None:
-    """Make the cluster with our empty database in it. Raises OperatorError with the reason."""
+def create(binary: Binary, data: Path, log: Path, *, durable: bool, seconds: float) -> None:
+    """Make the cluster with our empty database in it; one second is usual. Raises OperatorError with the reason."""
+    end = time.monotonic() + seconds
     begin(log)
     for leftover in data.parent.glob(f"{data.name}.init-*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -26,8 +27,10 @@ def create(binary: Binary, data: Path, log: Path, *, durable: bool) -> None:
     draft = private(Path(tempfile.mkdtemp(prefix=f"{data.name}.init-", dir=data.parent)))
     try:
         initdb = [str(binary.path.with_name("initdb")), "-D", str(draft), "-U", "postgres", "-E", "UTF8"]
-        _do([*initdb, "--no-locale", "-A", "trust", *([] if durable else ["--no-sync"])], log)
-        _do([str(binary.path), "--single", "-D", str(draft), "postgres"], log, text=f"CREATE DATABASE {DATABASE}\n")
+        _do([*initdb, "--no-locale", "-A", "trust", *([] if durable else ["--no-sync"])], log, end)
+        _do(
+            [str(binary.path), "--single", "-D", str(draft), "postgres"], log, end, text=f"CREATE DATABASE {DATABASE}\n"
+        )
         draft.rename(data)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -47,12 +50,12 @@ def check(binary: Binary, data: Path) -> None:
     raise OperatorError(f"{data} cannot be used by PostgreSQL {binary.version[0]}: {mark.name} {what}")
 
 
-def _do(command: list[str], log: Path, *, text: str = "") -> None:
+def _do(command: list[str], log: Path, end: float, *, text: str = "") -> None:
     name = Path(command[0]).name
     with launch(command, signal.SIGTERM, log, text=text) as guard:
         try:
-            failed = guard.wait(_LIMIT)
+            failed = guard.wait(max(end - time.monotonic(), 0))
         except subprocess.TimeoutExpired as error:
-            raise OperatorError(f"{name} did not end within {_LIMIT:.0f} s (log: {log})") from error
+            raise OperatorError(f"{name} did not end in time (log: {log})") from error
     if failed:
         raise OperatorError(f"{name} failed: {reason(log)}")

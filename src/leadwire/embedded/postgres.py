@@ -26,7 +26,7 @@ _SETTINGS: Final = {
 }
 _NOT_DURABLE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
-# The wire protocol, as much as it takes to ask: protocol 3.0 and two parameters; SQLSTATE of those who are no answer yet.
+# The wire protocol, as much as it takes to ask: version 3.0, two parameters, and SQLSTATEs that are no refusal.
 _PARAMETERS: Final = f"user\0postgres\0database\0{DATABASE}\0\0".encode()
 _HELLO: Final = (len(_PARAMETERS) + 8).to_bytes(4, "big") + (3 << 16).to_bytes(4, "big") + _PARAMETERS
 _GOODBYE: Final = b"X\0\0\0\4"
@@ -34,14 +34,17 @@ _NOT_NOW: Final = b"57"  # starting up, shutting down
 _FULL: Final = b"53300"  # it serves, only not us
 
 
-def start(state: Path, run: Path, *, durable: bool) -> tuple[str, Server]:
-    """Start it, sockets in `run`. Answers its address and the server; wait until it is ready."""
+def start(state: Path, run: Path, *, durable: bool, seconds: float) -> tuple[str, Server]:
+    """Start it, sockets in `run`. Answers its address and the server; wait until it is ready.
+
+    Raises OperatorError, also when a new cluster is not made within `seconds`.
+    """
     check_account()
     binary = runnable("postgres", state)
     data = state / f"postgres-{binary.version[0]}"  # per major: another one cannot read it
     log = state / "postgres.log"
     if not data.exists():
-        create(binary, data, state / "initdb.log", durable=durable)
+        create(binary, data, state / "initdb.log", durable=durable, seconds=seconds)
     check(binary, data)
     chosen = _SETTINGS | {"unix_socket_directories": str(run)} | ({} if durable else _NOT_DURABLE)
     arguments = [part for name, value in chosen.items() for part in ("-c", f"{name}={value}")]
@@ -49,7 +52,7 @@ def start(state: Path, run: Path, *, durable: bool) -> tuple[str, Server]:
 
     def says_ready(client: socket.socket) -> bool:
         # Its own word first: whoever asks too early leaves a line in the log.
-        with contextlib.suppress(IndexError):
+        with contextlib.suppress(IndexError, ValueError):
             return pid_file.read_text().splitlines()[_READY_LINE].strip() == "ready" and is_ready(client)
         return False
 

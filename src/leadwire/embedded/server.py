@@ -16,6 +16,7 @@ from leadwire.embedded.logs import begin, reason
 from leadwire.embedded.stale import pid_in, stop_stale
 from leadwire.errors import OperatorError
 
+_START_LIMIT: Final = 50.0  # seconds
 _HOPELESS: Final = 3  # deaths in a row of a server that was never ready
 _PASSING: Final = "still in use"  # the shared memory of a PostgreSQL whose last child is just ending
 _PAUSE: Final = 0.2  # seconds before a restart, times the deaths in a row
@@ -67,11 +68,9 @@ class Server(threading.Thread):
             self._stopping.wait(min(_PAUSE * deaths, _LONGEST_PAUSE))
         self._gave_up = True
 
-    def wait_ready(self, end: float) -> None:
-        """Return once the server answers; `end` is by time.monotonic.
-
-        Raises OperatorError with what its log says when it does not start.
-        """
+    def wait_ready(self, seconds: float = _START_LIMIT) -> None:
+        """Return once the server answers. Raises OperatorError with what its log says when it does not start."""
+        end = time.monotonic() + seconds
         while not self._answers():
             if self._gave_up or time.monotonic() > end:
                 raise OperatorError(f"{self.name} does not start: {self._trouble or reason(self._plan.log)}")

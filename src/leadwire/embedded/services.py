@@ -1,39 +1,33 @@
 """Own the servers of a data directory, or attach to whoever does."""
 
 import contextlib
-import fcntl
-import hashlib
-import json
-import os
-import re
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 import msgspec
 
 from leadwire.embedded import postgres, valkey
-from leadwire.embedded.account import SERVER_USER, open_to_all, private
+from leadwire.embedded.ownership import Published, open_lock, own_or_attach, publish, withdraw
+from leadwire.embedded.place import socket_directory, state_directory
 from leadwire.embedded.server import Server
 from leadwire.errors import OperatorError
 from leadwire.settings import Settings
 
-_PUBLISHED: Final = "urls.json"
-_PATIENCE: Final = 70.0  # seconds for an owner to publish
-_STOP_LIMIT: Final = 20.0
-_LONGEST_SOCKET_DIRECTORY: Final = 80  # bytes: a unix socket's path holds 104 on macOS
-_LARGEST_LOG: Final = 5_000_000
+_START_LIMIT: Final = 50.0  # seconds for both servers to be made and ready
+_STOP_LIMIT: Final = 20.0  # more than a guard's patience
 
 
 class Services(msgspec.Struct):
-    """Where the servers are. `servers` holds the ones we own, by name, for crash tests."""
+    """Where the servers are. `servers` holds the ones we run ourselves, by name, for crash tests."""
 
     database_url: str
     redis_url: str
     servers: dict[str, Server] = {}
+    owner: bool = False
+    """Whether the servers end with us."""
 
 
 @contextlib.contextmanager
@@ -42,106 +36,51 @@ def services(settings: Settings, *, durable: bool = True) -> Iterator[Services]:
 
     Raises OperatorError, in one line, for whatever keeps them from running.
     """
-    wanted = {
-        name: start
-        for name, address, start in (
-            ("database_url", settings.database_url, postgres.start),
-            ("redis_url", settings.redis_url, valkey.start),
-        )
-        if not address
-    }
-    urls = {"database_url": settings.database_url, "redis_url": settings.redis_url}
-    if not wanted:
+    if settings.database_url and settings.redis_url:
         yield Services(settings.database_url, settings.redis_url)
         return
     with ExitStack() as stack:
-        state = _state(settings.data_dir)
-        published = _own_or_attach(state, stack.enter_context(_lock(state)))
-        if published is not None:
-            if missing := wanted.keys() - published.keys():
-                raise OperatorError(f"the owner of {settings.data_dir} runs no server for {', '.join(missing)}")
-            urls |= {name: published[name] for name in wanted}
-            yield Services(urls["database_url"], urls["redis_url"])
-            return
-        (state / _PUBLISHED).unlink(missing_ok=True)
-        run = _socket_directory(state)
-        servers: dict[str, Server] = {}
-        stack.callback(_stop, servers)
-        stack.callback((state / _PUBLISHED).unlink, missing_ok=True)
-        for name, start in wanted.items():
-            urls[name], server = start(state, run, durable=durable)
-            servers[server.name] = server
-        for server in servers.values():
-            server.wait_ready()
-        _publish(state, {name: urls[name] for name in wanted})
-        yield Services(urls["database_url"], urls["redis_url"], servers)
-
-
-def _state(data_dir: Path) -> Path:
-    """Where the servers' files are: `servers` in the data directory.
-
-    As root the servers run as `nobody`, who may be unable to get there, as in a clone below /root: then their files
-    are below /var/lib and `servers` is a link.
-    """
-    directory = data_dir.absolute()
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        state = directory / "servers"
-        if SERVER_USER and not open_to_all(directory):
-            name = hashlib.sha256(os.fsencode(directory)).hexdigest()[:16]
-            elsewhere = Path("/var/lib/leadwire") / name
-            elsewhere.mkdir(mode=0o711, parents=True, exist_ok=True)
-            if not state.is_symlink():
-                state.symlink_to(elsewhere)
-            state = elsewhere
-        state.mkdir(mode=0o711, exist_ok=True)
-        state.chmod(0o711 if SERVER_USER else 0o700)
-    except OSError as error:
-        raise OperatorError(f"the data directory {directory} cannot be used: {error.strerror}") from error
-    for log in state.glob("*.log"):
-        if log.stat().st_size > _LARGEST_LOG:
-            log.replace(log.with_suffix(".log.old"))
-    return state.resolve()
-
-
-def _lock(state: Path) -> IO[str]:
-    try:
-        return (state / "lock").open("a")
-    except OSError as error:
-        raise OperatorError(f"{state} cannot be used: {error.strerror}") from error
-
-
-def _own_or_attach(state: Path, lock: IO[str]) -> dict[str, str] | None:
-    """None once we hold the lock (the kernel gives it up however we die), else the addresses its owner published."""
-    end = time.monotonic() + _PATIENCE
-    while time.monotonic() < end:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pass
-        else:
-            return None
-        with contextlib.suppress(OSError, ValueError):
-            found: dict[str, str] = json.loads((state / _PUBLISHED).read_text())
-            return found
-        time.sleep(0.05)
-    raise OperatorError(f"another process holds {state}/lock but its servers do not come up")
+            found = _own_or_attach(settings, stack, durable=durable)
+        except OSError as error:
+            place = error.filename or settings.data_dir.absolute()
+            raise OperatorError(f"the servers cannot be run: {place}: {error.strerror}") from error
+        yield found
 
 
-def _socket_directory(state: Path) -> Path:
-    """A private directory whose path is short and plain enough for a socket, an address and a setting."""
-    run = state / "run"
-    if len(os.fsencode(run)) > _LONGEST_SOCKET_DIRECTORY or re.search(r"[^\w./-]", str(run)):
-        name = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
-        run = Path(tempfile.gettempdir()) / f"leadwire-{name}"
-    return private(run)
+def _own_or_attach(settings: Settings, stack: ExitStack, *, durable: bool) -> Services:
+    """The services; what is to be undone at the end goes on `stack`."""
+    state = state_directory(settings.data_dir)
+    published = own_or_attach(state, stack.enter_context(open_lock(state)))
+    if published is None:
+        return _own(settings, state, stack, durable=durable)
+    found = Services(settings.database_url or published.database_url, settings.redis_url or published.redis_url)
+    if not (found.database_url and found.redis_url):
+        missing = "PostgreSQL" if not found.database_url else "Valkey"
+        raise OperatorError(f"the process that owns {settings.data_dir} runs no {missing} of its own: set its address")
+    return found
 
 
-def _publish(state: Path, urls: dict[str, str]) -> None:
-    draft = state / f"{_PUBLISHED}.tmp"
-    draft.touch(mode=0o600)
-    draft.write_text(json.dumps(urls))
-    draft.replace(state / _PUBLISHED)
+def _own(settings: Settings, state: Path, stack: ExitStack, *, durable: bool) -> Services:
+    end = time.monotonic() + _START_LIMIT
+    withdraw(state)
+    run = socket_directory(state)
+    found = Services(settings.database_url, settings.redis_url, {}, owner=True)
+    mine = Published(str(run), "", "")
+    stack.callback(_stop, found.servers)
+    stack.callback(withdraw, state)
+    if not settings.redis_url:  # first, as it is up while a cluster is made
+        found.redis_url, server = valkey.start(state, run, durable=durable)
+        mine.redis_url = found.redis_url
+        found.servers[server.name] = server
+    if not settings.database_url:
+        found.database_url, server = postgres.start(state, run, durable=durable, seconds=end - time.monotonic())
+        mine.database_url = found.database_url
+        found.servers[server.name] = server
+    for server in found.servers.values():
+        server.wait_ready(end - time.monotonic())
+    publish(state, mine)
+    return found
 
 
 def _stop(servers: dict[str, Server]) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import uvicorn
 
-from leadwire import redis_pool, telemetry
+from leadwire import db, redis_pool, telemetry
 from leadwire.app import connections, create_app
 from leadwire.serving import serve_until, stop_event
 from leadwire.settings import Settings
@@ -55,9 +55,9 @@ async def relay(settings: Settings) -> None:
 
 async def deliver(settings: Settings) -> None:
     """Hop 3."""
-    keyring.get()  # a wrong key is told at the start, not at the first delivery
 
     async def run(stop: asyncio.Event) -> None:
+        await keyring.check()  # a wrong key is told at the start, not at the first delivery
         redis = redis_pool.client()
         assert redis is not None  # noqa: S101 - opened by _run
         transport = GuardedTransport(settings.allowed_networks, timeout=settings.delivery_timeout)
@@ -81,6 +81,7 @@ async def _hourly(chore: Callable[[], Awaitable[None]]) -> None:
 async def _run(settings: Settings, name: str, work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     stop = stop_event()
     async with connections(settings.database_url, settings.redis_url, settings.pool_size):
+        await db.value("SELECT EXISTS (SELECT 1 FROM outbox_event)")  # no tables: told at the start
         telemetry.log("process.started", name=name)
         await work(stop)
         telemetry.log("process.stopped", name=name)

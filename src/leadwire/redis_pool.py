@@ -5,6 +5,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
+from leadwire.errors import OperatorError
+
 AWAY = (RedisError, OSError)
 """What is raised when Redis is away or refuses. Whoever meets it waits and tries again; nobody gives up."""
 
@@ -12,11 +14,17 @@ _client: "redis.Redis | None" = None
 
 
 def connect(url: str) -> None:
-    """Make the client; it connects at the first command. Errors are not retried here, the loops know better when."""
+    """Make the client; it connects at the first command. Errors are not retried here, the loops know better when.
+
+    Raises OperatorError for what is no address of a Redis.
+    """
     global _client  # noqa: PLW0603 - one pool a process, as for the database
-    _client = redis.Redis.from_url(
-        url, socket_connect_timeout=3, socket_timeout=10, retry=Retry(NoBackoff(), 0), health_check_interval=0
-    )
+    try:
+        _client = redis.Redis.from_url(
+            url, socket_connect_timeout=3, socket_timeout=10, retry=Retry(NoBackoff(), 0), health_check_interval=0
+        )
+    except ValueError as error:
+        raise OperatorError(f"LEADWIRE_REDIS_URL cannot be used: {error}") from error
 
 
 def client() -> "redis.Redis | None":

@@ -15,7 +15,7 @@ from typing import Final
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from leadwire import settings
+from leadwire import db, settings
 from leadwire.errors import OperatorError
 from leadwire.settings import Settings
 
@@ -61,6 +61,13 @@ def get() -> Keyring:
     """The keyring of this process."""
     chosen = settings.get()
     return Keyring(chosen.secret_key or (_generated(chosen),))
+
+
+async def check() -> None:
+    """Raises OperatorError when the database's endpoint secrets were sealed with another key."""
+    sealed = await db.value("SELECT secret FROM webhook_endpoint ORDER BY created_at DESC LIMIT 1")
+    if sealed is not None:
+        get().open(sealed)
 
 
 def _generated(chosen: Settings) -> str:

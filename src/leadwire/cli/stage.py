@@ -50,7 +50,7 @@ class Stage:
                 await child.start()
                 group.create_task(child.keep(self._publish))
             await self._ready()
-            self._introduce(receiver)
+            self._introduce(receiver, await self._some_lead())
             for child in company:
                 await child.start()
                 group.create_task(child.keep(self._publish))
@@ -151,7 +151,14 @@ class Stage:
             },
         )
 
-    def _introduce(self, receiver: int) -> None:
+    async def _some_lead(self) -> str:
+        """A lead to try things on."""
+        headers = {"Authorization": f"Bearer {self._key}"}
+        async with httpx.AsyncClient(base_url=self._url, headers=headers, trust_env=False) as client:
+            found = (await client.get("/v1/leads", params={"limit": 1})).json()
+        return str(found["data"][0]["id"]) if found.get("data") else "LEAD_ID"
+
+    def _introduce(self, receiver: int, lead: str) -> None:
         curl = f"curl -s -H 'Authorization: Bearer {self._key}'"
         bold = {"bold": True}
         click.echo()
@@ -164,7 +171,7 @@ class Stage:
         click.secho("  Try next", **bold)  # type: ignore[arg-type]
         click.echo(f"    {curl} '{self._url}/v1/leads?limit=1'")
         click.echo(f"    {curl} -X PATCH -H 'Content-Type: application/json' \\")
-        click.echo(f"""      -d '{{"custom_fields": {{"stage": "won"}}}}' {self._url}/v1/leads/LEAD_ID""")
+        click.echo(f"""      -d '{{"custom_fields": {{"stage": "won"}}}}' {self._url}/v1/leads/{lead}""")
         click.echo("    uv run leadwire listen --port 9000          # a receiver of your own, in another terminal")
         click.echo("    uv run leadwire endpoints create --url http://127.0.0.1:9000/ --event lead.updated --enable")
         click.echo("    uv run leadwire status")

@@ -1,0 +1,136 @@
+"""Leadwire as a person uses it: real processes with nothing but an environment, none of which outlives its test."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.waiting import until
+
+COMMAND = (sys.executable, "-m", "leadwire")
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """Ours without Leadwire's settings, but for where the servers' binaries are, and with `settings`."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("LEADWIRE_") or name.startswith("LEADWIRE_EMBEDDED_")
+    }
+    return kept | {f"LEADWIRE_{name}": value for name, value in settings.items()}
+
+
+def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """One command, run to its end."""
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        env=environment(**settings),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def refused(result: subprocess.CompletedProcess[str]) -> str:
+    """The one line with which a command says why it cannot."""
+    assert result.returncode not in (0, -signal.SIGKILL), result
+    assert "Traceback" not in result.stdout + result.stderr
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    return lines[0]
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def mentioning(text: str) -> list[str]:
+    """The command lines of the processes that name `text` in their arguments or in their environment."""
+    found = []
+    if not Path("/proc/self/environ").exists():
+        listed = subprocess.run(["ps", "-axwwE", "-o", "command="], capture_output=True, text=True, check=True)
+        return [line for line in listed.stdout.splitlines() if text in line and "ps -axwwE" not in line]
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            arguments = (process / "cmdline").read_bytes()
+            known = arguments + b"\0" + (process / "environ").read_bytes()
+            if process.name != str(os.getpid()) and os.fsencode(text) in known:
+                found.append(f"{process.name} {arguments.replace(bytes(1), b' ').decode(errors='replace')}")
+    return found
+
+
+@contextlib.contextmanager
+def data_directory() -> Iterator[Path]:
+    """A directory of its own; whatever still runs on it afterwards is an error, and is ended."""
+    directory = Path(tempfile.mkdtemp(prefix="leadwire-flow-"))
+    directory.chmod(0o711)  # as root the servers run as `nobody`
+    try:
+        yield directory
+        until(lambda: not mentioning(str(directory)), 10)
+    finally:
+        for line in mentioning(str(directory)):
+            with contextlib.suppress(ProcessLookupError, ValueError):
+                os.kill(int(line.split()[0]), signal.SIGKILL)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+class Started:
+    """A process in the background. What it writes goes to files, so that it never waits for us."""
+
+    def __init__(self, *arguments: str, **settings: str) -> None:
+        self._directory = Path(tempfile.mkdtemp(prefix="leadwire-flow-output-"))
+        with (self._directory / "out").open("wb") as out, (self._directory / "err").open("wb") as err:
+            self.process = subprocess.Popen(
+                [*COMMAND, *arguments], env=environment(**settings), stdin=subprocess.DEVNULL, stdout=out, stderr=err
+            )
+
+    @property
+    def out(self) -> str:
+        return (self._directory / "out").read_text(errors="replace")
+
+    @property
+    def err(self) -> str:
+        return (self._directory / "err").read_text(errors="replace")
+
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def signal(self, number: signal.Signals = signal.SIGTERM, seconds: float = 20) -> int:
+        """Send it a signal and wait for the end; the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(seconds)
+
+    def close(self) -> None:
+        """The end, whatever it was doing."""
+        if self.running():
+            self.signal(signal.SIGKILL)
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+class Listener(Started):
+    """`leadwire listen --json` on a port chosen before, because an endpoint wants its address first."""
+
+    def __init__(self, port: int, secret: str, *options: str) -> None:
+        super().__init__("listen", "--json", "--port", str(port), *options, LISTEN_SECRET=secret)
+        until(lambda: "listening" in self.out or not self.running())
+        assert self.running(), self.err
+
+    def seen(self, subject: str | None = None) -> list[dict[str, Any]]:
+        """What came so far, of one subject or of all."""
+        whole = [line for line in self.out.splitlines(keepends=True) if line.endswith("\n")][1:]
+        found: list[dict[str, Any]] = [json.loads(line) for line in whole]
+        return [one for one in found if subject in (None, one["body"]["data"].get("id"))]

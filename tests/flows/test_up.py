@@ -1,0 +1,329 @@
+"""`leadwire up` as a newcomer starts it, and every command beside it in another terminal."""
+
+import contextlib
+import json
+import os
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from leadwire import clock
+from tests.flows.commands import Listener, Started, data_directory, free_port, mentioning, refused, run
+from tests.waiting import until
+
+pytestmark = pytest.mark.flow
+
+
+class Up:
+    """One `up` on a data directory; `beside` runs a command that knows nothing but that directory."""
+
+    def __init__(self, directory: Path, *options: str) -> None:
+        self.directory = directory
+        self.port = free_port()
+        self._began = ("up", "--port", str(self.port), *options)
+        self.listeners: list[Listener] = []
+        self.http = httpx.Client()
+        self.start()
+
+    def start(self) -> None:
+        self.started = Started(*self._began, DATA_DIR=str(self.directory), RETRY_SCHEDULE="1,1,1")
+        until(lambda: self._published() or not self.started.running(), 60)
+        assert self.started.running(), self.started.err
+        self.key = self.told()["api_key"]
+        self.http.close()
+        self.http = httpx.Client(
+            base_url=self.told()["url"], headers={"Authorization": f"Bearer {self.key}"}, timeout=10, trust_env=False
+        )
+
+    def _published(self) -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            return bool(self.told()["pid"] == self.started.process.pid)
+        return False
+
+    def told(self) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads((self.directory / "up.json").read_text())
+        return told
+
+    def pid(self, name: str) -> int:
+        return next(int(process["pid"]) for process in self.told()["processes"] if process["name"] == name)
+
+    def beside(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run(*arguments, DATA_DIR=str(self.directory))
+
+    def json(self, *arguments: str) -> Any:
+        result = self.beside(*arguments, "--json")
+        assert result.returncode == 0, result
+        return json.loads(result.stdout)
+
+    def ok(self, *arguments: str) -> str:
+        result = self.beside(*arguments)
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout
+
+    def lead(self, number: int) -> str:
+        """A demo lead of a test's own."""
+        lead: str = self.http.get("/v1/leads", params={"limit": 1, "page": 300 + number}).json()["data"][0]["id"]
+        return lead
+
+    def patch(self, lead: str, value: str) -> None:
+        """A change, tried again while the API is down."""
+
+        def changed() -> bool:
+            try:
+                return self.http.patch(f"/v1/leads/{lead}", json={"custom_fields": {"flow": value}}).is_success
+            except httpx.TransportError:
+                return False
+
+        until(changed)
+
+    def endpoint(self, *options: str, events: tuple[str, ...] = ("lead.updated",)) -> tuple[str, Listener]:
+        """An enabled endpoint and the `listen` behind it."""
+        port = free_port()
+        kinds = [part for event in events for part in ("--event", event)]
+        made = self.json("endpoints", "create", "--url", f"http://127.0.0.1:{port}/", *kinds, "--enable")
+        self.listeners.append(Listener(port, made["secret"], *options))
+        return made["id"], self.listeners[-1]
+
+    def close(self) -> None:
+        self.http.close()
+        for listener in self.listeners:
+            listener.close()
+        self.started.close()
+
+
+@pytest.fixture(scope="module")
+def up() -> Iterator[Up]:
+    """The one that most tests share."""
+    with data_directory() as directory:
+        running = Up(directory)
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+@pytest.fixture
+def one_endpoint(up: Up) -> Iterator[Any]:
+    """Make endpoints that are gone after the test."""
+    made: list[str] = []
+
+    def make(*options: str) -> tuple[str, Listener]:
+        endpoint, listener = up.endpoint(*options)
+        made.append(endpoint)
+        return endpoint, listener
+
+    yield make
+    for endpoint in made:
+        up.beside("endpoints", "delete", endpoint)
+
+
+def test_up_json_says_where_everything_is_to_its_owner_alone(up: Up) -> None:
+    told = up.told()
+    assert set(told) == {"url", "api_key", "workspace_id", "pid", "database_url", "redis_url", "processes"}
+    assert stat.S_IMODE((up.directory / "up.json").stat().st_mode) == 0o600
+    assert told["pid"] == up.started.process.pid
+    assert told["url"] == f"http://127.0.0.1:{up.port}"
+    assert [one["name"] for one in told["processes"]][:3] == ["serve", "relay", "deliver"]
+    for process in told["processes"]:
+        os.kill(process["pid"], 0)
+
+
+def test_it_prints_what_to_try_next_with_the_real_key_and_shows_verified_deliveries(up: Up) -> None:
+    assert up.key in up.started.out
+    until(lambda: "verified" in up.started.out, 30)
+    assert up.started.err == ""
+
+
+async def test_the_demo_has_bots_leads_conversations_and_a_past(up: Up) -> None:
+    assert up.http.get("/v1/leads", params={"limit": 1}).json()["meta"]["total"] >= 500
+    assert up.http.get("/v1/conversations", params={"limit": 1}).json()["meta"]["total"] >= 800
+    connection = await asyncpg.connect(up.told()["database_url"])
+    try:
+        assert await connection.fetchval("SELECT count(*) FROM bot") == 3
+        assert await connection.fetchval("SELECT now() - min(started_at) > interval '50 days' FROM conversation")
+        assert await connection.fetchval("SELECT count(*) FROM message") > 1600
+    finally:
+        await connection.close()
+
+
+def test_a_patched_lead_arrives_verified_within_seconds(up: Up, one_endpoint: Any) -> None:
+    _, listener = one_endpoint()
+    lead = up.lead(0)
+    began = time.monotonic()
+    up.patch(lead, "first")
+    (seen,) = until(lambda: listener.seen(lead))
+    assert time.monotonic() - began < 5
+    assert (seen["event"], seen["verified"], seen["attempt"], seen["test"]) == ("lead.updated", True, "1", False)
+    assert seen["body"]["data"]["custom_fields"]["flow"] == "first"
+
+
+def test_an_endpoint_is_tested_disabled_enabled_and_deleted(up: Up) -> None:
+    port = free_port()
+    made = up.json("endpoints", "create", "--url", f"http://127.0.0.1:{port}/hook", "--event", "lead.updated")
+    assert made["secret"].startswith("whsec_")
+    endpoint = made["id"]
+
+    def enabled() -> bool:
+        return bool({one["id"]: one["enabled"] for one in up.json("endpoints", "list")}[endpoint])
+
+    assert not enabled()
+    listener = Listener(port, made["secret"])
+    up.listeners.append(listener)
+    tested = up.json("endpoints", "test", endpoint)
+    assert (tested["attempt"]["outcome"], tested["attempt"]["http_status"]) == ("delivered", 204)
+    (seen,) = until(listener.seen)
+    assert (seen["test"], seen["verified"], seen["webhook_id"]) == (True, True, tested["event_id"])
+    up.ok("endpoints", "enable", endpoint)
+    assert enabled()
+    up.ok("endpoints", "disable", endpoint)
+    assert not enabled()
+    lead = up.lead(1)
+    up.patch(lead, "while disabled")
+    up.ok("endpoints", "enable", endpoint)
+    up.patch(lead, "while enabled")
+    until(lambda: "while enabled" in [one["body"]["data"]["custom_fields"]["flow"] for one in listener.seen(lead)])
+    up.ok("endpoints", "delete", endpoint)
+    assert endpoint not in {one["id"] for one in up.json("endpoints", "list")}
+    for command in ("enable", "disable", "delete", "test"):
+        assert endpoint in refused(up.beside("endpoints", command, endpoint))
+
+
+def test_a_test_of_an_endpoint_that_refuses_exits_1(up: Up, one_endpoint: Any) -> None:
+    endpoint, _ = one_endpoint("--status", "500")
+    result = up.beside("endpoints", "test", endpoint, "--json")
+    assert result.returncode == 1
+    assert json.loads(result.stdout)["attempt"]["outcome"] == "http_5xx"
+
+
+def test_a_key_works_with_its_scopes_until_it_is_revoked(up: Up) -> None:
+    made = up.json("keys", "create", "--name", "flow", "--scope", "leads:read")
+    assert made["id"] in {one["id"] for one in up.json("keys", "list")}
+    assert made["key"] not in up.ok("keys", "list")
+    with httpx.Client(base_url=up.told()["url"], trust_env=False) as client:
+        client.headers["Authorization"] = f"Bearer {made['key']}"
+        assert client.get("/v1/leads?limit=1").status_code == 200
+        assert client.get("/v1/conversations?limit=1").status_code == 403
+        up.ok("keys", "revoke", made["id"])
+        until(lambda: client.get("/v1/leads?limit=1").status_code == 401, 5.5)
+    assert {one["id"]: one["revoked_at"] for one in up.json("keys", "list")}[made["id"]]
+    assert "key_" in refused(up.beside("keys", "revoke", "key_unknown"))
+
+
+def test_status_and_ledger_tell_the_truth(up: Up) -> None:
+    status = up.json("status")
+    assert set(status) == {"unrelayed", "deliveries", "overdue", "dead_letters", "streams", "workers"}
+    assert len(status["workers"]) >= 1
+    ledger = up.json("ledger")
+    assert ledger["balanced"] is True
+    assert [check for check in ledger["checks"] if check["broken"]] == []
+    assert "balanced" in up.ok("ledger")
+    assert "dead letters" in up.ok("status")
+
+
+def test_four_attempts_then_one_dead_letter_and_a_redrive_delivers_it(up: Up, one_endpoint: Any) -> None:
+    endpoint, listener = one_endpoint("--fail-first", "4")
+    lead = up.lead(2)
+    up.patch(lead, "doomed")
+    until(lambda: up.json("dead-letters", "list", "--endpoint", endpoint)["total"], 20)
+    tries = listener.seen(lead)
+    assert [(one["attempt"], one["status"], one["verified"]) for one in tries] == [
+        (str(number), 500, True) for number in (1, 2, 3, 4)
+    ]
+    assert len({json.dumps(one["body"]) for one in tries}) == len({one["webhook_id"] for one in tries}) == 1
+    moments = [clock.parse(one["received_at"]) for one in tries]
+    assert all(
+        (later - earlier).total_seconds() >= 0.95 for earlier, later in zip(moments, moments[1:], strict=False)
+    )
+    (letter,) = up.json("dead-letters", "list", "--endpoint", endpoint)["dead_letters"]
+    assert (letter["state"], letter["attempts"], letter["last_outcome"]) == ("dead", 4, "http_5xx")
+    (shown,) = up.json("dead-letters", "show", letter["event_id"], "--endpoint", endpoint)
+    assert [one["http_status"] for one in shown["history"]] == [500] * 4
+    assert json.loads(shown["body"]) == tries[0]["body"]
+    assert up.json("dead-letters", "redrive", "--endpoint", endpoint, "--dry-run")["would_redrive"] == 1
+    assert up.json("dead-letters", "redrive", "--endpoint", endpoint) == {"redriven": 1}
+    until(lambda: len(listener.seen(lead)) == 5)
+    assert listener.seen(lead)[4]["status"] == 204
+    assert up.json("dead-letters", "list", "--endpoint", endpoint)["total"] == 0
+    assert up.json("ledger")["balanced"] is True
+
+
+def test_a_second_up_on_the_same_directory_or_port_is_one_line(up: Up) -> None:
+    again = run("up", "--port", str(free_port()), DATA_DIR=str(up.directory))
+    assert (again.returncode, "another" in refused(again)) == (1, True)
+    with data_directory() as other:
+        for command in (("up",), ("serve",)):
+            taken = run(*command, "--port", str(up.port), DATA_DIR=str(other))
+            assert (taken.returncode, str(up.port) in refused(taken)) == (1, True)
+    assert up.http.get("/health/ready").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["serve", "relay", "deliver"])
+def test_a_killed_process_is_restarted_and_nothing_is_lost(up: Up, one_endpoint: Any, name: str) -> None:
+    _, listener = one_endpoint()
+    lead = up.lead(3)
+    before = up.pid(name)
+    up.patch(lead, "0")
+    os.kill(before, signal.SIGKILL)
+    for number in range(1, 20):
+        up.patch(lead, str(number))
+    until(lambda: up.pid(name) != before)
+    os.kill(up.pid(name), 0)
+    up.patch(lead, "20")
+
+    def arrived() -> set[str]:
+        return {one["body"]["data"]["custom_fields"]["flow"] for one in listener.seen(lead)}
+
+    until(lambda: arrived() >= {str(number) for number in range(21)}, 20)
+    until(lambda: f"{name} died (SIGKILL), starting it again" in up.started.out)
+    assert up.http.get("/v1/leads?limit=1").status_code == 200
+
+
+def test_killed_servers_come_back_and_nothing_is_lost(up: Up, one_endpoint: Any) -> None:
+    _, listener = one_endpoint()
+    lead = up.lead(4)
+    servers = {
+        "postgres": next((up.directory / "servers").resolve().glob("postgres-*/postmaster.pid")),
+        "valkey": next((up.directory / "servers").resolve().rglob("server.pid")),
+    }
+    for number, file in enumerate(servers.values()):
+        up.patch(lead, f"before {number}")
+        os.kill(int(file.read_text().split()[0]), signal.SIGKILL)
+        up.patch(lead, f"after {number}")
+
+    def arrived() -> set[str]:
+        return {one["body"]["data"]["custom_fields"]["flow"] for one in listener.seen(lead)}
+
+    until(lambda: arrived() >= {f"{when} {number}" for when in ("before", "after") for number in (0, 1)}, 60)
+
+
+def test_ctrl_c_ends_it_cleanly_and_the_next_one_keeps_the_data(up: Up) -> None:
+    key, lead, workspace = up.key, up.lead(5), up.told()["workspace_id"]
+    up.patch(lead, "kept")
+    total = up.http.get("/v1/leads?limit=1").json()["meta"]["total"]
+    began = time.monotonic()
+    assert up.started.signal(signal.SIGINT) == 0
+    assert time.monotonic() - began < 10
+    assert mentioning(str(up.directory)) == []
+    assert not (up.directory / "up.json").exists()
+    assert "Your data is kept." in up.started.out
+    assert up.started.err == ""
+    up.start()
+    assert (up.key, up.told()["workspace_id"]) == (key, workspace)
+    assert up.http.get(f"/v1/leads/{lead}").json()["data"]["custom_fields"]["flow"] == "kept"
+    assert total <= up.http.get("/v1/leads?limit=1").json()["meta"]["total"] < total + 100
+
+
+def test_kill_9_of_up_leaves_no_process_and_the_next_one_starts(up: Up) -> None:
+    up.started.process.kill()
+    up.started.process.wait()
+    until(lambda: not mentioning(str(up.directory)), 10)
+    up.start()
+    assert up.json("ledger")["balanced"] is True

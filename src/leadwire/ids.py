@@ -7,11 +7,12 @@ They name things and grant nothing: every query carries the workspace beside the
 import os
 import re
 import time
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [high + low for high in _DIGITS for low in _DIGITS]  # 10 bits at a time: a third of the cost of digit by digit
 _SUFFIX = re.compile(r"[0-7][0-9a-hjkmnp-tv-z]{25}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _last_tick = 0
 
 
@@ -26,7 +27,7 @@ def new(prefix: str) -> str:
 
 def floor(prefix: str, moment: datetime) -> str:
     """The lowest id that can have been made at `moment` or later: a partition bound, never a real id."""
-    return f"{prefix}_{_text(int(moment.timestamp() * 1000) << 80)}"
+    return f"{prefix}_{_text((moment - _EPOCH) // timedelta(milliseconds=1) << 80)}"
 
 
 def is_id(prefix: str, text: str) -> bool:

@@ -9,8 +9,8 @@ from typing import Final
 import uvicorn
 
 from leadwire import db, redis_pool, telemetry
-from leadwire.app import connections, create_app
-from leadwire.serving import serve_until, stop_event
+from leadwire.app import create_app
+from leadwire.serving import connections, serve_until, stop_event
 from leadwire.settings import Settings
 from leadwire.web import idempotency
 from leadwire.wire import keyring
@@ -39,7 +39,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
         await serve_until(stop, config, listening)
         tidying.cancel()
 
-    await _run(settings, "serve", run)
+    await _run(settings, "serve", run, one_plan=True)
 
 
 async def relay(settings: Settings) -> None:
@@ -78,9 +78,11 @@ async def _hourly(chore: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(3600)
 
 
-async def _run(settings: Settings, name: str, work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+async def _run(
+    settings: Settings, name: str, work: Callable[[asyncio.Event], Awaitable[None]], *, one_plan: bool = False
+) -> None:
     stop = stop_event()
-    async with connections(settings.database_url, settings.redis_url, settings.pool_size):
+    async with connections(settings.database_url, settings.redis_url, settings.pool_size, one_plan=one_plan):
         await db.value("SELECT EXISTS (SELECT 1 FROM outbox_event)")  # no tables: told at the start
         telemetry.log("process.started", name=name)
         await work(stop)

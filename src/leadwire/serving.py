@@ -5,12 +5,13 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 import uvicorn
 
+from leadwire import db, redis_pool
 from leadwire.errors import OperatorError
 
 SUPERVISED: Final = "LEADWIRE_SUPERVISED"
@@ -35,6 +36,18 @@ async def serve_until(stop: asyncio.Event, config: uvicorn.Config, listening: so
     stopping.cancel()
     server.should_exit = True
     await serving
+
+
+@asynccontextmanager
+async def connections(database_url: str, redis_url: str, pool_size: int) -> AsyncIterator[None]:
+    """The database pool and the Redis client, open inside the block."""
+    await db.open_pool(database_url, pool_size)
+    redis_pool.connect(redis_url)
+    try:
+        yield
+    finally:
+        await redis_pool.close()
+        await db.close_pool()
 
 
 def bind(host: str, port: int) -> socket.socket:

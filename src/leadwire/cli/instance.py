@@ -29,6 +29,8 @@ def owned(path: Path) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise OperatorError(f"another `leadwire up` is running on {directory}") from error
+        for stale in (_ENVIRONMENT, "up.json"):  # of one that was killed
+            (directory / stale).unlink(missing_ok=True)
         for log in (directory / "logs").glob("*.log"):
             if log.stat().st_size > _LARGEST_LOG:
                 log.replace(log.with_suffix(".log.old"))

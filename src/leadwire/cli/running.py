@@ -82,8 +82,8 @@ async def the_workspace(chosen: str | None) -> str:
 
 
 async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]]) -> T:
-    from leadwire.app import connections
     from leadwire.migrate import migrate
+    from leadwire.serving import connections
 
     async with connections(chosen.database_url, chosen.redis_url, 2):
         if not settings.get().database_url:

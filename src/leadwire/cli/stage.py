@@ -13,12 +13,12 @@ import httpx
 
 from leadwire.accounts import changes as accounts
 from leadwire.accounts import keys, reads
-from leadwire.app import connections
 from leadwire.cli.instance import publish
 from leadwire.cli.supervisor import Child, Say
 from leadwire.demo.seed import seed
 from leadwire.errors import NotFound, OperatorError
 from leadwire.migrate import migrate
+from leadwire.serving import connections
 from leadwire.settings import Settings
 from leadwire.webhooks import changes as webhooks
 from leadwire.wire.envelope import KINDS

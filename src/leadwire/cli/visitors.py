@@ -15,10 +15,9 @@ def visitors() -> None:
         import asyncio
 
         from leadwire.accounts import reads
-        from leadwire.app import connections
         from leadwire.demo.seed import WORKSPACE
         from leadwire.demo.visitors import talk
-        from leadwire.serving import stop_event
+        from leadwire.serving import connections, stop_event
 
         stop = stop_event()
         async with connections(settings.database_url, settings.redis_url, 4):

@@ -75,7 +75,7 @@ class Deliverer:
     async def _take(self) -> list[Entry]:
         """New entries, as many as there is room for; now and then also what another worker dropped."""
         free = self._settings.delivery_concurrency - len(self._in_hand)
-        if free < _BATCH // 4 and self._in_hand:
+        if free < _BATCH // 2 and self._in_hand:
             self._room.clear()
             if free <= 0:
                 await self._room.wait()

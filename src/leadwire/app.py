@@ -1,14 +1,12 @@
 """The ASGI app: every door, and nothing else. The only place that knows all of them."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import msgspec
 from litestar import Litestar, Request, Response, Router
 from litestar.types import ASGIApp
 
-from leadwire import db, redis_pool, settings
+from leadwire import db, settings
 from leadwire.accounts.guards import ApiKeyGuard
 from leadwire.conversations import api as conversations
 from leadwire.conversations.schema import ConversationEnded, ConversationHandoff, ConversationStarted, MessageEvent
@@ -67,17 +65,3 @@ def create_app() -> ASGIApp:
             lifespan=[],
         )
     )
-
-
-@asynccontextmanager
-async def connections(
-    database_url: str, redis_url: str, pool_size: int, *, one_plan: bool = False
-) -> AsyncIterator[None]:
-    """The database pool (`one_plan` as for `db.open_pool`) and the Redis client, open inside the block."""
-    await db.open_pool(database_url, pool_size, one_plan=one_plan)
-    redis_pool.connect(redis_url)
-    try:
-        yield
-    finally:
-        await redis_pool.close()
-        await db.close_pool()

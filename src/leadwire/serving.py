@@ -39,9 +39,11 @@ async def serve_until(stop: asyncio.Event, config: uvicorn.Config, listening: so
 
 
 @asynccontextmanager
-async def connections(database_url: str, redis_url: str, pool_size: int) -> AsyncIterator[None]:
-    """The database pool and the Redis client, open inside the block."""
-    await db.open_pool(database_url, pool_size)
+async def connections(
+    database_url: str, redis_url: str, pool_size: int, *, one_plan: bool = False
+) -> AsyncIterator[None]:
+    """The database pool (`one_plan` as for `db.open_pool`) and the Redis client, open inside the block."""
+    await db.open_pool(database_url, pool_size, one_plan=one_plan)
     redis_pool.connect(redis_url)
     try:
         yield

@@ -57,7 +57,6 @@ async def deliver(settings: Settings) -> None:
     """Hop 3."""
 
     async def run(stop: asyncio.Event) -> None:
-        await keyring.check()  # a wrong key is told at the start, not at the first delivery
         redis = redis_pool.client()
         assert redis is not None  # noqa: S101 - opened by _run
         transport = GuardedTransport(settings.allowed_networks, timeout=settings.delivery_timeout)
@@ -66,7 +65,7 @@ async def deliver(settings: Settings) -> None:
         finally:
             await transport.aclose()
 
-    await _run(settings, "deliver", run)
+    await _run(settings, "deliver", run, check=keyring.check)  # a wrong key is told now, not at the first delivery
 
 
 async def _hourly(chore: Callable[[], Awaitable[None]]) -> None:
@@ -79,11 +78,18 @@ async def _hourly(chore: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _run(
-    settings: Settings, name: str, work: Callable[[asyncio.Event], Awaitable[None]], *, one_plan: bool = False
+    settings: Settings,
+    name: str,
+    work: Callable[[asyncio.Event], Awaitable[None]],
+    *,
+    check: Callable[[], Awaitable[None]] | None = None,
+    one_plan: bool = False,
 ) -> None:
     stop = stop_event()
     async with connections(settings.database_url, settings.redis_url, settings.pool_size, one_plan=one_plan):
         await db.value("SELECT EXISTS (SELECT 1 FROM outbox_event)")  # no tables: told at the start
+        if check:
+            await check()
         telemetry.log("process.started", name=name)
         await work(stop)
         telemetry.log("process.stopped", name=name)

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from leadwire import db
+from leadwire.leads import changes as leads
 from leadwire.wire import streams
 from leadwire.wire.deliver.claim import claim
 from leadwire.wire.deliver.loop import Deliverer
@@ -174,3 +175,35 @@ async def test_a_stopping_worker_finishes_what_it_has_in_hand(workspace, bot, wi
     await worker
     assert await states() == {"delivered": 1}
     assert sum(load.length for load in await streams.loads(wire.redis, wire.settings.stream_shards)) == 0
+
+
+async def test_an_erasure_meets_a_relay_in_the_middle_of_its_events(workspace, bot, wire, receiver):
+    """The relay holds the event when the erasure comes: the erasure waits, and cancels what the relay made of it."""
+    await endpoint(workspace, receiver.url)
+    lead = await make.lead(workspace, bot)
+    relayed, commit = asyncio.Event(), asyncio.Event()
+
+    async def relaying() -> None:
+        async with db.transaction():
+            await fan_out()
+            relayed.set()
+            await commit.wait()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(relaying())
+        await relayed.wait()
+        erasing = group.create_task(leads.erase(workspace, lead.id))
+        await eventually(lambda: db.value("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)"))
+        commit.set()
+        await erasing
+    assert await states() == {"cancelled": 1}
+
+
+async def test_an_endpoint_whose_secret_cannot_be_read_holds_up_nobody_else(workspace, bot, wire, receiver):
+    bad = await endpoint(workspace, "http://127.0.0.1:8999/")
+    await endpoint(workspace, receiver.url)
+    await db.rows("UPDATE webhook_endpoint SET secret = 'nonsense' WHERE id = $1", bad.id)
+    await make.lead(workspace, bot)
+    (done,) = await wire.turn()
+    assert done.outcome == "delivered"
+    assert await states() == {"delivered": 1, "queued": 1}

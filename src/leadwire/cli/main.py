@@ -51,9 +51,11 @@ def main(*args: str) -> None:
     """Run a command line. A failure that a person can mend is one line on stderr, never a traceback."""
     try:
         result: Any = cli.main(list(args) or None, prog_name="leadwire", standalone_mode=False)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.ClickException as error:
+        _fail(_said(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except (OperatorError, Refusal) as error:
@@ -83,11 +85,15 @@ def _known(error: BaseException) -> str | None:
         return f"Redis cannot be reached: {error}"
     if isinstance(error, GONE):
         return f"the database cannot be reached: {str(error) or type(error).__name__}"
-    if isinstance(error, asyncpg.ClientConfigurationError | ValueError) and "DSN" in str(error):
-        return f"LEADWIRE_DATABASE_URL cannot be used: {error}"
     return None
 
 
-def _fail(line: str) -> None:
+def _said(error: click.ClickException) -> str:
+    """A mistake on the command line, and where to read what is right."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return error.format_message() + (f" See `{context.command_path} --help`." if context else "")
+
+
+def _fail(line: str, code: int = 1) -> None:
     click.echo(f"leadwire: {' '.join(line.split())}", err=True)
-    sys.exit(1)
+    sys.exit(code)

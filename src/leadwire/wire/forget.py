@@ -24,5 +24,6 @@ async def forget(lead_id: str, conversation_ids: list[str]) -> None:
 
     Runs in the transaction of the erasure. A POST already under way cannot be called back.
     """
-    for statement in (_CANCEL, _BLANK_ANSWERS, _BLANK_BODIES):
+    # Bodies first: that waits for a relay which is fanning these events out, so that its deliveries are seen next.
+    for statement in (_BLANK_BODIES, _CANCEL, _BLANK_ANSWERS):
         await db.rows(statement, lead_id, conversation_ids)

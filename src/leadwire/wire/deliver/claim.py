@@ -1,9 +1,11 @@
 """Stream entries become jobs. What does not match the ledger is stale and never POSTed: the fence's first half."""
 
+import logging
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from leadwire import db
+from leadwire import db, telemetry
+from leadwire.errors import OperatorError
 from leadwire.wire import keyring
 from leadwire.wire.streams import Entry, Key
 
@@ -14,7 +16,7 @@ SELECT d.event_id, d.endpoint_id, d.attempts, d.drive, d.test, e.url, e.secret, 
 FROM unnest($1::text[], $2::text[], $3::smallint[]) AS asked(event_id, endpoint_id, attempts)
 JOIN delivery d ON d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
     AND d.state = 'queued' AND d.attempts = asked.attempts AND d.event_id BETWEEN $4 AND $5
-JOIN outbox_event v ON v.id = d.event_id AND v.id BETWEEN $4 AND $5
+JOIN outbox_event v ON v.id = d.event_id AND v.id BETWEEN $4 AND $5 AND v.body <> ''
 JOIN webhook_endpoint e ON e.id = d.endpoint_id AND (e.enabled OR d.test)"""
 
 _KEEP_FOR_LATER: Final = """
@@ -52,17 +54,22 @@ async def claim(entries: Sequence[Entry]) -> tuple[list[Job], list[Entry]]:
     by_key = {entry.key: entry for entry in entries}
     found = await db.rows(_CLAIM, *_columns(list(by_key)))
     ring = keyring.get()
-    jobs = []
+    jobs: list[Job] = []
+    unreadable: set[bytes] = set()
     for event_id, endpoint_id, attempts, drive, test, url, secret, staged, window, failing, body, trace in found:
         entry = by_key.pop(Key(event_id, endpoint_id, attempts))
-        opened = ring.open(secret)
-        next_secret = ring.open(staged) if staged else None
+        try:
+            opened, next_secret = ring.open(secret), ring.open(staged) if staged else None
+        except OperatorError as error:  # one endpoint's trouble; its entries stay pending until the key is mended
+            telemetry.log("secret.unreadable", level=logging.ERROR, error=error, endpoint=endpoint_id)
+            unreadable.add(entry.id)
+            continue
         jobs.append(Job(entry, drive, test, url, opened, next_secret, window, failing, body.encode(), trace))
     if by_key:
         asked = _columns(list(by_key))
         await db.rows(_KEEP_FOR_LATER, *asked[:3])
-    taken = {job.entry.id for job in jobs}
-    return jobs, [entry for entry in entries if entry.id not in taken]
+    kept = {job.entry.id for job in jobs} | unreadable
+    return jobs, [entry for entry in entries if entry.id not in kept]
 
 
 def _columns(keys: Sequence[Key]) -> tuple[list[str], list[str], list[int], str, str]:

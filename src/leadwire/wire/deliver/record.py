@@ -33,8 +33,9 @@ WITH made AS (
     INSERT INTO attempt (event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status,
         error, response_body, counted)
     SELECT event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status,
-        error, response_body, (event_id, endpoint_id) IN (SELECT event_id, endpoint_id FROM settled)
-    FROM made ON CONFLICT DO NOTHING
+        error, CASE WHEN counted THEN response_body END, counted
+    FROM made, LATERAL (SELECT (event_id, endpoint_id) IN (SELECT event_id, endpoint_id FROM settled)) AS fence(counted)
+    ON CONFLICT DO NOTHING
 )
 SELECT event_id, endpoint_id FROM settled"""
 

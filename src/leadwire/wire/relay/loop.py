@@ -60,8 +60,8 @@ class Relay:
         """One round. Answers the seconds to wait for a nudge before the next."""
         loop = asyncio.get_running_loop()
         if loop.time() - self._tended > _TEND_EVERY:
-            await tend(self._settings.retention_days)
             self._tended = loop.time()
+            await self._tend()
         if loop.time() - self._reconciled > _RECONCILE_EVERY:
             await self._reconcile()
             self._reconciled = loop.time()
@@ -93,6 +93,16 @@ class Relay:
         lost = await reconcile(await streams.loads(self._redis, self._settings.stream_shards))
         if lost:
             telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=lost)
+
+    async def _tend(self) -> None:
+        """Days ahead and retention: an hour late is no harm, a relay that waits for them would be."""
+        try:
+            made, dropped = await tend(self._settings.retention_days)
+        except Exception as error:  # noqa: BLE001 - a lock not had in time, most likely
+            telemetry.log("partitions.failed", level=logging.WARNING, error=error)
+            return
+        if made or dropped:
+            telemetry.log("partitions.tended", made=made, dropped=[str(day) for day in dropped])
 
     async def _listen(self, stop: asyncio.Event) -> None:
         """Turn nudges from other processes into wake-ups. Missing some is harmless."""

@@ -67,7 +67,7 @@ def test_a_malformed_command_line_is_one_line_that_names_the_mistake() -> None:
         (("--nonsense",), "--nonsense"),
         (("up", "--port", "many"), "--port"),
         (("up", "--port", "70000"), "--port"),
-        (("up", "--data-dir", os.devnull), "--data-dir"),
+        (("up", "--data-dir", os.devnull), os.devnull),
         (("serve", "--port", "-1"), "--port"),
         (("status", "extra"), "extra"),
         (("endpoints", "nonsense"), "nonsense"),
@@ -130,12 +130,7 @@ def test_a_database_without_tables_says_to_migrate(empty: dict[str, str]) -> Non
         assert "leadwire migrate" in refused(result), text
 
 
-def test_a_secret_key_that_is_none_is_one_line(empty: dict[str, str]) -> None:
-    for key, said in (("short", "LEADWIRE_SECRET_KEY"), (base64.b64encode(b"x").decode(), "32 bytes")):
-        assert said in refused(run("deliver", **empty | {"SECRET_KEY": key}))
-
-
-async def test_another_secret_key_than_the_one_that_sealed_is_told_at_the_start(servers: Services) -> None:
+async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Services) -> None:
     connection = await asyncpg.connect(servers.database_url)
     await connection.execute("DROP DATABASE IF EXISTS other_key")
     await connection.execute("CREATE DATABASE other_key")
@@ -148,6 +143,8 @@ async def test_another_secret_key_than_the_one_that_sealed_is_told_at_the_start(
     assert json.loads(made.stdout)["secret"].startswith("whsec_")
     other = settings | {"SECRET_KEY": base64.b64encode(bytes([7]) * 32).decode()}
     assert "LEADWIRE_SECRET_KEY" in refused(run("deliver", **other))
+    for key, said in (("short", "LEADWIRE_SECRET_KEY"), (base64.b64encode(b"x").decode(), "32 bytes")):
+        assert said in refused(run("deliver", **settings | {"SECRET_KEY": key}))
     unknown: list[tuple[tuple[str, ...], str]] = [
         (("endpoints", "create", "--url", "https://example.com/", "--event", "lead.eaten"), "lead.eaten"),
         (("endpoints", "create", "--url", "http://example.com/", "--event", "lead.created"), "http"),

@@ -42,7 +42,7 @@ async def list_(workspace: str | None, as_json: bool) -> None:
     """List endpoints."""
     from leadwire.webhooks import reads
 
-    found = await reads.endpoints(workspace)
+    found = await reads.endpoints(workspace and await the_workspace(workspace))
     if as_json:
         show(found)
         return

@@ -50,7 +50,7 @@ async def list_(workspace: str | None, as_json: bool) -> None:
     """List keys; their secrets are not known to us."""
     from leadwire.accounts import reads
 
-    found = await reads.listed(workspace)
+    found = await reads.listed(workspace and await the_workspace(workspace))
     if as_json:
         show(found)
         return

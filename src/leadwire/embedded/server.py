@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from leadwire.embedded.launch import launch
 from leadwire.embedded.logs import begin, reason
-from leadwire.embedded.stale import pid_in, stop_stale
+from leadwire.embedded.stale import pid_in, runs_on, stop_stale
 from leadwire.errors import OperatorError
 
 _START_LIMIT: Final = 50.0  # seconds
@@ -82,6 +82,12 @@ class Server(threading.Thread):
         self._stopping.set()
         if self._guard and self._guard.stdin:
             self._guard.stdin.close()
+        if not self._was_ready:
+            # It has nothing to save, and PostgreSQL forgets a polite request that comes while it recovers from a crash.
+            pid = self.pid()
+            with contextlib.suppress(OSError):
+                if pid and runs_on(pid, self._plan.data):
+                    os.kill(pid, signal.SIGQUIT)
 
     def pid(self) -> int:
         """The server's process, 0 when it has none."""

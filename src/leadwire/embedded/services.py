@@ -67,7 +67,7 @@ def _own(settings: Settings, state: Path, stack: ExitStack, *, durable: bool) ->
     run = socket_directory(state)
     found = Services(settings.database_url, settings.redis_url, {}, owner=True)
     mine = Published(str(run), "", "")
-    stack.callback(_stop, found.servers)
+    stack.callback(_stop, found.servers, run)
     stack.callback(withdraw, state)
     if not settings.redis_url:  # first, as it is up while a cluster is made
         found.redis_url, server = valkey.start(state, run, durable=durable)
@@ -83,8 +83,10 @@ def _own(settings: Settings, state: Path, stack: ExitStack, *, durable: bool) ->
     return found
 
 
-def _stop(servers: dict[str, Server]) -> None:
+def _stop(servers: dict[str, Server], run: Path) -> None:
     for server in servers.values():
         server.ask_to_stop()
     for server in servers.values():
         server.join(_STOP_LIMIT)
+    with contextlib.suppress(OSError):
+        run.rmdir()  # it may be in the system's directory for temporary files

@@ -32,18 +32,18 @@ def stop_stale(pid_file: Path, data: Path, polite: signal.Signals) -> None:
         pid = pid_in(pid_file)
         if not pid:
             return
-        if not _runs_on(pid, data):
+        if not runs_on(pid, data):
             text = pid_file.read_text()
             pid_file.write_text(text.replace(str(pid), _NOBODYS_PID, 1))
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
         end = time.monotonic() + limit
-        while _runs_on(pid, data) and time.monotonic() < end:
+        while runs_on(pid, data) and time.monotonic() < end:
             time.sleep(0.02)
 
 
-def _runs_on(pid: int, data: Path) -> bool:
+def runs_on(pid: int, data: Path) -> bool:
     """Whether the process is a server that was started with this data directory as an argument of its own."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):

@@ -1,0 +1,55 @@
+"""Throw-away data directories that `nobody` may enter: as root the servers run as that user."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from leadwire.embedded import services
+from leadwire.settings import Settings
+from tests.embedded.running import redis
+
+
+@pytest.fixture
+def parent() -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp(prefix="lw-"))
+    directory.chmod(0o711)
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture
+def data_dir(parent: Path) -> Path:
+    """Not there yet."""
+    return parent / "data"
+
+
+@pytest.fixture(scope="session")
+def made() -> Iterator[Path]:
+    """A data directory with both servers' files, at rest."""
+    directory = Path(tempfile.mkdtemp(prefix="lw-"))
+    directory.chmod(0o711)
+    with services(Settings(data_dir=directory / "made"), durable=False) as running:
+        redis(running, "SET", "made", "7")
+    yield directory / "made"
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture
+def used_dir(made: Path, parent: Path) -> Path:
+    """A copy of it: several times quicker than a cluster of one's own."""
+    subprocess.run(["cp", "-a", str(made), str(parent / "used")], check=True)
+    return parent / "used"
+
+
+@pytest.fixture(autouse=True)
+def a_misleading_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What must not reach a server or its address."""
+    for name, value in {"PGPORT": "6543", "PGDATA": "/nowhere", "LC_ALL": "xx_XX"}.items():
+        monkeypatch.setenv(name, value)
+    for name in [name for name in os.environ if name.startswith("LEADWIRE_EMBEDDED_")]:
+        monkeypatch.delenv(name)

@@ -192,11 +192,11 @@ def test_a_corrupt_data_directory_is_one_line_and_leaves_nothing_running() -> No
         settings = {"DATA_DIR": str(directory)}
         assert run("status", "--json", **settings).returncode == 0  # makes it
         (cluster,) = (directory / "servers").resolve().glob("postgres-*")
-        for name in ("PG_VERSION", "global/pg_control"):
+        up = ("up", "--port", str(free_port()))
+        for name, command in (("PG_VERSION", up), ("global/pg_control", ("status",))):
             whole = directory / "whole"
             shutil.copy2(cluster / name, whole)
             (cluster / name).write_bytes(b"garbage" * 10)
-            for command in (("status",), ("up", "--port", str(free_port()))):
-                assert "PostgreSQL" in refused(run(*command, **settings))
+            assert "PostgreSQL" in refused(run(*command, **settings))
             (cluster / name).write_bytes(whole.read_bytes())
         assert run("status", **settings).returncode == 0

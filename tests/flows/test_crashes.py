@@ -64,7 +64,7 @@ class Wire:
 
 
 @pytest.fixture(scope="module")
-async def settings(servers: Services) -> AsyncIterator[dict[str, str]]:
+async def settings(servers: Services) -> dict[str, str]:
     """A migrated database of this module's own with an endpoint, and the third database of the session's Redis."""
     settings = {
         "DATABASE_URL": servers.database_url.replace("/leadwire?", "/crashes?"),
@@ -77,13 +77,12 @@ async def settings(servers: Services) -> AsyncIterator[dict[str, str]]:
     }
     admin = await asyncpg.connect(servers.database_url)
     await admin.execute("CREATE DATABASE crashes")
+    await admin.close()
     endpoint = ("endpoints", "create", "--url", "http://127.0.0.1:9/", "--event", "lead.created", "--enable")
     for command in (("migrate",), endpoint):
         result = await asyncio.to_thread(run, *command, **settings)
         assert result.returncode == 0, result.stderr
-    yield settings
-    await admin.execute("DROP DATABASE crashes WITH (FORCE)")
-    await admin.close()
+    return settings
 
 
 @pytest.fixture

@@ -116,9 +116,10 @@ async def latency(rate: float, seconds: float) -> list[float]:
             message = await conversations.say(workspace, talks[number % len(talks)], "bot", f"line {number}")
             committed[message.id] = time.monotonic()
 
-        for number in range(100):  # warm
+        for number in range(100):  # both processes are up when these have arrived
             await change(number)
-        await asyncio.sleep(1)
+        while await sink.count() < len(committed):
+            await asyncio.sleep(0.05)
         await sink.seen()
         committed.clear()
         tasks, start = [], time.perf_counter()

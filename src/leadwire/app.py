@@ -1,9 +1,9 @@
 """The ASGI app: every door, and nothing else. The only place that knows all of them."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from litestar import Litestar, Request, Response, Router
+from litestar import Litestar, Router
 from litestar.types import ASGIApp
 
 from leadwire import db, settings
@@ -12,10 +12,11 @@ from leadwire.conversations import api as conversations
 from leadwire.conversations.schema import ConversationEnded, ConversationHandoff, ConversationStarted, MessageEvent
 from leadwire.leads import api as leads
 from leadwire.leads.schema import Lead, LeadDeleted, LeadUpdated
-from leadwire.web import openapi, problems
+from leadwire.web import docs, problems
 from leadwire.web.edge import Edge
 from leadwire.web.idempotency import Idempotency
 from leadwire.web.routes import get
+from leadwire.webhooks.samples import SAMPLES
 
 EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "lead.created": Lead,
@@ -27,13 +28,6 @@ EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "message.sent": MessageEvent,
     "message.received": MessageEvent,
 }
-
-
-@get("/schema")
-async def schema(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """The OpenAPI document."""
-    made = msgspec.json.encode(openapi.document(request.app, EVENTS))
-    return Response(made, media_type="application/vnd.oai.openapi+json;version=3.1")
 
 
 @get("/health/live")
@@ -58,7 +52,7 @@ def create_app() -> ASGIApp:
     )
     return Edge(
         Litestar(
-            route_handlers=[v1, schema, live, ready],
+            route_handlers=[v1, *docs.routes(EVENTS, SAMPLES), live, ready],
             exception_handlers={Exception: problems.answer},
             openapi_config=None,
             logging_config=None,

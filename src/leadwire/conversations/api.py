@@ -17,7 +17,15 @@ from leadwire.web.routes import get
 @get(
     "/",
     scope="conversations:read",
-    doc=Doc("List conversations", "Newest first.", query=ConversationQuery, headers=("Link",)),
+    doc=Doc(
+        "List conversations",
+        "Newest first.",
+        query=ConversationQuery,
+        headers=("Link",),
+        links={
+            name: {"conversation_id": "$response.body#/data/0/id"} for name in ("show_conversation", "end_conversation")
+        },
+    ),
 )
 async def list_conversations(request: Request[Any, Any, Any]) -> Response[Page[Conversation]]:
     pairs, query = answers.query(request, ConversationQuery)
@@ -25,7 +33,18 @@ async def list_conversations(request: Request[Any, Any, Any]) -> Response[Page[C
     return answers.page(request, pairs, query, found, total)
 
 
-@get("/{conversation_id:str}", scope="conversations:read", doc=Doc("Retrieve a conversation", errors=(404,)))
+@get(
+    "/{conversation_id:str}",
+    scope="conversations:read",
+    doc=Doc(
+        "Retrieve a conversation",
+        "With its messages, oldest first, and its lead.",
+        links={
+            "show_lead": {"lead_id": "$response.body#/data/lead/id"},
+            "end_conversation": {"conversation_id": "$response.body#/data/id"},
+        },
+    ),
+)
 async def show_conversation(
     request: Request[Any, Any, Any], conversation_id: FromPath[str]
 ) -> Single[ConversationDetail]:
@@ -39,7 +58,7 @@ async def show_conversation(
     doc=Doc(
         "End a conversation",
         "Ending an ended one answers its first end. A body is ignored. Emits `conversation.ended`, once.",
-        errors=(404,),
+        links={"show_conversation": {"conversation_id": "$response.body#/data/id"}},
     ),
 )
 async def end_conversation(request: Request[Any, Any, Any], conversation_id: FromPath[str]) -> Single[ConversationEnd]:

@@ -16,14 +16,36 @@ from leadwire.web.routes import get
 _READ_ONLY = frozenset(Lead.__struct_fields__) - frozenset(LeadPatch.__struct_fields__)
 
 
-@get("/", scope="leads:read", doc=Doc("List leads", "Newest first.", query=LeadQuery, headers=("Link",)))
+@get(
+    "/",
+    scope="leads:read",
+    doc=Doc(
+        "List leads",
+        "Newest first.",
+        query=LeadQuery,
+        headers=("Link",),
+        links={name: {"lead_id": "$response.body#/data/0/id"} for name in ("show_lead", "update_lead", "delete_lead")},
+    ),
+)
 async def list_leads(request: Request[Any, Any, Any]) -> Response[Page[Lead]]:
     pairs, query = answers.query(request, LeadQuery)
     found, total = await reads.page(request.auth.workspace, query)
     return answers.page(request, pairs, query, found, total)
 
 
-@get("/{lead_id:str}", scope="leads:read", doc=Doc("Retrieve a lead", errors=(404,)))
+@get(
+    "/{lead_id:str}",
+    scope="leads:read",
+    doc=Doc(
+        "Retrieve a lead",
+        etag=True,
+        links={
+            "show_conversation": {"conversation_id": "$response.body#/data/conversation_id"},
+            "update_lead": {"lead_id": "$response.body#/data/id"},
+            "delete_lead": {"lead_id": "$response.body#/data/id"},
+        },
+    ),
+)
 async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Response[Single[Lead]]:
     stored = await reads.stored(request.auth.workspace, lead_id)
     return etags.tagged(request, Single(stored.lead), stored.version)
@@ -35,9 +57,13 @@ async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> 
     doc=Doc(
         "Update a lead",
         "JSON merge patch (RFC 7396): absent fields stay, `null` clears, `custom_fields` merges key by key. "
+        "A read-only field is accepted with its present value. At most 50 custom fields. "
         "Emits `lead.updated` if anything changed.",
         body=LeadPatch,
-        errors=(404, 409, 422),
+        example={"name": "Ada Lovelace", "score": 90, "custom_fields": {"stage": "qualified", "team_size": None}},
+        conflicts={"lead_conflict": "Another lead of the bot has the e-mail address: see `conflicting_id`."},
+        etag=True,
+        links={"show_lead": {"lead_id": "$response.body#/data/id"}},
     ),
 )
 async def update_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Response[Single[Lead]]:
@@ -54,7 +80,12 @@ async def update_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -
     "/{lead_id:str}",
     scope="leads:write",
     status_code=200,
-    doc=Doc("Delete a lead", "For good, with every trace of the person. Emits `lead.deleted`.", errors=(404,)),
+    doc=Doc(
+        "Delete a lead",
+        "For good, with every trace of the person. Emits `lead.deleted`.",
+        etag=True,
+        links={"show_lead": {"lead_id": "$response.body#/data/id"}},
+    ),
 )
 async def delete_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Single[LeadDeleted]:
     return Single(await changes.erase(request.auth.workspace, lead_id, if_match=etags.wanted(request)))

@@ -1,0 +1,147 @@
+"""The document, put together."""
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple, get_args
+
+import msgspec
+from litestar import Litestar
+from litestar.handlers import HTTPRouteHandler
+
+from leadwire import __version__
+from leadwire.web.body import MEDIA_TYPES
+from leadwire.web.openapi import parts, refusals, schemas
+from leadwire.web.openapi.doc import Doc
+from leadwire.web.openapi.webhooks import webhook
+from leadwire.web.problems import Problem
+
+_ABOUT: Final = (
+    "Leads and conversations of your chatbots, and signed webhooks about them. `HEAD` is answered wherever `GET` is; "
+    "another method than those listed answers 405. Times are UTC with milliseconds. Objects may gain fields, and no "
+    "key is ever missing: what is not known is `null`."
+)
+
+
+class _Operation(NamedTuple):
+    path: str
+    method: str
+    handler: HTTPRouteHandler
+    doc: Doc
+
+
+def document(
+    app: Litestar, events: Mapping[str, type[msgspec.Struct]], samples: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The whole document. `events` maps each event kind to the struct that is its `data`, `samples` to one such."""
+    operations = list(_operations(app))
+    bodies = [operation.doc.body for operation in operations if operation.doc.body]
+    answers = [_answer_type(operation.handler) for operation in operations]
+    refs, components = schemas.of([*answers, *bodies, *events.values(), Problem])
+    examples = schemas.examples(components, samples.values())
+    paths: dict[str, dict[str, Any]] = {}
+    for operation, ref in zip(operations, refs, strict=False):
+        example = examples[ref["$ref"].rpartition("/")[2]]
+        paths.setdefault(operation.path, {})[operation.method] = _described(operation, ref, example)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Leadwire",
+            "version": __version__,
+            "description": _ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [*_tags(operations), {"name": "Webhooks", "description": "What we send to your endpoints."}],
+        "paths": paths,
+        "webhooks": {kind: webhook(kind, model.__name__, samples[kind]) for kind, model in events.items()},
+        "components": {
+            "schemas": components,
+            "responses": refusals.shared(),
+            "parameters": parts.parameters(),
+            "headers": parts.HEADERS,
+            "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer", "description": "An API key, `lw_...`."}},
+        },
+        "security": [{"apiKey": []}],
+    }
+
+
+def _operations(app: Litestar) -> Iterator[_Operation]:
+    for route in app.routes:
+        for handler in getattr(route, "route_handlers", ()):
+            if isinstance(handler, HTTPRouteHandler) and "doc" in handler.opt:
+                path = re.sub(r"{(\w+):\w+}", r"{\1}", route.path)
+                for method in sorted(handler.http_methods):
+                    if method != "HEAD":
+                        yield _Operation(path, method.lower(), handler, handler.opt["doc"])
+
+
+def _answer_type(handler: HTTPRouteHandler) -> Any:
+    """What a handler answers: its annotation, out of `Response[...]` where it is in one."""
+    annotation = handler.parsed_fn_signature.return_type.annotation
+    return get_args(annotation)[0] if getattr(annotation, "__name__", "") == "Response" else annotation
+
+
+def _described(operation: _Operation, ref: dict[str, Any], example: Any) -> dict[str, Any]:
+    path, method, handler, doc = operation
+    made: dict[str, Any] = {
+        "operationId": handler.fn.__name__,
+        "summary": doc.summary,
+        "description": f"{doc.description} Needs the scope `{handler.opt['scope']}`.".strip(),
+        "tags": _tag_names(handler),
+        "parameters": [
+            *(parts.path_parameters(path, example["data"]["id"]) if "{" in path else ()),
+            *parts.query_parameters(doc.query),
+            *parts.parameter_refs(*_request_headers(method, doc)),
+        ],
+        "responses": {**_good(method, doc, ref, example), **refusals.of_operation(method, path, doc)},
+    }
+    if doc.body:
+        content = {"schema": {"$ref": parts.REF.format(name=doc.body.__name__)}, "example": doc.example}
+        made["requestBody"] = {"required": True, "content": dict.fromkeys(MEDIA_TYPES, content)}
+    return made
+
+
+def _request_headers(method: str, doc: Doc) -> list[str]:
+    unsafe = method in refusals.UNSAFE
+    tag = ["If-Match" if unsafe else "If-None-Match"] if doc.etag else []
+    return [*tag, *(["Idempotency-Key"] if unsafe else []), "X-Request-Id", "traceparent"]
+
+
+def _good(method: str, doc: Doc, ref: dict[str, Any], example: Any) -> dict[str, Any]:
+    """200, and 304 where there is one."""
+    headers = [*doc.headers, "X-Request-Id", "RateLimit-Policy", "RateLimit"]
+    if doc.etag and method != "delete":
+        headers.insert(0, "ETag")
+    replayed = ["Idempotent-Replayed"] if method in refusals.UNSAFE else []
+    made: dict[str, Any] = {
+        "200": {
+            "description": "OK",
+            "headers": parts.header_refs(*headers, *replayed),
+            "content": {"application/json": {"schema": ref, "example": example}},
+        }
+    }
+    if doc.links:
+        made["200"]["links"] = {
+            name: {"operationId": name, "parameters": dict(given)} for name, given in doc.links.items()
+        }
+    if doc.etag and method == "get":
+        made["304"] = {
+            "description": "The version in `If-None-Match` is current.",
+            "headers": parts.header_refs(*headers),
+        }
+    return made
+
+
+def _tag_names(handler: HTTPRouteHandler) -> list[str]:
+    return sorted(handler.resolve_tags() if hasattr(handler, "resolve_tags") else handler.tags or ())
+
+
+def _tags(operations: list[_Operation]) -> list[dict[str, str]]:
+    """The tags in use; each is described by the docstring of the package its handlers are in."""
+    found = {}
+    for operation in operations:
+        package = sys.modules[operation.handler.fn.__module__.rpartition(".")[0]]
+        for name in _tag_names(operation.handler):
+            found[name] = (package.__doc__ or "").strip()
+    return [{"name": name, "description": text} for name, text in found.items()]

@@ -1,0 +1,109 @@
+"""The schemas of the document: what msgspec makes of the structs, mended where it does not tell all, with examples."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, get_origin
+
+import msgspec
+
+from leadwire.web.openapi.parts import REF
+
+_ID: Final = re.compile(r"([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}")
+MOMENT: Final = {
+    "type": "string",
+    "format": "date-time",
+    "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$",
+}
+
+Json = dict[str, Any]
+
+
+def of(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
+    """A reference for each of `types`, and the components they need."""
+    kinds = list(types)
+    refs, components = msgspec.json.schema_components(kinds, ref_template=REF)
+    partial = {kind.__name__ for kind in _structs(kinds) if kind.__struct_config__.omit_defaults}
+    for name, schema in components.items():
+        schema["title"] = _plain(schema["title"])
+        for field, value in schema["properties"].items():
+            if name not in partial:  # what we send always has every key
+                value.pop("default", None)
+            if field.endswith("_at"):
+                _to_moment(value)
+        if name not in partial:
+            schema["required"] = list(schema["properties"])
+    return _renamed(list(refs)), _renamed(components)
+
+
+def examples(components: dict[str, Json], samples: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """An example for each component, put together from `samples`; ids learn their form from theirs."""
+    pool = [found for sample in samples for found in _objects(sample)]
+    made = {}
+    for name, schema in components.items():
+        if name in ("Problem", "Fault"):
+            continue
+        made[name] = _example({"$ref": REF.format(name=name)}, components, pool)
+        for field, value in schema["properties"].items():
+            text = made[name].get(field)
+            if value == {"type": "string"} and isinstance(text, str) and (found := _ID.fullmatch(text)):
+                value["pattern"] = f"^{found[1]}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$"
+    return made
+
+
+def _example(schema: Json, components: dict[str, Json], pool: list[Mapping[str, Any]]) -> Any:
+    if ref := schema.get("$ref"):
+        schema = components[ref.rpartition("/")[2]]
+    if schema.get("type") == "array":
+        return [_example(schema["items"], components, pool)]
+    if "anyOf" in schema:
+        return _example(schema["anyOf"][0], components, pool)
+    if "properties" not in schema:
+        return {"integer": 1, "boolean": True, "object": {}}.get(schema.get("type", ""), "")
+    fields = schema["properties"]
+    best = max(pool, key=lambda sample: len(fields.keys() & sample.keys()))
+    return {
+        field: best[field] if field in best else _example(value, components, pool) for field, value in fields.items()
+    }
+
+
+def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+        for inner in value.values():
+            yield from _objects(inner)
+
+
+def _structs(kinds: Iterable[Any]) -> Iterator[type[msgspec.Struct]]:
+    """Every struct inside `kinds`, the nested ones too."""
+    seen: set[Any] = set()
+    waiting = list(msgspec.inspect.multi_type_info(kinds))
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, msgspec.inspect.StructType):
+            if found.cls in seen:  # a generic one comes as `Single[Lead]`, once for each
+                continue
+            seen.add(found.cls)
+            yield get_origin(found.cls) or found.cls
+            waiting += [field.type for field in found.fields]
+        for name in ("types", "item_type", "item_types", "value_type", "type"):
+            inner = getattr(found, name, ())
+            waiting += inner if isinstance(inner, tuple) else [inner]
+
+
+def _to_moment(schema: Json) -> None:
+    for choice in [schema, *schema.get("anyOf", ())]:
+        if choice.get("type") == "string":
+            choice.update(MOMENT)
+
+
+def _renamed(made: Any) -> Any:
+    """`Single[Lead]` is called `Single_Lead_` by msgspec; call it `SingleLead`."""
+    if isinstance(made, dict):
+        return {_plain(key): _renamed(value) for key, value in made.items()}
+    if isinstance(made, list):
+        return [_renamed(value) for value in made]
+    return _plain(made) if isinstance(made, str) and made.startswith("#/") else made
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\b(Single|Page)[\[_](\w+?)[\]_]$", r"\1\2", name)

@@ -78,7 +78,7 @@ async def settings(servers: Services) -> dict[str, str]:
     admin = await asyncpg.connect(servers.database_url)
     await admin.execute("CREATE DATABASE crashes")
     await admin.close()
-    endpoint = ("endpoints", "create", "--url", "http://127.0.0.1:9/", "--event", "lead.created", "--enable")
+    endpoint = ("endpoints", "create", "--url", "http://127.0.0.1:8080/", "--event", "lead.created", "--enable")
     for command in (("migrate",), endpoint):
         result = await asyncio.to_thread(run, *command, **settings)
         assert result.returncode == 0, result.stderr

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def all_at_once(commands: list[tuple[tuple[str, ...], dict[str, str]]]) -> Iterator[tuple[str, Any]]:
+def all_at_once(commands: Sequence[tuple[tuple[str, ...], dict[str, str]]]) -> Iterator[tuple[str, Any]]:
     """Each command's text beside its result; the processes run side by side."""
     with ThreadPoolExecutor(4) as pool:
         results = pool.map(lambda one: run(*one[0], **one[1]), commands)

@@ -32,10 +32,13 @@ class Up:
         self._began = ("up", "--port", str(self.port), *options)
         self.listeners: list[Listener] = []
         self.http = httpx.Client()
+        self.started: Started = None  # type: ignore[assignment]  # until the next line
         self.start()
 
     def start(self) -> None:
         quick = {"RETRY_SCHEDULE": "1,1,1", "LEASE": "5", "DELIVERY_TIMEOUT": "3"}
+        if self.started:
+            self.started.close()
         self.started = Started(*self._began, DATA_DIR=str(self.directory), **quick)
         until(lambda: self._published() or not self.started.running(), 60)
         assert self.started.running(), self.started.err

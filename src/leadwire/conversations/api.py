@@ -39,10 +39,7 @@ async def list_conversations(request: Request[Any, Any, Any]) -> Response[Page[C
     doc=Doc(
         "Retrieve a conversation",
         "With its messages, oldest first, and its lead.",
-        links={
-            "show_lead": {"lead_id": "$response.body#/data/lead/id"},
-            "end_conversation": {"conversation_id": "$response.body#/data/id"},
-        },
+        links={"end_conversation": {"conversation_id": "$response.body#/data/id"}},
     ),
 )
 async def show_conversation(

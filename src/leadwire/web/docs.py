@@ -46,11 +46,11 @@ def routes(
     @get("/docs")
     async def docs(request: Request[Any, Any, Any]) -> Response[bytes]:
         """The document, to read."""
-        return Response(rendered(request.app), media_type="text/html; charset=utf-8", headers=_POLICY)
+        return Response(rendered(request.app), media_type="text/html", headers=_POLICY)
 
     @get("/docs.css")
     async def style() -> Response[bytes]:
         """What the page looks like."""
-        return Response(_CSS.read_bytes(), media_type="text/css; charset=utf-8")
+        return Response(_CSS.read_bytes(), media_type="text/css")
 
     return [schema, docs, style]

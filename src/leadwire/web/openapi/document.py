@@ -21,6 +21,7 @@ _ABOUT: Final = (
     "another method than those listed answers 405. Times are UTC with milliseconds. Objects may gain fields, and no "
     "key is ever missing: what is not known is `null`."
 )
+_ORDER: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 
 
 class _Operation(NamedTuple):
@@ -68,10 +69,11 @@ def document(
 
 def _operations(app: Litestar) -> Iterator[_Operation]:
     for route in app.routes:
-        for handler in getattr(route, "route_handlers", ()):
+        handlers = getattr(route, "route_handlers", ())
+        for handler in sorted(handlers, key=lambda handler: sorted(map(_ORDER.index, handler.http_methods))):
             if isinstance(handler, HTTPRouteHandler) and "doc" in handler.opt:
                 path = re.sub(r"{(\w+):\w+}", r"{\1}", route.path)
-                for method in sorted(handler.http_methods):
+                for method in handler.http_methods:
                     if method != "HEAD":
                         yield _Operation(path, method.lower(), handler, handler.opt["doc"])
 
@@ -143,5 +145,6 @@ def _tags(operations: list[_Operation]) -> list[dict[str, str]]:
     for operation in operations:
         package = sys.modules[operation.handler.fn.__module__.rpartition(".")[0]]
         for name in _tag_names(operation.handler):
-            found[name] = (package.__doc__ or "").strip()
+            text = (package.__doc__ or "").strip().removeprefix(f"{name}: ")
+            found[name] = text[:1].upper() + text[1:]
     return [{"name": name, "description": text} for name, text in found.items()]

@@ -63,17 +63,17 @@ def _navigation(document: Mapping[str, Any], operations: list[tuple[str, str, An
     for tag in document["tags"]:
         mine = [operation for _, _, operation in operations if tag["name"] in operation["tags"]]
         entries = [(operation["operationId"], operation["summary"]) for operation in mine]
-        if not mine:
+        if not mine:  # these are no paths of ours
             entries = [(item["post"]["operationId"], kind) for kind, item in document["webhooks"].items()]
-        made.append(_list(tag["name"], entries))
+        made.append(_list(tag["name"], entries, opened=bool(mine)))
     objects = [(f"object-{name}", name) for name in document["components"]["schemas"] if types.is_object(name)]
-    made += [_list("Objects", objects), '<h2><a href="#Errors">Errors</a></h2></nav>']
+    made += [_list("Objects", objects, opened=False), '<h2><a href="#Errors">Errors</a></h2></nav>']
     return "".join(made)
 
 
-def _list(title: str, entries: Iterable[tuple[str, str]]) -> str:
+def _list(title: str, entries: Iterable[tuple[str, str]], *, opened: bool) -> str:
     items = "".join(f'<li><a href="#{escape(target)}">{escape(text)}</a></li>' for target, text in entries)
-    return f"<details open><summary>{escape(title)}</summary><ul>{items}</ul></details>"
+    return f"<details{' open' * opened}><summary>{escape(title)}</summary><ul>{items}</ul></details>"
 
 
 def _operation(method: str, path: str, operation: Mapping[str, Any], resolve: _Resolver) -> str:
@@ -125,6 +125,8 @@ def _curl(method: str, path: str, parameters: list[Mapping[str, Any]], body: tup
     for parameter in parameters:
         if parameter["in"] == "path":
             path = path.replace(f"{{{parameter['name']}}}", parameter["example"])
+    if any(parameter["name"] == "limit" for parameter in parameters):
+        path += "?limit=20"
     lines = [
         f'curl{"" if method == "get" else f" -X {method.upper()}"} "$BASE_URL{path}"',
         '-H "Authorization: Bearer $API_KEY"',

@@ -40,7 +40,7 @@ def _limits(schema: Mapping[str, Any]) -> str:
         found.append("date and time")
     elif "format" in schema:
         found.append(escape(schema["format"]))
-    if low is not None and high is not None and high < 2**31 - 1:
+    if low is not None and high is not None and high < 10**9:
         found.append(f"{low} to {high}")
     if "maxLength" in schema:
         found.append(f"up to {schema['maxLength']} characters")

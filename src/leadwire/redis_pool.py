@@ -1,5 +1,10 @@
 """The Redis connection of this process. Redis is disposable: nothing in it is needed to be right, only to be quick."""
 
+import asyncio
+import contextvars
+from collections.abc import Coroutine
+from typing import Any, Final
+
 import redis.asyncio as redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -10,7 +15,10 @@ from leadwire.errors import OperatorError
 AWAY = (RedisError, OSError)
 """What is raised when Redis is away or refuses. Whoever meets it waits and tries again; nobody gives up."""
 
+_PATIENCE: Final = 2.0  # seconds for the errands at the end
+
 _client: "redis.Redis | None" = None
+_errands: set[asyncio.Task[None]] = set()  # the loop keeps only weak references to tasks
 
 
 def connect(url: str) -> None:
@@ -32,9 +40,18 @@ def client() -> "redis.Redis | None":
     return _client
 
 
+def errand(work: Coroutine[Any, Any, None]) -> None:
+    """Do something small beside the caller: not in its context, which may hold a transaction. `close` waits for it."""
+    task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
+    _errands.add(task)
+    task.add_done_callback(_errands.discard)
+
+
 async def close() -> None:
-    """Close every connection; safe when there is none."""
-    global _client  # noqa: PLW0603
+    """Close every connection, after the errands under way; safe when there is none."""
+    global _client
     if _client is not None:
-        await _client.aclose()
-        _client = None
+        client, _client = _client, None
+        if _errands:
+            await asyncio.wait(_errands, timeout=_PATIENCE)
+        await client.aclose()

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from leadwire import db
+from leadwire import db, redis_pool
 from leadwire.accounts import changes as accounts
 from leadwire.errors import RateLimited
 from leadwire.web.rate_limit import RateLimit
@@ -151,7 +151,7 @@ async def test_processes_settle_through_redis(redis):
             limit.take("me", 0.0)
     for limit in (one, other):
         limit.take("me", 1.1)
-        await asyncio.gather(*limit._settling)
+        await asyncio.gather(*redis_pool._errands)
     with pytest.raises(RateLimited):
         other.take("me", 1.2)
 

@@ -5,8 +5,6 @@ about once a second per caller, tells Redis what it took and learns what is left
 limits by itself.
 """
 
-import asyncio
-import contextvars
 import math
 from collections import OrderedDict
 from typing import Final
@@ -62,7 +60,6 @@ class RateLimit:
         self._rate = limit / _WINDOW
         self._burst = float(min(limit, _BURST))
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
-        self._settling: set[asyncio.Task[None]] = set()
         self.policy = f'"{name}";q={limit};w={_WINDOW}'
 
     def take(self, caller: str, now: float) -> list[tuple[bytes, bytes]]:
@@ -92,12 +89,7 @@ class RateLimit:
 
     def _settle_soon(self, caller: str, bucket: Bucket, now: float) -> None:
         spent, bucket.spent, bucket.settled = bucket.spent, 0, now
-        # Beside the request, and not in its context: that may hold a transaction.
-        task = asyncio.get_running_loop().create_task(
-            self._settle(caller, bucket, spent), context=contextvars.Context()
-        )
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
+        redis_pool.errand(self._settle(caller, bucket, spent))
 
     async def _settle(self, caller: str, bucket: Bucket, spent: int) -> None:
         if (redis := redis_pool.client()) is None:

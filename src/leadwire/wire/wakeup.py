@@ -14,7 +14,6 @@ _EVERY: Final = 0.005  # seconds
 
 _last = 0.0
 _scheduled = False
-_sending: set[asyncio.Task[None]] = set()  # the loop keeps only weak references to tasks
 
 
 def nudge() -> None:
@@ -30,9 +29,7 @@ def nudge() -> None:
 def _send() -> None:
     global _last, _scheduled
     _last, _scheduled = asyncio.get_running_loop().time(), False
-    task = asyncio.create_task(_publish())
-    _sending.add(task)
-    task.add_done_callback(_sending.discard)
+    redis_pool.errand(_publish())
 
 
 async def _publish() -> None:

@@ -48,8 +48,6 @@ async def _own(given: argparse.Namespace) -> int:
             async with serving() as url:
                 made = _command(given, url, key)
                 process = await asyncio.create_subprocess_exec(*made, cwd=settings.get().data_dir)
-                    *command(url, key, **options), cwd=settings.get().data_dir
-                )  # type: ignore[arg-type]
                 return await process.wait()
 
 

@@ -140,5 +140,7 @@ def test_a_socket_directory_that_is_not_ours_is_refused(parent: Path, monkeypatc
     monkeypatch.setattr("tempfile.tempdir", str(parent))
     deep = parent / ("x" * 90)
     taken = parent / f"leadwire-{place._digest(deep / 'servers')}"
-    taken.symlink_to("/")
+    elsewhere = parent / "elsewhere"
+    elsewhere.mkdir()
+    taken.symlink_to(elsewhere)
     assert f"{taken} belongs to somebody else" in refused(parent, alone(deep))

@@ -1,6 +1,7 @@
 """The servers from start to stop, and back from the dead."""
 
 import os
+import shutil
 import signal
 import stat
 from pathlib import Path
@@ -100,8 +101,10 @@ def test_killing_what_does_not_run_hits_nobody(data_dir: Path) -> None:
         valkey.kill()
 
 
-async def test_a_long_path_with_spaces_is_no_obstacle(parent: Path) -> None:
+async def test_a_long_path_with_spaces_is_no_obstacle(parent: Path, used_dir: Path) -> None:
     deep = parent / "Dokumente und Entwürfe, neu" / ("x" * 90)
+    deep.parent.mkdir(mode=0o755)
+    shutil.move(used_dir, deep)
     with services(Settings(data_dir=deep), durable=False) as running:
         assert await sql(running, "SELECT 1") == 1
         sockets = Path(running.redis_url.removeprefix("unix://").partition("?")[0]).parent

@@ -46,11 +46,14 @@ def open_to_all(path: Path) -> bool:
 def private(directory: Path) -> Path:
     """`directory`, made if need be, for the servers' user alone. Raises OperatorError when it is somebody else's."""
     user = server_user()
+    owner = user.pw_uid if user else os.geteuid()
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    ours = {os.geteuid(), user.pw_uid if user else os.geteuid()}
-    if directory.is_symlink() or directory.stat().st_uid not in ours:
+    found = directory.lstat()
+    # A directory of root's is handed over only while it is new: nobody's files change hands here, nor through a link.
+    new = found.st_uid == os.geteuid() and not any(directory.iterdir())
+    if directory.is_symlink() or not (found.st_uid == owner or new):
         raise OperatorError(f"{directory} belongs to somebody else")
-    if user:
-        os.chown(directory, user.pw_uid, user.pw_gid)
+    if user and found.st_uid != owner:
+        os.chown(directory, user.pw_uid, user.pw_gid, follow_symlinks=False)
     directory.chmod(0o700)
     return directory

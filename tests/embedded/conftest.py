@@ -33,10 +33,12 @@ def made() -> Iterator[Path]:
     """A data directory with both servers' files, at rest."""
     directory = Path(tempfile.mkdtemp(prefix="lw-"))
     directory.chmod(0o711)
-    with services(Settings(data_dir=directory / "made"), durable=False) as running:
-        redis(running, "SET", "made", "7")
-    yield directory / "made"
-    shutil.rmtree(directory, ignore_errors=True)
+    try:
+        with services(Settings(data_dir=directory / "made"), durable=False) as running:
+            redis(running, "SET", "made", "7")
+        yield directory / "made"
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture

@@ -136,11 +136,14 @@ def test_a_user_without_a_name_is_told(parent: Path, monkeypatch: pytest.MonkeyP
     assert "has no name on this machine" in refused(parent, Settings(data_dir=parent / "new"))
 
 
-def test_a_socket_directory_that_is_not_ours_is_refused(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_in_place_of_the_socket_directory_is_not_followed(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(parent))
     deep = parent / ("x" * 90)
+    victim = parent / "victim"  # one of our own: where this fails, root changes what the link leads to
+    victim.mkdir(mode=0o755)
+    before = victim.stat()
     taken = parent / f"leadwire-{place._digest(deep / 'servers')}"
-    elsewhere = parent / "elsewhere"
-    elsewhere.mkdir()
-    taken.symlink_to(elsewhere)
+    taken.symlink_to(victim)
     assert f"{taken} belongs to somebody else" in refused(parent, alone(deep))
+    after = victim.stat()
+    assert (after.st_uid, after.st_mode) == (before.st_uid, before.st_mode)

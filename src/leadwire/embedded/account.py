@@ -44,16 +44,23 @@ def open_to_all(path: Path) -> bool:
 
 
 def private(directory: Path) -> Path:
-    """`directory`, made if need be, for the servers' user alone. Raises OperatorError when it is somebody else's."""
+    """`directory`, made if need be, for the servers' user alone. Raises OperatorError when it is somebody else's.
+
+    It may lie where others write, as in /tmp: what is looked at and what is changed are one opened directory, never a
+    link, however quickly one takes its place.
+    """
     user = server_user()
-    owner = user.pw_uid if user else os.geteuid()
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = directory.lstat()
-    # A directory of root's is handed over only while it is new: nobody's files change hands here, nor through a link.
-    new = found.st_uid == os.geteuid() and not any(directory.iterdir())
-    if directory.is_symlink() or not (found.st_uid == owner or new):
-        raise OperatorError(f"{directory} belongs to somebody else")
-    if user and found.st_uid != owner:
-        os.chown(directory, user.pw_uid, user.pw_gid, follow_symlinks=False)
-    directory.chmod(0o700)
+    try:
+        opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise OperatorError(f"{directory} belongs to somebody else or is a link: {error.strerror}") from error
+    try:
+        if os.fstat(opened).st_uid not in {os.geteuid(), user.pw_uid if user else os.geteuid()}:
+            raise OperatorError(f"{directory} belongs to somebody else")
+        if user:
+            os.fchown(opened, user.pw_uid, user.pw_gid)
+        os.fchmod(opened, 0o700)
+    finally:
+        os.close(opened)
     return directory

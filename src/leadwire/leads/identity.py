@@ -1,10 +1,15 @@
 """What makes two leads the same person: e-mail addresses and phone numbers in one normal form each. Pure."""
 
+import re
+from typing import Final
+
 import email_validator
 import phonenumbers
 
 # Delivery is not our question, only form: addresses on a company's `.local` or `.test` domain are addresses.
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
+
+_EXTENSION: Final = re.compile(r"(?:ext|x)[^a-z]*$", re.IGNORECASE)
 
 
 def email(text: str) -> str:
@@ -19,12 +24,11 @@ def email(text: str) -> str:
 def phone(text: str) -> str:
     """E.164 (`+15550100`) where it parses, else as typed, trimmed. Raises ValueError when it cannot be a number."""
     typed = text.strip()
-    if sum(character.isdigit() for character in typed) < 3 or any(
-        c.isalpha() and c.lower() not in "ext" for c in typed
-    ):
-        raise ValueError("not a phone number")
+    number = _EXTENSION.sub("", typed)
+    if sum(character.isdecimal() for character in number) < 3 or any(character.isalpha() for character in number):
+        raise ValueError("Not a phone number.")
     try:
-        number = phonenumbers.parse(typed, None)
+        parsed = phonenumbers.parse(typed, None)
     except phonenumbers.NumberParseException:
         return typed
-    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)

@@ -13,6 +13,7 @@ from leadwire.errors import BodyTooLarge, Fault, Invalid, MalformedJson, Refusal
 S = TypeVar("S", bound=msgspec.Struct)
 
 LARGEST: Final = 64 * 1024  # bytes
+_MOST_FAULTS: Final = 50  # told at once: an answer must not be many times its request
 MEDIA_TYPES: Final = ("application/json", "application/merge-patch+json")
 
 _decode = msgspec.json.Decoder().decode
@@ -72,7 +73,7 @@ def refusal(faults: list[Fault]) -> Refusal:
     codes = {fault.code for fault in faults}
     special = codes.pop() if len(codes) == 1 and codes <= {"unknown_field", "read_only_field"} else None
     count = f"{len(faults)} fields are" if len(faults) > 1 else "1 field is"
-    return Invalid(f"{count} not valid.", code=special, faults=tuple(faults))
+    return Invalid(f"{count} not valid.", code=special, faults=tuple(faults[:_MOST_FAULTS]))
 
 
 def pointer(*path: str) -> str:

@@ -3,6 +3,7 @@
 import os
 import re
 from typing import Final
+from urllib.parse import unquote
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,6 +13,7 @@ from leadwire import telemetry
 ADDED: Final = "leadwire.added_headers"
 _SANE_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _TRACEPARENT: Final = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_SLASH: Final = re.compile("%2f", re.IGNORECASE)
 _ALWAYS: Final = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 
 
@@ -31,6 +33,10 @@ class Edge:
                 request_id = value
             elif name == b"traceparent" and _TRACEPARENT.fullmatch(value):
                 traceparent = value
+        if b"%2f" in (raw := scope.get("raw_path") or b"").lower():
+            # An encoded slash is part of a name: decoded, `lead_x%2F` would be `lead_x/` and find lead_x.
+            encoded = raw.partition(b"?")[0].decode("latin-1")
+            scope["path"] = unquote(_SLASH.sub("%252F", encoded))
         request_id = request_id or b"req_" + os.urandom(12).hex().encode()
         telemetry.begin(request_id.decode(), traceparent.decode() or None)
         added = [(b"x-request-id", request_id), *_ALWAYS]

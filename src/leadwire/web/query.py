@@ -80,6 +80,8 @@ def _reader(kind: Any) -> Callable[[str], Any]:
         return clock.parse(text)
 
     def plain(text: str) -> Any:
+        if not text.isprintable():  # a pattern's `$` would let a newline at the end pass
+            raise ValueError("not readable text")
         return msgspec.convert(text, kind)
 
     return integer if int in inner else moment if datetime in inner else plain

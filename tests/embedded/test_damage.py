@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from leadwire.embedded import account, binaries, place, services
+from leadwire.embedded.logs import reason
 from leadwire.errors import OperatorError
 from leadwire.settings import Settings
 from tests.embedded.running import alone, processes
@@ -126,6 +127,12 @@ def test_a_server_that_dies_at_once_is_given_up_at_once(parent: Path, monkeypatc
     program.chmod(0o755)
     monkeypatch.setenv("LEADWIRE_EMBEDDED_REDIS", str(program))
     assert "no luck" in refused(parent, alone(parent / "new"))
+
+
+def test_what_a_server_told_those_who_came_too_early_is_no_reason(parent: Path) -> None:
+    log = parent / "postgres.log"
+    log.write_text("x [1] PANIC:  no checkpoint\nx [2] FATAL:  the database system is starting up\nx [1] LOG:  bye\n")
+    assert reason(log) == f"no checkpoint (log: {log})"
 
 
 def test_a_user_without_a_name_is_told(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:

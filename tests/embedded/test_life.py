@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from leadwire.embedded import services
+from leadwire.embedded.launch import launch
 from leadwire.embedded.stale import stop_stale
 from leadwire.settings import Settings
 from tests.embedded.running import NO_POSTGRES, alone, processes, redis, restarted, sql
@@ -47,12 +48,13 @@ def test_only_we_can_read_what_lies_around(data_dir: Path) -> None:
         assert stat.S_IMODE(data_dir.stat().st_mode) == (0o711 if os.geteuid() == 0 else 0o700)
 
 
-def test_a_directory_that_holds_other_things_keeps_its_mode(data_dir: Path) -> None:
+@pytest.mark.parametrize(("mode", "holds"), [(0o755, "letter.txt"), (0o1777, "up.lock"), (0o775, "logs")])
+def test_a_directory_that_others_use_keeps_its_mode(data_dir: Path, mode: int, holds: str) -> None:
     data_dir.mkdir()
-    data_dir.chmod(0o755)
-    (data_dir / "letter.txt").touch()
+    data_dir.chmod(mode)
+    (data_dir / holds).touch()
     with services(alone(data_dir), durable=False):
-        assert stat.S_IMODE(data_dir.stat().st_mode) == 0o755
+        assert stat.S_IMODE(data_dir.stat().st_mode) == mode
 
 
 async def test_a_killed_server_comes_back_with_its_data_however_often(used_dir: Path) -> None:
@@ -83,14 +85,15 @@ def test_a_server_whose_guard_was_killed_is_replaced(data_dir: Path) -> None:
     until(lambda: not processes(data_dir), 5)
 
 
-def test_a_guard_does_not_listen_to_anything_but_its_pipe(data_dir: Path) -> None:
-    with services(alone(data_dir), durable=False) as running:
-        valkey = running.servers["Valkey"]
-        old = valkey.pid()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            os.kill(valkey.guard_pid(), number)
-        assert redis(running, "PING")
-        assert valkey.pid() == old
+def test_a_guard_listens_to_nothing_but_its_pipe(parent: Path) -> None:
+    log = parent / "log"
+    guard = launch(["sh", "-c", "echo up; exec sleep 20"], signal.SIGTERM, log)
+    until(lambda: "up" in log.read_text(), 5)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        guard.send_signal(number)
+    assert guard.stdin
+    guard.stdin.close()
+    assert guard.wait(5) == -signal.SIGTERM & 255, "the guard died of it itself, not the command by its hand"
 
 
 def test_killing_what_does_not_run_hits_nobody(data_dir: Path) -> None:

@@ -95,20 +95,20 @@ def test_servers_that_ended_up_where_nobody_can_go_are_told(closed: Path) -> Non
 
 
 async def test_programs_that_nobody_cannot_reach_are_copied_once(
-    used_dir: Path, monkeypatch: pytest.MonkeyPatch
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(binaries, "open_to_all", lambda path: False)
     old = os.umask(0o077)
     try:
-        with services(Settings(data_dir=used_dir), durable=False) as running:
+        with services(Settings(data_dir=data_dir), durable=False) as running:
             assert await sql(running, "SELECT 1") == 1
             programs = [_program(server) for server in running.servers.values()]
     finally:
         os.umask(old)
-    assert all(used_dir / "servers" / "bin" in program.parents for program in programs)
-    assert list((used_dir / "servers" / "bin").glob("*.tmp")) == []
+    assert all(data_dir / "servers" / "bin" in program.parents for program in programs)
+    assert list((data_dir / "servers" / "bin").glob("*.tmp")) == []
     made = {path: path.stat().st_mtime_ns for path in programs}
-    with services(alone(used_dir), durable=False):
+    with services(alone(data_dir), durable=False):
         assert {path: path.stat().st_mtime_ns for path in programs} == made
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from litestar import Request, Response, Router, delete, patch
+from litestar import HttpMethod, Request, Response, Router, delete, patch
 from litestar.params import FromPath
 
 from leadwire.leads import changes, reads
@@ -11,7 +11,7 @@ from leadwire.leads.schema import Lead, LeadDeleted, LeadPatch
 from leadwire.web import answers, body, etags
 from leadwire.web.envelopes import Page, Single
 from leadwire.web.openapi import Doc
-from leadwire.web.routes import get
+from leadwire.web.routes import get, options
 
 _READ_ONLY = frozenset(Lead.__struct_fields__) - frozenset(LeadPatch.__struct_fields__)
 
@@ -91,4 +91,5 @@ async def delete_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -
     return Single(await changes.erase(request.auth.workspace, lead_id, if_match=etags.wanted(request)))
 
 
-router = Router("/leads", route_handlers=[list_leads, show_lead, update_lead, delete_lead], tags=["Leads"])
+_allowed = options("/{lead_id:str}", HttpMethod.GET, HttpMethod.HEAD, HttpMethod.PATCH, HttpMethod.DELETE)
+router = Router("/leads", route_handlers=[list_leads, show_lead, update_lead, delete_lead, _allowed], tags=["Leads"])

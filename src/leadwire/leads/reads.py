@@ -26,8 +26,8 @@ class LeadQuery(PageQuery, frozen=True, kw_only=True):
 
 
 _CONDITIONS: Final = {
-    "score_min": "score >= {}",
-    "score_max": "score <= {}",
+    "score_min": "score >= {}::int",
+    "score_max": "score <= {}::int",
     "bot_id": "bot_id = {}",
     "since": "created_at > {}",
     "until": "created_at < {}",

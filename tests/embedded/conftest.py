@@ -42,10 +42,12 @@ def made() -> Iterator[Path]:
 
 
 @pytest.fixture
-def used_dir(made: Path, parent: Path) -> Path:
-    """A copy of it: several times quicker than a cluster of one's own."""
-    subprocess.run(["cp", "-a", str(made), str(parent / "used")], check=True)
-    return parent / "used"
+def used_dir(made: Path) -> Iterator[Path]:
+    """A copy of it, beside it, where the disk has it done in a third of the time of a cluster of one's own."""
+    copy = made.with_name("used")
+    subprocess.run(["cp", "-a", str(made), str(copy)], check=True)
+    yield copy
+    shutil.rmtree(copy, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

@@ -61,8 +61,8 @@ def _bearer(headers: Any) -> str:
     if len(values) != 1:
         problem = "Send `Authorization: Bearer <API key>`." if not values else "Send one Authorization header."
         raise Unauthenticated(problem, headers=_CHALLENGE)
-    scheme, _, token = values[0][:_LONGEST].partition(b" ")
-    if scheme.lower() != b"bearer":
+    scheme, _, token = values[0].partition(b" ")
+    if scheme.lower() != b"bearer" or len(values[0]) > _LONGEST:
         raise Unauthenticated("Send `Authorization: Bearer <API key>`.", headers=_CHALLENGE)
     return str(token, "latin-1").strip(" ")
 

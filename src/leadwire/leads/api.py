@@ -92,4 +92,4 @@ async def delete_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -
 
 
 _allowed = options("/{lead_id:str}", HttpMethod.GET, HttpMethod.HEAD, HttpMethod.PATCH, HttpMethod.DELETE)
-router = Router("/leads", route_handlers=[list_leads, show_lead, update_lead, delete_lead, _allowed], tags=["Leads"])
+router = Router("/leads", route_handlers=[_allowed, list_leads, show_lead, update_lead, delete_lead], tags=["Leads"])

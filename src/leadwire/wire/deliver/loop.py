@@ -44,8 +44,7 @@ class Deliverer:
         self._settings = settings
         self._shards = settings.stream_shards
         self.consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-        self._in_hand: set[tuple[str, str]] = set()
-        self._posting: set[asyncio.Task[None]] = set()
+        self._in_hand: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._room = asyncio.Event()
         self._outcomes: asyncio.Queue[Attempted | None] = asyncio.Queue()
         self._reclaimed = float("-inf")
@@ -63,8 +62,8 @@ class Deliverer:
             except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
                 telemetry.log("deliver.failed", level=logging.WARNING, error=error)
                 await asyncio.sleep(pause.next())
-        if self._posting:
-            await asyncio.wait(self._posting)
+        if self._in_hand:
+            await asyncio.wait(self._in_hand.values())
         self._outcomes.put_nowait(None)
         await settling
         try:
@@ -106,17 +105,14 @@ class Deliverer:
             return
         jobs, stale = await self._insist(functools.partial(claim, entries), stop) or ([], [])
         for job in jobs:
-            self._in_hand.add(job.entry.key[:2])
-            task = asyncio.create_task(self._post(job))
-            self._posting.add(task)
-            task.add_done_callback(self._posting.discard)
+            self._in_hand[job.entry.key[:2]] = asyncio.create_task(self._post(job))
         if stale:
             telemetry.log("stream.stale", entries=len(stale))
             await streams.done(self._redis, stale)
 
     async def _post(self, job: Job) -> None:
         self._outcomes.put_nowait(await attempt(job, self._transport, self._settings))
-        self._in_hand.discard(job.entry.key[:2])
+        del self._in_hand[job.entry.key[:2]]
         self._room.set()
 
     async def _settle(self) -> None:

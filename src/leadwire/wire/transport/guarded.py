@@ -29,12 +29,16 @@ _CLIENTS: Final = 512  # building one takes 4 ms and 130 kB
 _ANSWER_HOLDS: Final = 60.0  # seconds that a vetted address is used before the name is looked up again
 _LOOKUP_LIMIT: Final = 5.0  # seconds
 _NO_CONTENT: Final = 204
+_MULTIPLE_CHOICES: Final = 300
 _OWN_HEADERS: Final = ("host", "content-length")  # pyreqwest sets these itself
 _LOOKUPS: Final = 16  # at once; a slow name server must not take every thread there is
 
 
 class Answer(NamedTuple):
-    """What a receiver answered; header names are looked up without case, the body is cut at 64 KiB."""
+    """What a receiver answered: the headers of a success are left out, the body is cut at 64 KiB.
+
+    Header names are looked up without case.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -88,10 +92,14 @@ class GuardedTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The same for whatever speaks httpx: `httpx.AsyncClient(transport=...)`."""
         headers = [(name, value) for name, value in request.headers.multi_items() if name not in _OWN_HEADERS]
-        answer = await self._send(request.method, _target(str(request.url)), headers, await request.aread())
+        answer = await self._send(
+            request.method, _target(str(request.url)), headers, await request.aread(), every_header=True
+        )
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
-    async def _send(self, method: str, target: _Target, headers: list[tuple[str, str]], body: bytes) -> Answer:
+    async def _send(
+        self, method: str, target: _Target, headers: list[tuple[str, str]], body: bytes, *, every_header: bool = False
+    ) -> Answer:
         origin = target.origin
         loop = asyncio.get_running_loop()
         start = loop.time()
@@ -107,7 +115,9 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         try:
             async with sending.headers(headers).body_bytes(body).build_streamed() as answer:
                 read = None if answer.status == _NO_CONTENT else await answer.body_reader.read(_LARGEST_BODY)
-                return Answer(answer.status, answer.headers, bytes(read) if read else b"")
+                # Nobody asks for the headers of a success, and unpacking them costs.
+                told = answer.headers if every_header or answer.status >= _MULTIPLE_CHOICES else {}
+                return Answer(answer.status, told, bytes(read) if read else b"")
         except PyreqwestError as error:
             failure = translated(error)
             if isinstance(failure, httpx.ConnectError):

@@ -163,7 +163,7 @@ class Stage:
         bold = {"bold": True}
         click.echo()
         click.secho(f"  Leadwire is up at {self._url}", fg="green", **bold)  # type: ignore[arg-type]
-        click.echo(f"  data and logs in {self._directory}   OpenAPI at {self._url}/schema")
+        click.echo(f"  data and logs in {self._directory}   API reference at {self._url}/docs")
         click.echo(
             "  webhooks may go to this machine (LEADWIRE_ALLOWED_NETWORKS=127.0.0.0/8,::1/128): never in production"
         )

@@ -109,7 +109,7 @@ async def open_pool(url: str, size: int, *, one_plan: bool = False) -> None:
     """Connect. Raises one of `GONE`, or asyncpg's error for a wrong database or user.
 
     `one_plan` lets each statement keep one plan: right for the API, whose statements have a text per set of filters
-    and cost less than planning them (233 us a page instead of 560); wrong for the relay, whose batches vary.
+    and cost less than planning them; wrong for the relay, whose batches vary.
     """
     configure(url)
     if one_plan:

@@ -10,20 +10,7 @@ from leadwire.leads import changes as leads
 from leadwire.webhooks import changes, reads
 from leadwire.wire import invariants, signing, streams
 from tests import make
-from tests.receiver import Receiver
 from tests.wire.wired import Wire, endpoint
-
-
-@pytest.fixture
-async def wire(redis):
-    async with Wire(redis) as wire:
-        yield wire
-
-
-@pytest.fixture
-async def receiver():
-    async with Receiver() as receiver:
-        yield receiver
 
 
 async def states() -> dict[str, int]:

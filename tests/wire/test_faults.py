@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from leadwire import db
 from leadwire.leads import changes as leads
 from leadwire.wire import streams
@@ -13,22 +11,9 @@ from leadwire.wire.deliver.record import record
 from leadwire.wire.relay.fan_out import fan_out
 from leadwire.wire.relay.loop import Relay
 from tests import make
-from tests.receiver import Receiver
 from tests.waiting import eventually
 from tests.wire.test_delivery import broken, states
-from tests.wire.wired import Wire, endpoint
-
-
-@pytest.fixture
-async def wire(redis):
-    async with Wire(redis) as wire:
-        yield wire
-
-
-@pytest.fixture
-async def receiver():
-    async with Receiver() as receiver:
-        yield receiver
+from tests.wire.wired import endpoint
 
 
 async def test_a_relay_that_dies_before_xadd_is_healed_by_reconcile(workspace, bot, wire, receiver, db_clock):

@@ -1,0 +1,18 @@
+"""The wire by hand, and somebody to receive."""
+
+import pytest
+
+from tests.receiver import Receiver
+from tests.wire.wired import Wire
+
+
+@pytest.fixture
+async def wire(redis):
+    async with Wire(redis) as wire:
+        yield wire
+
+
+@pytest.fixture
+async def receiver():
+    async with Receiver() as receiver:
+        yield receiver

@@ -1,12 +1,14 @@
 """`leadwire migrate`."""
 
+import functools
+
 import click
 
 from leadwire.cli.running import running
 
 
 @click.command()
-@running
+@functools.partial(running, migrated=False)  # or there would be nothing left to tell
 async def migrate() -> None:
     """Bring the database to this version's tables. Safe to run at any time, by several at once."""
     from leadwire.migrate import migrate as apply

@@ -34,13 +34,13 @@ def servers() -> Iterator[Settings]:
         yield msgspec.structs.replace(chosen, database_url=running.database_url, redis_url=running.redis_url)
 
 
-def running(command: Callable[P, Awaitable[T]]) -> Callable[P, T]:
+def running(command: Callable[P, Awaitable[T]], *, migrated: bool = True) -> Callable[P, T]:
     """Run an async command with the database and Redis open."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         with servers() as chosen:
-            return asyncio.run(_connected(chosen, lambda: command(*args, **kwargs)))
+            return asyncio.run(_connected(chosen, lambda: command(*args, **kwargs), migrated=migrated))
 
     return run
 
@@ -81,12 +81,12 @@ async def the_workspace(chosen: str | None) -> str:
     return known[0][0] if known else await changes.create_workspace("Default")
 
 
-async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]]) -> T:
+async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]], *, migrated: bool) -> T:
     from leadwire.migrate import migrate
     from leadwire.serving import connections
 
     async with connections(chosen.database_url, chosen.redis_url, 2):
-        if not settings.get().database_url:
+        if migrated and not settings.get().database_url:
             await migrate()  # the embedded database is ours to bring up to date
         result = await work()
         await asyncio.sleep(0.01)  # let a nudge out: the relay would find the change a poll later anyway

@@ -13,6 +13,7 @@ from leadwire.conversations.schema import ConversationEnded, ConversationHandoff
 from leadwire.leads import api as leads
 from leadwire.leads.schema import Lead, LeadDeleted, LeadUpdated
 from leadwire.web import docs, problems
+from leadwire.web.answers import Answer
 from leadwire.web.edge import Edge
 from leadwire.web.idempotency import Idempotency
 from leadwire.web.routes import get
@@ -49,6 +50,7 @@ def create_app() -> ASGIApp:
         "/v1",
         route_handlers=[leads.router, conversations.router],
         middleware=[ApiKeyGuard(settings.get().rate_limit), Idempotency()],
+        response_class=Answer,
     )
     return Edge(
         Litestar(

@@ -109,11 +109,12 @@ async def open_pool(url: str, size: int, *, one_plan: bool = False) -> None:
     """Connect. Raises one of `GONE`, or asyncpg's error for a wrong database or user.
 
     `one_plan` lets each statement keep one plan: right for the API, whose statements have a text per set of filters
-    and cost less than planning them; wrong for the relay, whose batches vary.
+    and cost less than planning them; wrong for the relay, whose batches vary. A plan that is kept must not be one for
+    a table that was small when it was made (today's partition at midnight), so there all go by an index.
     """
     configure(url)
     if one_plan:
-        DB.config["server_settings"]["plan_cache_mode"] = "force_generic_plan"
+        DB.config["server_settings"] |= {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
     await DB.start_connection_pool(
         min_size=min(size, 2),
         max_size=size,

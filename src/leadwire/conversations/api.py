@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from litestar import Request, Response, Router, post
+from litestar import Request, Router, post
 from litestar.params import FromPath
 
 from leadwire.conversations import changes, reads
 from leadwire.conversations.reads import ConversationQuery
 from leadwire.conversations.schema import Conversation, ConversationDetail, ConversationEnd
 from leadwire.web import answers
+from leadwire.web.answers import Answer
 from leadwire.web.envelopes import Page, Single
 from leadwire.web.openapi import Doc
 from leadwire.web.routes import get
@@ -27,7 +28,7 @@ from leadwire.web.routes import get
         },
     ),
 )
-async def list_conversations(request: Request[Any, Any, Any]) -> Response[Page[Conversation]]:
+async def list_conversations(request: Request[Any, Any, Any]) -> Answer[Page[Conversation]]:
     pairs, query = answers.query(request, ConversationQuery)
     found, total = await reads.page(request.auth.workspace, query)
     return answers.page(request, pairs, query, found, total)

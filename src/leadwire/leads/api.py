@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from litestar import HttpMethod, Request, Response, Router, delete, patch
+from litestar import HttpMethod, Request, Router, delete, patch
 from litestar.params import FromPath
 
 from leadwire.leads import changes, reads
 from leadwire.leads.reads import LeadQuery
 from leadwire.leads.schema import Lead, LeadDeleted, LeadPatch
 from leadwire.web import answers, body, etags
+from leadwire.web.answers import Answer
 from leadwire.web.envelopes import Page, Single
 from leadwire.web.openapi import Doc
 from leadwire.web.routes import get, options
@@ -27,7 +28,7 @@ _READ_ONLY = frozenset(Lead.__struct_fields__) - frozenset(LeadPatch.__struct_fi
         links={name: {"lead_id": "$response.body#/data/0/id"} for name in ("show_lead", "update_lead", "delete_lead")},
     ),
 )
-async def list_leads(request: Request[Any, Any, Any]) -> Response[Page[Lead]]:
+async def list_leads(request: Request[Any, Any, Any]) -> Answer[Page[Lead]]:
     pairs, query = answers.query(request, LeadQuery)
     found, total = await reads.page(request.auth.workspace, query)
     return answers.page(request, pairs, query, found, total)
@@ -46,7 +47,7 @@ async def list_leads(request: Request[Any, Any, Any]) -> Response[Page[Lead]]:
         },
     ),
 )
-async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Response[Single[Lead]]:
+async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Answer[Single[Lead]]:
     stored = await reads.stored(request.auth.workspace, lead_id)
     return etags.tagged(request, Single(stored.lead), stored.version)
 
@@ -66,7 +67,7 @@ async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> 
         links={"show_lead": {"lead_id": "$response.body#/data/id"}},
     ),
 )
-async def update_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Response[Single[Lead]]:
+async def update_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Answer[Single[Lead]]:
     given = await body.json_object(request)
     change = body.fields(given, LeadPatch, also=_READ_ONLY)
     unchanged = {name: value for name, value in given.items() if name in _READ_ONLY}

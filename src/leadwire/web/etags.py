@@ -2,18 +2,21 @@
 
 from typing import Any, TypeVar
 
-from litestar import Request, Response
+from litestar import Request
+
+from leadwire.web.answers import Answer
 
 T = TypeVar("T")
 
 
-def tagged(request: "Request[Any, Any, Any]", body: T, version: int) -> Response[T]:
+def tagged(request: "Request[Any, Any, Any]", body: T, version: int) -> Answer[T]:
     """`body` with its tag; or 304 and no body when the caller has it already."""
     tag = f'"{version}"'
+    headers = [(b"etag", tag.encode())]
     known = request.headers.get("if-none-match")
     if known is not None and request.method in ("GET", "HEAD") and tag in _tags(known.replace("W/", ""), tag):
-        return Response(None, status_code=304, headers={"ETag": tag})  # type: ignore[arg-type]
-    return Response(body, headers={"ETag": tag})
+        return Answer(None, status_code=304, headers=headers)  # type: ignore[arg-type]
+    return Answer(body, headers=headers)
 
 
 def wanted(request: "Request[Any, Any, Any]") -> frozenset[int] | None:

@@ -5,12 +5,13 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
-from litestar import Request, Response
+from litestar import Request
 from litestar.exceptions import HTTPException
 
 from leadwire import db, telemetry
 from leadwire.errors import Fault, Refusal, Unavailable
 from leadwire.redis_pool import AWAY
+from leadwire.web.answers import Answer
 
 _TYPE: Final = "https://leadwire.example/errors/"
 _CODES: Final = {
@@ -36,7 +37,7 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
     conflicting_id: str | None = None
 
 
-def answer(request: "Request[Any, Any, Any]", error: Exception) -> Response[Problem]:
+def answer(request: "Request[Any, Any, Any]", error: Exception) -> Answer[Problem]:
     """The answer to whatever was raised while handling a request."""
     if isinstance(error, Refusal):
         return _respond(error)
@@ -63,7 +64,7 @@ def _detail(status: int) -> str:
     return {404: "There is nothing here.", 405: "See the Allow header."}.get(status, "The request was refused.")
 
 
-def _respond(refusal: Refusal) -> Response[Problem]:
+def _respond(refusal: Refusal) -> Answer[Problem]:
     problem = Problem(
         type=_TYPE + refusal.code,
         title=refusal.title,
@@ -74,4 +75,5 @@ def _respond(refusal: Refusal) -> Response[Problem]:
         errors=refusal.faults,
         conflicting_id=refusal.extra.get("conflicting_id"),
     )
-    return Response(problem, status_code=refusal.status, headers=refusal.headers, media_type="application/problem+json")
+    headers = [(name.lower().encode(), value.encode()) for name, value in (refusal.headers or {}).items()]
+    return Answer(problem, status_code=refusal.status, headers=headers, kind=b"application/problem+json")

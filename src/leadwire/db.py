@@ -92,6 +92,7 @@ class Engine(PostgresEngine):
 
 
 DB = Engine(config={})
+_ONE_PLAN = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "enable_sort": "off"}
 
 _hooks: ContextVar[list[Callable[[], None]] | None] = ContextVar("after_commit_hooks", default=None)
 
@@ -110,11 +111,12 @@ async def open_pool(url: str, size: int, *, one_plan: bool = False) -> None:
 
     `one_plan` lets each statement keep one plan: right for the API, whose statements have a text per set of filters
     and cost less than planning them; wrong for the relay, whose batches vary. A plan that is kept must not be one for
-    a table that was small when it was made (today's partition at midnight), so there all go by an index.
+    a table that was small when it was made (today's partition at midnight): so it may neither read a whole table nor
+    sort, which leaves the index that was made for the statement.
     """
     configure(url)
     if one_plan:
-        DB.config["server_settings"] |= {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
+        DB.config["server_settings"] |= _ONE_PLAN
     await DB.start_connection_pool(
         min_size=min(size, 2),
         max_size=size,

@@ -10,7 +10,7 @@ import uvicorn
 
 from leadwire import db, redis_pool, telemetry
 from leadwire.app import create_app
-from leadwire.serving import connections, serve_until, stop_event
+from leadwire.serving import HttpProtocol, connections, serve_until, stop_event
 from leadwire.settings import Settings
 from leadwire.web import idempotency
 from leadwire.wire import keyring
@@ -25,7 +25,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     """The HTTP API on a bound socket."""
     config = uvicorn.Config(
         create_app(),
-        http="httptools",
+        http=HttpProtocol,
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -17,7 +17,9 @@ from leadwire import clock, db, ids
 
 _KEPT: Final = 10_000  # totals, least recently used go first
 _FRESH: Final = timedelta(hours=1)
-_LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the outbox partitions that are looked at
+# These two bound the partitions of the outbox that are looked at.
+_LONGEST_TRANSACTION: Final = timedelta(days=1)
+_FARTHEST_CLOCK: Final = timedelta(days=1)
 
 
 class _Count(msgspec.Struct):
@@ -59,6 +61,7 @@ class Totals:
             known.snapshot if known else None,
             [*self._kinds, *(kind for name in filters for kind in self._kinds_when.get(name, ()))],
             ids.floor("evt", (known.taken_at if known else now) - _LONGEST_TRANSACTION),
+            ids.floor("evt", now + _FARTHEST_CLOCK),
         )
         snapshot, total, *_ = found[0]
         if total is not None:
@@ -72,15 +75,15 @@ class Totals:
 
 @functools.cache  # as many texts as there are sets of filters
 def _page_sql(columns: str, source: str, taken: int) -> str:
-    limit, offset, snapshot, kinds, floor = (f"${taken + place}" for place in range(2, 7))
-    # ORDER BY xact holds the planner to the index that begins with workspace and kind: by the primary key, as cheap
-    # while today's partition is empty, it would later read all events of the day.
+    limit, offset, snapshot, kinds, first, end = (f"${taken + place}" for place in range(2, 8))
+    # ORDER BY xact, where sorting is off, holds the planner to the index of workspace, kind and xact: it takes the
+    # primary key for as cheap, which would read all events of the day.
     return f"""
     SELECT counted.*, page.* FROM (
         SELECT pg_current_snapshot()::text, CASE WHEN {snapshot}::text IS NULL OR EXISTS (
             SELECT 1 FROM unnest({kinds}::text[]) AS changing (kind) CROSS JOIN LATERAL (
                 SELECT 1 FROM outbox_event
-                WHERE workspace_id = $1 AND kind = changing.kind AND id >= {floor}::text
+                WHERE workspace_id = $1 AND kind = changing.kind AND id >= {first}::text AND id < {end}::text
                   AND xact >= pg_snapshot_xmin({snapshot}::text::pg_snapshot)
                   AND NOT pg_visible_in_snapshot(xact, {snapshot}::text::pg_snapshot)
                 ORDER BY xact LIMIT 1

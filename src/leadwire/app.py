@@ -15,7 +15,7 @@ from leadwire.leads.schema import Lead, LeadDeleted, LeadUpdated
 from leadwire.web import docs, problems
 from leadwire.web.answers import Answer
 from leadwire.web.edge import Edge
-from leadwire.web.idempotency import Idempotency
+from leadwire.web.idempotency import idempotent
 from leadwire.web.routes import get
 from leadwire.webhooks.samples import SAMPLES
 
@@ -49,7 +49,7 @@ def create_app() -> ASGIApp:
     v1 = Router(
         "/v1",
         route_handlers=[leads.router, conversations.router],
-        middleware=[ApiKeyGuard(settings.get().rate_limit), Idempotency()],
+        middleware=[ApiKeyGuard(settings.get().rate_limit), idempotent],
         response_class=Answer,
     )
     return Edge(

@@ -20,9 +20,9 @@ _traceparent: ContextVar[str | None] = ContextVar("traceparent", default=None)
 
 
 def begin(request_id: str, traceparent: str | None) -> None:
-    """A request begins, under its id and its caller's trace context (W3C Trace Context, level 1) or a new one."""
+    """A request begins, under its id and its caller's trace context (W3C Trace Context, level 1), if it sent one."""
     _request_id.set(request_id)
-    _traceparent.set(traceparent or f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-00")
+    _traceparent.set(traceparent)
 
 
 def request_id() -> str:
@@ -31,8 +31,15 @@ def request_id() -> str:
 
 
 def traceparent() -> str | None:
-    """The W3C trace context of what is being done, to be handed on."""
-    return _traceparent.get()
+    """The W3C trace context of the request being handled, to be handed on: its caller's, or one begun here.
+
+    None outside a request.
+    """
+    context = _traceparent.get()
+    if context is None and _request_id.get():
+        context = f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-00"
+        _traceparent.set(context)
+    return context
 
 
 def log(event: str, *, level: int = logging.INFO, error: BaseException | None = None, **fields: Any) -> None:

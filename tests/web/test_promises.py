@@ -158,3 +158,13 @@ async def test_processes_settle_through_redis(redis):
 
 async def test_no_limit_is_no_headers():
     assert RateLimit("off", 0, shared=False).take("me", 0.0) == []
+
+
+async def test_whoever_stays_within_a_high_limit_is_never_refused(redis):
+    """500 a second are allowed and 400 used: more than a burst between two settlements, and yet within the limit."""
+    limit = RateLimit("high", 30_000, shared=True)
+    for second in range(3):
+        for number in range(400):
+            limit.take("me", second + number / 400)
+            await asyncio.gather(*redis_pool._errands)
+        await redis.hincrbyfloat("leadwire:rate:high:me", "at", -1)  # so Redis too saw a second go by

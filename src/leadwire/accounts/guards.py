@@ -5,7 +5,6 @@ import contextvars
 import logging
 from typing import Any, Final
 
-from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from leadwire import telemetry
@@ -23,31 +22,38 @@ _noted: dict[str, float] = {}
 _notes: set[asyncio.Task[None]] = set()
 
 
-class ApiKeyGuard(ASGIMiddleware):
+class ApiKeyGuard:
     """Puts the `Caller` into `request.auth`. A handler names the scope it needs as `scope="leads:read"`."""
 
     def __init__(self, rate_limit: int) -> None:
         self._limit = RateLimit("default", rate_limit, shared=True)
         self._failures = RateLimit("authentication", _FAILURES_A_MINUTE, shared=False)
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        needed = scope["route_handler"].opt.get("scope")
-        if needed is not None:
-            loop_time = asyncio.get_running_loop().time()
-            try:
-                caller = await reads.caller(_bearer(scope["headers"]), loop_time)
-                if caller is None:
-                    raise Unauthenticated("The API key is not known, or not valid any more.", headers=_CHALLENGE)
-            except Unauthenticated:
-                self._failures.take((scope["client"] or ("unknown",))[0], loop_time)
-                raise
-            scope["state"][ADDED].extend(self._limit.take(caller.key_id, loop_time))
-            if needed not in caller.scopes:
-                raise InsufficientScope(f"This key lacks the scope {needed}.")
-            scope["auth"] = caller
-            if _noted.get(caller.key_id, 0.0) < loop_time - _NOTE_EVERY or caller.key_id not in _noted:
-                _note(caller.key_id, loop_time)
-        await next_app(scope, receive, send)
+    def __call__(self, app: ASGIApp) -> ASGIApp:
+        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+            needed = scope["route_handler"].opt.get("scope")
+            if needed is not None:
+                await self._admit(scope, needed)
+            await app(scope, receive, send)
+
+        return guarded
+
+    async def _admit(self, scope: Scope, needed: str) -> None:
+        """Raises Unauthenticated, RateLimited or InsufficientScope."""
+        loop_time = asyncio.get_running_loop().time()
+        try:
+            caller = await reads.caller(_bearer(scope["headers"]), loop_time)
+            if caller is None:
+                raise Unauthenticated("The API key is not known, or not valid any more.", headers=_CHALLENGE)
+        except Unauthenticated:
+            self._failures.take((scope["client"] or ("unknown",))[0], loop_time)
+            raise
+        scope["state"][ADDED].extend(self._limit.take(caller.key_id, loop_time))
+        if needed not in caller.scopes:
+            raise InsufficientScope(f"This key lacks the scope {needed}.")
+        scope["auth"] = caller
+        if _noted.get(caller.key_id, 0.0) < loop_time - _NOTE_EVERY or caller.key_id not in _noted:
+            _note(caller.key_id, loop_time)
 
 
 def forget_notes() -> None:

@@ -38,25 +38,20 @@ class KeyListed(msgspec.Struct, frozen=True):
 
 class _Known(msgspec.Struct, frozen=True):
     caller: Caller
-    hash: bytes
     until: float
 
 
-_known: dict[str, _Known] = {}
+_known: dict[bytes, _Known] = {}  # by the key's digest: no key is kept in clear
 
 
 async def caller(key: str, monotonic: float) -> Caller | None:
     """Whose key this is, or None: malformed, unknown, revoked or expired. `monotonic` is the loop's time."""
-    lookup = keys.lookup_of(key)
-    if lookup is None:
-        return None
-    known = _known.get(lookup)
+    digest = keys.digest(key)
+    known = _known.get(digest)
     if known is None or known.until < monotonic:
-        known = await _look_up(lookup, monotonic)
+        known = await _look_up(key, digest, monotonic)
         if known is None:
             return None
-    if not hmac.compare_digest(known.hash, keys.digest(key)):
-        return None
     if known.caller.expires_at and known.caller.expires_at <= clock.now():
         return None
     return known.caller
@@ -85,16 +80,20 @@ async def workspaces() -> list[tuple[str, str]]:
     return [(row["id"], row["name"]) for row in await db.rows("SELECT id, name FROM workspace ORDER BY created_at, id")]
 
 
-async def _look_up(lookup: str, monotonic: float) -> _Known | None:
+async def _look_up(key: str, digest: bytes, monotonic: float) -> _Known | None:
+    _known.pop(digest, None)
+    if (lookup := keys.lookup_of(key)) is None:
+        return None
     row = await db.row(
         "SELECT id, workspace_id, scopes, expires_at, hash FROM api_key WHERE lookup = $1 AND revoked_at IS NULL",
         lookup,
     )
     if row is None:
-        _known.pop(lookup, None)
         return None
-    id_, workspace, scopes, expires_at, digest = row
+    id_, workspace, scopes, expires_at, stored = row
+    if not hmac.compare_digest(stored, digest):
+        return None
     if len(_known) >= _LARGEST:
         _known.clear()
-    known = _known[lookup] = _Known(Caller(id_, workspace, frozenset(scopes), expires_at), digest, monotonic + _CACHED)
+    known = _known[digest] = _Known(Caller(id_, workspace, frozenset(scopes), expires_at), monotonic + _CACHED)
     return known

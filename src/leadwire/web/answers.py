@@ -38,7 +38,7 @@ class Answer(Response[T]):
         """Itself: there is nothing to add."""
         return self
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's
         """Send it; to HEAD, without the body (RFC 9110 section 9.3.2)."""
         body = b""
         headers: list[tuple[bytes, bytes]] = [*self._headers]

@@ -11,8 +11,6 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
-from litestar.enums import ScopeType
-from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from piccolo.columns import JSON, Bytea, SmallInt, Text, Timestamptz
 from piccolo.table import Table
@@ -41,37 +39,41 @@ class IdempotentAnswer(Table, db=DB, tablename="idempotent_answer"):
     created_at = Timestamptz()
 
 
-class Idempotency(ASGIMiddleware):
+def idempotent(app: ASGIApp) -> ASGIApp:
     """Wraps every unsafe method of /v1; costs a look at the headers when the key is absent."""
 
-    scopes = (ScopeType.HTTP,)
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+    async def once(scope: Scope, receive: Receive, send: Send) -> None:
         key = _key(scope) if scope["method"] in _METHODS else None  # type: ignore[typeddict-item]
         if key is None:
-            await next_app(scope, receive, send)
-            return
-        messages, body = await _read(receive)
-        caller = scope["auth"].key_id
-        fingerprint = hashlib.sha256(f"{scope['method']} {scope['path']}\n".encode() + body).digest()  # type: ignore[typeddict-item]
-        answer: list[Message] = []
+            await app(scope, receive, send)
+        else:
+            await _once(app, key, scope, receive, send)
 
-        async def replay() -> Any:
-            return messages.pop(0) if messages else await receive()
+    return once
 
-        async def collect(message: Message) -> None:
-            answer.append(message)
 
-        with suppress(_Refused):
-            async with db.transaction():
-                await _lock(caller, key)
-                if stored := await _stored(caller, key, fingerprint):
-                    answer.extend(stored)
-                else:
-                    await next_app(scope, replay, collect)
-                    await _store(caller, key, fingerprint, scope["path"], answer)
-        for message in answer:
-            await send(message)
+async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Send) -> None:
+    messages, body = await _read(receive)
+    caller = scope["auth"].key_id
+    fingerprint = hashlib.sha256(f"{scope['method']} {scope['path']}\n".encode() + body).digest()  # type: ignore[typeddict-item]
+    answer: list[Message] = []
+
+    async def replay() -> Any:
+        return messages.pop(0) if messages else await receive()
+
+    async def collect(message: Message) -> None:
+        answer.append(message)
+
+    with suppress(_Refused):
+        async with db.transaction():
+            await _lock(caller, key)
+            if stored := await _stored(caller, key, fingerprint):
+                answer.extend(stored)
+            else:
+                await app(scope, replay, collect)
+                await _store(caller, key, fingerprint, scope["path"], answer)
+    for message in answer:
+        await send(message)
 
 
 class _Refused(Exception):

@@ -17,15 +17,17 @@ _BURST: Final = 200  # requests at once, where the limit allows as many
 _SETTLE_EVERY: Final = 1.0
 _CALLERS: Final = 50_000  # buckets kept; the one unused for longest goes first and would be full again anyway
 
-# The shared bucket: refill by Redis's clock, take what one process spent, answer what is left (never below -burst).
+# The shared bucket: refilled by Redis's clock, less what one process spent since it last told, and only then cut to the
+# burst: else whoever uses more than a burst between two settlements would owe tokens while within the limit.
 _SETTLE: Final = """
 local now = redis.call('TIME')
-local at = now[1] + now[2] / 1e6
+now = now[1] + now[2] / 1e6
 local kept = redis.call('HMGET', KEYS[1], 'tokens', 'at')
-local burst, rate = tonumber(ARGV[2]), tonumber(ARGV[3])
-local tokens = math.min(burst, (tonumber(kept[1]) or burst) + (at - (tonumber(kept[2]) or at)) * rate)
-tokens = math.max(-burst, tokens - tonumber(ARGV[1]))
-redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', string.format('%.6f', at))
+local spent, burst, rate, span = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local since = now - (tonumber(kept[2]) or now - span)
+local tokens = math.min(burst, (tonumber(kept[1]) or burst) + since * rate - spent)
+tokens = math.max(-burst, tokens)
+redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', string.format('%.6f', now))
 redis.call('EXPIRE', KEYS[1], 120)
 return tostring(tokens)"""
 
@@ -88,15 +90,16 @@ class RateLimit:
         return [(b"ratelimit-policy", self.policy.encode()), (b"ratelimit", state.encode())]
 
     def _settle_soon(self, caller: str, bucket: Bucket, now: float) -> None:
-        spent, bucket.spent, bucket.settled = bucket.spent, 0, now
-        redis_pool.errand(self._settle(caller, bucket, spent))
+        spent, span = bucket.spent, now - bucket.settled
+        bucket.spent, bucket.settled = 0, now
+        redis_pool.errand(self._settle(caller, bucket, spent, span))
 
-    async def _settle(self, caller: str, bucket: Bucket, spent: int) -> None:
+    async def _settle(self, caller: str, bucket: Bucket, spent: int, span: float) -> None:
         if (redis := redis_pool.client()) is None:
             return
         try:
             key = f"leadwire:rate:{self._name}:{caller}"
-            left = float(await redis.eval(_SETTLE, 1, key, str(spent), str(self._burst), str(self._rate)))
+            left = float(await redis.eval(_SETTLE, 1, key, str(spent), str(self._burst), str(self._rate), str(span)))
         except redis_pool.AWAY:
             return
         bucket.tokens = min(bucket.tokens, left - bucket.spent)

@@ -7,12 +7,12 @@ Piccolo's query builder costs more than the query. Nothing else in Leadwire know
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any
 
 import asyncpg
 import msgspec
-from piccolo.engine.postgres import PostgresEngine, PostgresTransaction
+
+from leadwire.db.engine import Connection, Engine
 
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
@@ -31,66 +31,6 @@ GONE: tuple[type[BaseException], ...] = (
 )
 
 
-class _Connection(asyncpg.Connection):
-    """A pooled connection. It never holds session state, so the reset query (a round trip a query) is left out."""
-
-    def get_reset_query(self) -> str:
-        return ""
-
-
-class _Transaction(PostgresTransaction):
-    """Piccolo's, but it gives its connection back also when BEGIN, COMMIT or ROLLBACK itself fails."""
-
-    async def __aenter__(self) -> PostgresTransaction:
-        if self._parent is not None:
-            return self._parent
-        self.connection = await self.get_connection()  # type: ignore[no-untyped-call]
-        try:
-            self.transaction = self.connection.transaction()
-            await self.begin()  # type: ignore[no-untyped-call]
-        except BaseException:
-            await self._give_back()
-            raise
-        self.context = self.engine.current_transaction.set(self)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        if self._parent:
-            return False
-        try:
-            if self._committed or self._rolled_back:
-                pass
-            elif error is None:
-                await self.commit()  # type: ignore[no-untyped-call]
-            else:
-                await self.rollback()  # type: ignore[no-untyped-call]
-        finally:
-            self.engine.current_transaction.reset(self.context)
-            await self._give_back()
-        return False
-
-    async def _give_back(self) -> None:
-        if self.engine.pool:
-            await self.engine.pool.release(self.connection)
-        else:
-            await self.connection.close()
-
-
-class Engine(PostgresEngine):
-    """Piccolo's engine without its connection at import time, and with the plain-SQL calls of this module."""
-
-    async def check_version(self) -> None:
-        """Not at import; `open` refuses what is too old."""
-
-    async def prep_database(self) -> None:
-        """No extensions are used."""
-
-    def transaction(self, allow_nested: bool = True) -> _Transaction:
-        return _Transaction(self, allow_nested)
-
-
 DB = Engine(config={})
 _ONE_PLAN = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "enable_sort": "off"}
 
@@ -101,7 +41,7 @@ def configure(url: str) -> None:
     """Say where the database is, without connecting."""
     DB.config = {
         "dsn": url,
-        "connection_class": _Connection,
+        "connection_class": Connection,
         "server_settings": {"timezone": "UTC", "jit": "off", "application_name": "leadwire"},
     }
 
@@ -135,10 +75,7 @@ async def close_pool() -> None:
 
 async def rows(sql: str, *args: Any) -> list[Row]:
     """Run one statement, in the open transaction if there is one, and answer its rows."""
-    if (transaction := DB.current_transaction.get()) is not None:
-        return await transaction.connection.fetch(sql, *args)  # type: ignore[no-any-return]
-    async with DB.pool.acquire() as connection:  # type: ignore[union-attr]
-        return await connection.fetch(sql, *args)
+    return await DB.fetch(sql, args)
 
 
 async def row(sql: str, *args: Any) -> Row | None:

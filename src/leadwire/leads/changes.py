@@ -135,7 +135,7 @@ async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None
         await forget(lead_id, conversation_ids)
         await idempotency.forget(lead_id)
         await db.rows("DELETE FROM lead WHERE workspace_id = $1 AND id = $2", workspace, lead_id)
-        await events.deleted(workspace, lead_id).record()
+        await events.deleted(workspace, stored.lead).record()
     return LeadDeleted(lead_id)
 
 

@@ -34,6 +34,12 @@ def updated(workspace: str, lead: Lead, previous: dict[str, Any]) -> Event:
     )
 
 
-def deleted(workspace: str, lead_id: str) -> Event:
+def deleted(workspace: str, lead: Lead) -> Event:
     """A lead was erased. Carries nothing but the id, and no `lead_id` column: it must survive the erasure."""
-    return Event(workspace=workspace, kind="lead.deleted", at=clock.now(), data=LeadDeleted(lead_id))
+    return Event(
+        workspace=workspace,
+        kind="lead.deleted",
+        at=clock.now(),
+        data=LeadDeleted(lead.id),
+        subject=lead.conversation_id,
+    )

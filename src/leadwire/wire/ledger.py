@@ -3,7 +3,7 @@
 These rows, not Redis, say what is owed to whom.
 """
 
-from piccolo.columns import Array, Boolean, Bytea, Integer, SmallInt, Text, Timestamptz
+from piccolo.columns import Array, BigInt, Boolean, Bytea, DoublePrecision, Integer, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.db import DB
@@ -20,8 +20,15 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     disabled_reason = Text(null=True, default=None)
     secret = Bytea()  # sealed, see keyring
     staged_secret = Bytea(null=True, default=None)  # the next one, during a rotation
+    staged_at = Timestamptz(null=True, default=None)
+    headers = Bytea(null=True, default=None)  # the customer's own, sealed JSON: they may hold a password
+    ordered = Boolean(default=False)
+    rate_limit = Integer(null=True, default=None)  # deliveries a minute
+    rate_tokens = DoublePrecision(default=0)  # the bucket of that limit, as it was at `rate_at`
+    rate_at = Timestamptz(null=True, default=None)
     admission_window = SmallInt(default=64)  # deliveries that may be queued at a time, see relay.window
     failing_since = Timestamptz(null=True, default=None)
+    failures = Integer(default=0)  # attempts that failed since then
     created_at = Timestamptz()
     updated_at = Timestamptz()
 
@@ -36,9 +43,12 @@ class Delivery(Table, db=DB, tablename="delivery"):
     attempts = SmallInt(default=0)  # of this drive: 0 to one more than there are retries; the fence of claim and record
     drive = SmallInt(default=1)  # +1 a redrive
     test = Boolean(default=False)
+    subject = Text(null=True, default=None)  # set where the endpoint wants order: one at a time within a subject
+    position = BigInt(null=True, default=None)  # the event's, beside `subject`
     due_at = Timestamptz()
     queued_at = Timestamptz(null=True, default=None)
     finished_at = Timestamptz(null=True, default=None)
+    set_aside_at = Timestamptz(null=True, default=None)  # waits for an operator: no worker survived it
     last_outcome = Text(null=True, default=None)
 
 

@@ -8,7 +8,7 @@ import functools
 from datetime import datetime
 
 import msgspec
-from piccolo.columns import Column, Text, Timestamptz
+from piccolo.columns import BigInt, Column, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire import db, ids, telemetry
@@ -33,8 +33,10 @@ class OutboxEvent(Table, db=DB, tablename="outbox_event"):
     id = Text(primary_key=True)
     workspace_id = Text()
     kind = Text()
-    conversation_id = Text(null=True, default=None)  # these two say what it is about: for erasure and for ordering
+    conversation_id = Text(null=True, default=None)  # these two say whom it is about, for erasure
     lead_id = Text(null=True, default=None)
+    subject = Text(null=True, default=None)  # within which order is kept: its conversation, or else its lead
+    position = BigInt()  # taken while the subject's row is locked, so it is the order of its changes on any host
     body = Text()
     test_endpoint_id = Text(null=True, default=None)  # a test event goes to this endpoint alone
     occurred_at = Timestamptz()
@@ -44,12 +46,15 @@ class OutboxEvent(Table, db=DB, tablename="outbox_event"):
     relayed_at = Timestamptz(null=True, default=None)  # null: not yet fanned out
 
 
-_COLUMNS = "id, workspace_id, kind, conversation_id, lead_id, body, occurred_at, traceparent, test_endpoint_id"
-_TYPES = ("text", "text", "text", "text", "text", "text", "timestamptz", "text", "text")
+_COLUMNS = "id, workspace_id, kind, conversation_id, lead_id, subject, body, occurred_at, traceparent, test_endpoint_id"
+_TYPES = ("text", "text", "text", "text", "text", "text", "text", "timestamptz", "text", "text")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened to `data`, at `at`, in a workspace."""
+    """Something that happened to `data`, at `at`, in a workspace.
+
+    `subject` need only be given where neither the conversation nor the lead may be named.
+    """
 
     workspace: str
     kind: EventKind
@@ -57,6 +62,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     data: object
     conversation_id: str | None = None
     lead_id: str | None = None
+    subject: str | None = None
     test_endpoint_id: str | None = None
 
     async def record(self) -> str:
@@ -88,6 +94,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             self.kind,
             self.conversation_id,
             self.lead_id,
+            self.subject or self.conversation_id or self.lead_id,
             envelope.encode(self.kind, self.at, self.data),
             self.at,
             telemetry.traceparent(),

@@ -42,6 +42,7 @@ async def attempt(job: Job, transport: GuardedTransport, settings: Settings) -> 
         traceparent=job.traceparent,
         test=job.test,
     )
+    headers.extend(job.headers)
 
     def took() -> int:
         return round((time.perf_counter() - start) * 1000)

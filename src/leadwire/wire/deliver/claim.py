@@ -1,8 +1,11 @@
 """Stream entries become jobs. What does not match the ledger is stale and never POSTed: the fence's first half."""
 
+import functools
 import logging
 from collections.abc import Sequence
 from typing import Final, NamedTuple
+
+import msgspec
 
 from leadwire import db, telemetry
 from leadwire.errors import OperatorError
@@ -11,7 +14,7 @@ from leadwire.wire.streams import Entry, Key
 
 # The bounds on the event id let PostgreSQL leave out the days that cannot matter.
 _CLAIM: Final = """
-SELECT d.event_id, d.endpoint_id, d.attempts, d.drive, d.test, e.url, e.secret, e.staged_secret,
+SELECT d.event_id, d.endpoint_id, d.attempts, d.drive, d.test, d.subject, e.url, e.secret, e.staged_secret, e.headers,
     e.admission_window, e.failing_since IS NOT NULL, v.body, v.traceparent
 FROM unnest($1::text[], $2::text[], $3::smallint[]) AS asked(event_id, endpoint_id, attempts)
 JOIN delivery d ON d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
@@ -32,9 +35,11 @@ class Job(NamedTuple):
     entry: Entry
     drive: int
     test: bool
+    ordered: bool
     url: str
     secret: str
     staged_secret: str | None
+    headers: tuple[tuple[str, str], ...]
     window: int
     failing: bool
     body: bytes
@@ -56,20 +61,43 @@ async def claim(entries: Sequence[Entry]) -> tuple[list[Job], list[Entry]]:
     ring = keyring.get()
     jobs: list[Job] = []
     unreadable: set[bytes] = set()
-    for event_id, endpoint_id, attempts, drive, test, url, secret, staged, window, failing, body, trace in found:
+    for (
+        event_id,
+        endpoint_id,
+        attempts,
+        drive,
+        test,
+        subject,
+        url,
+        sealed,
+        *more,
+        window,
+        failing,
+        body,
+        trace,
+    ) in found:
         entry = by_key.pop(Key(event_id, endpoint_id, attempts))
         try:
-            opened, next_secret = ring.open(secret), ring.open(staged) if staged else None
+            secret = ring.open(sealed)
+            staged, headers = (ring.open(one) if one else None for one in more)
         except OperatorError as error:  # one endpoint's trouble; its entries stay pending until the key is mended
             telemetry.log("secret.unreadable", level=logging.ERROR, error=error, endpoint=endpoint_id)
             unreadable.add(entry.id)
             continue
-        jobs.append(Job(entry, drive, test, url, opened, next_secret, window, failing, body.encode(), trace))
+        own = _pairs(headers) if headers else ()
+        ordered = subject is not None
+        jobs.append(Job(entry, drive, test, ordered, url, secret, staged, own, window, failing, body.encode(), trace))
     if by_key:
         asked = _columns(list(by_key))
         await db.rows(_KEEP_FOR_LATER, *asked[:3])
     kept = {job.entry.id for job in jobs} | unreadable
     return jobs, [entry for entry in entries if entry.id not in kept]
+
+
+@functools.lru_cache(maxsize=1024)
+def _pairs(headers: str) -> tuple[tuple[str, str], ...]:
+    """An endpoint's own headers, from the JSON object they are kept as."""
+    return tuple(msgspec.json.decode(headers, type=dict[str, str]).items())
 
 
 def _columns(keys: Sequence[Key]) -> tuple[list[str], list[str], list[int], str, str]:

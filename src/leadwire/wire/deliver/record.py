@@ -4,15 +4,13 @@ A delivery is only moved when it is still queued at the attempt that was made, s
 changes nothing; its POST is kept as an attempt that did not count.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
 from leadwire import db
 from leadwire.wire import retries
+from leadwire.wire.deliver import health
 from leadwire.wire.deliver.attempt import Attempted
-from leadwire.wire.relay import window
-from leadwire.wire.states import Outcome
 
 # Due times are the database's: a worker with a wrong clock cannot make a retry early.
 _RECORD: Final = """
@@ -39,18 +37,12 @@ WITH made AS (
 )
 SELECT event_id, endpoint_id FROM settled"""
 
-_TUNE: Final = """
-WITH signal AS (
-    SELECT * FROM unnest($1::text[], $2::int[], $3::int[], $4::bool[]) AS signal(id, gain, halvings, gone)
-), locked AS (
-    SELECT id FROM webhook_endpoint WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE
-)
-UPDATE webhook_endpoint e SET
-    admission_window = greatest(1, least($5, (e.admission_window >> signal.halvings) + signal.gain)),
-    failing_since = CASE WHEN signal.gain > 0 THEN NULL ELSE coalesce(e.failing_since, now()) END,
-    enabled = e.enabled AND NOT signal.gone,
-    disabled_reason = CASE WHEN e.enabled AND signal.gone THEN 'gone' ELSE e.disabled_reason END
-FROM signal JOIN locked USING (id) WHERE e.id = signal.id"""
+# What follows in an order is due when the failed one is, so that nobody looks at it before.
+_HOLD: Final = """
+UPDATE delivery d SET due_at = failed.due_at FROM delivery failed
+WHERE (failed.event_id, failed.endpoint_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+  AND failed.state = 'waiting' AND d.endpoint_id = failed.endpoint_id AND d.subject = failed.subject
+  AND d.position > failed.position AND d.state = 'waiting' AND d.due_at < failed.due_at"""
 
 
 async def record(done: Sequence[Attempted], schedule: Sequence[int]) -> list[Attempted]:
@@ -79,25 +71,8 @@ async def record(done: Sequence[Attempted], schedule: Sequence[int]) -> list[Att
     )
     counted = {(event_id, endpoint_id) for event_id, endpoint_id in found}
     settled = [one for one in done if one.job.entry.key[:2] in counted]
-    await _tune([one for one in settled if not one.job.test])
+    if late := [one for one in settled if one.job.ordered and one.outcome != "delivered"]:
+        await db.rows(_HOLD, *map(list, zip(*(one.job.entry.key[:2] for one in late), strict=True)))
+    await health.note([one for one in settled if not one.job.test])
     ended = {id(one) for one, following in zip(done, nexts, strict=True) if following.state == "dead"}
     return [one for one in settled if id(one) in ended and not one.job.test]
-
-
-async def _tune(settled: Sequence[Attempted]) -> None:
-    """Adapt the windows, and note since when an endpoint fails. A healthy one with an open window costs nothing."""
-    outcomes: dict[str, list[Outcome]] = defaultdict(list)
-    for one in settled:
-        if one.outcome != "delivered" or one.job.failing or one.job.window < window.LARGEST:
-            outcomes[one.job.entry.key.endpoint_id].append(one.outcome)
-    if not outcomes:
-        return
-    signals = [window.signals(of_endpoint) for of_endpoint in outcomes.values()]
-    await db.rows(
-        _TUNE,
-        list(outcomes),
-        [gain for gain, _ in signals],
-        [halvings for _, halvings in signals],
-        ["gone" in of_endpoint for of_endpoint in outcomes.values()],
-        window.LARGEST,
-    )

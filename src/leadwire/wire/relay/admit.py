@@ -1,4 +1,7 @@
-"""Deliveries that are due and have room in their endpoint's window go from `waiting` to `queued`, in one statement."""
+"""Deliveries that are due and may be sent now go from `waiting` to `queued`, in one statement.
+
+Here an endpoint's window, rate and order are kept: none of them costs a retry, what has to wait just stays `waiting`.
+"""
 
 from typing import Final
 
@@ -8,7 +11,9 @@ from leadwire.wire.streams import Key
 BATCH: Final = 1000  # deliveries
 
 # `due` leaps from endpoint to endpoint along the partial index, so what it costs depends on how many endpoints have
-# something waiting, not on how much a dead one has piled up.
+# something waiting, not on how much a dead one has piled up. A rate is a bucket of one second's tokens on the
+# endpoint's row, which one relay at a time holds. In an order, a delivery may go when all events before it have been
+# fanned out (`frontier`) and none of its subject is unfinished before it.
 _ADMIT: Final = """
 WITH RECURSIVE due(endpoint_id) AS (
     (SELECT endpoint_id FROM delivery WHERE state = 'waiting' ORDER BY endpoint_id LIMIT 1)
@@ -16,18 +21,35 @@ WITH RECURSIVE due(endpoint_id) AS (
     SELECT (SELECT endpoint_id FROM delivery WHERE state = 'waiting' AND endpoint_id > due.endpoint_id
             ORDER BY endpoint_id LIMIT 1)
     FROM due WHERE due.endpoint_id IS NOT NULL
+), bucket AS (
+    SELECT e.id, least(greatest(1.0, e.rate_limit / 60.0), coalesce(e.rate_tokens
+        + extract(epoch FROM now() - e.rate_at)::float8 * e.rate_limit / 60.0, 'infinity')) AS tokens
+    FROM webhook_endpoint e WHERE e.rate_limit IS NOT NULL AND e.enabled AND e.id IN (SELECT endpoint_id FROM due)
+    FOR NO KEY UPDATE OF e SKIP LOCKED
 ), room AS (
-    SELECT e.id, greatest(0, e.admission_window - (SELECT count(*) FROM delivery d
-        WHERE d.endpoint_id = e.id AND d.state = 'queued')) AS free
-    FROM due JOIN webhook_endpoint e ON e.id = due.endpoint_id AND e.enabled
+    SELECT e.id, greatest(0, least(
+        e.admission_window - (SELECT count(*) FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued'),
+        CASE WHEN e.rate_limit IS NULL THEN e.admission_window ELSE coalesce(floor(bucket.tokens), 0) END)) AS free
+    FROM due JOIN webhook_endpoint e ON e.id = due.endpoint_id AND e.enabled LEFT JOIN bucket ON bucket.id = e.id
+), frontier AS (
+    SELECT coalesce((SELECT position FROM outbox_event WHERE relayed_at IS NULL ORDER BY position LIMIT 1),
+        9223372036854775807) AS position
 ), picked AS (
     (SELECT p.event_id, p.endpoint_id FROM room CROSS JOIN LATERAL (
         SELECT d.event_id, d.endpoint_id FROM delivery d
-        WHERE d.endpoint_id = room.id AND d.state = 'waiting' AND d.due_at <= now()
+        WHERE d.endpoint_id = room.id AND d.state = 'waiting' AND d.due_at <= now() AND (
+            d.subject IS NULL OR d.position < (SELECT position FROM frontier) AND NOT EXISTS (
+                SELECT 1 FROM delivery before WHERE before.endpoint_id = d.endpoint_id AND before.subject = d.subject
+                  AND before.position < d.position AND before.state IN ('waiting', 'queued')))
         ORDER BY d.due_at, d.event_id LIMIT room.free FOR UPDATE SKIP LOCKED
     ) p LIMIT $1)
     UNION
     (SELECT d.event_id, d.endpoint_id FROM delivery d WHERE d.state = 'waiting' AND d.test LIMIT $1)
+), spent AS (
+    UPDATE webhook_endpoint e SET rate_tokens = bucket.tokens - taken.count, rate_at = now()
+    FROM bucket JOIN (SELECT endpoint_id, count(*) FROM picked GROUP BY endpoint_id) taken
+      ON taken.endpoint_id = bucket.id
+    WHERE e.id = bucket.id
 )
 UPDATE delivery d SET state = 'queued', queued_at = now() FROM picked
 WHERE d.event_id = picked.event_id AND d.endpoint_id = picked.endpoint_id AND d.state = 'waiting'

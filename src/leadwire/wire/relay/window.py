@@ -21,5 +21,5 @@ def signals(outcomes: Iterable[Outcome]) -> tuple[int, int]:
 
 
 def after(window: int, gain: int, halvings: int) -> int:
-    """The window after those signals: 1 to 256. `deliver.record` computes the same in SQL, on the row as it is."""
+    """The window after those signals: 1 to 256. `deliver.health` computes the same in SQL, on the row as it is."""
     return max(1, min(LARGEST, (window >> halvings) + gain))

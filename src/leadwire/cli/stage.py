@@ -21,6 +21,7 @@ from leadwire.migrate import migrate
 from leadwire.serving import connections
 from leadwire.settings import Settings
 from leadwire.webhooks import changes as webhooks
+from leadwire.webhooks.schema import EndpointChange
 from leadwire.wire.envelope import KINDS
 
 _START: Final = 30.0  # seconds for the API to answer
@@ -87,7 +88,7 @@ class Stage:
         """The demo's endpoint, pointed at today's receiver."""
         with contextlib.suppress(NotFound):
             if kept.get("endpoint_id"):
-                await webhooks.move(self._workspace, kept["endpoint_id"], url)
+                await webhooks.configure(self._workspace, kept["endpoint_id"], EndpointChange(url=url))
                 return kept["endpoint_id"], kept["secret"]
         made = await webhooks.create(self._workspace, url, KINDS)
         await webhooks.enable(self._workspace, made.id)

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from msgspec import UNSET
 
 from leadwire import clock, db, ids, settings
 from leadwire.errors import Fault, Invalid
-from leadwire.webhooks import reads
+from leadwire.webhooks import headers, reads
 from leadwire.webhooks.samples import SAMPLES
-from leadwire.webhooks.schema import Endpoint, NewEndpoint
+from leadwire.webhooks.schema import Endpoint, EndpointChange, NewEndpoint
 from leadwire.wire import keyring, signing, wakeup
 from leadwire.wire.envelope import KINDS
 from leadwire.wire.outbox import Event
 from leadwire.wire.transport.urls import checked
 
+_FASTEST: Final = 60_000  # deliveries a minute
 _REDRIVE: Final = """
 UPDATE delivery SET state = 'waiting', attempts = 0, drive = drive + 1, due_at = now(), queued_at = NULL,
     finished_at = NULL
@@ -37,14 +39,30 @@ async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint
     return NewEndpoint(**msgspec.structs.asdict(made), secret=secret)
 
 
-async def move(workspace: str | None, endpoint_id: str, url: str) -> Endpoint:
-    """Point an endpoint at another URL, from the next attempt on. Raises NotFound, Invalid."""
-    url = checked(url, settings.get().allowed_networks)
-    await db.rows(
-        """UPDATE webhook_endpoint SET url = $3, updated_at = $4
-           WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1) AND url <> $3""",
-        workspace, endpoint_id, url, clock.now(),
-    )  # fmt: skip
+async def configure(workspace: str | None, endpoint_id: str, change: EndpointChange) -> Endpoint:
+    """Change what is given, from the next attempt on. Raises NotFound, Invalid.
+
+    Order holds among what is relayed from then on; another rate begins with a full second's worth.
+    """
+    values: dict[str, object] = {}
+    if change.url is not UNSET:
+        values["url"] = checked(change.url, settings.get().allowed_networks)
+    if change.events is not UNSET:
+        values["events"] = _known_kinds(change.events)
+    if change.ordered is not UNSET:
+        values["ordered"] = change.ordered
+    if change.rate_limit is not UNSET:
+        values |= {"rate_limit": _rate(change.rate_limit), "rate_at": None}
+    if change.headers is not UNSET:
+        values["headers"] = headers.sealed(change.headers)
+    if values:
+        assignments = ", ".join(f"{column} = ${place}" for place, column in enumerate(values, 4))
+        await db.rows(
+            f"""UPDATE webhook_endpoint SET updated_at = $3, {assignments}
+                WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1)""",
+            workspace, endpoint_id, clock.now(), *values.values(),
+        )  # fmt: skip
+        wakeup.nudge()
     return await reads.endpoint(workspace, endpoint_id)
 
 
@@ -104,12 +122,19 @@ async def redrive(
 async def _switch(workspace: str | None, endpoint_id: str, *, on: bool) -> Endpoint:
     await db.rows(
         """UPDATE webhook_endpoint SET enabled = $3, disabled_reason = CASE WHEN $3 THEN NULL ELSE 'by a person' END,
-               failing_since = NULL, updated_at = $4
+               failing_since = NULL, failures = 0, updated_at = $4
            WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1) AND enabled <> $3""",
         workspace, endpoint_id, on, clock.now(),
     )  # fmt: skip
     wakeup.nudge()
     return await reads.endpoint(workspace, endpoint_id)
+
+
+def _rate(limit: int | None) -> int | None:
+    if limit is not None and not 1 <= limit <= _FASTEST:
+        message = f"A rate is 1 to {_FASTEST} deliveries a minute."
+        raise Invalid(message, faults=(Fault("out_of_range", message, "/rate_limit"),))
+    return limit
 
 
 def _known_kinds(events: Sequence[str]) -> list[str]:

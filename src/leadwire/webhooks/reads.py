@@ -5,9 +5,11 @@ from typing import Any, Final
 
 from leadwire import clock, db
 from leadwire.errors import NotFound
+from leadwire.webhooks import headers
 from leadwire.webhooks.schema import Attempt, Delivery, DeliveryDetail, Endpoint
 
-_ENDPOINT: Final = "id, workspace_id, url, events, enabled, disabled_reason, failing_since, created_at"
+_ENDPOINT: Final = """id, workspace_id, url, events, enabled, disabled_reason, ordered, rate_limit, headers, staged_at,
+    failing_since, created_at"""
 _DELIVERY: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.last_outcome, v.occurred_at, d.due_at,
     d.finished_at"""
 _JOINED: Final = """FROM delivery d JOIN outbox_event v ON v.id = d.event_id
@@ -75,8 +77,22 @@ async def _with_history(row: db.Row) -> DeliveryDetail:
 
 
 def _endpoint(row: Any) -> Endpoint:
-    id_, workspace, url, events, enabled, reason, failing_since, created_at = row
-    return Endpoint(id_, workspace, url, events, enabled, reason, _iso(failing_since), clock.iso(created_at))
+    id_, workspace, url, events, enabled, reason, ordered, rate, own, staged_at, failing_since, created_at = row
+    names, since = list(headers.opened(own)), _iso(failing_since)
+    return Endpoint(
+        id_,
+        workspace,
+        url,
+        events,
+        enabled,
+        reason,
+        ordered,
+        rate,
+        names,
+        _iso(staged_at),
+        since,
+        clock.iso(created_at),
+    )
 
 
 def _delivery(row: Any) -> Delivery:

@@ -1,12 +1,16 @@
 """Endpoints, deliveries and attempts as operators and pages see them."""
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from leadwire.wire.states import Outcome, State
 
 
 class Endpoint(Struct, frozen=True):
-    """A webhook endpoint. Its secret is shown only when it is made."""
+    """A webhook endpoint, without its secret.
+
+    `ordered`: one delivery at a time and in order within a conversation or lead. `rate_limit`: deliveries a minute.
+    `headers`: the names of its own ones. `staged_at`: since when a next secret signs too.
+    """
 
     id: str
     workspace_id: str
@@ -14,6 +18,10 @@ class Endpoint(Struct, frozen=True):
     events: list[str]
     enabled: bool
     disabled_reason: str | None
+    ordered: bool
+    rate_limit: int | None
+    headers: list[str]
+    staged_at: str | None
     failing_since: str | None
     created_at: str
 
@@ -22,6 +30,16 @@ class NewEndpoint(Endpoint, frozen=True, kw_only=True):
     """An endpoint just made, with its secret, this once."""
 
     secret: str
+
+
+class EndpointChange(Struct, frozen=True, kw_only=True):
+    """What is to be different about an endpoint; absent stays. `rate_limit` of None is no limit."""
+
+    url: str | UnsetType = UNSET
+    events: list[str] | UnsetType = UNSET
+    ordered: bool | UnsetType = UNSET
+    rate_limit: int | None | UnsetType = UNSET
+    headers: dict[str, str] | UnsetType = UNSET
 
 
 class Attempt(Struct, frozen=True):

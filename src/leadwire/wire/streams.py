@@ -14,6 +14,7 @@ from redis.exceptions import ResponseError
 GROUP: Final = "deliverers"
 DEAD_LETTERS: Final = "leadwire:dead-letters"
 _DEAD_LETTERS_KEPT: Final = 100_000
+RECLAIMS: Final = 5
 
 
 class Key(NamedTuple):
@@ -78,13 +79,24 @@ async def read(redis: Redis, consumer: str, shards: int, count: int, block_ms: i
     return [entry for stream, entries in _streams(answer) for entry in _entries(stream, entries)]
 
 
-async def reclaim(redis: Redis, consumer: str, shards: int, idle_ms: int, count: int) -> list[Entry]:
-    """Take over entries that another consumer has held for longer than `idle_ms`: it is dead or stuck."""
+async def reclaim(
+    redis: Redis, consumer: str, shards: int, idle_ms: int, count: int
+) -> tuple[list[Entry], list[Entry]]:
+    """Take over entries that a consumer has held for longer than `idle_ms`: it is dead or stuck.
+
+    The second list is poison: entries that nobody has survived, though they were handed out again `RECLAIMS` times.
+    """
     taken: list[Entry] = []
+    poison: list[Entry] = []
     for stream in names(shards):
-        answer = await redis.xautoclaim(stream, GROUP, consumer, idle_ms, "0-0", count=count)
-        taken.extend(_entries(stream.encode(), answer[1]))
-    return taken
+        held: list[Any] = await redis.xpending_range(stream, GROUP, "-", "+", count, idle=idle_ms)
+        if not held:
+            continue
+        answer = await redis.xclaim(stream, GROUP, consumer, idle_ms, [one["message_id"] for one in held])
+        deadly = {one["message_id"] for one in held if one["times_delivered"] > RECLAIMS}
+        for entry in _entries(stream.encode(), answer):
+            (poison if entry.id in deadly else taken).append(entry)
+    return taken, poison
 
 
 async def done(redis: Redis, entries: Sequence[Entry]) -> None:

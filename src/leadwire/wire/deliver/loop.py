@@ -19,6 +19,7 @@ from redis.exceptions import ResponseError
 from leadwire import telemetry
 from leadwire.settings import Settings
 from leadwire.wire import streams
+from leadwire.wire.deliver.aside import set_aside
 from leadwire.wire.deliver.attempt import Attempted, attempt
 from leadwire.wire.deliver.claim import Job, claim
 from leadwire.wire.deliver.record import record
@@ -86,7 +87,10 @@ class Deliverer:
             if loop.time() - self._reclaimed > _RECLAIM_EVERY:
                 self._reclaimed = loop.time()
                 idle_ms = int(self._settings.lease * 1000)
-                if taken := await streams.reclaim(self._redis, self.consumer, self._shards, idle_ms, count):
+                taken, poison = await streams.reclaim(self._redis, self.consumer, self._shards, idle_ms, count)
+                if poison:
+                    await self._set_aside(poison)
+                if taken:
                     telemetry.log("stream.reclaimed", level=logging.WARNING, entries=len(taken))
                     return taken
             return await streams.read(self._redis, self.consumer, self._shards, count, _BLOCK_MS)
@@ -95,6 +99,11 @@ class Deliverer:
                 raise
             await streams.prepare(self._redis, self._shards)  # a new or a flushed Redis
             return []
+
+    async def _set_aside(self, poison: list[Entry]) -> None:
+        for event_id, endpoint_id in await set_aside(poison):
+            telemetry.log("delivery.set_aside", level=logging.ERROR, delivery=event_id, endpoint=endpoint_id)
+        await streams.done(self._redis, poison)
 
     async def _start(self, entries: list[Entry], stop: asyncio.Event) -> None:
         """Claim, and begin a POST for each job. Entries are kept until the database has answered."""

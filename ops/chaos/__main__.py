@@ -54,6 +54,8 @@ def main() -> int:
                 "LEADWIRE_ALLOWED_NETWORKS": "127.0.0.0/8",
                 "LEADWIRE_RATE_LIMIT": "0",
             } | ({} if asked.production else _SHORT)
+            for name in [name for name in os.environ if name.startswith("LEADWIRE_")]:
+                del os.environ[name]
             os.environ |= environment
             settings.get.cache_clear()
             plan = faults.schedule(asked.faults, asked.seconds, asked.every, asked.seed)

@@ -24,22 +24,37 @@ _TAIL: Final[dict[str, float]] = {
 """The faults that may lead to duplicates, most particular first, and how long after their end they still do."""
 
 
-def cause(first: Post, second: Post, faults: Sequence[Fault], timeout: float) -> str | None:
-    """The kind of the fault that fell into the time in which `first` was in a worker's hands; None when none did.
+def repeated(post: Post, earlier: Sequence[Post]) -> Post | None:
+    """The last of the `earlier` POSTs of the same delivery that made this one needless; None for a rightful retry."""
+    return next((one for one in reversed(earlier) if one.good or one.attempt == post.attempt), None)
+
+
+def cause(post: Post, earlier: Sequence[Post], faults: Sequence[Fault], timeout: float) -> str | None:
+    """The kind of the fault that fell into the time in which what `post` repeats was in a worker's hands, if any did.
 
     `timeout` is the longest an attempt takes, in seconds. A worker's death explains the repetition of its own POSTs
-    alone; one that slept may also have made the second, with an entry that was another's by then.
+    alone. One that slept may have made either, or have woken to record as a failure what another one has in hand.
+    With two entries of one delivery, which Redis and relays are to blame for, two workers can have it in hand; one
+    worker alone knows what it has.
     """
+    first = repeated(post, earlier)
+    assert first is not None
     until = first.at + min(first.held, timeout) + _RECORDING
     for fault in sorted(faults, key=lambda fault: fault.start):
         if "postgres" in fault.kind and fault.start <= until and fault.end >= first.at:
             until = max(until, fault.end + _RETRY)  # what could not be recorded was kept in hand
-    guilty = {"kill-worker": {first.sender}, "stop-worker": {first.sender, second.sender}}
     for kind, tail in _TAIL.items():
         for fault in faults:
-            if fault.kind != kind or fault.target not in guilty.get(kind, {fault.target}):
-                continue
             end = fault.start if kind == "kill-worker" else fault.end + tail
-            if fault.start <= until and end >= first.at:
+            in_time = fault.start <= min(until, post.at) and end >= first.at
+            if fault.kind == kind and in_time and _guilty(fault, post, first, earlier):
                 return kind
     return None
+
+
+def _guilty(fault: Fault, post: Post, first: Post, earlier: Sequence[Post]) -> bool:
+    if fault.kind == "kill-worker":
+        return fault.target == first.sender
+    if fault.kind == "stop-worker":
+        return fault.target in {post.sender, *(one.sender for one in earlier)}
+    return post.sender != first.sender

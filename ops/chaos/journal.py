@@ -17,24 +17,12 @@ import msgspec
 import uvloop
 
 from leadwire.wire import signing
+from ops.chaos import payload
 from ops.chaos.records import Post
 
 SILENCE: Final = 0
 _SILENT: Final = 60.0  # seconds until a connection that got no answer is closed, if the sender has not
 _encode = msgspec.json.Encoder().encode
-
-
-class _Data(msgspec.Struct):
-    id: str
-    custom_fields: dict[str, msgspec.Raw] = {}
-
-
-class _Envelope(msgspec.Struct):
-    event: str
-    data: _Data
-
-
-_decode = msgspec.json.Decoder(_Envelope).decode
 
 
 class Journal:
@@ -45,7 +33,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._port = _free_port()
+        self._port = free_port()
 
     def url(self, endpoint: str) -> str:
         """Where an endpoint is. Known before the receiver runs, because the endpoint must exist to have a secret."""
@@ -126,7 +114,7 @@ class _Protocol(asyncio.Protocol):
         except (ValueError, KeyError):
             verified = False
         event_id, attempt = headers.get("webhook-id", ""), int(headers.get(f"x-{sender}-attempt", "0"))
-        told = _decode(body)
+        told = payload.read(body)
         answer, held = answer_of(endpoint, event_id, attempt) if verified else (401, 0.0)
         return Post(
             at=now,
@@ -134,9 +122,9 @@ class _Protocol(asyncio.Protocol):
             sender=sender,
             event_id=event_id,
             attempt=attempt,
-            kind=told.event,
-            subject=told.data.id,
-            number=number_in(told.event, told.data.custom_fields),
+            kind=told.kind,
+            subject=told.subject,
+            number=told.number,
             verified=verified,
             digest=zlib.crc32(body),
             answer=answer,
@@ -155,11 +143,6 @@ class _Protocol(asyncio.Protocol):
         self._journal.write(_encode(post) + b"\n")
 
 
-def number_in(kind: str, custom_fields: Mapping[str, msgspec.Raw]) -> int | None:
-    """The number of the change that an event tells of; an ended conversation is known by its id."""
-    return int(bytes(custom_fields["chaos"])) if kind == "lead.updated" and "chaos" in custom_fields else None
-
-
 def _serve(port: int, path: Path, secrets: Mapping[str, str]) -> None:
     async def run(journal: BinaryIO) -> None:
         loop = asyncio.get_running_loop()
@@ -170,7 +153,8 @@ def _serve(port: int, path: Path, secrets: Mapping[str, str]) -> None:
         uvloop.run(run(journal))
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -3,18 +3,9 @@
 import msgspec
 
 from leadwire import db
-from ops.chaos.journal import number_in
+from ops.chaos import payload
 from ops.chaos.load import KINDS
 from ops.chaos.records import Recorded
-
-
-class _Data(msgspec.Struct):
-    id: str
-    custom_fields: dict[str, msgspec.Raw] = {}
-
-
-class _Envelope(msgspec.Struct):
-    data: _Data
 
 
 async def unfinished(workspace: str) -> int:
@@ -31,16 +22,11 @@ async def unfinished(workspace: str) -> int:
 async def events(workspace: str) -> list[Recorded]:
     """Every event of the kinds the harness causes."""
     found = await db.rows(
-        "SELECT id, kind, body, recorded_at FROM outbox_event WHERE workspace_id = $1 AND kind = ANY($2) ORDER BY id",
+        "SELECT id, body, recorded_at FROM outbox_event WHERE workspace_id = $1 AND kind = ANY($2) ORDER BY id",
         workspace,
         list(KINDS),
     )
-    decode = msgspec.json.Decoder(_Envelope).decode
-    told = [decode(row["body"]).data for row in found]
-    return [
-        Recorded(row["id"], row["kind"], data.id, number_in(row["kind"], data.custom_fields), row[3].timestamp())
-        for row, data in zip(found, told, strict=True)
-    ]
+    return [Recorded(row["id"], *payload.read(row["body"]), row["recorded_at"].timestamp()) for row in found]
 
 
 async def deliveries(workspace: str) -> dict[str, int]:
@@ -54,6 +40,5 @@ async def states(workspace: str) -> dict[str, int | None]:
     leads = await db.rows("SELECT id, custom_fields FROM lead WHERE workspace_id = $1", workspace)
     ended = await db.rows("SELECT id FROM conversation WHERE workspace_id = $1 AND status = 'ended'", workspace)
     fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-    return {row["id"]: number_in("lead.updated", fields(bytes(row["custom_fields"]))) for row in leads} | {
-        row["id"]: -1 for row in ended
-    }
+    numbers = {row["id"]: payload.number_in(fields(bytes(row["custom_fields"]))) for row in leads}
+    return {**numbers, **{row["id"]: -1 for row in ended}}

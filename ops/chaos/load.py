@@ -18,6 +18,7 @@ from leadwire.conversations import changes as conversations
 from leadwire.conversations.schema import Origin
 from leadwire.leads.schema import LeadPatch
 from leadwire.webhooks import changes as webhooks
+from ops.chaos import payload
 from ops.chaos.records import Accepted
 
 KINDS: Final = ("lead.updated", "conversation.ended")
@@ -127,6 +128,6 @@ async def _ask(client: httpx.AsyncClient, change: Change) -> httpx.Response:
     key = {"Idempotency-Key": f"change-{change.number}"}
     if change.kind == "conversation.ended":
         return await client.post(f"/v1/conversations/{change.subject}/end", headers=key)
-    body = msgspec.json.encode({"custom_fields": {"chaos": change.number}})
+    body = msgspec.json.encode({"custom_fields": {payload.FIELD: change.number}})
     headers = {**key, "Content-Type": "application/json"}
     return await client.patch(f"/v1/leads/{change.subject}", headers=headers, content=body)

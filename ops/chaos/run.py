@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import socket
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from leadwire.embedded import Services
 from leadwire.migrate import migrate
 from ops.chaos import ledger, load
 from ops.chaos.faults import Planned, rage
-from ops.chaos.journal import Journal
+from ops.chaos.journal import Journal, free_port
 from ops.chaos.records import Accepted, Fault
 from ops.chaos.stage import Stage
 from ops.chaos.verdict import Evidence, Scorecard, judge
@@ -49,7 +48,7 @@ async def run(running: Services, environment: Mapping[str, str], directory: Path
     world = await load.furnish({name: journal.url(name) for name in _ENDPOINTS}, order.events)
     journal.start(world.secrets)
     try:
-        async with Stage(running, environment, directory, _free_port()) as stage:
+        async with Stage(running, environment, directory, free_port()) as stage:
             share = load.changes(world, order.events, order.seed)
             pushing = asyncio.create_task(load.push(world, stage.url, share, order.events / order.seconds))
             try:
@@ -60,7 +59,7 @@ async def run(running: Services, environment: Mapping[str, str], directory: Path
             left, redriven = await _quiet(stage, world.workspace, order.settle)
             fell = {part.name: part.fell for part in stage.parts if part.fell}
             if fell:
-                print(f"  ended by themselves, because a server was away as they started: {fell}")
+                print(f"  ended by themselves and were started again: {fell}")
             return judge(await _evidence(stage, world.workspace, journal, accepted, happened, left, redriven))
     finally:
         journal.stop()
@@ -108,9 +107,3 @@ async def _evidence(
         ledger={check["name"]: check["broken"] for check in json.loads(told)["checks"]},
         timeout=settings.get().delivery_timeout,
     )
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

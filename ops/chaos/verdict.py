@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from ops.chaos.explain import cause
+from ops.chaos.explain import cause, repeated
 from ops.chaos.records import Accepted, Fault, Post, Recorded
 
 Key = tuple[str, str, int | None]
@@ -123,8 +123,8 @@ def _causes(seen: Evidence) -> Iterable[str]:
     earlier: defaultdict[tuple[str, str], list[Post]] = defaultdict(list)
     for post in seen.posts:
         before = earlier[post.endpoint, post.event_id]
-        if same := [one for one in before if one.good or one.attempt == post.attempt]:
-            yield cause(same[-1], post, seen.faults, seen.timeout) or "unexplained"
+        if repeated(post, before):
+            yield cause(post, before, seen.faults, seen.timeout) or "unexplained"
         before.append(post)
 
 

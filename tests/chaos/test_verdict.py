@@ -99,8 +99,9 @@ def test_a_retry_of_what_was_acknowledged_is_a_duplicate():
         (Fault("stop-worker", "deliver-2", 94.0, 108.0), "deliver-2", True),
         (Fault("stop-worker", "deliver-2", 94.0, 98.0), "deliver-2", False),
         (Fault("stop-relay", "relay-1", 94.0, 100.2), "deliver-2", True),
-        (Fault("flush-redis", "Valkey", 100.6, 100.6), "deliver-1", True),
-        (Fault("flush-redis", "Valkey", 90.0, 90.0), "deliver-1", False),
+        (Fault("flush-redis", "Valkey", 100.6, 100.6), "deliver-2", True),
+        (Fault("flush-redis", "Valkey", 100.6, 100.6), "deliver-1", False),
+        (Fault("flush-redis", "Valkey", 90.0, 90.0), "deliver-2", False),
         (Fault("kill-serve", "serve", 100.6, 101.0), "deliver-2", False),
         (Fault("kill-relay", "relay-1", 100.6, 101.0), "deliver-2", False),
         (Fault("crash-postgres", "PostgreSQL", 100.6, 101.0), "deliver-2", False),
@@ -109,6 +110,17 @@ def test_a_retry_of_what_was_acknowledged_is_a_duplicate():
 def test_a_fault_explains_a_duplicate_only_while_the_first_was_in_hand(fault, second, explained):
     card = seen(post(EVENTS[0], 9, sender=second), faults=[fault])
     assert card.duplicates == {fault.kind if explained else "unexplained": 1}
+
+
+def test_a_sleeper_may_record_a_failure_of_what_another_one_has_in_hand():
+    posts = [
+        post(EVENTS[0], 0.1, answer=0, held=60.0),
+        post(EVENTS[0], 6, sender="deliver-2"),
+        post(EVENTS[0], 8, sender="deliver-2", attempt=2),
+    ]
+    asleep = Fault("stop-worker", "deliver-1", 100.5, 106.5)
+    assert seen(posts=posts + POSTS[1:], faults=[asleep]).duplicates == {"stop-worker": 2}
+    assert seen(posts=posts[1:] + POSTS[1:], faults=[asleep]).unexplained == 1
 
 
 def test_what_could_not_be_recorded_stays_in_hand_while_the_database_is_away():

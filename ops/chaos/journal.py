@@ -146,8 +146,11 @@ class _Protocol(asyncio.Protocol):
 def _serve(port: int, path: Path, secrets: Mapping[str, str]) -> None:
     async def run(journal: BinaryIO) -> None:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: _Protocol(journal, secrets), "127.0.0.1", port)
-        await server.serve_forever()
+        harness, gone = multiprocessing.parent_process(), asyncio.Event()
+        assert harness is not None
+        loop.add_reader(harness.sentinel, gone.set)  # it may be killed like everybody else
+        async with await loop.create_server(lambda: _Protocol(journal, secrets), "127.0.0.1", port):
+            await gone.wait()
 
     with path.open("ab", buffering=0) as journal:
         uvloop.run(run(journal))

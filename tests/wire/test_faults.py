@@ -159,6 +159,24 @@ async def test_a_worker_that_cannot_record_does_not_take_over_from_itself(worksp
     assert await broken(wire) == []
 
 
+async def test_a_stopping_worker_does_not_wait_for_the_database_for_ever(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    stop = asyncio.Event()
+    hasty = msgspec.structs.replace(wire.settings, delivery_timeout=0.2)
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM delivery FOR UPDATE")
+        worker = asyncio.create_task(
+            Deliverer(wire.redis, wire.transport, hasty).run(stop), context=contextvars.Context()
+        )
+        await receiver.received(1)
+        stop.set()
+        await asyncio.wait_for(worker, 10)
+    assert await states() == {"queued": 1}  # still owed, and its entry still there for another worker
+    assert sum(load.pending for load in await streams.loads(wire.redis, wire.settings.stream_shards)) == 1
+
+
 async def taken(wire, times):
     """Whether an entry was handed out so many times."""
     for stream in streams.names(wire.settings.stream_shards):

@@ -51,7 +51,7 @@ class Deliverer:
         self._reclaimed = float("-inf")
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Deliver until `stop` is set, then finish what is in hand: at most one delivery timeout."""
+        """Deliver until `stop` is set, then finish what is in hand: at most one delivery timeout, and one to record."""
         settling = asyncio.create_task(self._settle())
         pause = Pause()
         while not stop.is_set():
@@ -66,7 +66,10 @@ class Deliverer:
         if self._in_hand:
             await asyncio.wait(self._in_hand.values())
         self._outcomes.put_nowait(None)
-        await settling
+        try:
+            await asyncio.wait_for(settling, self._settings.delivery_timeout)
+        except TimeoutError:  # the database is away: the entries stay pending for whoever takes them over
+            telemetry.log("deliver.not_recorded", level=logging.WARNING, entries=len(self._unrecorded))
         try:
             await streams.leave(self._redis, self.consumer, self._shards)
         except Exception as error:  # noqa: BLE001 - an idle name in a group does no harm

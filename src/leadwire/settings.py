@@ -42,6 +42,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that one worker process has under way at the most: more for receivers that are slow to answer."""
     lease: Annotated[float, Meta(gt=0)] = 60.0
     """Seconds an unacknowledged stream entry stays with its worker; must exceed `delivery_timeout`."""
+    reconcile_after: Annotated[float, Meta(ge=1)] = 30.0
+    """Seconds after which a queued delivery that no stream holds is taken for lost, and queued again."""
     stream_shards: Annotated[int, Meta(ge=1, le=256)] = 4
     """How many delivery streams; the same on every process."""
     allowed_networks: tuple[Network, ...] = ()

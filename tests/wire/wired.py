@@ -75,7 +75,8 @@ class Wire:
         return await self.deliver()
 
     async def reconcile(self) -> int:
-        return await reconcile(await streams.loads(self.redis, self.settings.stream_shards))
+        loads = await streams.loads(self.redis, self.settings.stream_shards)
+        return await reconcile(loads, self.settings.reconcile_after)
 
 
 async def endpoint(workspace: str, url: str, *events: str) -> NewEndpoint:

@@ -19,7 +19,7 @@ async def ledger(as_json: bool) -> int:
         loads = await streams.loads(client, chosen.stream_shards) if client else None
     except redis_pool.AWAY:
         loads = None
-    checks = await invariants.check(loads, attempts=len(chosen.retry_schedule) + 1)
+    checks = await invariants.check(loads, attempts=len(chosen.retry_schedule) + 1, slack=chosen.reconcile_after)
     broken = sum(check.broken for check in checks)
     if as_json:
         show({"balanced": broken == 0, "checks": [check._asdict() for check in checks]})

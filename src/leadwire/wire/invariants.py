@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from leadwire import db
-from leadwire.wire.relay.reconcile import SLACK
 from leadwire.wire.streams import Load
 
 _SETTLING: Final = 60  # seconds that something may be under way before it counts as stuck
@@ -63,9 +62,9 @@ WHERE d.state = 'queued' AND ('x' || substr(md5(d.endpoint_id), 1, 4))::bit(16):
   AND d.queued_at < now() - (stream.age + $4) * interval '1 second'"""
 
 
-async def check(loads: Sequence[Load] | None, attempts: int) -> list[Check]:
+async def check(loads: Sequence[Load] | None, attempts: int, slack: float) -> list[Check]:
     """Every invariant. `loads` are the streams' (None when Redis is away leaves that one out), `attempts` how many
-    the retry schedule gives.
+    the retry schedule gives, `slack` the seconds after which reconcile takes a delivery for lost.
     """
     found = [
         Check(name, meaning, await db.value(sql.replace("{attempts}", str(int(attempts)))))
@@ -73,6 +72,6 @@ async def check(loads: Sequence[Load] | None, attempts: int) -> list[Check]:
     ]
     if loads is not None:
         shards, ages = list(range(len(loads))), [load.oldest for load in loads]
-        lost = await db.value(_LOST, shards, ages, len(loads), SLACK + _SETTLING)
+        lost = await db.value(_LOST, shards, ages, len(loads), slack + _SETTLING)
         found.append(Check("queued_but_lost", "deliveries queued although no stream holds them any more", lost))
     return found

@@ -24,7 +24,7 @@ from leadwire.wire.deliver.attempt import Attempted, attempt
 from leadwire.wire.deliver.claim import Job, claim
 from leadwire.wire.deliver.record import record
 from leadwire.wire.pause import Pause
-from leadwire.wire.streams import Entry
+from leadwire.wire.streams import Entry, Key
 from leadwire.wire.transport.guarded import GuardedTransport
 
 _BATCH: Final = 200  # entries
@@ -46,12 +46,13 @@ class Deliverer:
         self._shards = settings.stream_shards
         self.consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._in_hand: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._unrecorded: set[Key] = set()  # POSTed; the database may be away for longer than the lease
         self._room = asyncio.Event()
         self._outcomes: asyncio.Queue[Attempted | None] = asyncio.Queue()
         self._reclaimed = float("-inf")
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Deliver until `stop` is set, then finish what is in hand: at most one delivery timeout."""
+        """Deliver until `stop` is set, then finish what is in hand: at most one delivery timeout, and one to record."""
         settling = asyncio.create_task(self._settle())
         pause = Pause()
         while not stop.is_set():
@@ -66,7 +67,10 @@ class Deliverer:
         if self._in_hand:
             await asyncio.wait(self._in_hand.values())
         self._outcomes.put_nowait(None)
-        await settling
+        try:
+            await asyncio.wait_for(settling, self._settings.delivery_timeout)
+        except TimeoutError:  # the database is away: the entries stay pending for whoever takes them over
+            telemetry.log("deliver.not_recorded", level=logging.WARNING, entries=len(self._unrecorded))
         try:
             await streams.leave(self._redis, self.consumer, self._shards)
         except Exception as error:  # noqa: BLE001 - an idle name in a group does no harm
@@ -108,8 +112,8 @@ class Deliverer:
     async def _start(self, entries: list[Entry], stop: asyncio.Event) -> None:
         """Claim, and begin a POST for each job. Entries are kept until the database has answered."""
         entries = [
-            entry for entry in entries if entry.key[:2] not in self._in_hand
-        ]  # our own, taken over from ourselves
+            entry for entry in entries if entry.key[:2] not in self._in_hand and entry.key not in self._unrecorded
+        ]  # not our own, taken over from ourselves
         if not entries:
             return
         jobs, stale = await self._insist(functools.partial(claim, entries), stop) or ([], [])
@@ -121,6 +125,7 @@ class Deliverer:
 
     async def _post(self, job: Job) -> None:
         self._outcomes.put_nowait(await attempt(job, self._transport, self._settings))
+        self._unrecorded.add(job.entry.key)
         del self._in_hand[job.entry.key[:2]]
         self._room.set()
 
@@ -134,6 +139,7 @@ class Deliverer:
             ended = None in batch
             if done := [one for one in batch if one is not None]:
                 dead = await self._insist(functools.partial(record, done, self._settings.retry_schedule))
+                self._unrecorded.difference_update(one.job.entry.key for one in done)
                 await self._acknowledge(done, dead or [])
 
     async def _acknowledge(self, done: list[Attempted], dead: list[Attempted]) -> None:

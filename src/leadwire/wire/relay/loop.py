@@ -19,14 +19,12 @@ from leadwire.wire.pause import Pause, either
 from leadwire.wire.relay.admit import admit
 from leadwire.wire.relay.fan_out import fan_out
 from leadwire.wire.relay.partitions import tend
-from leadwire.wire.relay.reconcile import SLACK, reconcile
+from leadwire.wire.relay.reconcile import reconcile
 from leadwire.wire.streams import Key
 
 _POLL: Final = 0.25  # seconds, when no nudge comes
 _POLL_BACKLOG: Final = 0.01  # seconds, while a window is what holds deliveries back
-_RECONCILE_EVERY: Final = 10.0
 _TEND_EVERY: Final = 3600.0
-_STALE: Final = SLACK / 2  # seconds after which a commit's keys are left to reconcile, or they would be added twice
 
 
 class Relay:
@@ -35,6 +33,9 @@ class Relay:
     def __init__(self, redis: Redis, settings: Settings) -> None:
         self._redis = redis
         self._settings = settings
+        self._reconcile_every = settings.reconcile_after / 3
+        # Seconds after which a commit's keys are left to reconcile, or they would be added twice.
+        self._stale = settings.reconcile_after / 2
         self._nudged = asyncio.Event()
         self._reconciled = self._tended = float("-inf")
 
@@ -62,7 +63,7 @@ class Relay:
         if loop.time() - self._tended > _TEND_EVERY:
             self._tended = loop.time()
             await self._tend()
-        if loop.time() - self._reconciled > _RECONCILE_EVERY:
+        if loop.time() - self._reconciled > self._reconcile_every:
             await self._reconcile()
             self._reconciled = loop.time()
         events, keys, held_back = await fan_out()
@@ -80,7 +81,7 @@ class Relay:
             return
         loop = asyncio.get_running_loop()
         start, pause = loop.time(), Pause()
-        while loop.time() - start < _STALE:
+        while loop.time() - start < self._stale:
             try:
                 await streams.add(self._redis, keys, self._settings.stream_shards)
                 return
@@ -90,7 +91,8 @@ class Relay:
         telemetry.log("stream.left_to_reconcile", level=logging.WARNING, keys=len(keys))
 
     async def _reconcile(self) -> None:
-        lost = await reconcile(await streams.loads(self._redis, self._settings.stream_shards))
+        loads = await streams.loads(self._redis, self._settings.stream_shards)
+        lost = await reconcile(loads, self._settings.reconcile_after)
         if lost:
             telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=lost)
 

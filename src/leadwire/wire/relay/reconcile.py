@@ -11,8 +11,6 @@ from typing import Final
 from leadwire import db
 from leadwire.wire.streams import Load
 
-SLACK: Final = 30.0  # seconds from queueing to being in the stream that are nothing unusual
-
 _RECONCILE: Final = """
 UPDATE delivery d SET state = 'waiting', due_at = now(), queued_at = NULL
 FROM unnest($1::int[], $2::float8[]) AS stream(shard, age)
@@ -22,8 +20,12 @@ WHERE d.state = 'queued'
 RETURNING 1"""
 
 
-async def reconcile(loads: Sequence[Load]) -> int:
-    """Put lost deliveries back; `loads` are the streams' as just read, in order. Answers how many there were."""
+async def reconcile(loads: Sequence[Load], slack: float) -> int:
+    """Put lost deliveries back. Answers how many there were.
+
+    `loads` are the streams' as just read, in order; `slack` the seconds from queueing to being in the stream that are
+    nothing unusual.
+    """
     shards = list(range(len(loads)))
     ages = [load.oldest for load in loads]
-    return len(await db.rows(_RECONCILE, shards, ages, len(loads), SLACK))
+    return len(await db.rows(_RECONCILE, shards, ages, len(loads), slack))

@@ -1,0 +1,77 @@
+"""Real processes on real servers, broken on a seeded schedule while changes come in; then a scorecard.
+
+    uv run python -m ops.chaos [--events 5000] [--seed 7] [--seconds 120] [--every 4] [--faults kill,stop,redis]
+                               [--production] [--json FILE]
+
+Exit 1 when a delivery is lost, a duplicate unexplained, the ledger not clean, or anything else not as promised. Leases
+and waits are shortened, so that a run ends soon; `--production` leaves them as a new installation has them.
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from leadwire import settings
+from leadwire.embedded import services
+from leadwire.settings import Settings
+from ops.chaos import faults, report
+from ops.chaos.run import Order, run
+
+_SHORT = {
+    "LEADWIRE_DELIVERY_TIMEOUT": "2",
+    "LEADWIRE_LEASE": "5",
+    "LEADWIRE_RETRY_SCHEDULE": "1,2,4",
+    "LEADWIRE_RECONCILE_AFTER": "5",
+}
+
+
+def main() -> int:
+    """Run it; the exit code."""
+    options = argparse.ArgumentParser(prog="python -m ops.chaos")
+    options.add_argument("--events", type=int, default=5000, help="changes to make")
+    options.add_argument("--seconds", type=float, default=120.0, help="in how many seconds, faults all the while")
+    options.add_argument("--every", type=float, default=4.0, help="seconds from one fault to the next, on average")
+    options.add_argument("--faults", type=faults.chosen, default=list(faults.FAULTS), help="kinds, or words of them")
+    options.add_argument("--seed", type=int, default=7)
+    options.add_argument("--settle", type=float, default=0.0, help="seconds at the most until all is quiet")
+    options.add_argument("--production", action="store_true", help="lease, timeout and waits as they are by default")
+    options.add_argument("--json", type=Path, help="write the scorecard there, too")
+    asked = options.parse_args()
+    directory = Path(tempfile.mkdtemp(prefix="leadwire-chaos-"))
+    directory.chmod(0o711)  # as root the servers run as `nobody`
+    try:
+        with services(Settings(data_dir=directory)) as running:
+            environment = {
+                "LEADWIRE_DATA_DIR": str(directory),
+                "LEADWIRE_DATABASE_URL": running.database_url,
+                "LEADWIRE_REDIS_URL": running.redis_url,
+                "LEADWIRE_ALLOWED_NETWORKS": "127.0.0.0/8",
+                "LEADWIRE_RATE_LIMIT": "0",
+            } | ({} if asked.production else _SHORT)
+            for name in [name for name in os.environ if name.startswith("LEADWIRE_")]:
+                del os.environ[name]
+            os.environ |= environment
+            settings.get.cache_clear()
+            plan = faults.schedule(asked.faults, asked.seconds, asked.every, asked.seed)
+            settle = asked.settle or (1200.0 if asked.production else 120.0)
+            order = Order(asked.events, asked.seconds, asked.seed, settle, plan)
+            card = asyncio.run(run(running, environment, directory, order))
+    finally:
+        if os.environ.get("CHAOS_KEEP"):
+            print(f"logs and journal in {directory}")
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
+    if asked.json:
+        asked.json.write_bytes(msgspec.json.format(msgspec.json.encode(card), indent=2))
+    print("\n".join(report.lines(card)))
+    return 1 if card.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""The receiver: a process of its own that verifies every POST, answers in its endpoint's manner and keeps a journal.
+
+An answer depends on the endpoint, the event and the attempt alone; the third attempt is always acknowledged. The
+journal is a file with one JSON line a POST, written when it is answered.
+"""
+
+import asyncio
+import multiprocessing
+import socket
+import time
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Self
+
+import msgspec
+import uvloop
+
+from leadwire.wire import signing
+from ops.chaos import payload
+from ops.chaos.records import Post
+
+SILENCE: Final = 0
+_SILENT: Final = 60.0  # seconds until a connection that got no answer is closed, if the sender has not
+_encode = msgspec.json.Encoder().encode
+
+
+class Journal:
+    """`journal = Journal(path)`, `journal.start(secrets)`; `journal.posts()` is what came so far.
+
+    `secrets` by endpoint name; POST to `journal.url(name)`. See `answer_of` for the endpoints' manners.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._port = free_port()
+
+    def url(self, endpoint: str) -> str:
+        """Where an endpoint is. Known before the receiver runs, because the endpoint must exist to have a secret."""
+        return f"http://127.0.0.1:{self._port}/{endpoint}"
+
+    def start(self, secrets: Mapping[str, str]) -> Self:
+        """Start the receiver; return once it listens."""
+        arguments = (self._port, self._path, dict(secrets))
+        self._process = multiprocessing.get_context("spawn").Process(target=_serve, args=arguments, daemon=True)
+        self._process.start()
+        end = time.monotonic() + 20
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self._port)) == 0:
+                    return self
+            if time.monotonic() > end or not self._process.is_alive():
+                raise RuntimeError("the receiver does not start")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End the receiver; the journal stays."""
+        self._process.terminate()
+        self._process.join()
+
+    def posts(self) -> list[Post]:
+        """Every POST, in order of arrival."""
+        whole = self._path.read_bytes().rpartition(b"\n")[0]
+        posts = msgspec.json.decode(b"[" + whole.replace(b"\n", b",") + b"]", type=list[Post])
+        return sorted(posts, key=lambda post: post.at)
+
+
+def answer_of(endpoint: str, event_id: str, attempt: int) -> tuple[int, float]:
+    """How a POST is answered, and after how many seconds.
+
+    `slow` takes up to a second, so that workers have their hands full. At `flaky` one of eight events fails once, as
+    many twice, half of them by silence. Any other answers at once.
+    """
+    draw = zlib.crc32(event_id.encode()) % 16
+    if endpoint == "slow":
+        return 204, 0.1 + draw / 18
+    failures = 2 if draw < 2 else 1 if draw < 4 else 0
+    if endpoint != "flaky" or attempt > failures:
+        return 204, 0.0
+    return (SILENCE, _SILENT) if draw % 2 else (500, 0.0)
+
+
+class _Protocol(asyncio.Protocol):
+    def __init__(self, journal: BinaryIO, secrets: Mapping[str, str]) -> None:
+        self._journal, self._secrets = journal, secrets
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport, self._buffer = transport, b""
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
+            first, *lines = self._buffer[:end].decode("latin-1").split("\r\n")
+            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+            size = end + 4 + int(headers.get("content-length", "0"))
+            if len(self._buffer) < size:
+                return
+            body, self._buffer = self._buffer[end + 4 : size], self._buffer[size:]
+            post = self._read(first.split(" ")[1].strip("/"), headers, body)
+            if post.answer == SILENCE:
+                self._note(post)
+                asyncio.get_running_loop().call_later(post.held, self._transport.close)
+            elif post.held:
+                asyncio.get_running_loop().call_later(post.held, self._answer, post)
+            else:
+                self._answer(post)
+
+    def _read(self, endpoint: str, headers: dict[str, str], body: bytes) -> Post:
+        now = time.time()
+        sender = next((name[2:-8] for name in headers if name.startswith("x-") and name.endswith("-attempt")), "")
+        try:
+            signing.verify(body, headers, self._secrets[endpoint], now=int(now), prefix=f"x-{sender}-")
+            verified = True
+        except (ValueError, KeyError):
+            verified = False
+        event_id, attempt = headers.get("webhook-id", ""), int(headers.get(f"x-{sender}-attempt", "0"))
+        told = payload.read(body)
+        answer, held = answer_of(endpoint, event_id, attempt) if verified else (401, 0.0)
+        return Post(
+            at=now,
+            endpoint=endpoint,
+            sender=sender,
+            event_id=event_id,
+            attempt=attempt,
+            kind=told.kind,
+            subject=told.subject,
+            number=told.number,
+            verified=verified,
+            digest=zlib.crc32(body),
+            answer=answer,
+            held=held,
+        )
+
+    def _answer(self, post: Post) -> None:
+        if self._transport.is_closing():  # the sender died meanwhile
+            self._note(msgspec.structs.replace(post, answer=SILENCE))
+            return
+        self._note(post)
+        length = b"" if post.answer == 204 else b"Content-Length: 0\r\n"
+        self._transport.write(b"HTTP/1.1 %d X\r\n%s\r\n" % (post.answer, length))
+
+    def _note(self, post: Post) -> None:
+        self._journal.write(_encode(post) + b"\n")
+
+
+def _serve(port: int, path: Path, secrets: Mapping[str, str]) -> None:
+    async def run(journal: BinaryIO) -> None:
+        loop = asyncio.get_running_loop()
+        harness, gone = multiprocessing.parent_process(), asyncio.Event()
+        assert harness is not None
+        loop.add_reader(harness.sentinel, gone.set)  # it may be killed like everybody else
+        async with await loop.create_server(lambda: _Protocol(journal, secrets), "127.0.0.1", port):
+            await gone.wait()
+
+    with path.open("ab", buffering=0) as journal:
+        uvloop.run(run(journal))
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

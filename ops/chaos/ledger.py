@@ -1,0 +1,44 @@
+"""What the database says after the run: its events, its deliveries, and whether it is at rest."""
+
+import msgspec
+
+from leadwire import db
+from ops.chaos import payload
+from ops.chaos.load import KINDS
+from ops.chaos.records import Recorded
+
+
+async def unfinished(workspace: str) -> int:
+    """Events not yet relayed and deliveries still owed."""
+    return int(
+        await db.value(
+            """SELECT (SELECT count(*) FROM outbox_event WHERE workspace_id = $1 AND relayed_at IS NULL)
+                + (SELECT count(*) FROM delivery WHERE workspace_id = $1 AND state IN ('waiting', 'queued'))""",
+            workspace,
+        )
+    )
+
+
+async def events(workspace: str) -> list[Recorded]:
+    """Every event of the kinds the harness causes."""
+    found = await db.rows(
+        "SELECT id, body, recorded_at FROM outbox_event WHERE workspace_id = $1 AND kind = ANY($2) ORDER BY id",
+        workspace,
+        list(KINDS),
+    )
+    return [Recorded(row["id"], *payload.read(row["body"]), row["recorded_at"].timestamp()) for row in found]
+
+
+async def deliveries(workspace: str) -> dict[str, int]:
+    """How many deliveries are in each state."""
+    found = await db.rows("SELECT state, count(*) FROM delivery WHERE workspace_id = $1 GROUP BY 1", workspace)
+    return {row["state"]: row["count"] for row in found}
+
+
+async def states(workspace: str) -> dict[str, int | None]:
+    """What the changed rows say now: the number in each lead, and -1 for each conversation that is ended."""
+    leads = await db.rows("SELECT id, custom_fields FROM lead WHERE workspace_id = $1", workspace)
+    ended = await db.rows("SELECT id FROM conversation WHERE workspace_id = $1 AND status = 'ended'", workspace)
+    fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+    numbers = {row["id"]: payload.number_in(fields(bytes(row["custom_fields"]))) for row in leads}
+    return {**numbers, **{row["id"]: -1 for row in ended}}

@@ -1,0 +1,133 @@
+"""The changes: made through the real door, each with an Idempotency-Key, asked again until it is answered.
+
+So the harness knows exactly which changes were accepted, and in which order those of one lead were.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import httpx
+import msgspec
+
+from leadwire.accounts import changes as accounts
+from leadwire.bots import changes as bots
+from leadwire.conversations import changes as conversations
+from leadwire.conversations.schema import Origin
+from leadwire.leads.schema import LeadPatch
+from leadwire.webhooks import changes as webhooks
+from ops.chaos import payload
+from ops.chaos.records import Accepted
+
+KINDS: Final = ("lead.updated", "conversation.ended")
+_WRITERS: Final = 24  # each changes leads of its own, one change at a time, so that their order is known
+_ONE_END_IN: Final = 10
+_TIMEOUT: Final = 5.0  # seconds; then the same request is sent again
+
+
+class World(NamedTuple):
+    """What there is to change, and who is told of it: the secret of each endpoint by its name."""
+
+    workspace: str
+    key: str
+    leads: Sequence[str]
+    conversations: Sequence[str]
+    secrets: dict[str, str]
+
+
+class Change(NamedTuple):
+    """One change to ask for."""
+
+    number: int
+    kind: str
+    subject: str
+
+
+async def furnish(urls: dict[str, str], events: int) -> World:
+    """A workspace with an endpoint per name and URL, leads, and open conversations. Needs the pool open."""
+    workspace = await accounts.create_workspace("Chaos")
+    _, key = await accounts.create_key(workspace, "chaos")
+    bot = await bots.create(workspace, "Chaos")
+    secrets = {}
+    for name, url in urls.items():
+        endpoint = await webhooks.create(workspace, url, KINDS)
+        await webhooks.enable(workspace, endpoint.id)
+        secrets[name] = endpoint.secret
+    leads = []
+    for number in range(2 * _WRITERS):
+        talk = await conversations.start(workspace, bot, Origin())
+        lead = await conversations.capture_lead(workspace, talk, LeadPatch(email=f"lead{number}@example.com"))
+        leads.append(lead.id)
+    ends = len([number for number in range(events) if number % _ONE_END_IN == 0])
+    talks = [await conversations.start(workspace, bot, Origin()) for _ in range(ends)]
+    return World(workspace, key, leads, talks, secrets)
+
+
+def changes(world: World, events: int, seed: int) -> list[list[Change]]:
+    """What each writer asks for, in order; a lead belongs to one writer. Pure."""
+    draw = random.Random(seed)
+    talks = iter(world.conversations)
+    share: list[list[Change]] = [[] for _ in range(_WRITERS)]
+    for number in range(events):
+        writer = number % _WRITERS
+        if number % _ONE_END_IN == 0:
+            share[writer].append(Change(number, "conversation.ended", next(talks)))
+        else:
+            share[writer].append(Change(number, "lead.updated", draw.choice(world.leads[writer::_WRITERS])))
+    return share
+
+
+async def push(world: World, url: str, share: Sequence[Sequence[Change]], rate: float) -> list[Accepted]:
+    """Ask for every change, `rate` a second or as fast below that as the API lets us; half of them come in bursts.
+
+    Raises RuntimeError when one is refused for good: none of them should be.
+    """
+    start = time.time()
+    limits = httpx.Limits(max_connections=2 * _WRITERS, max_keepalive_connections=2 * _WRITERS)
+    headers = {"Authorization": f"Bearer {world.key}"}
+    async with httpx.AsyncClient(
+        base_url=url, headers=headers, timeout=_TIMEOUT, limits=limits, trust_env=False
+    ) as client:
+
+        async def write(mine: Sequence[Change]) -> list[Accepted]:
+            done = []
+            for change in mine:
+                await asyncio.sleep(max(0.0, start + _due(change.number) / rate - time.time()))
+                done.append(await _insist(client, change))
+            return done
+
+        written = await asyncio.gather(*(write(mine) for mine in share))
+    return sorted((one for mine in written for one in mine), key=lambda one: one.accepted)
+
+
+def _due(number: int) -> int:
+    """Its turn. The even ones of a round of all writers come at once, so that relays and workers have batches."""
+    return number if number % 2 else number - number % _WRITERS
+
+
+async def _insist(client: httpx.AsyncClient, change: Change) -> Accepted:
+    asked, tries = time.time(), 0
+    while True:
+        tries += 1
+        try:
+            answer = await _ask(client, change)
+        except httpx.HTTPError:
+            await asyncio.sleep(0.1)
+            continue
+        if answer.is_success:
+            return Accepted(change.number, change.kind, change.subject, asked, time.time(), tries)
+        running = answer.status_code == 409 and answer.json().get("code") == "idempotency_in_progress"
+        if not running and answer.status_code < 500:
+            raise RuntimeError(f"{change} was refused: {answer.status_code} {answer.text}")
+        await asyncio.sleep(0.1)
+
+
+async def _ask(client: httpx.AsyncClient, change: Change) -> httpx.Response:
+    key = {"Idempotency-Key": f"change-{change.number}"}
+    if change.kind == "conversation.ended":
+        return await client.post(f"/v1/conversations/{change.subject}/end", headers=key)
+    body = msgspec.json.encode({"custom_fields": {payload.FIELD: change.number}})
+    headers = {**key, "Content-Type": "application/json"}
+    return await client.patch(f"/v1/leads/{change.subject}", headers=headers, content=body)

@@ -1,0 +1,57 @@
+"""What the parts of the harness tell each other: what was asked, what was broken, what arrived. Times are Unix time."""
+
+import msgspec
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """A change that the API answered with success. `number` is in the payload, so that its POSTs are known by it."""
+
+    number: int
+    kind: str
+    subject: str
+    asked: float
+    accepted: float
+    tries: int
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """An event in the outbox, as the database tells after the run."""
+
+    event_id: str
+    kind: str
+    subject: str
+    number: int | None
+    at: float
+
+
+class Post(msgspec.Struct, frozen=True):
+    """One POST as the receiver saw it, at its arrival. `answer` is 0 when none was given, because the receiver kept
+    silent or the sender had gone; `held` is how many seconds it had to wait for the answer. `sender` is the worker.
+    """
+
+    at: float
+    endpoint: str
+    sender: str
+    event_id: str
+    attempt: int
+    kind: str
+    subject: str
+    number: int | None
+    verified: bool
+    digest: int
+    answer: int
+    held: float
+
+    @property
+    def good(self) -> bool:
+        """Whether it was acknowledged."""
+        return 200 <= self.answer <= 299
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Something that was broken, from `start` until it worked again (`end`)."""
+
+    kind: str
+    target: str
+    start: float
+    end: float

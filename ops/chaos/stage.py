@@ -1,0 +1,145 @@
+"""What is broken: real processes and real servers, each kept running unless a fault holds it down."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+import httpx
+from redis.asyncio import Redis
+
+from leadwire.embedded import Server, Services
+from leadwire.serving import SUPERVISED
+
+
+class Part:
+    """One `leadwire` process, started again whenever it ends, after a pause. Its log is a file."""
+
+    def __init__(self, name: str, arguments: list[str], environment: Mapping[str, str], logs: Path) -> None:
+        self.name = name
+        self.busy = asyncio.Lock()  # one fault at a time
+        self.fell = 0  # times it ended without a fault of ours
+        self._arguments = arguments
+        self._environment = {**environment, SUPERVISED: "1"}  # it ends when we do: its standard input is our pipe
+        self._log = logs / f"{name}.log"
+        self._pause = 0.2
+        self._expected = False
+
+    async def start(self) -> None:
+        """Start it and keep it."""
+        await self._launch()
+        self._keeping = asyncio.create_task(self._keep())
+
+    async def kill(self, pause: float) -> None:
+        """SIGKILL; returns when it has been started again, `pause` seconds later."""
+        self._pause, self._expected = pause, True
+        doomed = self._process
+        doomed.kill()
+        while self._process is doomed:
+            await asyncio.sleep(0.01)
+
+    async def freeze(self, seconds: float) -> None:
+        """SIGSTOP, and SIGCONT after `seconds`."""
+        frozen = self._process
+        frozen.send_signal(signal.SIGSTOP)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                frozen.send_signal(signal.SIGCONT)
+
+    async def stop(self) -> None:
+        """SIGTERM, then SIGKILL."""
+        self._keeping.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+            try:
+                await asyncio.wait_for(self._process.wait(), 10)
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
+
+    async def _launch(self) -> None:
+        with self._log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "leadwire", *self._arguments),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                start_new_session=True,
+            )
+
+    async def _keep(self) -> None:
+        while True:
+            await self._process.wait()
+            self.fell += not self._expected
+            await asyncio.sleep(self._pause)
+            self._pause, self._expected = 0.2, False
+            await self._launch()
+
+
+class Stage:
+    """`async with Stage(...) as stage`: one `serve`, two of each other process, and the servers."""
+
+    def __init__(self, running: Services, environment: Mapping[str, str], directory: Path, port: int) -> None:
+        logs = directory / "logs"
+        logs.mkdir(exist_ok=True)
+        self.url = f"http://127.0.0.1:{port}"
+        self.environment = {name: text for name, text in os.environ.items() if not name.startswith("LEADWIRE_")}
+        self.environment |= environment
+        self.serve = Part("serve", ["serve", "--port", str(port)], self.environment, logs)
+        self.relays = [Part(f"relay-{n}", ["relay"], self.environment, logs) for n in (1, 2)]
+        # Each worker's own headers have a prefix of their own: by it the journal knows who sent what.
+        self.workers = [
+            Part(f"deliver-{n}", ["deliver"], self.environment | {"LEADWIRE_HEADER_PREFIX": f"X-Deliver-{n}-"}, logs)
+            for n in (1, 2)
+        ]
+        self.postgres, self.valkey = running.servers["PostgreSQL"], running.servers["Valkey"]
+        self.servers_busy = {self.postgres.name: asyncio.Lock(), self.valkey.name: asyncio.Lock()}
+        self.append_log = next((directory / "servers").resolve().rglob("appendonlydir"))
+        self.redis = Redis.from_url(running.redis_url)
+
+    @property
+    def parts(self) -> list[Part]:
+        """Every process."""
+        return [self.serve, *self.relays, *self.workers]
+
+    async def __aenter__(self) -> Self:
+        for part in self.parts:
+            await part.start()
+        end = time.monotonic() + 30
+        async with httpx.AsyncClient(trust_env=False) as client:
+            while True:
+                with contextlib.suppress(httpx.HTTPError):
+                    if (await client.get(f"{self.url}/health/ready")).is_success:
+                        return self
+                if time.monotonic() > end:
+                    raise RuntimeError("the API does not answer")
+                await asyncio.sleep(0.05)
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(*(part.stop() for part in self.parts))
+        await self.redis.aclose()
+
+    async def back(self, server: Server, before: int) -> None:
+        """Return when a server that ran as process `before` runs as another one and answers."""
+        while server.pid() in (0, before):
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(server.wait_ready)
+
+    async def command(self, *arguments: str) -> tuple[int, bytes]:
+        """One `leadwire` command on this stage: its exit code and its output."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "leadwire", *arguments),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            env=self.environment,
+        )
+        output, _ = await process.communicate()
+        return process.returncode or 0, output

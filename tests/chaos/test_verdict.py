@@ -1,0 +1,166 @@
+"""The judge of the chaos harness: each broken promise is seen, and a run without one is clean."""
+
+import msgspec
+import pytest
+from ops.chaos.records import Accepted, Fault, Post, Recorded
+from ops.chaos.verdict import Evidence, judge, spread
+
+CHANGES = [
+    Accepted(1, "lead.updated", "lead_a", 100.0, 100.1, 1),
+    Accepted(2, "lead.updated", "lead_a", 101.0, 101.1, 3),
+    Accepted(3, "conversation.ended", "conv_a", 102.0, 102.1, 1),
+]
+EVENTS = [
+    Recorded("evt_1", "lead.updated", "lead_a", 1, 100.0),
+    Recorded("evt_2", "lead.updated", "lead_a", 2, 101.0),
+    Recorded("evt_3", "conversation.ended", "conv_a", None, 102.0),
+]
+CLEAN = Evidence(
+    accepted=CHANGES,
+    events=EVENTS,
+    posts=[],
+    faults=[],
+    endpoints=["healthy"],
+    states={"lead_a": 2, "conv_a": -1},
+    deliveries={"delivered": 3},
+    unfinished=0,
+    redriven=0,
+    ledger={"delivered_without_2xx": 0},
+    timeout=2.0,
+)
+
+
+def post(event: Recorded, after: float = 0.5, **other) -> Post:
+    told = {
+        "at": event.at + after,
+        "endpoint": "healthy",
+        "sender": "deliver-1",
+        "event_id": event.event_id,
+        "attempt": 1,
+        "kind": event.kind,
+        "subject": event.subject,
+        "number": event.number,
+        "verified": True,
+        "digest": 7,
+        "answer": 204,
+        "held": 0.0,
+    }
+    return Post(**told | other)
+
+
+POSTS = [post(event) for event in EVENTS]
+
+
+def seen(*more: Post, **other):
+    """The scorecard of a clean run with `more` POSTs and other evidence."""
+    posts = sorted([*POSTS, *more], key=lambda one: one.at)
+    return judge(msgspec.structs.replace(CLEAN, **{"posts": posts, **other}))
+
+
+def test_a_clean_run_is_clean():
+    card = seen()
+    assert card.failures == []
+    assert (card.accepted, card.owed, card.posts, card.asked_again) == (3, 3, 3, 1)
+    assert (card.late["healthy"].p50, card.late["healthy"].max) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("other", [{"answer": 500}, {"answer": 0}, {"verified": False, "answer": 401}])
+def test_what_was_never_acknowledged_is_lost(other):
+    card = seen(posts=[*POSTS[:2], post(EVENTS[2], **other)])
+    assert card.lost == 1
+    assert "lost 1" in card.failures
+
+
+def test_every_endpoint_is_owed_every_change():
+    assert seen(endpoints=["healthy", "other"]).lost == 3
+
+
+def test_a_retry_is_no_duplicate():
+    card = seen(posts=[*POSTS[:2], post(EVENTS[2], answer=500), post(EVENTS[2], 2, attempt=2)])
+    assert (card.lost, card.duplicates) == (0, {})
+
+
+def test_a_second_post_of_the_same_attempt_is_an_unexplained_duplicate():
+    assert seen(post(EVENTS[0], 3)).failures == ["unexplained 1"]
+
+
+def test_a_retry_of_what_was_acknowledged_is_a_duplicate():
+    assert seen(post(EVENTS[0], 3, attempt=2)).duplicates == {"unexplained": 1}
+
+
+@pytest.mark.parametrize(
+    ("fault", "second", "explained"),
+    [
+        (Fault("kill-worker", "deliver-1", 100.6, 101.0), "deliver-2", True),
+        (Fault("kill-worker", "deliver-2", 100.6, 101.0), "deliver-2", False),
+        (Fault("kill-worker", "deliver-1", 100.4, 101.0), "deliver-1", False),
+        (Fault("kill-worker", "deliver-1", 104.0, 105.0), "deliver-2", False),
+        (Fault("stop-worker", "deliver-1", 100.6, 110.0), "deliver-2", True),
+        (Fault("stop-worker", "deliver-2", 94.0, 108.0), "deliver-2", True),
+        (Fault("stop-worker", "deliver-2", 94.0, 98.0), "deliver-2", False),
+        (Fault("stop-relay", "relay-1", 94.0, 100.2), "deliver-2", True),
+        (Fault("flush-redis", "Valkey", 100.6, 100.6), "deliver-2", True),
+        (Fault("flush-redis", "Valkey", 100.6, 100.6), "deliver-1", False),
+        (Fault("flush-redis", "Valkey", 90.0, 90.0), "deliver-2", False),
+        (Fault("kill-serve", "serve", 100.6, 101.0), "deliver-2", False),
+        (Fault("kill-relay", "relay-1", 100.6, 101.0), "deliver-2", False),
+        (Fault("crash-postgres", "PostgreSQL", 100.6, 101.0), "deliver-2", False),
+    ],
+)
+def test_a_fault_explains_a_duplicate_only_while_the_first_was_in_hand(fault, second, explained):
+    card = seen(post(EVENTS[0], 9, sender=second), faults=[fault])
+    assert card.duplicates == {fault.kind if explained else "unexplained": 1}
+
+
+def test_a_sleeper_may_record_a_failure_of_what_another_one_has_in_hand():
+    posts = [
+        post(EVENTS[0], 0.1, answer=0, held=60.0),
+        post(EVENTS[0], 6, sender="deliver-2"),
+        post(EVENTS[0], 8, sender="deliver-2", attempt=2),
+    ]
+    asleep = Fault("stop-worker", "deliver-1", 100.5, 106.5)
+    assert seen(posts=posts + POSTS[1:], faults=[asleep]).duplicates == {"stop-worker": 2}
+    assert seen(posts=posts[1:] + POSTS[1:], faults=[asleep]).unexplained == 1
+
+
+def test_what_could_not_be_recorded_stays_in_hand_while_the_database_is_away():
+    away, killed = Fault("crash-postgres", "PostgreSQL", 100.6, 106.0), Fault("kill-worker", "deliver-1", 107.0, 108.0)
+    assert seen(post(EVENTS[0], 20), faults=[killed]).unexplained == 1
+    assert seen(post(EVENTS[0], 20), faults=[away, killed]).duplicates == {"kill-worker": 1}
+
+
+@pytest.mark.parametrize(
+    ("failure", "other"),
+    [
+        ("changes_without_event 1", {"events": EVENTS[:2]}),
+        ("events_without_change 1", {"accepted": CHANGES[:2]}),
+        ("events_doubled 1", {"events": [*EVENTS, Recorded("evt_4", "lead.updated", "lead_a", 2, 101.0)]}),
+        ("wrong_state 1", {"states": {"lead_a": 1, "conv_a": -1}}),
+        ("wrong_state 1", {"states": {"lead_a": 2}}),
+        ("unfinished 1", {"unfinished": 1}),
+        ("ledger: dead_too_early 2", {"ledger": {"dead_too_early": 2}}),
+    ],
+)
+def test_every_other_broken_promise_is_named(failure, other):
+    assert seen(**other).failures == [failure]
+
+
+def test_a_wrong_signature_and_another_body_are_named():
+    card = seen(posts=[*POSTS, post(EVENTS[2], 1, attempt=2, verified=False, answer=401, digest=8)])
+    assert {"wrong_signature 1", "altered 1"} <= set(card.failures)
+
+
+def test_order_is_counted_by_first_arrivals_of_a_lead():
+    assert seen().out_of_order == 0
+    assert seen(posts=[post(EVENTS[1]), post(EVENTS[0], 5), post(EVENTS[0], 6), POSTS[2]]).out_of_order == 1
+
+
+def test_recovery_is_from_the_fault_to_the_first_later_change_that_arrives():
+    card = seen(faults=[Fault("kill-relay", "relay-1", 100.8, 103.0), Fault("kill-serve", "serve", 200.0, 201.0)])
+    assert card.recovery["kill-relay"].max == pytest.approx(0.7)
+    assert "kill-serve" not in card.recovery  # nothing came after it: nothing is claimed
+
+
+def test_a_spread_of_nothing_or_of_one_is_no_error():
+    assert spread([]).count == 0
+    assert (spread([2.0]).p50, spread([2.0]).max) == (2.0, 2.0)

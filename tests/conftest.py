@@ -37,8 +37,8 @@ from leadwire.migrate import migrate  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
 
 _TABLES = (
-    "idempotent_answer, attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead, bot, api_key,"
-    " user_account, workspace"
+    "redrive_job, idempotent_answer, attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead,"
+    " bot, api_key, user_account, workspace"
 )
 
 

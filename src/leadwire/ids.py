@@ -30,6 +30,14 @@ def floor(prefix: str, moment: datetime) -> str:
     return f"{prefix}_{_text((moment - _EPOCH) // timedelta(milliseconds=1) << 80)}"
 
 
+def moment(text: str) -> datetime:
+    """When an id was made, to the millisecond."""
+    number = 0
+    for digit in text.rpartition("_")[2][:10]:  # 50 bits, of which the first two are none
+        number = number << 5 | _DIGITS.index(digit)
+    return _EPOCH + timedelta(milliseconds=number)
+
+
 def is_id(prefix: str, text: str) -> bool:
     """Whether `text` has the form of an id of this type."""
     return text.startswith(f"{prefix}_") and _SUFFIX.fullmatch(text, len(prefix) + 1) is not None

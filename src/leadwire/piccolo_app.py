@@ -11,6 +11,7 @@ from leadwire.leads.table import Lead
 from leadwire.web.idempotency import IdempotentAnswer
 from leadwire.wire.ledger import Attempt, Delivery, WebhookEndpoint
 from leadwire.wire.outbox import OutboxEvent
+from leadwire.wire.redrive.table import RedriveJob
 
 _HERE = Path(__file__).resolve().parent
 _SHIPPED, _CHECKOUT = _HERE / "migrations", _HERE.parents[1] / "migrations"
@@ -27,6 +28,7 @@ TABLES = [
     OutboxEvent,
     Delivery,
     Attempt,
+    RedriveJob,
     IdempotentAnswer,
 ]
 

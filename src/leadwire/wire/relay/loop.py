@@ -16,6 +16,7 @@ from leadwire import telemetry
 from leadwire.settings import Settings
 from leadwire.wire import streams, wakeup
 from leadwire.wire.pause import Pause, either
+from leadwire.wire.redrive import step as redrive
 from leadwire.wire.relay.admit import admit
 from leadwire.wire.relay.fan_out import fan_out
 from leadwire.wire.relay.partitions import tend
@@ -24,6 +25,7 @@ from leadwire.wire.streams import Key
 
 _POLL: Final = 0.25  # seconds, when no nudge comes
 _POLL_BACKLOG: Final = 0.01  # seconds, while a window is what holds deliveries back
+_REDRIVE_EVERY: Final = 0.2
 _TEND_EVERY: Final = 3600.0
 
 
@@ -37,7 +39,7 @@ class Relay:
         # Seconds after which a commit's keys are left to reconcile, or they would be added twice.
         self._stale = settings.reconcile_after / 2
         self._nudged = asyncio.Event()
-        self._reconciled = self._tended = float("-inf")
+        self._reconciled = self._tended = self._redriven = float("-inf")
 
     async def run(self, stop: asyncio.Event) -> None:
         """Relay until `stop` is set; what is in hand is finished first."""
@@ -70,6 +72,10 @@ class Relay:
         await self._add(keys)
         admitted = await admit()
         await self._add(admitted)
+        if loop.time() - self._redriven > _REDRIVE_EVERY:
+            self._redriven = loop.time()
+            if redriven := await redrive.step():
+                telemetry.log("batch.redriven", deliveries=redriven)
         if events or admitted:
             telemetry.log("batch.relayed", events=events, queued=len(keys), admitted=len(admitted))
             return _POLL_BACKLOG if held_back or admitted else 0.0

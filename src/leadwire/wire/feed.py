@@ -1,0 +1,59 @@
+"""The feed: a workspace's events in the order they were committed, without gaps, for whoever missed deliveries.
+
+A cursor is the transaction and the position of an event. Only transactions older than every open one are shown, so an
+event never turns up before a cursor that was handed out, however long its transaction took. Cursors do not survive a
+restore of the database from a dump.
+"""
+
+import re
+from datetime import timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from leadwire import clock, db, ids
+from leadwire.errors import Fault, InvalidParameter
+from leadwire.wire.envelope import KINDS
+
+_CURSOR: Final = re.compile(r"([0-9]{1,19})-([0-9]{1,18})-(evt_[0-7][0-9a-hjkmnp-tv-z]{25})")
+_LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the partitions that are looked at
+
+_READ: Final = """
+SELECT found.* FROM unnest($2::text[]) AS known (kind) CROSS JOIN LATERAL (
+    SELECT xact, position, id, kind, occurred_at, body FROM outbox_event v
+    WHERE workspace_id = $1 AND v.kind = known.kind AND id >= $5::text
+      AND xact >= $3::text::xid8 AND (xact, position) > ($3::text::xid8, $4::bigint)
+      AND xact < pg_snapshot_xmin(pg_current_snapshot()) AND test_endpoint_id IS NULL AND body <> ''
+    ORDER BY xact, position LIMIT $6
+) found ORDER BY xact, position LIMIT $6"""
+
+
+class FeedEvent(Struct, frozen=True):
+    """An event, and the cursor after it. `body` is the text that webhooks carry."""
+
+    cursor: str
+    id: str
+    kind: str
+    occurred_at: str
+    body: str
+
+
+async def read(workspace: str, after: str = "", limit: int = 100) -> list[FeedEvent]:
+    """The events after a cursor (empty: all that are kept), at most `limit`. Raises InvalidParameter.
+
+    Events about somebody who was erased are left out.
+    """
+    xact, position, floor = "0", 0, "evt_"
+    if after:
+        parts = _CURSOR.fullmatch(after)
+        if parts is None:
+            raise InvalidParameter(
+                "This is no cursor.", faults=(Fault("invalid_parameter", "No cursor of ours.", parameter="after"),)
+            )
+        xact, position = parts[1], int(parts[2])
+        floor = ids.floor("evt", ids.moment(parts[3]) - _LONGEST_TRANSACTION)
+    found = await db.rows(_READ, workspace, list(KINDS), xact, position, floor, limit)
+    return [
+        FeedEvent(f"{xact}-{position}-{id_}", id_, kind, clock.iso(at), body)
+        for xact, position, id_, kind, at, body in found
+    ]

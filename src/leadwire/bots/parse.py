@@ -1,0 +1,117 @@
+"""Read a flow from TOML or JSON; everything wrong with it is told at once, with node and line. Pure."""
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from leadwire.bots.check import Flaw, flaws
+from leadwire.bots.flow import MAX_NODES, AnyNode, Flow
+from leadwire.bots.lines import Lines, json_lines, line_of_byte, line_of_message, toml_lines
+from leadwire.errors import Fault, Invalid
+
+LARGEST: Final = 256 * 1024  # characters
+
+_KINDS: Final = ("say", "ask", "branch", "score", "answer", "handoff", "end")
+
+
+class BadFlow(Invalid):
+    """A flow that cannot be used. `flaws` says all of it."""
+
+    def __init__(self, found: list[Flaw]) -> None:
+        count = "1 fault" if len(found) == 1 else f"{len(found)} faults"
+        told = "; ".join(str(flaw) for flaw in found[:3]) + ("; ..." if len(found) > 3 else "")
+        faults = tuple(Fault(flaw.code, str(flaw), "".join(f"/{step}" for step in flaw.path)) for flaw in found[:50])
+        super().__init__(f"The flow has {count}: {told}", code="bad_flow", faults=faults)
+        self.flaws = found
+
+
+def parse(text: str) -> Flow:
+    """The flow that `text` is: JSON if it begins with a brace, else TOML. Raises BadFlow."""
+    if len(text) > LARGEST:
+        raise BadFlow([Flaw("too_long", f"At most {LARGEST} characters.")])
+    raw, lines = _decoded(text)
+    shape = _shape_flaws(raw)
+    if shape:
+        raise BadFlow(_placed(shape, lines))
+    flow = msgspec.convert(raw, Flow)
+    if found := flaws(flow):
+        raise BadFlow(_placed(found, lines))
+    return flow
+
+
+def _decoded(text: str) -> tuple[dict[str, Any], Lines]:
+    try:
+        if text.lstrip().startswith("{"):
+            raw = msgspec.json.decode(text.encode())
+            return raw, json_lines(text)
+        return tomllib.loads(text.replace("\r\n", "\n")), toml_lines(text)
+    except msgspec.DecodeError as error:
+        raise BadFlow([Flaw("syntax", f"{error}.", line=line_of_byte(text, str(error)))]) from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadFlow([Flaw("syntax", f"{error}.", line=line_of_message(text, str(error)))]) from error
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise BadFlow([Flaw("syntax", "The text cannot be read.")]) from error
+
+
+def _shape_flaws(raw: dict[str, Any]) -> list[Flaw]:
+    """What keeps it from being nodes at all, each node by itself so that none hides another's faults."""
+    nodes = raw.get("nodes")
+    found = _members(raw, Flow, (), None, skip=("nodes",))
+    if not isinstance(nodes, list) or not 1 <= len(nodes) <= MAX_NODES:
+        return [*found, Flaw("nodes", f"There must be 1 to {MAX_NODES} nodes.", ("nodes",))]
+    for place, node in enumerate(nodes):
+        found += _node_flaws(node, place)
+    return found
+
+
+def _node_flaws(node: Any, place: int) -> list[Flaw]:
+    path = ("nodes", place)
+    if not isinstance(node, Mapping):
+        return [Flaw("wrong_type", "A node is a table.", path)]
+    name = node.get("id") if isinstance(node.get("id"), str) else None
+    if node.get("type") not in _KINDS:
+        given = f"'{node['type']}' is no type of node" if "type" in node else "The type is missing"
+        return [Flaw("type", f"{given}. There are: {', '.join(_KINDS)}.", (*path, "type"), name)]
+    model = next(kind for kind in AnyNode.__args__ if kind.__struct_config__.tag == node["type"])
+    return _members({key: node[key] for key in node if key != "type"}, model, path, name)
+
+
+def _members(
+    raw: Mapping[str, Any],
+    model: Any,
+    path: tuple[str | int, ...],
+    name: str | None,
+    skip: tuple[str, ...] = (),
+) -> list[Flaw]:
+    """Every member of a table that is unknown, missing or not of its type."""
+    fields = {field.name: field for field in msgspec.structs.fields(model) if field.name not in skip}
+    found = [
+        Flaw("unknown_field", f"No such field: '{key}'. There are: {', '.join(fields)}.", (*path, key), name)
+        for key in raw
+        if key not in fields and key not in skip
+    ]
+    for key, field in fields.items():
+        if key not in raw:
+            if field.required:
+                found.append(Flaw("missing_field", f"'{key}' is missing.", path, name))
+            continue
+        try:
+            msgspec.convert(raw[key], field.type)
+        except msgspec.ValidationError as error:
+            text, _, inside = str(error).partition(" - at `$")
+            where = f"{key}{inside.rstrip('`')}" if inside else key
+            found.append(Flaw("wrong_value", f"{where}: {text}.", (*path, key), name))
+    return found
+
+
+def _placed(found: list[Flaw], lines: Lines) -> list[Flaw]:
+    """Each flaw with the line of the nearest thing around it that has one."""
+    placed = []
+    for flaw in found:
+        path = tuple(int(step) if step.isdigit() else step for part in flaw.path for step in str(part).split("/"))
+        while path and path not in lines:
+            path = path[:-1]
+        placed.append(msgspec.structs.replace(flaw, line=lines.get(path)))
+    return placed

@@ -38,7 +38,7 @@ from tests.clock import DatabaseClock  # noqa: E402
 
 _TABLES = (
     "redrive_job, idempotent_answer, attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead,"
-    " bot, api_key, user_account, workspace"
+    " bot, api_key, blocked_visitor, user_account, workspace"
 )
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from piccolo.conf.apps import AppConfig
 
 from leadwire.accounts.table import ApiKey, UserAccount, Workspace
-from leadwire.bots.table import Bot
-from leadwire.conversations.table import Conversation, Message
+from leadwire.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, ScoreEntry, Visit
+from leadwire.conversations.table import Conversation, ConversationNote, Message
 from leadwire.leads.table import Lead
 from leadwire.web.idempotency import IdempotentAnswer
 from leadwire.wire.ledger import Attempt, Delivery, WebhookEndpoint
@@ -21,9 +21,15 @@ TABLES = [
     UserAccount,
     ApiKey,
     Bot,
+    BotVersion,
+    FaqEntry,
     Lead,
     Conversation,
     Message,
+    ConversationNote,
+    Visit,
+    ScoreEntry,
+    BlockedVisitor,
     WebhookEndpoint,
     OutboxEvent,
     Delivery,

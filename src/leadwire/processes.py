@@ -10,6 +10,7 @@ import uvicorn
 
 from leadwire import db, redis_pool, telemetry
 from leadwire.app import create_app
+from leadwire.bots import silence
 from leadwire.serving import HttpProtocol, connections, serve_until, stop_event
 from leadwire.settings import Settings
 from leadwire.web import idempotency
@@ -43,12 +44,14 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
 
 
 async def relay(settings: Settings) -> None:
-    """Hop 1."""
+    """Hop 1, and the end of silent conversations."""
 
     async def run(stop: asyncio.Event) -> None:
         redis = redis_pool.client()
         assert redis is not None  # noqa: S101 - opened by _run
+        sweeping = asyncio.create_task(silence.watch(stop))
         await Relay(redis, settings).run(stop)
+        await sweeping
 
     await _run(settings, "relay", run)
 

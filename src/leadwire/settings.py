@@ -51,6 +51,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     header_prefix: Annotated[str, Meta(pattern="^[A-Za-z][A-Za-z0-9-]*$")] = "X-Service-"
     """Prefix of our own request headers."""
 
+    trusted_proxies: tuple[Network, ...] = ()
+    """Networks of the proxies in front of us: only from these is `X-Forwarded-For` believed."""
+    model_url: str = ""
+    """An OpenAI-compatible address (`https://host/v1`) that answers visitors' free questions from the bot's FAQ.
+    Empty: the FAQ alone, by full text."""
+    model_key: str = ""
+    """Bearer token for it."""
+    model_name: str = ""
+    """The model to ask for."""
+    model_timeout: Annotated[float, Meta(gt=0, le=60)] = 20.0
+    """Seconds until a question counts as not answered."""
+    model_turns: Annotated[int, Meta(ge=0, le=1000)] = 20
+    """Questions it is asked in one conversation."""
+
     rate_limit: Annotated[int, Meta(ge=0)] = 6000
     """Requests a minute per API key; 0 = off."""
     pool_size: Annotated[int, Meta(ge=1, le=500)] = 10
@@ -89,9 +103,14 @@ def _parts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def _networks(text: str) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(part, strict=False) for part in _parts(text))
+
+
 _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "data_dir": lambda text: Path(text).expanduser(),
     "secret_key": _parts,
     "retry_schedule": lambda text: msgspec.convert(_parts(text), Schedule, strict=False),
-    "allowed_networks": lambda text: tuple(ipaddress.ip_network(part, strict=False) for part in _parts(text)),
+    "allowed_networks": _networks,
+    "trusted_proxies": _networks,
 }

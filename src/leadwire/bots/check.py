@@ -7,6 +7,7 @@ import msgspec
 
 from leadwire.bots.flow import INPUTS, Ask, Branch, Case, Condition, End, Flow, Handoff, Rule, Score, targets
 from leadwire.bots.words import DERIVED, names_in
+from leadwire.leads.schema import MAX_CUSTOM_FIELDS
 
 
 class Flaw(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -29,7 +30,7 @@ _ORDERED: Final = ("gt", "gte", "lt", "lte")
 
 def flaws(flow: Flow) -> list[Flaw]:
     """Every fault of a flow, in the order of its nodes."""
-    found = [*_ids(flow), *_fields(flow), *_conditions(flow), *_texts(flow)]
+    found = [*_ids(flow), *_custom_fields(flow), *_fields(flow), *_conditions(flow), *_texts(flow)]
     if not found:  # a graph with holes has no shape to speak of
         found = [*_unreachable(flow), *_cycles(flow), *_mute(flow)]
     return sorted(found, key=lambda flaw: flaw.path[1] if len(flaw.path) > 1 else -1)
@@ -51,6 +52,12 @@ def _ids(flow: Flow) -> Iterator[Flaw]:
         for field, target in targets(node):
             if target not in known:
                 yield _at(flow, place, "unknown_node", f"{field} leads to '{target}', which is no node.", field)
+
+
+def _custom_fields(flow: Flow) -> Iterator[Flaw]:
+    kept = {node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
+    if sum(name.startswith("custom_fields.") for name in kept) > MAX_CUSTOM_FIELDS:
+        yield Flaw("too_many", f"A lead has at most {MAX_CUSTOM_FIELDS} custom fields.", ("nodes",))
 
 
 def _fields(flow: Flow) -> Iterator[Flaw]:

@@ -22,6 +22,7 @@ class State(Struct, frozen=True, omit_defaults=True):
     turns: int = 0  # questions it has answered
     variables: dict[str, Scalar] = {}
     score: int = 0
+    asked: int = 0  # free questions so far: what answers may cost is limited by it
     fired: tuple[str, ...] = ()  # rules that have counted: `node/label`
 
 
@@ -33,9 +34,10 @@ class Said(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """The bot says something."""
+    """The bot says something; `personal` when it repeats what the visitor told."""
 
     text: str
+    personal: bool = False
 
 
 class Saved(Struct, frozen=True):
@@ -136,6 +138,7 @@ class _Run:
         return self.go(target)
 
     def consult(self, node: Answer, said: Said) -> tuple[State, list[Effect]]:
+        self._set(asked=self._state.asked + 1)
         words = said.text.strip().strip(".!").casefold()
         if words in _DONE or words in {word.casefold() for word in node.done}:
             return self.go(node.next)
@@ -204,7 +207,7 @@ class _Run:
     def _reply(self, text: str, *, plain: bool = False) -> None:
         said = text if plain else fill(text, self._known())
         if said.strip():
-            self._effects.append(Reply(said))
+            self._effects.append(Reply(said, personal=said != text))
 
     def _known(self) -> dict[str, Scalar]:
         return {**self._state.variables, "score": self._state.score}

@@ -1,9 +1,175 @@
-"""Looking bots up."""
+"""Looking bots, their versions and their visits up."""
 
-from leadwire import db
+import functools
+import hashlib
+from typing import Final
+
+import msgspec
+
+from leadwire import clock, db
+from leadwire.bots.engine import State
+from leadwire.bots.flow import Flow
+from leadwire.bots.parse import parse
+from leadwire.bots.schema import BotDetail, BotSummary, BotVersion, FaqEntry, LiveBot, ScoreEntry, Visit
+from leadwire.errors import NotFound
+from leadwire.ids import is_id
+
+_VISIT: Final = """
+SELECT v.workspace_id, v.conversation_id, v.bot_id, c.flow_version, c.status, v.state, c.variables, c.lead_id, c.locale,
+    v.started_at, v.address,
+    EXISTS (SELECT 1 FROM blocked_visitor b WHERE b.workspace_id = v.workspace_id AND b.address = v.address)
+FROM visit v JOIN conversation c ON c.id = v.conversation_id WHERE {}"""
 
 
 async def names(workspace: str) -> dict[str, str]:
     """Every bot's id and name, oldest first."""
     found = await db.rows("SELECT id, name FROM bot WHERE workspace_id = $1 ORDER BY created_at, id", workspace)
     return {row["id"]: row["name"] for row in found}
+
+
+async def listed(workspace: str | None) -> list[BotSummary]:
+    """The bots of a workspace, or (None, for operators) of all, oldest first."""
+    found = await db.rows(
+        """SELECT id, workspace_id, name, published_version, created_at FROM bot
+           WHERE $1::text IS NULL OR workspace_id = $1 ORDER BY created_at, id""",
+        workspace,
+    )
+    return [BotSummary(id_, owner, name, version, clock.iso(at)) for id_, owner, name, version, at in found]
+
+
+async def detail(workspace: str, bot_id: str) -> BotDetail:
+    """A bot with its draft. Raises NotFound."""
+    found = await db.row(
+        """SELECT id, name, draft, draft_saved_at, published_version, allowed_origins, color FROM bot
+           WHERE workspace_id = $1 AND id = $2""",
+        workspace, bot_id,
+    )  # fmt: skip
+    if found is None:
+        raise NotFound("There is no such bot.")
+    id_, name, draft, saved_at, *rest = found
+    return BotDetail(id_, name, draft, clock.iso(saved_at) if saved_at else None, *rest)
+
+
+async def versions(workspace: str, bot_id: str) -> list[BotVersion]:
+    """Every published version of a bot, newest first."""
+    found = await db.rows(
+        """SELECT version, source, created_at FROM bot_version WHERE workspace_id = $1 AND bot_id = $2
+           ORDER BY version DESC""",
+        workspace, bot_id,
+    )  # fmt: skip
+    return [BotVersion(version, source, clock.iso(at)) for version, source, at in found]
+
+
+async def flow(workspace: str, bot_id: str, version: int) -> Flow:
+    """A published flow. Raises NotFound."""
+    if (known := _flows.get((workspace, bot_id, version))) is not None:
+        return known
+    source = await db.value(
+        "SELECT source FROM bot_version WHERE workspace_id = $1 AND bot_id = $2 AND version = $3",
+        workspace, bot_id, version,
+    )  # fmt: skip
+    if source is None:
+        raise NotFound("There is no such version of the bot.")
+    if len(_flows) >= _FLOWS_KEPT:
+        _flows.clear()
+    read = _flows[workspace, bot_id, version] = parse(source)
+    return read
+
+
+_flows: dict[tuple[str, str, int], Flow] = {}  # versions never change, so nothing here is ever stale
+_FLOWS_KEPT: Final = 1000
+
+
+async def live(bot_id: str) -> LiveBot:
+    """A bot as visitors find it, by its id alone. Raises NotFound, also while nothing is published."""
+    found = None
+    if is_id("bot", bot_id):
+        found = await db.row(
+            """SELECT workspace_id, id, name, published_version, allowed_origins, color FROM bot
+               WHERE id = $1 AND published_version IS NOT NULL""",
+            bot_id,
+        )
+    if found is None:
+        raise NotFound("There is no such bot.")
+    return LiveBot(*found)
+
+
+async def bot_of(conversation_id: str) -> str | None:
+    """Which bot a conversation is with."""
+    if not is_id("conv", conversation_id):
+        return None
+    return await db.value("SELECT bot_id FROM visit WHERE conversation_id = $1", conversation_id)  # type: ignore[no-any-return]
+
+
+async def visit(token: str) -> Visit | None:
+    """The visit that a visitor's token stands for."""
+    return _visit(await db.row(_by_token(), token_hash(token)))
+
+
+async def visit_of(workspace: str, conversation_id: str, *, lock: bool = False) -> Visit | None:
+    """The visit of a conversation; `lock` takes the conversation's row for the open transaction."""
+    found = await db.row(_by_conversation(lock), workspace, conversation_id)
+    return _visit(found)
+
+
+async def visit_started(key: bytes) -> Visit | None:
+    """The visit that a start key has begun."""
+    return _visit(await db.row(_VISIT.format("v.start_key = $1"), key))
+
+
+async def is_blocked(workspace: str, address: bytes | None) -> bool:
+    """Whether nobody from this network is talked to."""
+    if address is None:
+        return False
+    return bool(
+        await db.value("SELECT 1 FROM blocked_visitor WHERE workspace_id = $1 AND address = $2", workspace, address)
+    )
+
+
+async def faq(workspace: str, bot_id: str) -> list[FaqEntry]:
+    """What a bot has been taught, oldest first."""
+    found = await db.rows(
+        "SELECT id, question, answer FROM faq_entry WHERE workspace_id = $1 AND bot_id = $2 ORDER BY created_at, id",
+        workspace, bot_id,
+    )  # fmt: skip
+    return [FaqEntry(*row) for row in found]
+
+
+async def score_of(workspace: str, lead_id: str) -> list[ScoreEntry]:
+    """Why a lead has its score: every rule that counted, oldest first.
+
+    A lead who came back has entries of several conversations; the score is the highest sum of one of them, unless
+    somebody has set it by hand.
+    """
+    found = await db.rows(
+        """SELECT s.conversation_id, s.label, s.points, s.created_at
+           FROM score_entry s JOIN conversation c ON c.id = s.conversation_id
+           WHERE c.workspace_id = $1 AND c.lead_id = $2 ORDER BY s.created_at, s.conversation_id, s.node, s.label""",
+        workspace, lead_id,
+    )  # fmt: skip
+    return [ScoreEntry(talk, label, points, clock.iso(at)) for talk, label, points, at in found]
+
+
+def token_hash(token: str) -> bytes:
+    """What is stored of a visitor's token. 256 random bits need no slower hash."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+@functools.cache
+def _by_token() -> str:
+    return _VISIT.format("v.token_hash = $1")
+
+
+@functools.cache
+def _by_conversation(lock: bool) -> str:
+    return _VISIT.format("v.workspace_id = $1 AND v.conversation_id = $2") + (" FOR UPDATE OF c, v" if lock else "")
+
+
+def _visit(row: db.Row | None) -> Visit | None:
+    if row is None:
+        return None
+    workspace, conversation_id, bot_id, version, status, state, variables, *rest = row
+    kept = msgspec.structs.replace(
+        msgspec.json.decode(state, type=State), variables=msgspec.json.decode(variables, type=dict)
+    )
+    return Visit(workspace, conversation_id, bot_id, version or 0, status, kept, *rest)

@@ -16,6 +16,7 @@ _COMMANDS: Final = {
     "relay": ("leadwire.cli.serve", "relay"),
     "deliver": ("leadwire.cli.serve", "deliver"),
     "migrate": ("leadwire.cli.migrate", "migrate"),
+    "bots": ("leadwire.cli.bots", "bots"),
     "endpoints": ("leadwire.cli.endpoints", "endpoints"),
     "keys": ("leadwire.cli.keys", "keys"),
     "listen": ("leadwire.cli.listen", "listen"),

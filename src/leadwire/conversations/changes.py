@@ -3,10 +3,13 @@
 There is no /v1 route that opens one or speaks in one: bots and the demo's visitors call these.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from leadwire import clock, db, ids
-from leadwire.conversations import events
+from leadwire.conversations import events, live
 from leadwire.conversations.schema import (
     LIST_COLUMNS,
     MAX_MESSAGES,
@@ -16,8 +19,10 @@ from leadwire.conversations.schema import (
     EndedBy,
     Message,
     Metadata,
+    NewMessage,
     Origin,
     Role,
+    Spoken,
     from_row,
     metadata_from_row,
 )
@@ -32,17 +37,18 @@ _LISTED: Final = len(LIST_COLUMNS.split(","))
 
 _OPEN: Final = f"""
 INSERT INTO conversation (id, workspace_id, bot_id, source_url, source_campaign, source_referrer, locale, timezone,
-    browser, os, variables, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '{{}}', $11, $11) RETURNING {_COLUMNS}"""
+    browser, os, variables, created_at, updated_at, flow_version)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '{{}}', $11, $11, $12) RETURNING {_COLUMNS}"""
 
 # The row lock of the count is what gives each message its place and keeps an ended conversation silent.
 _NEXT_PLACE: Final = """
-UPDATE conversation SET messages_count = messages_count + 1, updated_at = $3
+UPDATE conversation SET messages_count = messages_count + $4, updated_at = $3
 WHERE workspace_id = $1 AND id = $2 AND status <> 'ended' RETURNING messages_count, bot_id"""
 
 _SAY: Final = """
-INSERT INTO message (id, workspace_id, conversation_id, seq, role, content, answers, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"""
+INSERT INTO message (id, seq, role, content, answers, client_message_id, user_id, workspace_id, conversation_id,
+    created_at)
+SELECT *, $8, $9, $10 FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])"""
 
 _HAND_OFF: Final = f"""
 UPDATE conversation SET status = 'handoff', handoff_reason = $3, handoff_requested_at = $4, updated_at = $4
@@ -53,13 +59,13 @@ UPDATE conversation SET status = 'ended', ended_at = $3, ended_by = $4, end_reas
 WHERE workspace_id = $1 AND id = $2 AND status <> 'ended' RETURNING {_COLUMNS}"""
 
 
-async def start(workspace: str, bot_id: str, origin: Origin) -> str:
+async def start(workspace: str, bot_id: str, origin: Origin, flow_version: int | None = None) -> str:
     """Open a conversation with a visitor who has just said the first thing. Answers its id."""
     source = origin.source
     async with db.transaction():
         made = await db.row(
             _OPEN, ids.new("conv"), workspace, bot_id, source.url, source.campaign, source.referrer,
-            origin.locale, origin.timezone, origin.browser, origin.os, clock.now(),
+            origin.locale, origin.timezone, origin.browser, origin.os, clock.now(), flow_version,
         )  # fmt: skip
         conversation, metadata = _split(made)
         await events.started(workspace, conversation, metadata).record()
@@ -67,24 +73,54 @@ async def start(workspace: str, bot_id: str, origin: Origin) -> str:
 
 
 async def say(workspace: str, conversation_id: str, role: Role, content: str, *, answers: str | None = None) -> Message:
-    """Add a message. `answers` names the lead field it tells, so that it can be redacted with the lead.
+    """Add one message (see `speak`)."""
+    (said,) = await speak(workspace, conversation_id, [NewMessage(role=role, content=content, answers=answers)])
+    return Message(said.id, said.role, said.content, said.created_at)
 
-    Raises NotFound; Conflict when the conversation is ended or full.
-    """
-    if not content.strip() or "\0" in content:
+
+async def speak(workspace: str, conversation_id: str, messages: Sequence[NewMessage]) -> list[Spoken]:
+    """Add messages, one after the other. Raises Invalid, NotFound; Conflict when the conversation is ended or full."""
+    if any(not message.content.strip() or "\0" in message.content for message in messages):
         raise Invalid("A message needs text.")
     async with db.transaction():
         now = clock.now()
-        place = await db.row(_NEXT_PLACE, workspace, conversation_id, now)
+        place = await db.row(_NEXT_PLACE, workspace, conversation_id, now, len(messages))
         if place is None:
             raise await _why_not(workspace, conversation_id)
-        seq, bot_id = place
-        if seq > MAX_MESSAGES:
+        last, bot_id = place
+        if last > MAX_MESSAGES:
             raise Conflict("The conversation is full.", code="conversation_full")
-        message = Message(ids.new("msg"), role, content, clock.iso(now))
-        await db.rows(_SAY, message.id, workspace, conversation_id, seq, role, content, answers, now)
-        await events.spoke(workspace, message, conversation_id, bot_id).record()
-    return message
+        spoken = [
+            Spoken(seq, ids.new("msg"), one.role, one.content, clock.iso(now), one.client_message_id)
+            for seq, one in enumerate(messages, last - len(messages) + 1)
+        ]
+        columns = zip(
+            *((said.id, said.seq, *_stored(one)) for said, one in zip(spoken, messages, strict=True)), strict=True
+        )
+        await db.rows(_SAY, *map(list, columns), workspace, conversation_id, now)
+        for said in spoken:
+            message = Message(said.id, said.role, said.content, said.created_at)
+            await events.spoke(workspace, message, conversation_id, bot_id).record()
+        live.tell(workspace, conversation_id)
+    return spoken
+
+
+async def note_visitor(
+    workspace: str,
+    conversation_id: str,
+    *,
+    variables: Mapping[str, object],
+    lead_id: str | None,
+    email: str | None = None,
+    name: str | None = None,
+) -> None:
+    """Keep what the visitor has told: the flow's variables, who it turned out to be, their own e-mail and name."""
+    await db.rows(
+        """UPDATE conversation SET variables = $3, lead_id = coalesce($4, lead_id),
+               visitor_email = coalesce($5, visitor_email), visitor_name = coalesce($6, visitor_name)
+           WHERE workspace_id = $1 AND id = $2""",
+        workspace, conversation_id, msgspec.json.encode(variables).decode(), lead_id, email, name,
+    )  # fmt: skip
 
 
 async def capture_lead(workspace: str, conversation_id: str, found: LeadPatch) -> Lead:
@@ -122,6 +158,7 @@ async def hand_off(workspace: str, conversation_id: str, reason: str) -> None:
         conversation, metadata = _split(found)
         lead = await _lead_of(workspace, conversation_id)
         await events.handed_off(workspace, conversation, metadata, lead).record()
+        live.tell(workspace, conversation_id)
 
 
 async def end(workspace: str, conversation_id: str, by: EndedBy, reason: str | None = None) -> ConversationEnd:
@@ -134,6 +171,7 @@ async def end(workspace: str, conversation_id: str, by: EndedBy, reason: str | N
             conversation, metadata = _split(found)
             lead = await _lead_of(workspace, conversation_id)
             await events.ended(workspace, conversation, metadata, lead).record()
+            live.tell(workspace, conversation_id)
             return ConversationEnd(conversation.id, "ended", metadata.ended_at or "")
     ended_at = await db.value(
         "SELECT ended_at FROM conversation WHERE workspace_id = $1 AND id = $2", workspace, conversation_id
@@ -141,6 +179,10 @@ async def end(workspace: str, conversation_id: str, by: EndedBy, reason: str | N
     if ended_at is None:
         raise NotFound("There is no such conversation.")
     return ConversationEnd(conversation_id, "ended", clock.iso(ended_at))
+
+
+def _stored(message: NewMessage) -> tuple[str | None, ...]:
+    return message.role, message.content, message.answers, message.client_message_id, message.user_id
 
 
 def _split(row: db.Row | None) -> tuple[Conversation, Metadata]:

@@ -8,10 +8,12 @@ from msgspec import Meta
 from leadwire import clock, db
 from leadwire.conversations.schema import (
     LIST_COLUMNS,
+    MAX_MESSAGES,
     METADATA_COLUMNS,
     Conversation,
     ConversationDetail,
     Message,
+    Spoken,
     Status,
     Visitor,
     from_row,
@@ -67,6 +69,30 @@ async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
         leads.from_row(lead) if lead else None,
         metadata_from_row(metadata),
     )
+
+
+async def spoken(workspace: str, conversation_id: str, after: int, until: int = MAX_MESSAGES) -> list[Spoken]:
+    """What has been said after one place in a conversation, and up to another, in order."""
+    found = await db.rows(
+        """SELECT seq, id, role, content, created_at, client_message_id FROM message
+           WHERE workspace_id = $1 AND conversation_id = $2 AND seq > $3 AND seq <= $4 ORDER BY seq""",
+        workspace, conversation_id, after, until,
+    )  # fmt: skip
+    return [Spoken(seq, id_, role, said, clock.iso(at), client_id) for seq, id_, role, said, at, client_id in found]
+
+
+async def reply_to(workspace: str, conversation_id: str, client_message_id: str) -> list[Spoken] | None:
+    """A visitor's message and what was said to it, up to their next one; None when it has not been stored."""
+    place = await db.row(
+        """SELECT seq, (SELECT min(seq) FROM message n WHERE n.conversation_id = m.conversation_id AND n.seq > m.seq
+               AND n.role = 'user') AS next
+           FROM message m WHERE workspace_id = $1 AND conversation_id = $2 AND client_message_id = $3""",
+        workspace, conversation_id, client_message_id,
+    )  # fmt: skip
+    if place is None:
+        return None
+    until = place["next"] - 1 if place["next"] else MAX_MESSAGES
+    return await spoken(workspace, conversation_id, place["seq"] - 1, until)
 
 
 async def page(workspace: str, query: ConversationQuery) -> tuple[list[Conversation], int]:

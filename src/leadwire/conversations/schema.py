@@ -41,6 +41,27 @@ class Message(Struct, frozen=True):
     created_at: str
 
 
+class NewMessage(Struct, frozen=True, kw_only=True):
+    """Something to be said. `answers` names the lead field it tells, so that it can be redacted with the lead."""
+
+    role: Role
+    content: str
+    answers: str | None = None
+    client_message_id: str | None = None
+    user_id: str | None = None
+
+
+class Spoken(Struct, frozen=True):
+    """A message in its place, as those in the conversation see it."""
+
+    seq: int
+    id: str
+    role: Role
+    content: str
+    created_at: str
+    client_message_id: str | None = None
+
+
 class Handoff(Struct, frozen=True):
     """Why and when a person was asked for."""
 

@@ -31,6 +31,8 @@ class Conversation(Table, db=DB, tablename="conversation"):
     ended_at = Timestamptz(null=True, default=None)
     ended_by = Text(null=True, default=None)
     end_reason = Text(null=True, default=None)
+    assigned_to = Text(null=True, default=None)  # the user who has claimed it
+    assigned_at = Timestamptz(null=True, default=None)
     created_at = Timestamptz()
     updated_at = Timestamptz()
 
@@ -46,4 +48,16 @@ class Message(Table, db=DB, tablename="message"):
     content = Text()
     answers = Text(null=True, default=None)  # the lead field this told: redacted when the lead is erased
     client_message_id = Text(null=True, default=None)  # a visitor's retry finds its first try by this
+    created_at = Timestamptz()
+    user_id = Text(null=True, default=None)  # which person, where role is agent
+
+
+class ConversationNote(Table, db=DB, tablename="conversation_note"):
+    """What operators tell each other. Never leaves the web area."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    conversation_id = Text()
+    user_id = Text()
+    content = Text()
     created_at = Timestamptz()

@@ -16,6 +16,7 @@ from leadwire.db.engine import Connection, Engine
 
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
+Deadlock = asyncpg.DeadlockDetectedError
 
 # What asyncpg raises when the server is away, going or coming back; InternalClientError is among them (seen on a
 # killed server) although it is neither a PostgresError nor an InterfaceError.

@@ -32,6 +32,14 @@ INSERT INTO lead (id, workspace_id, bot_id, conversation_id, email, name, phone,
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)
 ON CONFLICT DO NOTHING RETURNING id"""
 
+# What conversations remember of a person: their answers, why they have their score, what operators noted, the network.
+_FORGET: Final = (
+    "UPDATE message SET content = '[deleted]' WHERE conversation_id = ANY($1) AND answers IS NOT NULL",
+    "DELETE FROM score_entry WHERE conversation_id = ANY($1)",
+    "DELETE FROM conversation_note WHERE conversation_id = ANY($1)",
+    "UPDATE visit SET address = NULL WHERE conversation_id = ANY($1)",
+)
+
 
 class _Overtaken(Exception):
     """Another change of the same lead came between reading and writing."""
@@ -119,6 +127,12 @@ async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None
     The conversations stay, nameless. Raises NotFound, also the second time.
     """
     async with db.transaction():
+        # Conversations before leads, as a visitor's turn locks them: the other way round the two could deadlock.
+        await db.rows(
+            """SELECT 1 FROM conversation WHERE workspace_id = $1
+                 AND (lead_id = $2 OR id = (SELECT conversation_id FROM lead WHERE id = $2)) ORDER BY id FOR UPDATE""",
+            workspace, lead_id,
+        )  # fmt: skip
         stored = await reads.stored(workspace, lead_id, lock=True)
         if if_match is not None and stored.version not in if_match:
             raise PreconditionFailed("The lead has changed since you read it.")
@@ -128,10 +142,8 @@ async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None
             workspace, lead_id, stored.lead.conversation_id,
         )  # fmt: skip
         conversation_ids = [talk["id"] for talk in talks]
-        await db.rows(
-            "UPDATE message SET content = '[deleted]' WHERE conversation_id = ANY($1) AND answers IS NOT NULL",
-            conversation_ids,
-        )
+        for statement in _FORGET:
+            await db.rows(statement, conversation_ids)
         await forget(lead_id, conversation_ids)
         await idempotency.forget(lead_id)
         await db.rows("DELETE FROM lead WHERE workspace_id = $1 AND id = $2", workspace, lead_id)

@@ -43,7 +43,7 @@ def answer(request: "Request[Any, Any, Any]", error: Exception) -> Answer[Proble
         return _respond(error)
     if isinstance(error, HTTPException):
         return _respond(_from_litestar(error))
-    if isinstance(error, db.GONE + AWAY):
+    if isinstance(error, (*db.GONE, *AWAY, db.Deadlock)):
         telemetry.log("request.unavailable", level=logging.WARNING, error=error)
         return _respond(Unavailable("The service cannot reach its database just now.", headers={"Retry-After": "5"}))
     telemetry.log("request.failed", level=logging.ERROR, error=error, path=request.scope["path"])

@@ -1,0 +1,75 @@
+"""Visitors who say nothing any more: nudged once, then the conversation is ended.
+
+Minutes are the flow's; a conversation with a person waits a day. Any number of processes may sweep at once.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from leadwire import db, telemetry
+from leadwire.bots import reads
+from leadwire.conversations import changes as conversations
+from leadwire.conversations.schema import NewMessage
+
+_EVERY: Final = 30.0  # seconds
+_AT_ONCE: Final = 500
+
+# After a nudge the rest of the minutes runs from it. `updated_at` moves with everything that is said.
+_SILENT: Final = """
+SELECT c.id, c.workspace_id, c.bot_id, c.flow_version, over.so AS over
+FROM conversation c JOIN visit v ON v.conversation_id = c.id,
+LATERAL (SELECT now() - c.updated_at > CASE
+    WHEN c.status = 'handoff' THEN interval '24 hours'
+    WHEN v.nudged_at >= c.updated_at THEN (v.inactivity_minutes - v.nudge_minutes) * interval '1 minute'
+    ELSE v.inactivity_minutes * interval '1 minute' END AS so) over
+WHERE c.status <> 'ended' AND c.updated_at < now() - interval '1 minute'
+  AND (over.so OR c.status = 'active' AND v.nudged_at IS NULL
+       AND now() - c.updated_at > v.nudge_minutes * interval '1 minute')"""
+_DUE: Final = f"{_SILENT} ORDER BY c.updated_at LIMIT {_AT_ONCE}"
+_ONE: Final = f"{_SILENT} AND c.id = $1 FOR UPDATE OF c SKIP LOCKED"
+
+
+async def watch(stop: asyncio.Event) -> None:
+    """Sweep every 30 s until `stop` is set."""
+    while not stop.is_set():
+        try:
+            await sweep()
+        except Exception as error:  # noqa: BLE001 - the next round tries again
+            telemetry.log("silence.failed", level=logging.WARNING, error=error)
+        try:
+            await asyncio.wait_for(stop.wait(), _EVERY)
+        except TimeoutError:
+            continue
+
+
+async def sweep() -> tuple[int, int]:
+    """Nudge and end, each conversation in a transaction of its own. Answers how many of each."""
+    nudged = ended = 0
+    for conversation_id, *_ in await db.rows(_DUE):
+        async with db.transaction():
+            found = await db.row(_ONE, conversation_id)
+            if found is None:  # another process has it, or the visitor is back
+                continue
+            _, workspace, bot_id, version, over = found
+            if over:
+                await conversations.end(workspace, conversation_id, "system", "silence")
+                ended += 1
+            else:
+                await _nudge(workspace, conversation_id, bot_id, version)
+                nudged += 1
+    if nudged or ended:
+        telemetry.log("silence.swept", nudged=nudged, ended=ended)
+    return nudged, ended
+
+
+async def _nudge(workspace: str, conversation_id: str, bot_id: str, version: int) -> None:
+    flow = await reads.flow(workspace, bot_id, version)
+    if flow.nudge_text:
+        nudge = NewMessage(role="bot", content=flow.nudge_text)
+        await conversations.speak(workspace, conversation_id, [nudge])
+    await db.rows(
+        """UPDATE visit SET nudged_at = (SELECT updated_at FROM conversation WHERE id = $1)
+           WHERE conversation_id = $1""",
+        conversation_id,
+    )

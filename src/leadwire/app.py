@@ -18,6 +18,7 @@ from leadwire.web.edge import Edge
 from leadwire.web.idempotency import idempotent
 from leadwire.web.routes import get
 from leadwire.webhooks.samples import SAMPLES
+from leadwire.widget import api as widget
 
 EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "lead.created": Lead,
@@ -54,7 +55,7 @@ def create_app() -> ASGIApp:
     )
     return Edge(
         Litestar(
-            route_handlers=[v1, *docs.routes(EVENTS, SAMPLES), live, ready],
+            route_handlers=[v1, widget.router, *docs.routes(EVENTS, SAMPLES), live, ready],
             exception_handlers={Exception: problems.answer},
             openapi_config=None,
             logging_config=None,

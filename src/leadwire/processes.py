@@ -11,6 +11,7 @@ import uvicorn
 from leadwire import db, redis_pool, telemetry
 from leadwire.app import create_app
 from leadwire.bots import silence
+from leadwire.conversations import live
 from leadwire.serving import HttpProtocol, connections, serve_until, stop_event
 from leadwire.settings import Settings
 from leadwire.web import idempotency
@@ -36,11 +37,17 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     )
 
     async def run(stop: asyncio.Event) -> None:
-        tidying = asyncio.create_task(_hourly(idempotency.expire))
+        beside = [asyncio.create_task(work) for work in (_hourly(idempotency.expire), live.hub.listen(), _leave(stop))]
         await serve_until(stop, config, listening)
-        tidying.cancel()
+        for task in beside:
+            task.cancel()
 
     await _run(settings, "serve", run, one_plan=True)
+
+
+async def _leave(stop: asyncio.Event) -> None:
+    await stop.wait()
+    live.hub.leave()  # before the server waits for its connections: an open stream would keep it
 
 
 async def relay(settings: Settings) -> None:

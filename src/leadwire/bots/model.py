@@ -5,6 +5,7 @@ LEADWIRE_ALLOWED_NETWORKS. One deadline, a budget of questions per conversation;
 """
 
 import asyncio
+import functools
 import json
 import logging
 from typing import Any, Final
@@ -82,6 +83,7 @@ class Model:
         return (choices[0].message.content or "").strip() if choices else ""
 
 
+@functools.cache  # one client a process
 def answerer(settings: Settings) -> Answerer:
     """Who answers in this process: the model if there is an address for one, else the FAQ."""
     if not settings.model_url:

@@ -94,6 +94,11 @@ async def live(bot_id: str) -> LiveBot:
     return LiveBot(*found)
 
 
+async def origins(bot_id: str) -> list[str]:
+    """The websites that may show a bot."""
+    return await db.value("SELECT allowed_origins FROM bot WHERE id = $1", bot_id) or []
+
+
 async def bot_of(conversation_id: str) -> str | None:
     """Which bot a conversation is with."""
     if not is_id("conv", conversation_id):

@@ -97,6 +97,10 @@ class Hub:
             if not self._watches[channel]:
                 del self._watches[channel]
 
+    def watchers(self, workspace: str, conversation_id: str) -> int:
+        """How many watch a conversation in this process."""
+        return len(self._watches.get(f"{_PREFIX}{workspace}:{conversation_id}", ()))
+
     def leave(self) -> None:
         """The process stops: let every watcher go, or their open streams would hold it up."""
         self.leaving = True

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from leadwire import clock, db, ids
-from leadwire.errors import Conflict, Fault, Invalid, PreconditionFailed, Unavailable
+from leadwire.errors import Conflict, Fault, Invalid, NotFound, PreconditionFailed, Unavailable
 from leadwire.leads import events, identity, reads
 from leadwire.leads.schema import (
     MAX_CUSTOM_FIELDS,
@@ -126,6 +126,8 @@ async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None
 
     The conversations stay, nameless. Raises NotFound, also the second time.
     """
+    if not ids.is_id("lead", lead_id):
+        raise NotFound("There is no such lead.")
     async with db.transaction():
         # Conversations before leads, as a visitor's turn locks them: the other way round the two could deadlock.
         await db.rows(

@@ -44,7 +44,12 @@ class Edge:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *added]
+                own = message["headers"]
+                if any(name == b"cache-control" for name, _ in own):  # this one may be kept
+                    own = [*own, *(header for header in added if header[0] != b"cache-control")]
+                    message["headers"] = own
+                else:
+                    message["headers"] = [*own, *added]
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

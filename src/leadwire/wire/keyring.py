@@ -7,6 +7,7 @@ directory. A sealed secret is 4 bytes of the key's fingerprint, 12 of nonce, the
 import base64
 import functools
 import hashlib
+import hmac
 import os
 import secrets
 from pathlib import Path
@@ -27,6 +28,7 @@ class Keyring:
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._ciphers: dict[bytes, AESGCM] = {}
+        self._first = hashlib.sha256((keys[0] if keys else "").encode()).digest()
         for text in keys:
             try:
                 key = base64.b64decode(text, validate=True)
@@ -36,6 +38,10 @@ class Keyring:
                 raise OperatorError(f"LEADWIRE_SECRET_KEY must be 32 bytes, base64 encoded; this one has {len(key)}")
             self._ciphers[hashlib.sha256(key).digest()[:4]] = AESGCM(key)
         self.open = functools.lru_cache(maxsize=4096)(self._open)
+
+    def derived(self, purpose: str) -> bytes:
+        """A key of its own for another purpose than sealing (HMAC-SHA256 of the first key)."""
+        return hmac.digest(self._first, purpose.encode(), hashlib.sha256)
 
     def seal(self, text: str) -> bytes:
         """`text`, unreadable without the key."""

@@ -1,0 +1,156 @@
+"""/widget/v1: what the widget asks for. Its errors are problem+json, as those of /v1 are."""
+
+import asyncio
+import hashlib
+from typing import Any, Final
+
+import msgspec
+from litestar import HttpMethod, Request, Router, post
+from litestar.params import FromPath
+from litestar.response import Stream
+
+from leadwire import settings
+from leadwire.bots import engine, model, reads, runtime
+from leadwire.bots.schema import Visit
+from leadwire.conversations import changes as conversations
+from leadwire.conversations import reads as talks
+from leadwire.conversations.live import hub
+from leadwire.conversations.schema import Origin
+from leadwire.errors import Conflict, InvalidParameter, NotFound, RateLimited, Unauthenticated
+from leadwire.leads.schema import Source
+from leadwire.web import body
+from leadwire.web.answers import Answer
+from leadwire.web.query import pairs_of
+from leadwire.web.rate_limit import RateLimit
+from leadwire.web.routes import get, options
+from leadwire.widget import callers, stream, visitor
+from leadwire.widget.origins import Origins
+from leadwire.widget.schema import BotConfig, Greeting, NewConversation, NewLine, Said, Started, said, started
+
+_STARTS: Final = RateLimit("conversations", 30, shared=True)  # a minute, per network and bot
+_LINES: Final = RateLimit("messages", 60, shared=True)
+_STREAMS: Final = 10  # at once, per conversation: tabs
+_PLACE: Final = 9  # digits of a place in a conversation
+
+_R = Request[Any, Any, Any]
+
+
+@get("/bots/{bot_id:str}")
+async def show_bot(request: _R, bot_id: FromPath[str]) -> Answer[BotConfig]:
+    """The bot's looks and its first turn. Cacheable: the same for everybody."""
+    bot = await reads.live(bot_id)
+    flow = await reads.flow(bot.workspace, bot.id, bot.version)
+    state, effects = engine.begin(flow)
+    greeting = [Greeting(one.text) for one in effects if isinstance(one, engine.Reply)]
+    config = BotConfig(bot.id, flow.title, flow.locale, bot.color, greeting, engine.prompt(flow, state))
+    tag = f'"{hashlib.sha256(msgspec.json.encode(config)).hexdigest()[:24]}"'
+    headers = [(b"etag", tag.encode()), (b"cache-control", b"no-cache")]
+    if tag in request.headers.get("if-none-match", ""):
+        return Answer(None, status_code=304, headers=headers)  # type: ignore[arg-type]
+    return Answer(config, headers=headers)
+
+
+@post("/bots/{bot_id:str}/conversations")
+async def start_conversation(request: _R, bot_id: FromPath[str]) -> Answer[Started]:
+    """The first thing a visitor says: only now there is a conversation."""
+    bot = await reads.live(bot_id)
+    seen = callers.network(request)
+    _STARTS.take(f"{seen} {bot.id}", asyncio.get_running_loop().time())
+    told = body.fields(await body.json_object(request), NewConversation)
+    url, campaign = visitor.page(told.page_url)
+    browser, system = visitor.browser_and_system(request.headers.get("user-agent", ""))
+    opening = runtime.Opening(
+        content=told.content,
+        client_message_id=told.client_message_id,
+        address=callers.blinded(bot.workspace, seen),
+        origin=Origin(
+            source=Source(url, campaign, visitor.page(told.referrer)[0]),
+            locale=told.locale,
+            timezone=told.timezone,
+            browser=browser,
+            os=system,
+        ),
+    )
+    turn = await runtime.start(bot, opening, model.answerer(settings.get()))
+    return Answer(started(turn), status_code=201)
+
+
+@post("/conversations/{conversation_id:str}/messages")
+async def say(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+    """A visitor's turn: the bot's replies and the next question come with the answer."""
+    visit = await _visit(request, conversation_id)
+    _LINES.take(f"{callers.network(request)} {visit.bot_id}", asyncio.get_running_loop().time())
+    told = body.fields(await body.json_object(request), NewLine)
+    turn = await runtime.hear(visit, told.content, told.client_message_id, model.answerer(settings.get()))
+    return Answer(said(turn))
+
+
+@get("/conversations/{conversation_id:str}/messages")
+async def read_messages(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+    """What was said after a place in the conversation (`after`, default 0)."""
+    visit = await _visit(request, conversation_id)
+    after = _place(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
+    spoken = await talks.spoken(visit.workspace, visit.conversation_id, after)
+    prompt = None
+    if visit.status == "active":
+        prompt = engine.prompt(await reads.flow(visit.workspace, visit.bot_id, visit.version), visit.state)
+    return Answer(Said(visit.status, spoken, prompt))
+
+
+@get("/conversations/{conversation_id:str}/events")
+async def follow(request: _R, conversation_id: FromPath[str]) -> Stream:
+    """Everything said from now on, while a person is there."""
+    visit = await _visit(request, conversation_id)
+    if visit.status != "handoff":
+        raise Conflict("The bot answers at once: nothing will come by itself.", code="not_in_handoff")
+    if hub.watchers(visit.workspace, visit.conversation_id) >= _STREAMS:
+        raise RateLimited(f"At most {_STREAMS} streams.", headers={"Retry-After": "15"})
+    after = _place(request.headers.get("last-event-id", "0"))
+    return Stream(stream.events(visit, after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+@post("/conversations/{conversation_id:str}/handoff")
+async def ask_for_a_person(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+    """The visitor wants a person. Asking again changes nothing."""
+    return Answer(said(await runtime.hand_off(await _visit(request, conversation_id))))
+
+
+@post("/conversations/{conversation_id:str}/end")
+async def end(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+    """The visitor is done. Ending it again changes nothing."""
+    visit = await _visit(request, conversation_id)
+    await conversations.end(visit.workspace, visit.conversation_id, "visitor", "closed by the visitor")
+    return Answer(Said("ended", [], None))
+
+
+async def _visit(request: _R, conversation_id: str) -> Visit:
+    """The visit of the caller's token, which speaks in one conversation only. Raises Unauthenticated, NotFound."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    visit = await reads.visit(token) if scheme.lower() == "bearer" and 0 < len(token) < 200 else None
+    if visit is None:
+        raise Unauthenticated("This needs a visitor's token.", headers={"WWW-Authenticate": 'Bearer realm="widget"'})
+    if visit.conversation_id != conversation_id:
+        raise NotFound("There is no such conversation.")
+    return visit
+
+
+def _place(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _PLACE):
+        raise InvalidParameter("A place in a conversation is a whole number.")
+    return int(text)
+
+
+router = Router(
+    "/widget/v1",
+    route_handlers=[
+        show_bot, start_conversation, say, read_messages, follow, ask_for_a_person, end,
+        options("/bots/{bot_id:str}", HttpMethod.GET, HttpMethod.HEAD),
+        options("/bots/{bot_id:str}/conversations", HttpMethod.POST),
+        options("/conversations/{conversation_id:str}/messages", HttpMethod.GET, HttpMethod.HEAD, HttpMethod.POST),
+        options("/conversations/{conversation_id:str}/events", HttpMethod.GET),
+        options("/conversations/{conversation_id:str}/handoff", HttpMethod.POST),
+        options("/conversations/{conversation_id:str}/end", HttpMethod.POST),
+    ],
+    middleware=[Origins()],
+    response_class=Answer,
+)  # fmt: skip

@@ -1,0 +1,84 @@
+"""What a request tells of the visitor behind it: their network, their browser, the page they are on. Pure."""
+
+import hashlib
+import hmac
+import ipaddress
+import re
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+
+from leadwire.settings import Network
+
+_BROWSERS: Final = (
+    ("Edge", r"Edg(?:e|A|iOS)?/"),
+    ("Opera", r"OPR/|Opera"),
+    ("Samsung Internet", r"SamsungBrowser/"),
+    ("Firefox", r"Firefox/|FxiOS/"),
+    ("Chrome", r"Chrome/|CriOS/"),
+    ("Safari", r"Version/.*Safari/"),
+)
+_SYSTEMS: Final = (
+    ("iOS", r"iPhone|iPad|iPod"),
+    ("Android", r"Android"),
+    ("Windows", r"Windows NT"),
+    ("ChromeOS", r"CrOS"),
+    ("macOS", r"Mac OS X|Macintosh"),
+    ("Linux", r"Linux|X11"),
+)
+_CAMPAIGN: Final = 200  # characters
+
+
+def network(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
+    """The network a request came from: an IPv4 address, or the /64 of an IPv6 one.
+
+    `X-Forwarded-For` counts only as far as it was written by trusted proxies: from the right, up to the first address
+    that is none of theirs.
+    """
+    address = _address(peer)
+    for hop in reversed(forwarded.split(",")):
+        if address is None or not any(address in proxies for proxies in trusted):
+            break
+        if (further := _address(hop.strip())) is None:
+            break
+        address = further
+    if address is None:
+        return "unknown"
+    return str(ipaddress.ip_network(f"{address}/64", strict=False)) if address.version == 6 else str(address)
+
+
+def blind(workspace: str, seen: str, key: bytes) -> bytes:
+    """What is kept of a network: enough to know it again, nothing to read."""
+    return hmac.digest(key, f"{workspace}\0{seen}".encode(), hashlib.sha256)[:16]
+
+
+def browser_and_system(agent: str) -> tuple[str | None, str | None]:
+    """The browser's and the system's name, where the User-Agent tells."""
+    agent = agent[:500]
+    return (
+        next((name for name, sign in _BROWSERS if re.search(sign, agent)), None),
+        next((name for name, sign in _SYSTEMS if re.search(sign, agent)), None),
+    )
+
+
+def page(url: str | None) -> tuple[str | None, str | None]:
+    """A page's address without what is only the browser's (the fragment), and its campaign (`utm_campaign`)."""
+    if not url:
+        return None, None
+    try:
+        parts = urlsplit(url)
+        named = parse_qs(parts.query, max_num_fields=100).get("utm_campaign", [""])[0]
+    except ValueError:
+        return None, None
+    if parts.scheme not in ("http", "https", ""):
+        return None, None
+    campaign = "".join(one for one in named if one.isprintable())[:_CAMPAIGN]
+    return urlunsplit(parts._replace(fragment="", netloc=parts.netloc.rpartition("@")[2])), campaign or None
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        found = ipaddress.ip_address(text.split("%", maxsplit=1)[0])
+    except ValueError:
+        return None
+    return found.ipv4_mapped or found if isinstance(found, ipaddress.IPv6Address) else found

@@ -33,7 +33,12 @@ GONE: tuple[type[BaseException], ...] = (
 
 
 DB = Engine(config={})
-_ONE_PLAN = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "enable_sort": "off"}
+_ONE_PLAN = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_sort": "off",
+    "max_parallel_workers_per_gather": "0",  # 4 to 7 ms to start them for a count of 100 rows that takes 0.1 ms
+}
 
 _hooks: ContextVar[list[Callable[[], None]] | None] = ContextVar("after_commit_hooks", default=None)
 

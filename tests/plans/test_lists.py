@@ -1,0 +1,107 @@
+"""The lists among very many leads: what their statements read, told by PostgreSQL's own plans and never by a stopwatch.
+
+With 100,000 leads in the usual run; with 2,000,000 by `uv run pytest tests/plans -m large`.
+"""
+
+import itertools
+from functools import partial
+
+import pytest
+
+from leadwire.conversations import reads as conversations
+from leadwire.conversations.reads import ConversationQuery
+from leadwire.leads import reads as leads
+from leadwire.leads.reads import LeadQuery
+from leadwire.wire.totals import Totals
+from tests.plans import crowd as crowds
+from tests.plans.crowd import FIRST_DAY, LAST_DAY, Crowd, busy_day
+from tests.plans.explained import explained
+
+RARE = "the rare bot"
+# Few rows match each of these; a plan that walks the newest ones and throws away what does not match is caught.
+LEAD_FILTERS = {"score_min": 100, "score_max": 0, "bot_id": RARE, "since": LAST_DAY, "until": FIRST_DAY}
+CONVERSATION_FILTERS = {"status": "handoff", "bot_id": RARE, "since": LAST_DAY, "until": FIRST_DAY}
+
+
+@pytest.fixture(scope="module", params=[100_000, pytest.param(2_000_000, marks=pytest.mark.large)])
+async def gathered(request, servers, connected):
+    async with crowds.crowd(servers.database_url, request.param) as crowd:
+        yield crowd
+
+
+@pytest.fixture
+def crowd(gathered, monkeypatch) -> Crowd:
+    """The crowd, with no total known."""
+    for reads in (leads, conversations):
+        known = reads._totals
+        monkeypatch.setattr(reads, "_totals", Totals(known._kinds, known._kinds_when))
+    return gathered
+
+
+def asked(model, crowd, names, filters):
+    values = {name: crowd.rare_bot if filters[name] is RARE else filters[name] for name in names}
+    return model(**values)
+
+
+def subsets(filters):
+    """No filter, each alone, each pair, and all together."""
+    return [(), *itertools.combinations(filters, 1), *itertools.combinations(filters, 2), tuple(filters)]
+
+
+def assert_lean(nodes, table):
+    """Only by an index, in the order of the index, and no row is fetched to be thrown away."""
+    kinds = {node["Node Type"] for node in nodes}
+    assert not kinds & {"Seq Scan", "Sort", "Incremental Sort", "Bitmap Heap Scan", "Gather", "Gather Merge"}, kinds
+    scans = [node for node in nodes if node.get("Relation Name") == table]
+    assert len(scans) == 2  # the count and the page
+    for scan in scans:
+        assert "workspace_id" in scan["Index Cond"]
+        assert scan.get("Rows Removed by Filter", 0) == 0, scan
+
+
+def counting(nodes):
+    """How often the count was made."""
+    (count,) = [node for node in nodes if node["Node Type"] == "Aggregate"]
+    return count["Actual Loops"]
+
+
+@pytest.mark.parametrize("names", subsets(LEAD_FILTERS), ids=" ".join)
+async def test_a_page_of_leads_and_its_total(crowd, names, monkeypatch):
+    query = asked(LeadQuery, crowd, names, LEAD_FILTERS)
+    nodes = await explained(partial(leads.page, crowd.workspace, query), monkeypatch)
+    assert_lean(nodes, "lead")
+    assert counting(nodes) == 1
+
+
+@pytest.mark.parametrize("names", subsets(CONVERSATION_FILTERS), ids=" ".join)
+async def test_a_page_of_conversations_and_its_total(crowd, names, monkeypatch):
+    query = asked(ConversationQuery, crowd, names, CONVERSATION_FILTERS)
+    nodes = await explained(partial(conversations.page, crowd.workspace, query), monkeypatch)
+    assert_lean(nodes, "conversation")
+    assert counting(nodes) == 1
+
+
+@pytest.mark.parametrize(
+    ("reads", "query", "other", "counted"),
+    [
+        (leads, LeadQuery(), "lead.updated", "lead.created"),
+        (conversations, ConversationQuery(), "message.sent", "conversation.started"),
+    ],
+    ids=["leads", "conversations"],
+)
+async def test_a_total_is_counted_again_only_when_it_may_have_changed(crowd, reads, query, other, counted, monkeypatch):
+    total = crowd.leads if reads is leads else crowd.conversations
+    read = partial(reads.page, crowd.workspace, query)
+    assert (await read())[1] == total
+    await busy_day(crowd.workspace, other)
+    nodes = await explained(read, monkeypatch)
+    assert counting(nodes) == 0
+    assert (await read())[1] == total
+    looked_at = [node for node in nodes if (node.get("Relation Name") or "").startswith("outbox_event")]
+    assert looked_at
+    for node in looked_at:
+        assert "kind" in node["Index Cond"]
+        assert "xact" in node["Index Cond"]
+        assert node["Actual Rows"] + node.get("Rows Removed by Filter", 0) == 0
+    await busy_day(crowd.workspace, counted)
+    assert counting(await explained(read, monkeypatch)) == 1

@@ -7,10 +7,10 @@ whose connection broke at the very commit can simply ask again. What was refused
 import hashlib
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
+from litestar import Request
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from piccolo.columns import JSON, Bytea, SmallInt, Text, Timestamptz
 from piccolo.table import Table
@@ -18,6 +18,7 @@ from piccolo.table import Table
 from leadwire import clock, db
 from leadwire.db import DB
 from leadwire.errors import Conflict, InvalidParameter, Refusal
+from leadwire.web import problems
 from leadwire.web.body import LARGEST
 
 KEPT: Final = timedelta(hours=24)
@@ -64,7 +65,7 @@ async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Se
     async def collect(message: Message) -> None:
         answer.append(message)
 
-    with suppress(_Refused):
+    try:
         async with db.transaction():
             await _lock(caller, key)
             if stored := await _stored(caller, key, fingerprint):
@@ -72,6 +73,14 @@ async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Se
             else:
                 await app(scope, replay, collect)
                 await _store(caller, key, fingerprint, scope["path"], answer)
+    except _Refused:
+        pass
+    except Exception as error:
+        if not answer:
+            raise
+        # Litestar has seen the answer that is held back, and would make no other of a lost commit than a bare 500.
+        await problems.answer(Request(scope, receive, send), error)(scope, receive, send)
+        return
     for message in answer:
         await send(message)
 

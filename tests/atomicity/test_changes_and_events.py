@@ -1,0 +1,67 @@
+"""An event exists exactly if its change does, whatever breaks and wherever."""
+
+import itertools
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.atomicity import faults
+from tests.atomicity.faults import Fault, injected
+from tests.atomicity.history import assert_one_truth
+from tests.atomicity.world import DEEDS, World
+
+KINDS = ("error after", "killed before")
+STEPS = st.tuples(
+    st.sampled_from(sorted(DEEDS)),
+    st.integers(0, 11),
+    st.none() | st.builds(Fault, st.sampled_from(KINDS), st.integers(0, 10)),
+)
+
+
+@pytest.fixture
+async def client(anonymous, monkeypatch):
+    faults.install(monkeypatch)
+    return anonymous
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("deed", DEEDS)
+async def test_each_deed_broken_at_each_word(client, deed, kind):
+    world = await World.begin(client)
+    for word in itertools.count():
+        await world.prepare()
+        before = await assert_one_truth(world)
+        fired = await world.do(deed, 0, Fault(kind, word))
+        after = await assert_one_truth(world)
+        if not fired:  # the deed has fewer words, and was done in peace
+            break
+    assert word > 1
+    assert after > before
+
+
+@given(st.lists(STEPS, min_size=1, max_size=15))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_any_story_with_any_faults(client, steps):
+    world = await World.begin(client)
+    for deed, pick, fault in steps:
+        await world.do(deed, pick, fault)
+        await assert_one_truth(world)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("method", "sent"), [("PATCH", {"json": {"name": "Grace"}}), ("DELETE", {})])
+async def test_a_request_repeated_under_its_key_after_any_fault_is_done_once(client, method, sent, kind):
+    world = await World.begin(client)
+    for word in itertools.count():
+        await world.prepare()
+        before = await assert_one_truth(world)
+        request = (method, await world.newest_lead(), {"Idempotency-Key": f"key {word}"})
+        with injected(Fault(kind, word)) as injection:
+            first = await world.request(*request, **sent)
+        assert first == (503 if injection.fired else 200)
+        assert await world.request(*request, **sent) == 200
+        assert await assert_one_truth(world) == before + 1
+        if not injection.fired:
+            break
+    assert word > 5

@@ -1,0 +1,152 @@
+"""A workspace where things happen: each deed is one change, or one request or turn of a visitor that makes several."""
+
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import httpx
+
+from leadwire import db
+from leadwire.accounts import changes as accounts
+from leadwire.accounts import reads as keys
+from leadwire.bots import reads as bots
+from leadwire.bots import runtime
+from leadwire.bots.answers import Faq
+from leadwire.bots.runtime import Opening
+from leadwire.bots.schema import LiveBot
+from leadwire.conversations import changes as conversations
+from leadwire.conversations.schema import Origin
+from leadwire.errors import Refusal
+from leadwire.leads.schema import LeadPatch, Source
+from tests.atomicity.faults import Fault, injected
+from tests.bots.conftest import published
+
+_ORIGIN: Final = Origin(source=Source("/pricing", "spring", None))
+_ANSWERS: Final = (200, 404, 409)
+
+
+class World:
+    """A workspace with a bot that runs a flow. `pick` chooses among the conversations or leads there are."""
+
+    def __init__(self, workspace: str, bot: LiveBot, client: httpx.AsyncClient, key: str) -> None:
+        self.workspace, self.bot = workspace, bot
+        self._client, self._key = client, key
+        self._talks: list[str] = []
+        self._leads: list[str] = []
+
+    @classmethod
+    async def begin(cls, client: httpx.AsyncClient) -> "World":
+        workspace = await accounts.create_workspace("World")
+        _, key = await accounts.create_key(workspace, "key")
+        return cls(workspace, await published(workspace), client, key)
+
+    async def do(self, deed: str, pick: int, fault: Fault | None) -> bool:
+        """Do one thing, with a fault in it. Answers whether the fault came about.
+
+        What is refused and what fails by the fault is no matter; anything else that is raised, and a 500, is.
+        """
+        self._talks, self._leads = await self._ids("conversation"), await self._ids("lead")
+        with injected(fault) as injection:
+            try:
+                status = await DEEDS[deed](self, pick)
+            except Refusal:
+                status = None
+            except db.GONE:
+                assert injection.fired
+                status = None
+        assert status in (None, *_ANSWERS, *([503] if injection.fired else [])), f"{deed} with {fault}: {status}"
+        return injection.fired
+
+    async def prepare(self) -> None:
+        """A new conversation with a visitor who is a lead, so that every deed has something to be done to."""
+        await self.arrives(0)
+        self._talks = await self._ids("conversation")
+        await self.is_captured(0)
+
+    async def newest_lead(self) -> str:
+        """Its path."""
+        return f"/v1/leads/{(await self._ids('lead'))[-1]}"
+
+    async def arrives(self, pick: int) -> None:
+        opening = Opening(content="Hello", client_message_id=secrets.token_hex(12), origin=_ORIGIN)
+        await runtime.start(self.bot, opening, Faq())
+
+    async def answers(self, pick: int) -> None:
+        if visit := await bots.visit_of(self.workspace, self._talk(pick)):
+            await runtime.hear(visit, _address(pick), secrets.token_hex(12), Faq())
+
+    async def asks_for_a_person(self, pick: int) -> None:
+        if visit := await bots.visit_of(self.workspace, self._talk(pick)):
+            await runtime.hand_off(visit)
+
+    async def is_opened(self, pick: int) -> None:
+        await conversations.start(self.workspace, self.bot.id, _ORIGIN)
+
+    async def says(self, pick: int) -> None:
+        await conversations.say(self.workspace, self._talk(pick), ("user", "bot")[pick % 2], secrets.token_hex(4))
+
+    async def is_captured(self, pick: int) -> None:
+        found = LeadPatch(email=_address(pick), custom_fields={secrets.token_hex(4): pick})
+        await conversations.capture_lead(self.workspace, self._talk(pick), found)
+
+    async def is_handed_off(self, pick: int) -> None:
+        await conversations.hand_off(self.workspace, self._talk(pick), "asked")
+
+    async def is_patched(self, pick: int, **headers: str) -> int:
+        change = {"name": secrets.token_hex(4), "custom_fields": {f"key {pick % 3}": pick}}
+        if pick % 4 == 1:
+            change["email"] = _address(pick)
+        return await self.request("PATCH", f"/v1/leads/{self._lead(pick)}", headers, json=change)
+
+    async def is_patched_once(self, pick: int) -> int:
+        return await self.is_patched(pick, **{"Idempotency-Key": secrets.token_hex(8)})
+
+    async def is_erased(self, pick: int) -> int:
+        return await self.request("DELETE", f"/v1/leads/{self._lead(pick)}")
+
+    async def is_erased_once(self, pick: int) -> int:
+        return await self.request("DELETE", f"/v1/leads/{self._lead(pick)}", {"Idempotency-Key": secrets.token_hex(8)})
+
+    async def is_ended(self, pick: int) -> int:
+        return await self.request("POST", f"/v1/conversations/{self._talk(pick)}/end")
+
+    async def request(self, method: str, path: str, headers: dict[str, str] | None = None, **sent) -> int:
+        """Answers the status. The key is looked up each time, so that a request always takes the same words."""
+        keys.forget_keys()
+        headers = {"Authorization": f"Bearer {self._key}", **(headers or {})}
+        return (await self._client.request(method, path, headers=headers, **sent)).status_code
+
+    async def _ids(self, table: str) -> list[str]:
+        found = await db.rows(f"SELECT id FROM {table} WHERE workspace_id = $1 ORDER BY id", self.workspace)
+        return [row["id"] for row in found]
+
+    def _talk(self, pick: int) -> str:
+        """The newest one is 0."""
+        return self._talks[-1 - pick % len(self._talks)] if self._talks else "conv_00000000000000000000000000"
+
+    def _lead(self, pick: int) -> str:
+        return self._leads[-1 - pick % len(self._leads)] if self._leads else "lead_00000000000000000000000000"
+
+
+def _address(pick: int) -> str:
+    """A new one or, as often, one of two that may be somebody's."""
+    return f"{secrets.token_hex(4) if pick % 4 < 2 else pick % 4}@example.com"
+
+
+DEEDS: Final[dict[str, Callable[[World, int], Awaitable[int | None]]]] = {
+    deed.__name__: deed
+    for deed in (
+        World.arrives,
+        World.answers,
+        World.asks_for_a_person,
+        World.is_opened,
+        World.says,
+        World.is_captured,
+        World.is_handed_off,
+        World.is_patched,
+        World.is_patched_once,
+        World.is_erased,
+        World.is_erased_once,
+        World.is_ended,
+    )
+}

@@ -77,8 +77,8 @@ async def _quiet(stage: Stage, workspace: str, settle: float) -> tuple[int, int]
             if not left:
                 if not (await ledger.deliveries(workspace)).get("dead"):
                     break
-                _, told = await stage.command("dead-letters", "redrive", "--all", "--json")
-                redriven += json.loads(told)["redriven"]
+                _, told = await stage.command("redrives", "start", "--rate", "1000", "--watch", "--json")
+                redriven += json.loads(told)["done"]
         await asyncio.sleep(0.25)
     print(f"  all quiet {time.monotonic() - start:.1f} s after the last change", flush=True)
     return left, redriven

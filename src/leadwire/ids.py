@@ -27,11 +27,11 @@ def new(prefix: str) -> str:
 
 def floor(prefix: str, moment: datetime) -> str:
     """The lowest id that can have been made at `moment` or later: a partition bound, never a real id."""
-    return f"{prefix}_{_text((moment - _EPOCH) // timedelta(milliseconds=1) << 80)}"
+    return f"{prefix}_{_text(max(0, (moment - _EPOCH) // timedelta(milliseconds=1)) << 80)}"
 
 
 def moment(text: str) -> datetime:
-    """When an id was made, to the millisecond."""
+    """When an id was made, to the millisecond. Raises OverflowError for an id of the eleventh millennium."""
     number = 0
     for digit in text.rpartition("_")[2][:10]:  # 50 bits, of which the first two are none
         number = number << 5 | _DIGITS.index(digit)

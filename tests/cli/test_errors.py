@@ -20,9 +20,10 @@ NOWHERE = "postgresql://nobody@127.0.0.1:{port}/leadwire"
 KEY = base64.b64encode(bytes(32)).decode()
 COMMANDS: dict[str, tuple[str, ...]] = {
     "up": (), "serve": (), "relay": (), "deliver": (), "migrate": (), "listen": (), "status": (), "ledger": (),
-    "endpoints": ("create", "list", "enable", "disable", "delete", "test"),
+    "endpoints": ("create", "list", "configure", "secret", "enable", "disable", "delete", "test"),
     "keys": ("create", "list", "revoke"),
-    "dead-letters": ("list", "show", "redrive"),
+    "dead-letters": ("list", "show", "redrive"), "events": ("tail",), "set-aside": ("list", "release"),
+    "redrives": ("start", "list", "watch", "pause", "resume", "cancel"),
 }  # fmt: skip
 
 
@@ -81,6 +82,9 @@ def test_a_malformed_command_line_is_one_line_that_names_the_mistake() -> None:
         (("listen", "--secret", "not one"), "--secret"),
         (("dead-letters", "list", "--limit", "0"), "--limit"),
         (("dead-letters", "show"), "EVENT_ID"),
+        (("endpoints", "configure", "we_1", "--rate", "fast"), "--rate"),
+        (("endpoints", "configure", "we_1", "--header", "nonsense"), "--header"),
+        (("redrives", "start", "--since", "soon"), "--since"),
     ]
     for (text, result), (_, named) in zip(all_at_once([(command, {}) for command, _ in wrong]), wrong, strict=True):
         assert named in refused(result), text
@@ -157,11 +161,22 @@ async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Servi
         (("keys", "create", "--name", "x", "--workspace", "ws_unknown"), "ws_unknown"),
         (("keys", "list", "--workspace", "ws_unknown"), "ws_unknown"),
         (("dead-letters", "show", "evt_unknown"), "evt_unknown"),
-        (("dead-letters", "redrive"), "--all"),
+        (("dead-letters", "redrive", "evt_unknown"), "evt_unknown"),
+        (("endpoints", "configure", "we_unknown"), "we_unknown"),
+        (("endpoints", "secret", "promote", "we_unknown"), "we_unknown"),
+        (("redrives", "start", "--endpoint", "we_unknown"), "we_unknown"),
+        (("redrives", "start", "--replay"), "one endpoint"),
+        (("redrives", "start", "--event", "lead.eaten"), "lead.eaten"),
+        (("redrives", "start", "--outcome", "sadness"), "sadness"),
+        (("redrives", "start", "--rate", "0"), "rate"),
+        (("redrives", "pause", "job_unknown"), "job_unknown"),
+        (("events", "tail", "--after", "yesterday"), "cursor"),
+        (("events", "tail", "--event", "lead.eaten"), "lead.eaten"),
     ]
     for (text, result), (_, named) in zip(all_at_once([(one, settings) for one, _ in unknown]), unknown, strict=True):
         assert named in refused(result), text
-    parsed = [("keys", "list"), ("endpoints", "list"), ("dead-letters", "list"), ("status",), ("ledger",)]
+    lists = [(name, "list") for name in ("keys", "endpoints", "dead-letters", "redrives", "set-aside")]
+    parsed: list[tuple[str, ...]] = [*lists, ("status",), ("ledger",)]
     for text, result in all_at_once([((*one, "--json"), settings) for one in parsed]):
         assert (result.returncode, result.stderr) == (0, ""), text
         json.loads(result.stdout)

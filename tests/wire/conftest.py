@@ -2,6 +2,7 @@
 
 import pytest
 
+from leadwire.accounts import changes as accounts
 from tests.receiver import Receiver
 from tests.wire.wired import Wire
 
@@ -16,3 +17,8 @@ async def wire(redis):
 async def receiver():
     async with Receiver() as receiver:
         yield receiver
+
+
+@pytest.fixture
+async def other_workspace(database: None) -> str:
+    return await accounts.create_workspace("Other")

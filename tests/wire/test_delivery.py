@@ -81,8 +81,7 @@ async def test_retries_come_exactly_on_schedule_then_a_dead_letter_that_redrive_
     await db_clock.forward(10_000)
     assert await wire.turn() == []  # dead is dead
     receiver.answer = 204
-    assert await changes.redrive(workspace, dry_run=True) == 1
-    assert await changes.redrive(workspace) == 1
+    assert await changes.redrive(workspace, letters[0].event_id) == 1
     await wire.turn()
     assert await states() == {"delivered": 1}
     assert len({delivery.webhook_id for delivery in receiver.deliveries}) == 1

@@ -150,7 +150,9 @@ async def test_a_worker_that_cannot_record_does_not_take_over_from_itself(worksp
             Deliverer(wire.redis, wire.transport, impatient).run(stop), context=contextvars.Context()
         )
         await receiver.received(1)
-        await eventually(lambda: taken(wire, 4))
+        await eventually(lambda: overdue(wire, impatient.lease))
+        assert await taken(wire, 1)
+        assert not await taken(wire, 2)
     await eventually(lambda: db.value("SELECT count(*) = 1 FROM delivery WHERE state = 'delivered'"))
     stop.set()
     await worker
@@ -177,13 +179,20 @@ async def test_a_stopping_worker_does_not_wait_for_the_database_for_ever(workspa
     assert sum(load.pending for load in await streams.loads(wire.redis, wire.settings.stream_shards)) == 1
 
 
+async def overdue(wire, lease):
+    """Whether an entry was held for many times the lease."""
+    held = [await wire.redis.xpending_range(stream, streams.GROUP, "-", "+", 10) for stream in names(wire)]
+    return any(entry["time_since_delivered"] > 20_000 * lease for entries in held for entry in entries)
+
+
 async def taken(wire, times):
     """Whether an entry was handed out so many times."""
-    for stream in streams.names(wire.settings.stream_shards):
-        for entry in await wire.redis.xpending_range(stream, streams.GROUP, "-", "+", 10):
-            if entry["times_delivered"] >= times:
-                return True
-    return False
+    held = [await wire.redis.xpending_range(stream, streams.GROUP, "-", "+", 10) for stream in names(wire)]
+    return any(entry["times_delivered"] >= times for entries in held for entry in entries)
+
+
+def names(wire):
+    return streams.names(wire.settings.stream_shards)
 
 
 async def test_a_missing_group_is_made_again_while_running(workspace, bot, wire, receiver):

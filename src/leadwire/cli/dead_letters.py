@@ -3,7 +3,6 @@
 import click
 
 from leadwire.cli.running import json_option, running, show
-from leadwire.errors import OperatorError
 
 
 @click.group("dead-letters")
@@ -31,6 +30,8 @@ async def list_(endpoint: str | None, event: str | None, limit: int, as_json: bo
             f" attempts  {letter.finished_at}"
         )
     click.echo(f"{total} dead letter{'' if total == 1 else 's'}")
+    if total:
+        click.echo("Send them again: leadwire redrives start")
 
 
 @dead_letters.command("show")
@@ -55,20 +56,16 @@ async def show_(event: str, endpoint: str | None, as_json: bool) -> None:
 
 
 @dead_letters.command()
-@click.option("--endpoint", metavar="ID", help="Only this endpoint's.")
-@click.option("--event", metavar="ID", help="Only this event's.")
-@click.option("--all", "everything", is_flag=True, help="Every dead letter there is.")
-@click.option("--dry-run", is_flag=True, help="Only say how many it would be.")
+@click.argument("event", metavar="EVENT_ID")
+@click.option("--endpoint", metavar="ID", help="Only the one to this endpoint.")
 @json_option
 @running
-async def redrive(endpoint: str | None, event: str | None, everything: bool, dry_run: bool, as_json: bool) -> None:
-    """Send dead letters again, as if for the first time."""
+async def redrive(event: str, endpoint: str | None, as_json: bool) -> None:
+    """Send the dead letters of one event again, as if for the first time. For many: `leadwire redrives start`."""
     from leadwire.webhooks import changes
 
-    if not (endpoint or event or everything):
-        raise OperatorError("say which: --endpoint ID, --event ID or --all")
-    count = await changes.redrive(None, endpoint, event, dry_run=dry_run)
+    count = await changes.redrive(None, event, endpoint)
     if as_json:
-        show({"redriven": 0 if dry_run else count, "would_redrive": count} if dry_run else {"redriven": count})
+        show({"redriven": count})
     else:
-        click.echo(f"{count} dead letter{'' if count == 1 else 's'} {'would be ' if dry_run else ''}sent again.")
+        click.echo(f"{count} dead letter{'' if count == 1 else 's'} sent again.")

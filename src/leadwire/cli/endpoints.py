@@ -1,13 +1,22 @@
 """`leadwire endpoints`: for operators; customers have the settings area."""
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
+from leadwire.cli.endpoint_secrets import secret
 from leadwire.cli.running import json_option, running, show, the_workspace, workspace_option
+
+if TYPE_CHECKING:
+    from leadwire.webhooks.schema import Endpoint, EndpointChange
 
 
 @click.group()
 def endpoints() -> None:
     """Webhook endpoints."""
+
+
+endpoints.add_command(secret)
 
 
 @endpoints.command()
@@ -47,11 +56,29 @@ async def list_(workspace: str | None, as_json: bool) -> None:
         show(found)
         return
     for endpoint in found:
-        state = "enabled" if endpoint.enabled else f"disabled ({endpoint.disabled_reason or 'not enabled yet'})"
-        failing = f"  failing since {endpoint.failing_since}" if endpoint.failing_since else ""
-        click.echo(f"{endpoint.id}  {state}  {endpoint.url}  [{' '.join(endpoint.events)}]{failing}")
+        click.echo(_line(endpoint))
     if not found:
         click.echo("No endpoints yet. Make one: leadwire endpoints create --url URL --event lead.created")
+
+
+@endpoints.command()
+@click.argument("endpoint_id", metavar="ID")
+@click.option("--url", help="Where to POST from now on.")
+@click.option("--event", "events", multiple=True, help="The kinds to subscribe to, instead of the present ones.")
+@click.option("--ordered/--unordered", default=None, help="One at a time and in order within a conversation or lead.")
+@click.option("--rate", help="Deliveries a minute at most, or `none`.")
+@click.option(
+    "--header", "headers", multiple=True, metavar="NAME:VALUE", help="Own headers, instead of the present ones."
+)
+@click.option("--no-headers", is_flag=True, help="Remove own headers.")
+@json_option
+@running
+async def configure(endpoint_id: str, as_json: bool, no_headers: bool, **given: Any) -> None:
+    """Change what is given, from the next attempt on."""
+    from leadwire.webhooks import changes
+
+    endpoint = await changes.configure(None, endpoint_id, _change(no_headers=no_headers, **given))
+    show(endpoint) if as_json else click.echo(_line(endpoint))
 
 
 @endpoints.command()
@@ -107,3 +134,42 @@ async def test(endpoint_id: str, kind: str | None, as_json: bool) -> int:
         answer = attempt.http_status or attempt.error
         click.echo(f"{event_id}: {attempt.outcome} ({answer}) in {attempt.duration_ms} ms")
     return 0 if attempt and attempt.outcome == "delivered" else 1
+
+
+def _change(
+    *,
+    url: str | None,
+    events: tuple[str, ...],
+    ordered: bool | None,
+    rate: str | None,
+    headers: tuple[str, ...],
+    no_headers: bool,
+) -> "EndpointChange":
+    from msgspec import UNSET
+
+    from leadwire.webhooks.schema import EndpointChange
+
+    if rate not in (None, "none") and not rate.isdecimal():
+        raise click.BadParameter("a number of deliveries a minute, or `none`", param_hint="--rate")
+    if any(":" not in header for header in headers):
+        raise click.BadParameter("NAME:VALUE", param_hint="--header")
+    own = {name.strip(): value.strip() for name, _, value in (header.partition(":") for header in headers)}
+    return EndpointChange(
+        url=url or UNSET,
+        events=list(events) or UNSET,
+        ordered=UNSET if ordered is None else ordered,
+        rate_limit=UNSET if rate is None else None if rate == "none" else int(rate),
+        headers=own if own or no_headers else UNSET,
+    )
+
+
+def _line(endpoint: "Endpoint") -> str:
+    state = "enabled" if endpoint.enabled else f"disabled ({endpoint.disabled_reason or 'not enabled yet'})"
+    more = [
+        "ordered" if endpoint.ordered else "",
+        f"{endpoint.rate_limit} a minute" if endpoint.rate_limit else "",
+        f"headers {' '.join(endpoint.headers)}" if endpoint.headers else "",
+        f"next secret staged {endpoint.staged_at}" if endpoint.staged_at else "",
+        f"failing since {endpoint.failing_since}" if endpoint.failing_since else "",
+    ]
+    return "  ".join([endpoint.id, state, endpoint.url, f"[{' '.join(endpoint.events)}]", *filter(None, more)])

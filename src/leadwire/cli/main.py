@@ -21,7 +21,10 @@ _COMMANDS: Final = {
     "keys": ("leadwire.cli.keys", "keys"),
     "listen": ("leadwire.cli.listen", "listen"),
     "status": ("leadwire.cli.status", "status"),
+    "events": ("leadwire.cli.events", "events"),
     "dead-letters": ("leadwire.cli.dead_letters", "dead_letters"),
+    "redrives": ("leadwire.cli.redrives", "redrives"),
+    "set-aside": ("leadwire.cli.set_aside", "set_aside"),
     "ledger": ("leadwire.cli.ledger", "ledger"),
     "visitors": ("leadwire.cli.visitors", "visitors"),
 }

@@ -4,12 +4,13 @@ import asyncio
 import functools
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, ParamSpec, TypeVar
 
 import click
 import msgspec
 
-from leadwire import settings
+from leadwire import clock, settings
 from leadwire.errors import OperatorError
 from leadwire.settings import Settings
 
@@ -19,6 +20,13 @@ T = TypeVar("T")
 workspace_option = click.option(
     "--workspace", metavar="ID", help="Whose. Not needed while there is only one; made when there is none."
 )
+
+
+def moment_option(name: str, **how: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """An option that takes an RFC 3339 time."""
+    return click.option(name, metavar="TIME", callback=_moment, **how)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
@@ -79,6 +87,13 @@ async def the_workspace(chosen: str | None) -> str:
         names = ", ".join(f"{workspace} ({name})" for workspace, name in known)
         raise OperatorError(f"say which workspace with --workspace: {names}")
     return known[0][0] if known else await changes.create_workspace("Default")
+
+
+def _moment(_context: click.Context, _option: click.Parameter, text: str | None) -> datetime | None:
+    try:
+        return None if text is None else clock.parse(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]], *, migrated: bool) -> T:

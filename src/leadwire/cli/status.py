@@ -22,6 +22,8 @@ async def status(as_json: bool) -> None:
         click.echo(f"{state:<18} {count}")
     click.echo(f"overdue            {now.overdue.deliveries}   oldest {now.overdue.oldest_seconds:.1f} s")
     click.echo(f"dead letters       {now.dead_letters}")
+    if now.set_aside:
+        click.echo(f"set aside          {now.set_aside}   every worker died of them: leadwire set-aside list")
     if now.streams is None:
         click.echo("streams            Redis cannot be reached; events wait in PostgreSQL")
     else:

@@ -17,6 +17,8 @@ from leadwire.db.engine import Connection, Engine
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
 Deadlock = asyncpg.DeadlockDetectedError
+UNSTORABLE: tuple[type[BaseException], ...] = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
+"""What the values themselves are to blame for: no use to try again."""
 
 # What asyncpg raises when the server is away, going or coming back; InternalClientError is among them (seen on a
 # killed server) although it is neither a PostgresError nor an InterfaceError.

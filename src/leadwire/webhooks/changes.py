@@ -20,9 +20,8 @@ _FASTEST: Final = 60_000  # deliveries a minute
 _REDRIVE: Final = """
 UPDATE delivery SET state = 'waiting', attempts = 0, drive = drive + 1, due_at = now(), queued_at = NULL,
     finished_at = NULL
-WHERE state = 'dead' AND NOT test AND ($1::text IS NULL OR workspace_id = $1)
-  AND ($2::text IS NULL OR endpoint_id = $2) AND ($3::text IS NULL OR event_id = $3)
-  AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = endpoint_id)
+WHERE event_id = $2 AND state = 'dead' AND NOT test AND ($1::text IS NULL OR workspace_id = $1)
+  AND ($3::text IS NULL OR endpoint_id = $3) AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = endpoint_id)
 RETURNING 1"""
 
 
@@ -107,14 +106,14 @@ async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = 
         ).record()
 
 
-async def redrive(
-    workspace: str | None, endpoint_id: str | None = None, event_id: str | None = None, *, dry_run: bool = False
-) -> int:
-    """Send dead letters again, as if for the first time. Answers how many it are, or would be."""
-    if dry_run:
-        _, total = await reads.dead_letters(workspace, endpoint_id, event_id, limit=0)
-        return total
-    count = len(await db.rows(_REDRIVE, workspace, endpoint_id, event_id))
+async def redrive(workspace: str | None, event_id: str, endpoint_id: str | None = None) -> int:
+    """Send the dead letters of one event again, as if for the first time (many: see `redrives`). Answers how many.
+
+    Raises NotFound when the event has no deliveries.
+    """
+    count = len(await db.rows(_REDRIVE, workspace, event_id, endpoint_id))
+    if not count:
+        await reads.deliveries_of(workspace, event_id, endpoint_id)
     wakeup.nudge()
     return count
 

@@ -6,6 +6,7 @@ restore of the database from a dump.
 """
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -27,6 +28,8 @@ SELECT found.* FROM unnest($2::text[]) AS known (kind) CROSS JOIN LATERAL (
     ORDER BY xact, position LIMIT $6
 ) found ORDER BY xact, position LIMIT $6"""
 
+_WHERE: Final = "SELECT xact::text, position FROM outbox_event WHERE workspace_id = $1 AND id = $2"
+
 
 class FeedEvent(Struct, frozen=True):
     """An event, and the cursor after it. `body` is the text that webhooks carry."""
@@ -38,22 +41,37 @@ class FeedEvent(Struct, frozen=True):
     body: str
 
 
-async def read(workspace: str, after: str = "", limit: int = 100) -> list[FeedEvent]:
-    """The events after a cursor (empty: all that are kept), at most `limit`. Raises InvalidParameter.
+async def read(workspace: str, after: str = "", kinds: Sequence[str] = (), limit: int = 100) -> list[FeedEvent]:
+    """The events after a cursor or an event id (empty: all that are kept), at most `limit`. Raises InvalidParameter.
 
-    Events about somebody who was erased are left out.
+    `kinds`: only these. Events about somebody who was erased are left out.
     """
-    xact, position, floor = "0", 0, "evt_"
-    if after:
-        parts = _CURSOR.fullmatch(after)
-        if parts is None:
-            raise InvalidParameter(
-                "This is no cursor.", faults=(Fault("invalid_parameter", "No cursor of ours.", parameter="after"),)
-            )
-        xact, position = parts[1], int(parts[2])
-        floor = ids.floor("evt", ids.moment(parts[3]) - _LONGEST_TRANSACTION)
-    found = await db.rows(_READ, workspace, list(KINDS), xact, position, floor, limit)
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise _refused("event", f"No such event: {', '.join(unknown)}. There are: {', '.join(KINDS)}.")
+    xact, position, floor = await _place(workspace, after) if after else ("0", 0, "evt_")
+    found = await db.rows(_READ, workspace, list(kinds or KINDS), xact, position, floor, limit)
     return [
         FeedEvent(f"{xact}-{position}-{id_}", id_, kind, clock.iso(at), body)
         for xact, position, id_, kind, at, body in found
     ]
+
+
+async def _place(workspace: str, after: str) -> tuple[str, int, str]:
+    """The transaction and position after which to read, and an event id below which nothing can be."""
+    if ids.is_id("evt", after):
+        event_id, found = after, await db.row(_WHERE, workspace, after)
+        if found is None:
+            raise _refused("after", "There is no such event any more: begin with a cursor, or with none.")
+        xact, position = found
+    elif parts := _CURSOR.fullmatch(after):
+        xact, position, event_id = parts[1], int(parts[2]), parts[3]
+    else:
+        raise _refused("after", "This is no cursor of ours.")
+    try:
+        return xact, position, ids.floor("evt", ids.moment(event_id) - _LONGEST_TRANSACTION)
+    except OverflowError:
+        raise _refused("after", "This is no cursor of ours.") from None
+
+
+def _refused(parameter: str, message: str) -> InvalidParameter:
+    return InvalidParameter(message, faults=(Fault("invalid_parameter", message, parameter=parameter),))

@@ -51,6 +51,7 @@ class Status(Struct):
     deliveries: dict[str, int]
     overdue: Overdue
     dead_letters: int
+    set_aside: int
     streams: list[Stream] | None
     workers: list[Worker] | None
 
@@ -68,6 +69,7 @@ async def read(redis: Redis | None, shards: int) -> Status:
     counted = await db.rows("SELECT state, count(*) FROM delivery GROUP BY state")
     deliveries = dict.fromkeys(STATES, 0) | {row["state"]: row["count"] for row in counted}
     dead = await db.value("SELECT count(*) FROM delivery WHERE state = 'dead' AND NOT test")
+    aside = await db.value("SELECT count(*) FROM delivery WHERE set_aside_at IS NOT NULL")
     found = workers = None
     if redis is not None:
         try:
@@ -81,7 +83,7 @@ async def read(redis: Redis | None, shards: int) -> Status:
                 for load in loads
             ]
             workers = [Worker(name, seconds) for name, seconds in sorted(idle.items()) if seconds < _ALIVE]
-    return Status(Unrelayed(events, oldest), deliveries, Overdue(overdue, latest), dead, found, workers)
+    return Status(Unrelayed(events, oldest), deliveries, Overdue(overdue, latest), dead, aside, found, workers)
 
 
 async def _pair(sql: str) -> tuple[int, float]:

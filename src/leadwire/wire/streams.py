@@ -5,16 +5,19 @@ and O(1) on every server version. Nothing is ever trimmed: that could drop what 
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
+from leadwire import ids
+
 GROUP: Final = "deliverers"
 DEAD_LETTERS: Final = "leadwire:dead-letters"
 _DEAD_LETTERS_KEPT: Final = 100_000
 RECLAIMS: Final = 5
+_MOST_ATTEMPTS: Final = 2**15 - 1
 
 
 class Key(NamedTuple):
@@ -23,6 +26,9 @@ class Key(NamedTuple):
     event_id: str
     endpoint_id: str
     attempts: int
+
+
+_NO_KEY: Final = Key("", "", 0)
 
 
 class Entry(NamedTuple):
@@ -80,16 +86,18 @@ async def read(redis: Redis, consumer: str, shards: int, count: int, block_ms: i
 
 
 async def reclaim(
-    redis: Redis, consumer: str, shards: int, idle_ms: int, count: int
+    redis: Redis, consumer: str, shards: int, idle_ms: int, count: int, ours: Collection[tuple[bytes, bytes]] = ()
 ) -> tuple[list[Entry], list[Entry]]:
     """Take over entries that a consumer has held for longer than `idle_ms`: it is dead or stuck.
 
-    The second list is poison: entries that nobody has survived, though they were handed out again `RECLAIMS` times.
+    Not `ours` (stream and id): what this worker is still at work on. The second list is poison: entries that nobody
+    has survived, though they were handed out again `RECLAIMS` times.
     """
     taken: list[Entry] = []
     poison: list[Entry] = []
     for stream in names(shards):
-        held: list[Any] = await redis.xpending_range(stream, GROUP, "-", "+", count, idle=idle_ms)
+        pending: list[Any] = await redis.xpending_range(stream, GROUP, "-", "+", count + len(ours), idle=idle_ms)
+        held = [one for one in pending if (stream.encode(), one["message_id"]) not in ours][:count]
         if not held:
             continue
         answer = await redis.xclaim(stream, GROUP, consumer, idle_ms, [one["message_id"] for one in held])
@@ -105,9 +113,9 @@ async def done(redis: Redis, entries: Sequence[Entry]) -> None:
     for entry in entries:
         by_stream.setdefault(entry.stream, []).append(entry.id)
     pipeline = redis.pipeline(transaction=True)
-    for stream, ids in by_stream.items():
-        pipeline.xack(stream, GROUP, *ids)
-        pipeline.xdel(stream, *ids)
+    for stream, entry_ids in by_stream.items():
+        pipeline.xack(stream, GROUP, *entry_ids)
+        pipeline.xdel(stream, *entry_ids)
     await pipeline.execute()
 
 
@@ -173,4 +181,14 @@ def _streams(answer: Any) -> Iterable[tuple[bytes, Any]]:
 def _entries(stream: bytes, entries: Any) -> Iterable[Entry]:
     for entry_id, fields in entries:
         if fields:  # older servers answer nothing for one that was deleted
-            yield Entry(stream, entry_id, Key(fields[b"e"].decode(), fields[b"w"].decode(), int(fields[b"n"])))
+            yield Entry(stream, entry_id, _key(fields))
+
+
+def _key(fields: dict[bytes, bytes]) -> Key:
+    """The key an entry carries; one of no delivery when somebody else wrote the entry: it is then stale."""
+    try:
+        key = Key(fields[b"e"].decode(), fields[b"w"].decode(), int(fields[b"n"]))
+    except (KeyError, ValueError):
+        return _NO_KEY
+    known = ids.is_id("evt", key.event_id) and ids.is_id("we", key.endpoint_id) and 0 <= key.attempts <= _MOST_ATTEMPTS
+    return key if known else _NO_KEY

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from leadwire import telemetry
+from leadwire import db, telemetry
 from leadwire.settings import Settings
 from leadwire.wire import streams
 from leadwire.wire.deliver.aside import set_aside
@@ -24,7 +24,7 @@ from leadwire.wire.deliver.attempt import Attempted, attempt
 from leadwire.wire.deliver.claim import Job, claim
 from leadwire.wire.deliver.record import record
 from leadwire.wire.pause import Pause
-from leadwire.wire.streams import Entry, Key
+from leadwire.wire.streams import Entry
 from leadwire.wire.transport.guarded import GuardedTransport
 
 _BATCH: Final = 200  # entries
@@ -45,8 +45,8 @@ class Deliverer:
         self._settings = settings
         self._shards = settings.stream_shards
         self.consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-        self._in_hand: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._unrecorded: set[Key] = set()  # POSTed; the database may be away for longer than the lease
+        self._held: dict[tuple[str, str], Entry] = {}  # from claim to record: the database may be away past the lease
+        self._posts: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()
         self._outcomes: asyncio.Queue[Attempted | None] = asyncio.Queue()
         self._reclaimed = float("-inf")
@@ -64,13 +64,13 @@ class Deliverer:
             except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
                 telemetry.log("deliver.failed", level=logging.WARNING, error=error)
                 await asyncio.sleep(pause.next())
-        if self._in_hand:
-            await asyncio.wait(self._in_hand.values())
+        if self._posts:
+            await asyncio.wait(self._posts)
         self._outcomes.put_nowait(None)
         try:
             await asyncio.wait_for(settling, self._settings.delivery_timeout)
         except TimeoutError:  # the database is away: the entries stay pending for whoever takes them over
-            telemetry.log("deliver.not_recorded", level=logging.WARNING, entries=len(self._unrecorded))
+            telemetry.log("deliver.not_recorded", level=logging.WARNING, entries=len(self._held))
         try:
             await streams.leave(self._redis, self.consumer, self._shards)
         except Exception as error:  # noqa: BLE001 - an idle name in a group does no harm
@@ -78,20 +78,21 @@ class Deliverer:
 
     async def _take(self) -> list[Entry]:
         """New entries, as many as there is room for; now and then also what another worker dropped."""
-        free = self._settings.delivery_concurrency - len(self._in_hand)
-        if free < _BATCH // 2 and self._in_hand:
+        free = self._settings.delivery_concurrency - len(self._posts)
+        if free < _BATCH // 2 and self._posts:
             self._room.clear()
             if free <= 0:
                 await self._room.wait()
             await asyncio.sleep(_GATHER)
-            free = self._settings.delivery_concurrency - len(self._in_hand)
+            free = self._settings.delivery_concurrency - len(self._posts)
         count = max(1, min(_BATCH, free) // self._shards)
         loop = asyncio.get_running_loop()
         try:
             if loop.time() - self._reclaimed > _RECLAIM_EVERY:
                 self._reclaimed = loop.time()
                 idle_ms = int(self._settings.lease * 1000)
-                taken, poison = await streams.reclaim(self._redis, self.consumer, self._shards, idle_ms, count)
+                ours = {(entry.stream, entry.id) for entry in self._held.values()}
+                taken, poison = await streams.reclaim(self._redis, self.consumer, self._shards, idle_ms, count, ours)
                 if poison:
                     await self._set_aside(poison)
                 if taken:
@@ -111,22 +112,28 @@ class Deliverer:
 
     async def _start(self, entries: list[Entry], stop: asyncio.Event) -> None:
         """Claim, and begin a POST for each job. Entries are kept until the database has answered."""
-        entries = [
-            entry for entry in entries if entry.key[:2] not in self._in_hand and entry.key not in self._unrecorded
-        ]  # not our own, taken over from ourselves
+        entries = [entry for entry in entries if entry.key[:2] not in self._held]
         if not entries:
             return
         jobs, stale = await self._insist(functools.partial(claim, entries), stop) or ([], [])
         for job in jobs:
-            self._in_hand[job.entry.key[:2]] = asyncio.create_task(self._post(job))
+            self._held[job.entry.key[:2]] = job.entry
+            post = asyncio.create_task(self._post(job))
+            self._posts.add(post)
+            post.add_done_callback(self._posted)
         if stale:
             telemetry.log("stream.stale", entries=len(stale))
             await streams.done(self._redis, stale)
 
     async def _post(self, job: Job) -> None:
-        self._outcomes.put_nowait(await attempt(job, self._transport, self._settings))
-        self._unrecorded.add(job.entry.key)
-        del self._in_hand[job.entry.key[:2]]
+        try:
+            self._outcomes.put_nowait(await attempt(job, self._transport, self._settings))
+        except Exception as error:  # noqa: BLE001 - stays pending; after some rounds it is set aside
+            telemetry.log("delivery.failed", level=logging.ERROR, error=error, delivery=job.entry.key.event_id)
+            del self._held[job.entry.key[:2]]
+
+    def _posted(self, post: asyncio.Task[None]) -> None:
+        self._posts.discard(post)
         self._room.set()
 
     async def _settle(self) -> None:
@@ -138,9 +145,22 @@ class Deliverer:
             batch.extend(self._outcomes.get_nowait() for _ in range(self._outcomes.qsize()))
             ended = None in batch
             if done := [one for one in batch if one is not None]:
-                dead = await self._insist(functools.partial(record, done, self._settings.retry_schedule))
-                self._unrecorded.difference_update(one.job.entry.key for one in done)
-                await self._acknowledge(done, dead or [])
+                await self._write_down(done)
+
+    async def _write_down(self, done: list[Attempted]) -> None:
+        try:
+            dead = await self._insist(functools.partial(record, done, self._settings.retry_schedule))
+        except db.UNSTORABLE as error:
+            if len(done) > 1:  # one of them cannot be written down: the others must not wait for it
+                for one in done:
+                    await self._write_down([one])
+                return
+            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=error, delivery=done[0].job.entry.key[0])
+            del self._held[done[0].job.entry.key[:2]]
+            return
+        for one in done:
+            del self._held[one.job.entry.key[:2]]
+        await self._acknowledge(done, dead or [])
 
     async def _acknowledge(self, done: list[Attempted], dead: list[Attempted]) -> None:
         telemetry.log(
@@ -157,11 +177,13 @@ class Deliverer:
             telemetry.log("stream.not_acknowledged", level=logging.WARNING, error=error, entries=len(done))
 
     async def _insist(self, work: Callable[[], Awaitable[T]], stop: asyncio.Event | None = None) -> T | None:
-        """Do `work` however long the database is away; None when `stop` came first."""
+        """Do `work` however long the database is away; None when `stop` came first. Raises db.UNSTORABLE."""
         pause = Pause()
         while stop is None or not stop.is_set():
             try:
                 return await work()
+            except db.UNSTORABLE:
+                raise
             except Exception as error:  # noqa: BLE001 - as above
                 telemetry.log("database.unreachable", level=logging.WARNING, error=error)
                 await asyncio.sleep(pause.next())

@@ -1,0 +1,114 @@
+"""The feed: commit order, no gaps, whatever is still open beside it."""
+
+import asyncio
+import contextvars
+
+import pytest
+
+from leadwire import db, ids
+from leadwire.errors import InvalidParameter
+from leadwire.leads import changes as leads
+from leadwire.wire import feed
+from tests import make
+
+
+async def person(workspace, bot):
+    return await make.lead(workspace, bot, email=f"{ids.new('x')}@example.com")
+
+
+async def read_to_the_end(workspace, after="", limit=2, **how) -> tuple[list[str], str]:
+    """Every event id after a cursor, page by page, and the last cursor."""
+    seen: list[str] = []
+    while page := await feed.read(workspace, after, limit=limit, **how):
+        seen += [one.id for one in page]
+        after = page[-1].cursor
+    return seen, after
+
+
+async def test_every_event_comes_once_in_the_order_of_commits(workspace, bot):
+    for _ in range(5):
+        await person(workspace, bot)
+    recorded = [row["id"] for row in await db.rows("SELECT id FROM outbox_event ORDER BY xact, position")]
+    seen, cursor = await read_to_the_end(workspace)
+    assert seen == recorded
+    assert await read_to_the_end(workspace, cursor) == ([], cursor)
+    await person(workspace, bot)
+    more, _ = await read_to_the_end(workspace, cursor)
+    assert len(more) == len(recorded) / 5
+    assert not set(more) & set(seen)
+
+
+async def test_an_event_committed_late_is_not_skipped(workspace, bot):
+    """Its transaction began first: it comes before, or the feed waits for it; never behind a cursor handed out."""
+    outside, loop = contextvars.copy_context(), asyncio.get_running_loop()
+    async with db.transaction():
+        slow = await person(workspace, bot)
+        await loop.create_task(person(workspace, bot), context=outside)
+        seen, cursor = await loop.create_task(read_to_the_end(workspace), context=outside)
+    rest, _ = await read_to_the_end(workspace, cursor)
+    recorded = {row["id"] for row in await db.rows("SELECT id FROM outbox_event")}
+    assert sorted([*seen, *rest]) == sorted(recorded)
+    assert await db.value("SELECT count(*) FROM outbox_event WHERE lead_id = $1 AND id = ANY($2)", slow.id, rest)
+
+
+async def test_many_writers_and_a_reader_that_never_stops_miss_nothing(workspace, bot):
+    done = asyncio.Event()
+    seen: list[str] = []
+
+    async def follow() -> None:
+        cursor = ""
+        while True:
+            ended = done.is_set()
+            found, cursor = await read_to_the_end(workspace, cursor, 7)
+            seen.extend(found)
+            if ended and not found:
+                return
+
+    async def write() -> None:
+        for _ in range(10):
+            await person(workspace, bot)
+
+    reader = asyncio.create_task(follow())
+    await asyncio.gather(*(write() for _ in range(6)))
+    done.set()
+    await reader
+    recorded = [row["id"] for row in await db.rows("SELECT id FROM outbox_event ORDER BY xact, position")]
+    assert seen == recorded
+
+
+async def test_it_goes_on_after_the_last_event_somebody_has(workspace, bot):
+    await person(workspace, bot)
+    await person(workspace, bot)
+    seen, _ = await read_to_the_end(workspace)
+    assert (await read_to_the_end(workspace, seen[2]))[0] == seen[3:]
+
+
+async def test_kinds_workspaces_and_the_erased_are_kept_apart(workspace, bot, other_workspace):
+    lead = await person(workspace, bot)
+    assert [one.kind for one in await feed.read(workspace, kinds=["lead.created"])] == ["lead.created"]
+    assert await feed.read(other_workspace) == []
+    with pytest.raises(InvalidParameter):
+        await feed.read(other_workspace, (await feed.read(workspace))[0].id)
+    await leads.erase(workspace, lead.id)
+    kinds = [one.kind for one in await feed.read(workspace)]
+    assert "lead.created" not in kinds
+    assert kinds[-1] == "lead.deleted"
+
+
+@pytest.mark.parametrize(
+    "cursor", ["x", "evt_1", "1-1", "1-1-evt_", "-1-1-evt_00000000000000000000000000", "١-1-evt_" + "0" * 26, " "]
+)
+async def test_what_is_no_cursor_is_refused(workspace, cursor):
+    with pytest.raises(InvalidParameter):
+        await feed.read(workspace, cursor)
+
+
+async def test_a_cursor_from_anywhere_reads_something_sensible(workspace, bot):
+    await person(workspace, bot)
+    assert await feed.read(workspace, "9999999999999999999-1-evt_" + "0" * 26) == []
+    assert len(await feed.read(workspace, "1-1-evt_" + "0" * 26)) > 1
+
+
+async def test_an_unknown_kind_is_refused(workspace):
+    with pytest.raises(InvalidParameter, match=r"lead\.eaten"):
+        await feed.read(workspace, kinds=["lead.eaten"])

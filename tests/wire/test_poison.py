@@ -1,0 +1,119 @@
+"""Entries that no worker survives, that nobody can read, and outcomes that cannot be written down."""
+
+import asyncio
+
+import asyncpg
+import msgspec
+import pytest
+
+from leadwire import db
+from leadwire.wire import status, streams
+from leadwire.wire.deliver import aside, loop
+from leadwire.wire.deliver.loop import Deliverer
+from tests import make
+from tests.waiting import eventually
+from tests.wire.test_delivery import broken, states
+from tests.wire.wired import endpoint
+
+
+@pytest.fixture
+def hasty(wire, monkeypatch):
+    """A worker that takes over at once."""
+    monkeypatch.setattr(loop, "_RECLAIM_EVERY", 0.0)
+    monkeypatch.setattr(loop, "_BLOCK_MS", 1)
+    return Deliverer(wire.redis, wire.transport, msgspec.structs.replace(wire.settings, lease=0.001))
+
+
+async def run_until(worker, condition) -> None:
+    stop = asyncio.Event()
+    running = asyncio.create_task(worker.run(stop))
+    await eventually(condition)
+    stop.set()
+    await running
+
+
+async def two(workspace, bot, wire, receiver) -> str:
+    """Two deliveries on their way; answers the first one's event."""
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot, email="bad@example.com")
+    await make.lead(workspace, bot, email="good@example.com")
+    await wire.relay()
+    return await db.value("SELECT min(event_id) FROM delivery")
+
+
+async def pending(wire) -> int:
+    return sum(load.length for load in await streams.loads(wire.redis, wire.settings.stream_shards))
+
+
+async def test_what_every_worker_dies_of_is_set_aside_and_can_be_released(workspace, bot, wire, receiver, hasty):
+    event = await two(workspace, bot, wire, receiver)
+    for _ in range(streams.RECLAIMS + 1):  # workers that took both and died
+        if not await wire.read():
+            await streams.reclaim(wire.redis, "doomed", wire.settings.stream_shards, 0, 10)
+    await run_until(hasty, lambda: db.value("SELECT count(*) = 2 FROM delivery WHERE set_aside_at IS NOT NULL"))
+    assert receiver.deliveries == []
+    assert await pending(wire) == 0
+    assert len(await aside.listed()) == (await status.read(wire.redis, 1)).set_aside == 2
+    assert await wire.relay() == 0, "nobody takes it up again by himself"
+    assert await aside.release(event) == 1
+    await wire.turn()
+    assert [one.webhook_id for one in receiver.deliveries] == [event]
+    assert await aside.release() == 1
+    await wire.turn()
+    assert await states() == {"delivered": 2}
+    assert await broken(wire) == []
+
+
+async def test_an_outcome_that_cannot_be_written_down_holds_nobody_up(
+    workspace, bot, wire, receiver, hasty, monkeypatch
+):
+    event = await two(workspace, bot, wire, receiver)
+    honest = loop.record
+
+    async def record(done, schedule):
+        if event in {one.job.entry.key.event_id for one in done}:
+            raise asyncpg.DataError("invalid input")
+        return await honest(done, schedule)
+
+    monkeypatch.setattr(loop, "record", record)
+    await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM delivery WHERE set_aside_at IS NOT NULL"))
+    assert await states() == {"delivered": 1, "waiting": 1}
+    monkeypatch.setattr(loop, "record", honest)
+    await aside.release()
+    await wire.relay()
+    await run_until(hasty, lambda: db.value("SELECT count(*) = 2 FROM delivery WHERE state = 'delivered'"))
+
+
+async def test_an_attempt_that_breaks_the_worker_keeps_no_place(workspace, bot, wire, receiver, hasty, monkeypatch):
+    event = await two(workspace, bot, wire, receiver)
+    honest = loop.attempt
+
+    async def attempt(job, *others):
+        if job.entry.key.event_id == event:
+            raise RuntimeError("a bug of ours")
+        return await honest(job, *others)
+
+    monkeypatch.setattr(loop, "attempt", attempt)
+    await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM delivery WHERE set_aside_at IS NOT NULL"))
+    assert await states() == {"delivered": 1, "waiting": 1}
+    assert len(receiver.deliveries) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"x": "y"},
+        {"e": b"\xff", "w": b"\xff", "n": 0},
+        {"e": "evt_1", "w": "we_1", "n": "many"},
+        {"e": "evt_" + "0" * 26, "w": "we_" + "0" * 26, "n": 99999999},
+        {"e": "evt_" + "0" * 26, "w": "we_" + "0" * 26, "n": 0},
+        {"e": "\0", "w": "\0", "n": 0},
+    ],
+)
+async def test_an_entry_that_is_not_ours_is_put_away(workspace, bot, wire, receiver, hasty, fields):
+    await wire.redis.xadd(streams.names(1)[0], fields)
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM delivery WHERE state = 'delivered'"))
+    assert await pending(wire) == 0

@@ -1,0 +1,186 @@
+"""Sending many things again: what is chosen, how fast, and that nothing is sent twice whoever is killed when."""
+
+import pytest
+
+from leadwire import clock, db, ids
+from leadwire.errors import Conflict, Invalid, NotFound
+from leadwire.webhooks import changes, redrives
+from leadwire.webhooks.redrives import Selection
+from leadwire.wire.redrive import step as redrive
+from tests import make
+from tests.wire.wired import endpoint
+
+
+async def people(workspace, bot, count: int) -> None:
+    for _ in range(count):
+        await make.lead(workspace, bot, email=f"{ids.new('x')}@example.com")
+
+
+async def dead(workspace, bot, wire, receiver, count: int, *kinds: str) -> str:
+    """An endpoint with `count` dead letters of each kind; it answers well again."""
+    made = await endpoint(workspace, receiver.url, *kinds)
+    receiver.answer = 410  # given up at once
+    await people(workspace, bot, count)
+    await wire.turn()
+    receiver.answer = 204
+    receiver.deliveries.clear()
+    await changes.enable(workspace, made.id)
+    return made.id
+
+
+async def states() -> dict[str, int]:
+    found = await db.rows("SELECT state, count(*) FROM delivery GROUP BY state")
+    return {row["state"]: row["count"] for row in found}
+
+
+async def test_a_job_sends_every_dead_letter_again_and_finishes(workspace, bot, wire, receiver, db_clock):
+    await dead(workspace, bot, wire, receiver, 3)
+    assert await redrives.count(workspace, Selection()) == 3
+    job = await redrives.start(workspace, Selection(), 1000)
+    assert (job.state, job.total, job.done) == ("running", 3, 0)
+    assert await redrive.step() == 3
+    assert await redrives.one(workspace, job.id) == await redrives.one(None, job.id)
+    assert (await redrives.one(workspace, job.id)).state == "finished"
+    await wire.turn()
+    assert await states() == {"delivered": 3}
+    assert [one.attempt for one in receiver.deliveries] == [1, 1, 1]
+    await db_clock.forward(5)
+    assert await redrive.step() == 0
+    assert await redrives.count(workspace, Selection()) == 0
+
+
+async def test_its_rate_is_kept_and_a_long_rest_is_not_made_up_for(workspace, bot, wire, receiver, db_clock):
+    await dead(workspace, bot, wire, receiver, 30)
+    job = await redrives.start(workspace, Selection(), 2)
+    moved = [await redrive.step()]
+    for seconds in (1, 1, 3600):
+        await db_clock.forward(seconds)
+        moved.append(await redrive.step())
+    assert moved == [2, 2, 2, 10], "two a second; after an hour without a relay, five seconds' worth"
+    assert (await redrives.one(workspace, job.id)).done == 16
+
+
+async def test_pausing_resuming_and_cancelling(workspace, bot, wire, receiver, db_clock):
+    await dead(workspace, bot, wire, receiver, 6)
+    job = await redrives.start(workspace, Selection(), 2)
+    assert await redrive.step() == 2
+    await redrives.pause(workspace, job.id)
+    await db_clock.forward(10)
+    assert await redrive.step() == 0
+    await redrives.resume(workspace, job.id)
+    assert await redrive.step() == 0, "the rest is not made up for"
+    await db_clock.forward(1)
+    assert await redrive.step() == 2
+    assert (await redrives.cancel(workspace, job.id)).state == "cancelled"
+    await db_clock.forward(10)
+    assert await redrive.step() == 0
+    assert await states() == {"waiting": 4, "dead": 2}
+    for move in (redrives.pause, redrives.resume, redrives.cancel):
+        with pytest.raises(Conflict):
+            await move(workspace, job.id)
+
+
+async def test_a_step_that_is_cut_off_is_taken_again_whole(workspace, bot, wire, receiver, monkeypatch):
+    """The relay dies between the batch and the job's place: both are undone, and nothing is sent twice."""
+    await dead(workspace, bot, wire, receiver, 4)
+    job = await redrives.start(workspace, Selection(), 1000)
+    with monkeypatch.context() as patched:
+        patched.setattr(redrive, "_STEPPED", "SELECT 1 / 0, $1::text, $2::int, $3::text, $4::text, $5::bool")
+        with pytest.raises(Exception, match="division by zero"):
+            await redrive.step()
+    assert await states() == {"dead": 4}
+    assert await redrive.step() == 4
+    assert (await redrives.one(workspace, job.id)).done == 4
+    assert await db.value("SELECT max(drive) FROM delivery") == 2
+
+
+async def test_what_dies_again_while_the_job_runs_is_not_sent_a_third_time(workspace, bot, wire, receiver, db_clock):
+    made = await dead(workspace, bot, wire, receiver, 3)
+    await redrives.start(workspace, Selection(), 1)
+    receiver.answer = 410
+    for _ in range(6):
+        await redrive.step()
+        await wire.turn()
+        await changes.enable(workspace, made)
+        await db_clock.forward(1)
+    assert len(receiver.deliveries) == 3
+    assert await states() == {"dead": 3}
+
+
+async def test_a_selection_by_endpoint_kind_outcome_and_time(workspace, bot, wire, receiver, db_clock):
+    one = await dead(workspace, bot, wire, receiver, 1, "lead.created", "conversation.started")
+    middle = clock.now()
+    await db.rows("SELECT pg_sleep(0.002)")  # the next id is of a later millisecond
+    await changes.disable(workspace, one)
+    other = await dead(workspace, bot, wire, receiver, 1)
+    counted = [
+        await redrives.count(workspace, selection)
+        for selection in (
+            Selection(),
+            Selection(endpoint_id=one),
+            Selection(endpoint_id=other),
+            Selection(kinds=["lead.created"]),
+            Selection(kinds=["lead.deleted"]),
+            Selection(outcomes=["gone"]),
+            Selection(outcomes=["timeout", "dns_error"]),
+            Selection(until=middle),
+            Selection(since=middle),
+        )
+    ]
+    assert counted == [3, 2, 1, 2, 0, 3, 0, 2, 1]
+    job = await redrives.start(workspace, Selection(endpoint_id=one, kinds=["lead.created"]), 1000)
+    assert await redrive.step() == job.total == 1
+
+
+async def test_a_replay_sends_every_event_of_the_time_to_one_endpoint(workspace, bot, wire, receiver, db_clock):
+    """Also those it was never owed: an endpoint made later catches up."""
+    early = await endpoint(workspace, receiver.url)
+    await people(workspace, bot, 2)
+    await wire.turn()
+    late = await endpoint(workspace, receiver.url)
+    await people(workspace, bot, 1)
+    await wire.turn()
+    receiver.deliveries.clear()
+    job = await redrives.start(workspace, Selection(endpoint_id=late.id, replay=True), 1000)
+    assert job.total == 3
+    assert await redrive.step() == 3
+    await wire.turn()
+    assert len({one.webhook_id for one in receiver.deliveries}) == len(receiver.deliveries) == 3
+    assert await db.value("SELECT count(*) FROM delivery WHERE endpoint_id = $1 AND drive > 1", early.id) == 0
+
+
+async def test_a_replay_leaves_alone_what_is_on_its_way(workspace, bot, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    await people(workspace, bot, 1)
+    await wire.relay()
+    await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
+    await redrive.step()
+    assert await states() == {"queued": 1}
+    await wire.deliver()
+    assert len(receiver.deliveries) == 1
+
+
+async def test_another_workspace_has_no_part_in_it(workspace, bot, wire, receiver, other_workspace):
+    made = await dead(workspace, bot, wire, receiver, 2)
+    job = await redrives.start(workspace, Selection(), 1)
+    assert await redrives.count(other_workspace, Selection()) == 0
+    assert await redrives.listed(other_workspace) == []
+    for attempt in (
+        redrives.one(other_workspace, job.id),
+        redrives.cancel(other_workspace, job.id),
+        redrives.count(other_workspace, Selection(endpoint_id=made)),
+    ):
+        with pytest.raises(NotFound):
+            await attempt
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [Selection(replay=True), Selection(kinds=["lead.eaten"]), Selection(outcomes=["sadness"])],
+)
+async def test_a_selection_that_means_nothing_is_refused(workspace, selection):
+    with pytest.raises(Invalid):
+        await redrives.start(workspace, selection)
+    for rate in (0, -1, 1001):
+        with pytest.raises(Invalid):
+            await redrives.start(workspace, Selection(), rate)

@@ -18,7 +18,7 @@ import uvloop
 
 from leadwire.wire import signing
 from ops.chaos import payload
-from ops.chaos.records import Post
+from ops.chaos.records import ORDERED, Post
 
 SILENCE: Final = 0
 _SILENT: Final = 60.0  # seconds until a connection that got no answer is closed, if the sender has not
@@ -69,15 +69,15 @@ def answer_of(endpoint: str, event_id: str, attempt: int) -> tuple[int, float]:
     """How a POST is answered, and after how many seconds.
 
     `slow` takes up to a second, so that workers have their hands full. At `flaky` one of eight events fails once, as
-    many twice, half of them by silence. Any other answers at once.
+    many twice, half of them by silence; at `ordered` too, but never by silence. Any other answers at once.
     """
     draw = zlib.crc32(event_id.encode()) % 16
     if endpoint == "slow":
         return 204, 0.1 + draw / 18
     failures = 2 if draw < 2 else 1 if draw < 4 else 0
-    if endpoint != "flaky" or attempt > failures:
+    if endpoint not in ("flaky", ORDERED) or attempt > failures:
         return 204, 0.0
-    return (SILENCE, _SILENT) if draw % 2 else (500, 0.0)
+    return (SILENCE, _SILENT) if draw % 2 and endpoint == "flaky" else (500, 0.0)
 
 
 class _Protocol(asyncio.Protocol):

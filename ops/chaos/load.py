@@ -18,8 +18,9 @@ from leadwire.conversations import changes as conversations
 from leadwire.conversations.schema import Origin
 from leadwire.leads.schema import LeadPatch
 from leadwire.webhooks import changes as webhooks
+from leadwire.webhooks.schema import EndpointChange
 from ops.chaos import payload
-from ops.chaos.records import Accepted
+from ops.chaos.records import ORDERED, Accepted
 
 KINDS: Final = ("lead.updated", "conversation.ended")
 _WRITERS: Final = 24  # each changes leads of its own, one change at a time, so that their order is known
@@ -53,6 +54,7 @@ async def furnish(urls: dict[str, str], events: int) -> World:
     secrets = {}
     for name, url in urls.items():
         endpoint = await webhooks.create(workspace, url, KINDS)
+        await webhooks.configure(workspace, endpoint.id, EndpointChange(ordered=name == ORDERED))
         await webhooks.enable(workspace, endpoint.id)
         secrets[name] = endpoint.secret
     leads = []

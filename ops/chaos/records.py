@@ -1,6 +1,11 @@
 """What the parts of the harness tell each other: what was asked, what was broken, what arrived. Times are Unix time."""
 
+from typing import Final
+
 import msgspec
+
+ORDERED: Final = "ordered"
+"""The endpoint that is to get the changes of each lead one after the other, retries included."""
 
 
 class Accepted(msgspec.Struct, frozen=True):

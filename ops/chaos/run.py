@@ -15,11 +15,11 @@ from leadwire.migrate import migrate
 from ops.chaos import ledger, load
 from ops.chaos.faults import Planned, rage
 from ops.chaos.journal import Journal, free_port
-from ops.chaos.records import Accepted, Fault
+from ops.chaos.records import ORDERED, Accepted, Fault
 from ops.chaos.stage import Stage
 from ops.chaos.verdict import Evidence, Scorecard, judge
 
-_ENDPOINTS = ("healthy", "slow", "flaky")
+_ENDPOINTS = ("healthy", "slow", "flaky", ORDERED)
 
 
 class Order(NamedTuple):

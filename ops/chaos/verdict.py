@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from ops.chaos.explain import cause, repeated
-from ops.chaos.records import Accepted, Fault, Post, Recorded
+from ops.chaos.records import ORDERED, Accepted, Fault, Post, Recorded
 
 Key = tuple[str, str, int | None]
 
@@ -62,6 +62,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     wrong_state: int
     unfinished: int
     out_of_order: int
+    misordered: int
     late: Mapping[str, Spread]
     recovery: Mapping[str, Spread]
     faults: Mapping[str, int]
@@ -69,9 +70,10 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failures(self) -> list[str]:
-        """The counts that must be 0 and are not."""
+        """The counts that must be 0 and are not. A redrive is out of order by intention."""
         must = (
             *("lost", "unexplained", "wrong_signature", "altered", "changes_without_event", "events_without_change"),
+            *(() if self.redriven else ("misordered",)),
             *("events_doubled", "wrong_state", "unfinished"),
         )
         broken = [f"{name} {getattr(self, name)}" for name in must if getattr(self, name)]
@@ -106,6 +108,7 @@ def judge(seen: Evidence) -> Scorecard:
         wrong_state=_wrong_state(seen),
         unfinished=seen.unfinished,
         out_of_order=_out_of_order(seen.posts),
+        misordered=_out_of_order([post for post in seen.posts if post.endpoint == ORDERED and post.good]),
         late=_late(seen),
         recovery=_recovery(seen),
         faults=dict(Counter(fault.kind for fault in seen.faults)),

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from ops.chaos.records import Accepted, Fault, Post, Recorded
+from ops.chaos.records import ORDERED, Accepted, Fault, Post, Recorded
 from ops.chaos.verdict import Evidence, judge, spread
 
 CHANGES = [
@@ -153,6 +153,14 @@ def test_a_wrong_signature_and_another_body_are_named():
 def test_order_is_counted_by_first_arrivals_of_a_lead():
     assert seen().out_of_order == 0
     assert seen(posts=[post(EVENTS[1]), post(EVENTS[0], 5), post(EVENTS[0], 6), POSTS[2]]).out_of_order == 1
+
+
+def test_an_order_that_was_promised_counts_what_was_acknowledged_first():
+    early = [post(EVENTS[0], endpoint=ORDERED, answer=500), post(EVENTS[1], endpoint=ORDERED)]
+    late = post(EVENTS[0], 5, endpoint=ORDERED, attempt=2)
+    assert "misordered 1" in seen(*early, late).failures
+    assert seen(*early, late, redriven=1).failures == []
+    assert seen(post(EVENTS[0], endpoint=ORDERED), post(EVENTS[1], endpoint=ORDERED)).misordered == 0
 
 
 def test_recovery_is_from_the_fault_to_the_first_later_change_that_arrives():

@@ -226,7 +226,7 @@ def test_a_key_works_with_its_scopes_until_it_is_revoked(up: Up) -> None:
 
 def test_status_and_ledger_tell_the_truth(up: Up) -> None:
     status = up.json("status")
-    assert set(status) == {"unrelayed", "deliveries", "overdue", "dead_letters", "streams", "workers"}
+    assert set(status) == {"unrelayed", "deliveries", "overdue", "dead_letters", "set_aside", "streams", "workers"}
     assert len(status["workers"]) >= 1
     ledger = up.json("ledger")
     assert ledger["balanced"] is True

@@ -1,22 +1,24 @@
-"""The wire's speed, on real servers and real processes, beside a bare HTTP client in the same run.
+"""The wire's speed, on real servers and real processes, beside what else could do the job, in the same run.
 
-    uv run python -m ops.bench.delivery [--events 30000] [--rate 200] [--seconds 10]
+    uv run python -m ops.bench.delivery [--events 50000] [--seconds 10] [--only drain,latency]
 
-relay    committed events -> delivery rows -> stream entries, one relay, events/s and CPU per event
-drain    the same events through relay and worker processes to a receiver, CPU per delivery of the worker process
-latency  changes at a steady rate, from the commit to the receiver having the request, p50 and p99
-bare     the same POSTs by httpx.AsyncClient and by pyreqwest alone: what the rest of the wire is measured against
+relay      committed events -> delivery rows -> stream entries, one relay, events/s and CPU per event
+drain      the same events through relay and worker processes to a receiver, CPU and the servers' work per delivery
+workers    one and two worker processes: as fast as the machine goes, and with a receiver that takes 50 ms
+latency    changes at a steady rate, from the commit to the receiver having the request, p50 and p99
+isolation  20 endpoints, one hangs and three reset connections: the healthy ones with and without them
+backlog    200,000 deliveries owed to a dead endpoint: Redis's memory, and the healthy ones
+bare       the same POSTs by httpx.AsyncClient and by pyreqwest alone
+peers      the same job on procrastinate (PostgreSQL) and on SAQ (Redis), as a Python team would otherwise write it
 
-All of it shares this machine's cores, PostgreSQL (fsync on), Valkey and the receiver included.
+All of it shares this machine's cores: PostgreSQL (fsync on), Valkey and the receiver included.
 """
 
 import argparse
 import os
 import platform
 import shutil
-import statistics
 import tempfile
-import time
 from pathlib import Path
 
 import uvloop
@@ -25,22 +27,22 @@ from leadwire import db, redis_pool, settings
 from leadwire.embedded import services
 from leadwire.migrate import migrate
 from leadwire.settings import Settings
-from ops.bench.delivery import measures
-from ops.bench.delivery.sink import Sink
+from ops.bench.delivery import parts
 
 
 def main() -> None:
-    """Run everything and print it."""
-    options = argparse.ArgumentParser()
-    options.add_argument("--events", type=int, default=30_000)
-    options.add_argument("--rate", type=float, default=200.0)
-    options.add_argument("--seconds", type=float, default=10.0)
+    """Run what was asked for and print it."""
+    options = argparse.ArgumentParser(prog="python -m ops.bench.delivery")
+    options.add_argument("--events", type=int, default=50_000, help="to drain")
+    options.add_argument("--seconds", type=float, default=10.0, help="of each rate of latency")
+    options.add_argument("--only", default=",".join(parts.PARTS), help=f"of {', '.join(parts.PARTS)}")
     asked = options.parse_args()
+    if unknown := set(asked.only.split(",")) - parts.PARTS.keys():
+        options.error(f"no such part: {', '.join(unknown)}")
     directory = Path(tempfile.mkdtemp(prefix="leadwire-bench-"))
     directory.chmod(0o711)
-    chosen = Settings(data_dir=directory)
     try:
-        with services(chosen) as running:
+        with services(Settings(data_dir=directory), durable=True) as running:
             os.environ |= {
                 "LEADWIRE_DATA_DIR": str(directory),
                 "LEADWIRE_DATABASE_URL": running.database_url,
@@ -48,36 +50,20 @@ def main() -> None:
                 "LEADWIRE_ALLOWED_NETWORKS": "127.0.0.0/8",
             }
             settings.get.cache_clear()
-            uvloop.run(run(asked.events, asked.rate, asked.seconds))
+            uvloop.run(_run(asked))
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-async def run(events: int, rate: float, seconds: float) -> None:
-    """The four measures, each on empty tables."""
+async def _run(asked: argparse.Namespace) -> None:
     chosen = settings.get()
     await db.open_pool(chosen.database_url, 10)
     redis_pool.connect(chosen.redis_url)
     await migrate()
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    print(f"{machine}, load {os.getloadavg()[0]:.1f} at the start")
-    relayed = await measures.relay(chosen)
-    print(f"relay    {relayed.rate:8.0f} events/s      {relayed.cpu:6.1f} us CPU per event   (bar: >= 10,000/s)")
-    async with Sink() as sink:
-        bare_httpx = await measures.bare_httpx(sink.url, 3000)
-        bare = await measures.bare_pyreqwest(sink.url, 20_000)
-        drained = await measures.drain(sink, events)
-    print(f"drain    {drained.rate:8.0f} deliveries/s  {drained.cpu:6.1f} us worker CPU per delivery   (bar: <= 90)")
-    print(f"bare     httpx.AsyncClient {bare_httpx:6.1f} us CPU per POST   pyreqwest alone {bare:6.1f} us")
-    print(f"ratio    worker / httpx.AsyncClient {drained.cpu / bare_httpx:.2f}   / pyreqwest {drained.cpu / bare:.2f}")
-    start = time.perf_counter()
-    lags = await measures.latency(rate, seconds)
-    achieved = len(lags) / (time.perf_counter() - start)
-    cuts = statistics.quantiles(lags, n=100)
-    print(
-        f"latency  {rate:.0f}/s asked, {achieved:.0f}/s done, {len(lags)} events: p50 {cuts[49] * 1e3:.1f} ms, "
-        f"p99 {cuts[98] * 1e3:.1f} ms, max {max(lags) * 1e3:.1f} ms   (bar at 200/s: 15 and 60)"
-    )
+    print(f"{machine}, load {os.getloadavg()[0]:.1f} at the start", flush=True)
+    for name in asked.only.split(","):
+        await parts.PARTS[name](asked)
     await redis_pool.close()
     await db.close_pool()
 

@@ -1,24 +1,35 @@
-"""A receiver that costs next to nothing: counts POSTs and notes when each event came, in a process of its own."""
+"""A receiver that costs next to nothing: counts POSTs and notes when each event came, in a process of its own.
+
+The path says how it behaves: `/hook` answers at once, `/slow` after 50 ms, `/hang` never, `/reset` cuts the connection.
+"""
 
 import asyncio
 import multiprocessing
+import os
 import time
 from multiprocessing.connection import Connection
 from typing import Any, Self
 
 import uvloop
 
+_SLOW = 0.05  # seconds
+_ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
+
 
 class Sink:
-    """`async with Sink() as sink`: POST to `sink.url`; `sink.seen()` tells when (CLOCK_MONOTONIC) each event came."""
+    """`async with Sink() as sink`: POST to `sink.url()`; `sink.seen()` tells when (CLOCK_MONOTONIC) each event came."""
 
     async def __aenter__(self) -> Self:
         ours, theirs = multiprocessing.Pipe()
         self._pipe = ours
         self._process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
         self._process.start()
-        self.url = f"http://127.0.0.1:{await asyncio.to_thread(ours.recv)}/hook"
+        self._port = await asyncio.to_thread(ours.recv)
         return self
+
+    def url(self, manner: str = "hook") -> str:
+        """Where it behaves so."""
+        return f"http://127.0.0.1:{self._port}/{manner}"
 
     async def __aexit__(self, *_: object) -> None:
         self._process.kill()
@@ -53,9 +64,18 @@ class _Protocol(asyncio.Protocol):
             if len(self._buffer) < size:
                 return
             self._buffer = self._buffer[size:]
+            manner = head.split(b" ", 2)[1]
+            if manner == b"/hang":
+                continue
+            if manner == b"/reset":
+                self._transport.abort()
+                return
             _Protocol.count += 1
             _Protocol.seen.setdefault(_value(head, b"webhook-id: ").decode(), time.monotonic())
-            self._transport.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+            if manner == b"/slow":
+                asyncio.get_running_loop().call_later(_SLOW, self._transport.write, _ANSWER)
+            else:
+                self._transport.write(_ANSWER)
 
 
 def _value(head: bytes, name: bytes) -> bytes:
@@ -77,6 +97,7 @@ def _serve(pipe: Connection) -> None:
                 _Protocol.seen = {}
 
         loop.add_reader(pipe.fileno(), asked)
+        os.set_blocking(pipe.fileno(), True)  # an answer may be longer than the pipe
         await server.serve_forever()
 
     uvloop.run(run())

@@ -1,0 +1,118 @@
+"""Each part of the bench, measured and printed."""
+
+import argparse
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+
+from leadwire import settings
+from ops.bench.delivery import isolation, peers, speed
+from ops.bench.delivery.bare import bare_httpx, bare_pyreqwest
+from ops.bench.delivery.latency import latency
+from ops.bench.delivery.sink import Sink
+from ops.bench.delivery.speed import Drained
+
+
+def _say(part: str, text: str) -> None:
+    print(f"{part:10} {text}", flush=True)
+
+
+async def _relay(_: argparse.Namespace) -> None:
+    found = await speed.relay(settings.get())
+    _say("relay", f"{found.rate:.0f} events/s, {found.cpu:.1f} us CPU per event")
+
+
+async def _drain(asked: argparse.Namespace) -> None:
+    async with Sink() as sink:
+        httpx_cost = await bare_httpx(sink.url(), 3000)
+        one = await speed.drain(sink, asked.events)
+    _say("drain", f"{_speed(one)}; worker / bare httpx.AsyncClient {one.cpu / httpx_cost:.2f}")
+    _say(
+        "",
+        f"per delivery: relay {one.relay_cpu:.1f} us CPU, {one.transactions:.3f} SQL statements (a transaction each), "
+        f"{one.wal:.0f} bytes of WAL, {one.commands:.2f} Redis commands; worker {one.memory:.0f} MB",
+    )
+
+
+async def _workers(asked: argparse.Namespace) -> None:
+    async with Sink() as sink:
+        for manner, events in (("hook", asked.events), ("slow", asked.events // 4)):
+            one = await speed.drain(sink, events, 1, manner)
+            two = await speed.drain(sink, events, 2, manner)
+            told = "50 ms to answer" if manner == "slow" else "answers at once"
+            _say("workers", f"{told}: one {_speed(one)}; two {_speed(two)}; {two.rate / one.rate:.2f} times")
+
+
+async def _latency(asked: argparse.Namespace) -> None:
+    for rate in (200, 1000):
+        start = time.perf_counter()
+        lags = [lag * 1e3 for lag in await latency(rate, asked.seconds)]
+        cuts = statistics.quantiles(lags, n=100)
+        done = len(lags) / (time.perf_counter() - start)
+        _say(
+            "latency",
+            f"{rate}/s asked ({done:.0f}/s with start and end), {len(lags)} events: p50 {cuts[49]:.1f} ms, "
+            f"p99 {cuts[98]:.1f} ms, longest {max(lags):.1f} ms",
+        )
+
+
+async def _isolation(_: argparse.Namespace) -> None:
+    runs = [("all healthy", ()), ("4 bad", isolation.BAD), ("all healthy", ()), ("4 bad", isolation.BAD)]
+    p95: dict[str, list[float]] = {}
+    for name, bad in runs:
+        found = await isolation.neighbours(500, 60, bad)
+        p95.setdefault(name, []).append(found.p95)
+        _say("isolation", f"{name}: {_healthy(found)}")
+    _say("isolation", f"p95 with / without the bad {sum(p95['4 bad']) / sum(p95['all healthy']):.2f}")
+
+
+async def _backlog(_: argparse.Namespace) -> None:
+    found = await isolation.backlog(200_000)
+    _say(
+        "backlog",
+        f"Redis {found.before:.1f} MB before, {found.largest:.1f} MB at most, at most {found.entries} entries in the "
+        f"streams while {found.owed} are owed; the others at 100/s: {_healthy(found.healthy)}",
+    )
+
+
+async def _bare(_: argparse.Namespace) -> None:
+    async with Sink() as sink:
+        by_httpx, by_pyreqwest = await bare_httpx(sink.url(), 3000), await bare_pyreqwest(sink.url(), 20_000)
+    _say("bare", f"httpx.AsyncClient {by_httpx:.1f} us CPU per POST, pyreqwest alone {by_pyreqwest:.1f} us")
+
+
+async def _peers(asked: argparse.Namespace) -> None:
+    events = asked.events // 5
+    async with Sink() as sink:
+        ours = await speed.drain(sink, events)
+        _say("peers", f"leadwire {_speed(ours)}")
+        for name in peers.NAMES:
+            theirs = await peers.drain(name, sink, events)
+            _say(
+                "peers",
+                f"{name} {theirs.rate:.0f} jobs/s, {theirs.cpu:.1f} us worker CPU per job; leadwire has "
+                f"{ours.rate / theirs.rate:.1f} times the rate at 1 / {theirs.cpu / ours.cpu:.1f} of the CPU",
+            )
+
+
+def _speed(one: Drained) -> str:
+    return f"{one.rate:.0f} deliveries/s, {one.cpu:.1f} us worker CPU per delivery"
+
+
+def _healthy(found: isolation.Healthy) -> str:
+    return (
+        f"p50 {found.p50:.1f} ms, p95 {found.p95:.1f} ms, p99 {found.p99:.1f} ms, longest {found.longest:.1f} ms "
+        f"of {found.events}"
+    )
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Awaitable[None]]] = {
+    "relay": _relay,
+    "drain": _drain,
+    "workers": _workers,
+    "latency": _latency,
+    "isolation": _isolation,
+    "backlog": _backlog,
+    "bare": _bare,
+    "peers": _peers,
+}

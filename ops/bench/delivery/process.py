@@ -1,0 +1,36 @@
+"""A process under measurement."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Process:
+    """`async with Process("relay") as relay`: what it has used is by the operating system's account."""
+
+    def __init__(self, command: str, program: Sequence[str] = (sys.executable, "-m", "leadwire")) -> None:
+        self._command = (*program, command)
+
+    async def __aenter__(self) -> Self:
+        null = asyncio.subprocess.DEVNULL
+        self._process = await asyncio.create_subprocess_exec(*self._command, stdout=null, stderr=null)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._process.terminate()
+        await self._process.wait()
+
+    def cpu(self) -> float:
+        """Seconds of CPU so far, all threads."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / _TICK
+
+    def memory(self) -> float:
+        """Resident MB now."""
+        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -1,0 +1,90 @@
+"""How fast events become stream entries, and how fast they leave: everything committed beforehand."""
+
+import asyncio
+import contextlib
+import resource
+import time
+from typing import NamedTuple
+
+from leadwire import db
+from leadwire.settings import Settings
+from leadwire.wire.relay.loop import Relay
+from ops.bench.delivery import world
+from ops.bench.delivery.process import Process
+from ops.bench.delivery.sink import Sink
+from ops.bench.delivery.world import Counts
+
+_ENDPOINTS = 80  # as many windows as take the relay's events at once
+_RECEIVERS = 20
+
+
+class Speed(NamedTuple):
+    """Per second, and microseconds of CPU each."""
+
+    rate: float
+    cpu: float
+
+
+class Drained(NamedTuple):
+    """Deliveries per second and microseconds of worker CPU each, without the start; of relay CPU and what the servers
+    did for each, with the start.
+    """
+
+    rate: float
+    cpu: float
+    relay_cpu: float
+    transactions: float
+    wal: float
+    commands: float
+    memory: float  # of the largest worker at the end, MB
+
+
+async def relay(chosen: Settings) -> Speed:
+    """One relay, as many events as the windows take at once, so that every one becomes a stream entry."""
+    await world.fresh()
+    count = _ENDPOINTS * 256
+    owners = await world.workspaces(["http://127.0.0.1:8999/"] * _ENDPOINTS)
+    await world.open_windows()
+    await world.commit(owners, count)
+    await db.rows("ANALYZE")
+    one = Relay(world.redis(), chosen)
+    await one.step()  # makes partitions, prepares statements
+    left = await db.value("SELECT count(*) FROM outbox_event WHERE relayed_at IS NULL")
+    start, before = time.perf_counter(), own_cpu()
+    while await db.value("SELECT EXISTS (SELECT 1 FROM outbox_event WHERE relayed_at IS NULL)"):
+        await one.step()
+    took, cpu = time.perf_counter() - start, own_cpu() - before
+    streamed = sum([await world.redis().xlen(f"leadwire:{{deliveries:{n}}}") for n in range(chosen.stream_shards)])
+    assert streamed == count, f"{streamed} of {count} were streamed"
+    return Speed(left / took, cpu / left * 1e6)
+
+
+async def drain(sink: Sink, count: int, workers: int = 1, manner: str = "hook") -> Drained:
+    """Real relay and worker processes, until everything committed beforehand has arrived."""
+    await world.fresh()
+    owners = await world.workspaces([sink.url(manner)] * _RECEIVERS)
+    await world.open_windows()
+    await world.commit(owners, count)
+    await db.rows("ANALYZE")
+    base, counted = await sink.count(), await Counts.now()
+    async with contextlib.AsyncExitStack() as stack:
+        relay = await stack.enter_async_context(Process("relay"))
+        team = [await stack.enter_async_context(Process("deliver")) for _ in range(workers)]
+        while await sink.count() - base < count // 10:  # past the start
+            await asyncio.sleep(0.01)
+        first, start, before = await sink.count(), time.perf_counter(), sum(worker.cpu() for worker in team)
+        while await sink.count() - base < count:
+            await asyncio.sleep(0.02)
+        took, done = time.perf_counter() - start, count - (first - base)
+        while await db.value("SELECT EXISTS (SELECT 1 FROM delivery WHERE state <> 'delivered')"):
+            await asyncio.sleep(0.02)
+        used = [(now - then) / count for now, then in zip(await Counts.now(), counted, strict=True)]
+        cpu = sum(worker.cpu() for worker in team) - before
+        memory = max(worker.memory() for worker in team)
+        return Drained(done / took, cpu / done * 1e6, relay.cpu() / count * 1e6, *used, memory)
+
+
+def own_cpu() -> float:
+    """Seconds of CPU of this process so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime

@@ -26,7 +26,7 @@ ALTER TABLE outbox_event
     ADD COLUMN subject text COLLATE "C",
     ADD COLUMN position bigint NOT NULL DEFAULT nextval('outbox_position');
 DROP INDEX outbox_event_unrelayed;
-CREATE INDEX outbox_event_unrelayed ON outbox_event (position) WHERE relayed_at IS NULL;
+CREATE INDEX outbox_event_unrelayed ON outbox_event (workspace_id, position) WHERE relayed_at IS NULL;
 
 ALTER TABLE delivery
     ADD COLUMN subject text COLLATE "C",

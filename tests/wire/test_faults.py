@@ -62,10 +62,10 @@ async def test_two_relays_at_once_share_the_work(workspace, bot, wire, receiver)
     await endpoint(workspace, receiver.url)
     for n in range(40):
         await make.lead(workspace, bot, email=f"lead{n}@example.com")
-    rounds = await asyncio.gather(*(fan_out(10) for _ in range(8)))
-    keys = [key for _, keys, _ in rounds for key in keys]
-    while (more := await fan_out(10))[0]:
-        keys += more[1]
+    rounds = await asyncio.gather(*(fan_out(limit=10) for _ in range(8)))
+    keys = [key for fanned in rounds for key in fanned.keys]
+    while (more := await fan_out(limit=10)).events:
+        keys += more.keys
     assert len(keys) == len(set(keys)) == 40
 
 
@@ -94,7 +94,7 @@ async def test_a_transaction_that_commits_late_is_not_skipped(workspace, bot, wi
 async def test_a_duplicate_entry_is_stale_after_the_first_was_recorded(workspace, bot, wire, receiver):
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
-    _, keys, _ = await fan_out()
+    keys = (await fan_out()).keys
     await streams.add(wire.redis, keys * 2, wire.settings.stream_shards)
     first, second = await wire.read()
     jobs, _ = await claim([first])

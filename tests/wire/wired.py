@@ -38,7 +38,7 @@ class Wire:
 
     async def relay(self) -> int:
         """Fan out and admit, once; answers how many keys went into the streams."""
-        _, keys, _ = await fan_out()
+        keys = (await fan_out()).keys
         admitted = await admit()
         await streams.add(self.redis, [*keys, *admitted], self.settings.stream_shards)
         return len(keys) + len(admitted)

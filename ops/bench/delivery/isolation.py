@@ -59,7 +59,11 @@ async def backlog(count: int) -> Backlog:
         committed = await world.steady(others, 100, 60)
         healthy = await _healthy(sink, committed, set(others))
         watching.cancel()
-        owed = await db.value("SELECT count(*) FROM delivery WHERE state IN ('waiting', 'queued', 'dead')")
+        owed = count - await db.value(
+            """SELECT count(*) FROM outbox_event v WHERE workspace_id = $1
+                 AND EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.id AND d.state = 'delivered')""",
+            dead,
+        )
     return Backlog(before, max(size for size, _ in sizes), max(entries for _, entries in sizes), owed, healthy)
 
 

@@ -8,6 +8,8 @@ from leadwire.cli.endpoint_secrets import secret
 from leadwire.cli.running import json_option, running, show, the_workspace, workspace_option
 
 if TYPE_CHECKING:
+    from msgspec import UnsetType
+
     from leadwire.webhooks.schema import Endpoint, EndpointChange
 
 
@@ -61,14 +63,35 @@ async def list_(workspace: str | None, as_json: bool) -> None:
         click.echo("No endpoints yet. Make one: leadwire endpoints create --url URL --event lead.created")
 
 
+def _rate(_context: click.Context, _option: click.Parameter, text: str | None) -> "int | None | UnsetType":
+    from msgspec import UNSET
+
+    if text is None:
+        return UNSET
+    if text != "none" and not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise click.BadParameter("a number of deliveries a minute, or `none`")
+    return None if text == "none" else int(text)
+
+
+def _headers(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    if wrong := [text for text in texts if ":" not in text]:
+        raise click.BadParameter(f"NAME:VALUE, not {wrong[0]}")
+    return {name.strip(): value.strip() for name, _, value in (text.partition(":") for text in texts)}
+
+
 @endpoints.command()
 @click.argument("endpoint_id", metavar="ID")
 @click.option("--url", help="Where to POST from now on.")
 @click.option("--event", "events", multiple=True, help="The kinds to subscribe to, instead of the present ones.")
 @click.option("--ordered/--unordered", default=None, help="One at a time and in order within a conversation or lead.")
-@click.option("--rate", help="Deliveries a minute at most, or `none`.")
+@click.option("--rate", callback=_rate, help="Deliveries a minute at most, or `none`.")
 @click.option(
-    "--header", "headers", multiple=True, metavar="NAME:VALUE", help="Own headers, instead of the present ones."
+    "--header",
+    "headers",
+    multiple=True,
+    callback=_headers,
+    metavar="NAME:VALUE",
+    help="Own headers, instead of the present ones.",
 )
 @click.option("--no-headers", is_flag=True, help="Remove own headers.")
 @json_option
@@ -141,25 +164,20 @@ def _change(
     url: str | None,
     events: tuple[str, ...],
     ordered: bool | None,
-    rate: str | None,
-    headers: tuple[str, ...],
+    rate: "int | None | UnsetType",
+    headers: dict[str, str],
     no_headers: bool,
 ) -> "EndpointChange":
     from msgspec import UNSET
 
     from leadwire.webhooks.schema import EndpointChange
 
-    if rate not in (None, "none") and not rate.isdecimal():
-        raise click.BadParameter("a number of deliveries a minute, or `none`", param_hint="--rate")
-    if any(":" not in header for header in headers):
-        raise click.BadParameter("NAME:VALUE", param_hint="--header")
-    own = {name.strip(): value.strip() for name, _, value in (header.partition(":") for header in headers)}
     return EndpointChange(
         url=url or UNSET,
         events=list(events) or UNSET,
         ordered=UNSET if ordered is None else ordered,
-        rate_limit=UNSET if rate is None else None if rate == "none" else int(rate),
-        headers=own if own or no_headers else UNSET,
+        rate_limit=rate,
+        headers=headers if headers or no_headers else UNSET,
     )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from leadwire.webhooks.redrives import Redrive
 
 _LOOK: Final = 0.5  # seconds
+_PATIENCE: Final = 10  # looks
 
 
 @click.group()
@@ -116,12 +117,14 @@ async def _finished(job: "Redrive") -> "Redrive":
     from leadwire.webhooks import redrives as jobs
 
     with click.progressbar(length=max(job.total, 1), label=job.id, file=sys.stderr) as bar:
-        shown = 0
+        shown = looks = 0
         while True:
             bar.update(min(job.done, job.total) - shown)
-            shown = min(job.done, job.total)
+            shown, looks = min(job.done, job.total), looks + 1
             if job.state != "running":
                 return job
+            if looks == _PATIENCE and not shown:
+                click.echo("\nNothing moves. Is `leadwire relay` running?", err=True)
             await asyncio.sleep(_LOOK)
             job = await jobs.one(None, job.id)
 

@@ -34,7 +34,7 @@ async def seed() -> tuple[str, bool]:
         for number, moment in enumerate(moments):
             await _relive(workspace, bot_ids, moment, chance, number)
     # The history is relayed like everything else; there is no endpoint yet, so it reaches nobody.
-    while (await fan_out())[0]:
+    while (await fan_out()).events:
         pass
     return workspace, True
 

@@ -57,7 +57,7 @@ async def count(workspace: str, selection: Selection) -> int:
 
 
 async def start(workspace: str, selection: Selection, per_second: int = 100) -> Redrive:
-    """Make a job, which begins at once. Raises Invalid, NotFound (no such endpoint)."""
+    """Make a job, which begins at once, and has ended when nothing matches. Raises Invalid, NotFound (no such endpoint)."""
     if not 1 <= per_second <= FASTEST:
         raise _invalid("out_of_range", f"A rate is 1 to {FASTEST} deliveries a second.", "/per_second")
     parameters = await _parameters(workspace, selection)
@@ -66,8 +66,8 @@ async def start(workspace: str, selection: Selection, per_second: int = 100) -> 
     await db.rows(
         """INSERT INTO redrive_job (id, workspace_id, first_event, end_event, endpoint_id, kinds, outcomes, replay,
                per_second, state, total, stepped_at, created_at, updated_at)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'running', $10, now() - interval '1 second', $11, $11)""",
-        job_id, *parameters, selection.replay, per_second, total, now,
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $12, $10, now() - interval '1 second', $11, $11)""",
+        job_id, *parameters, selection.replay, per_second, total, now, "running" if total else "finished",
     )  # fmt: skip
     wakeup.nudge()
     return await one(workspace, job_id)

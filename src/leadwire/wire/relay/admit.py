@@ -29,16 +29,15 @@ WITH RECURSIVE due(endpoint_id) AS (
 ), room AS (
     SELECT e.id, greatest(0, least(
         e.admission_window - (SELECT count(*) FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued'),
-        CASE WHEN e.rate_limit IS NULL THEN e.admission_window ELSE coalesce(floor(bucket.tokens), 0) END)) AS free
+        CASE WHEN e.rate_limit IS NULL THEN e.admission_window ELSE coalesce(floor(bucket.tokens), 0) END)) AS free,
+        coalesce((SELECT v.position FROM outbox_event v WHERE v.workspace_id = e.workspace_id AND v.relayed_at IS NULL
+            ORDER BY v.position LIMIT 1), 9223372036854775807) AS frontier
     FROM due JOIN webhook_endpoint e ON e.id = due.endpoint_id AND e.enabled LEFT JOIN bucket ON bucket.id = e.id
-), frontier AS (
-    SELECT coalesce((SELECT position FROM outbox_event WHERE relayed_at IS NULL ORDER BY position LIMIT 1),
-        9223372036854775807) AS position
 ), picked AS (
     (SELECT p.event_id, p.endpoint_id FROM room CROSS JOIN LATERAL (
         SELECT d.event_id, d.endpoint_id FROM delivery d
         WHERE d.endpoint_id = room.id AND d.state = 'waiting' AND d.due_at <= now() AND (
-            d.subject IS NULL OR d.position < (SELECT position FROM frontier) AND NOT EXISTS (
+            d.subject IS NULL OR d.position < room.frontier AND NOT EXISTS (
                 SELECT 1 FROM delivery before WHERE before.endpoint_id = d.endpoint_id AND before.subject = d.subject
                   AND before.position < d.position AND before.state IN ('waiting', 'queued')))
         ORDER BY d.due_at, d.event_id LIMIT room.free FOR UPDATE SKIP LOCKED

@@ -1,20 +1,33 @@
 """Outbox rows become delivery rows, one per enabled and subscribed endpoint, in one statement."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from leadwire import db
 from leadwire.wire.streams import Key
 
-BATCH: Final = 500  # events
+BATCH: Final = 500  # events of one workspace
+SHARE: Final = 100  # events of each workspace while others have some too
+_WORKSPACES: Final = 20  # a batch
 
 # The flag, not a cursor, says what is left: a transaction with a lower id may commit later. SKIP LOCKED lets relays
-# share. An endpoint with a full window, or with a backlog of its own, gets its deliveries `waiting` behind it; so does
-# one that wants order or has a rate, because `admit` keeps both. What follows a delivery that waits for its retry, in
-# an order, is due no sooner. KEY SHARE makes deleting an endpoint wait for us, so that no delivery is left without one.
+# share. A batch leaps from workspace to workspace, so that an import of one is no wait for the others. An endpoint with
+# a full window, or with a backlog of its own, gets its deliveries `waiting` behind it; so does one that wants order or
+# has a rate, because `admit` keeps both. What follows a delivery that waits for its retry, in an order, is due no
+# sooner. KEY SHARE makes deleting an endpoint wait for us, so that no delivery is left without one.
 _FAN_OUT: Final = """
-WITH batch AS (
-    SELECT id, workspace_id, kind, subject, position, test_endpoint_id FROM outbox_event
-    WHERE relayed_at IS NULL ORDER BY position LIMIT $1 FOR UPDATE SKIP LOCKED
+WITH RECURSIVE busy(workspace_id, place) AS (
+    (SELECT workspace_id, 1 FROM outbox_event WHERE relayed_at IS NULL AND workspace_id > $1
+     ORDER BY workspace_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT v.workspace_id FROM outbox_event v WHERE v.relayed_at IS NULL AND v.workspace_id > busy.workspace_id
+            ORDER BY v.workspace_id LIMIT 1), place + 1
+    FROM busy WHERE busy.workspace_id IS NOT NULL AND place < $2
+), batch AS (
+    SELECT own.* FROM busy CROSS JOIN LATERAL (
+        SELECT id, workspace_id, kind, subject, position, test_endpoint_id FROM outbox_event v
+        WHERE v.workspace_id = busy.workspace_id AND v.relayed_at IS NULL ORDER BY v.position
+        LIMIT (SELECT greatest($4, $3 / greatest(count(workspace_id), 1)) FROM busy) FOR UPDATE SKIP LOCKED
+    ) own
 ), pair AS (
     SELECT batch.id AS event_id, e.id AS endpoint_id, e.workspace_id, e.admission_window,
         batch.test_endpoint_id IS NOT NULL AS test, e.ordered OR e.rate_limit IS NOT NULL AS governed,
@@ -47,16 +60,24 @@ WITH batch AS (
 ), marked AS (
     UPDATE outbox_event SET relayed_at = now() FROM batch WHERE outbox_event.id = batch.id RETURNING 1
 )
-SELECT (SELECT count(*) FROM marked), event_id, endpoint_id, state FROM (SELECT) one LEFT JOIN made ON true"""
+SELECT (SELECT count(*) FROM marked), (SELECT workspace_id FROM busy WHERE place = $2), event_id, endpoint_id, state
+FROM (SELECT) one LEFT JOIN made ON true"""
 
 
-async def fan_out(limit: int = BATCH) -> tuple[int, list[Key], bool]:
-    """Relay up to `limit` events.
-
-    Answers how many there were, the keys to put into the streams once this has committed, and whether some
-    deliveries had to stay behind.
+class Fanned(NamedTuple):
+    """How many events were relayed, the keys to put into the streams once this has committed, and whether some
+    deliveries had to stay behind. `after` is where the next batch begins, '' for the first workspace.
     """
-    found = await db.rows(_FAN_OUT, limit)
+
+    events: int
+    keys: list[Key]
+    held_back: bool
+    after: str
+
+
+async def fan_out(after: str = "", limit: int = BATCH) -> Fanned:
+    """Relay a batch: the oldest events of each of the workspaces that follow `after` and have some."""
+    found = await db.rows(_FAN_OUT, after, _WORKSPACES, limit, min(SHARE, limit))
     made = [row for row in found if row["state"] is not None]
     keys = [Key(row["event_id"], row["endpoint_id"], 0) for row in made if row["state"] == "queued"]
-    return found[0][0], keys, len(keys) < len(made)
+    return Fanned(found[0][0], keys, len(keys) < len(made), found[0][1] or "")

@@ -39,6 +39,7 @@ class Relay:
         # Seconds after which a commit's keys are left to reconcile, or they would be added twice.
         self._stale = settings.reconcile_after / 2
         self._nudged = asyncio.Event()
+        self._after = ""
         self._reconciled = self._tended = self._redriven = float("-inf")
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -68,18 +69,19 @@ class Relay:
         if loop.time() - self._reconciled > self._reconcile_every:
             await self._reconcile()
             self._reconciled = loop.time()
-        events, keys, held_back = await fan_out()
-        await self._add(keys)
+        fanned = await fan_out(self._after)
+        began, self._after = self._after, fanned.after
+        await self._add(fanned.keys)
         admitted = await admit()
         await self._add(admitted)
         if loop.time() - self._redriven > _REDRIVE_EVERY:
             self._redriven = loop.time()
             if redriven := await redrive.step():
                 telemetry.log("batch.redriven", deliveries=redriven)
-        if events or admitted:
-            telemetry.log("batch.relayed", events=events, queued=len(keys), admitted=len(admitted))
-            return _POLL_BACKLOG if held_back or admitted else 0.0
-        return _POLL
+        if fanned.events or admitted:
+            telemetry.log("batch.relayed", events=fanned.events, queued=len(fanned.keys), admitted=len(admitted))
+            return _POLL_BACKLOG if fanned.held_back or admitted else 0.0
+        return 0.0 if began else _POLL  # the workspaces before that one may have some
 
     async def _add(self, keys: Sequence[Key]) -> None:
         """Put committed keys into the streams, trying for as long as reconcile cannot have taken them for lost."""

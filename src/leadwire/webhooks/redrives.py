@@ -57,7 +57,7 @@ async def count(workspace: str, selection: Selection) -> int:
 
 
 async def start(workspace: str, selection: Selection, per_second: int = 100) -> Redrive:
-    """Make a job, which begins at once, and has ended when nothing matches. Raises Invalid, NotFound (no such endpoint)."""
+    """Make a job, which begins at once; it has ended when nothing matches. Raises Invalid, NotFound."""
     if not 1 <= per_second <= FASTEST:
         raise _invalid("out_of_range", f"A rate is 1 to {FASTEST} deliveries a second.", "/per_second")
     parameters = await _parameters(workspace, selection)

@@ -1,0 +1,118 @@
+"""One call of the API without its I/O: what to send, and what the answer means. Shared by both clients."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+import httpx
+import msgspec
+from msgspec import Struct
+
+from leadwire.client import errors
+from leadwire.client.types import Lead, Page
+
+T = TypeVar("T")
+
+Moment = datetime | date | str
+"""A datetime with a time zone, a date (its midnight UTC), or RFC 3339 text."""
+
+
+class Call(Struct, Generic[T], frozen=True, kw_only=True):
+    """A request, the same on every attempt, and the reader of a good answer."""
+
+    method: str
+    path: str
+    read: Callable[[httpx.Response], T]
+    params: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    content: bytes | None = None
+
+    def request(self) -> dict[str, Any]:
+        """The arguments for httpx."""
+        return {
+            "method": self.method,
+            "url": self.path,
+            "params": self.params,
+            "headers": self.headers,
+            "content": self.content,
+        }
+
+    def result(self, outcome: httpx.Response | httpx.RequestError) -> T:
+        """What the call returns or raises, given how its last attempt ended."""
+        if isinstance(outcome, httpx.RequestError):
+            raise errors.Unreachable(f"{self.method} {self.path}: {outcome or type(outcome).__name__}") from outcome
+        if not outcome.is_success:
+            raise errors.of(outcome)
+        try:
+            return self.read(outcome)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise errors.Unreadable(f"{self.method} {self.path}: {error}") from error
+
+
+def path_to(collection: str, identifier: str, action: str = "") -> str:
+    """The path of one object. Raises ValueError for an empty id, which would name the whole collection."""
+    if not identifier:
+        raise ValueError("the id is empty")
+    return f"/v1/{collection}/{quote(identifier, safe='')}{action}"
+
+
+def params(**given: Any) -> dict[str, str]:
+    """A query of what was given: None is left out. Raises ValueError for a datetime without a zone."""
+    return {name: _text(value) for name, value in given.items() if value is not None}
+
+
+def change_headers(idempotency_key: str | None, if_match: Lead | None = None) -> dict[str, str]:
+    """The headers that make a change safe to send again. Raises ValueError when `if_match` has no version."""
+    made = {"Idempotency-Key": idempotency_key or secrets.token_hex(16)}
+    if if_match is not None:
+        if if_match.etag is None:
+            raise ValueError("if_match: a lead of a list or an event does not tell its version, get it first")
+        made["If-Match"] = if_match.etag
+    return made
+
+
+class _Single(Struct, Generic[T]):
+    data: T
+
+
+class _Meta(Struct):
+    total: int
+    page: int
+    per_page: int
+
+
+class _Envelope(Struct, Generic[T]):
+    data: list[T]
+    meta: _Meta
+
+
+def single(kind: type[T]) -> Callable[[httpx.Response], T]:
+    """The reader of one resource."""
+    decoder = msgspec.json.Decoder(_Single[kind])  # type: ignore[valid-type]
+    return lambda answer: decoder.decode(answer.content).data
+
+
+def page(kind: type[T]) -> Callable[[httpx.Response], Page[T]]:
+    """The reader of one page."""
+    decoder = msgspec.json.Decoder(_Envelope[kind])  # type: ignore[valid-type]
+
+    def read(answer: httpx.Response) -> Page[T]:
+        found = decoder.decode(answer.content)
+        meta = found.meta
+        return Page(
+            data=found.data,
+            total=meta.total,
+            page=meta.page,
+            per_page=meta.per_page,
+            has_next="next" in answer.links,
+        )
+
+    return read
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime) and value.tzinfo is None:
+        raise ValueError("a datetime needs a time zone, as in datetime.now(UTC)")
+    return value.isoformat() if isinstance(value, date) else str(value)

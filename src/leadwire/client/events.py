@@ -1,0 +1,82 @@
+"""What a webhook carries, by its kind."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct
+
+from leadwire.client.types import Conversation, Handoff, Lead, LeadDeleted, Message, Metadata
+
+
+class LeadUpdated(Lead, frozen=True, kw_only=True):
+    """`lead.updated`: the lead as it was then, and the old value of each attribute that changed."""
+
+    previous_attributes: dict[str, Any]
+
+
+class ConversationStarted(Conversation, frozen=True, kw_only=True):
+    """`conversation.started`."""
+
+    metadata: Metadata
+
+
+class ConversationHandoff(Conversation, frozen=True, kw_only=True):
+    """`conversation.handoff`: a person was asked for."""
+
+    handoff: Handoff
+    lead: Lead | None
+
+
+class ConversationEnded(Conversation, frozen=True, kw_only=True):
+    """`conversation.ended`. `ended_by` is visitor, bot, agent, api or system."""
+
+    ended_at: datetime
+    ended_by: str
+    reason: str | None
+    lead: Lead | None
+
+
+class MessageEvent(Message, frozen=True, kw_only=True):
+    """`message.sent` (by the bot or a person) and `message.received` (from the visitor)."""
+
+    conversation_id: str
+    bot_id: str
+
+
+DATA: Final[dict[str, type[Struct]]] = {
+    "lead.created": Lead,
+    "lead.updated": LeadUpdated,
+    "lead.deleted": LeadDeleted,
+    "conversation.started": ConversationStarted,
+    "conversation.ended": ConversationEnded,
+    "conversation.handoff": ConversationHandoff,
+    "message.sent": MessageEvent,
+    "message.received": MessageEvent,
+}
+"""The type of `Event.data` for each kind; of a kind that is not here it is what the JSON holds, unread."""
+
+
+Data = (
+    Lead
+    | LeadUpdated
+    | LeadDeleted
+    | ConversationStarted
+    | ConversationHandoff
+    | ConversationEnded
+    | MessageEvent
+    | dict[str, Any]
+)
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """A verified webhook.
+
+    `id` is the same on every attempt: your key against duplicates. `timestamp` is when the event happened, which may
+    be long before it was sent. `test` comes from a header that is not signed: a hint, not proof.
+    """
+
+    kind: str
+    id: str
+    timestamp: datetime
+    data: Data
+    test: bool

@@ -1,0 +1,136 @@
+"""`lw.leads`."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Final, TypedDict, Unpack
+
+import httpx
+import msgspec
+
+from leadwire.client.call import Call, Moment, change_headers, page, params, path_to, single
+from leadwire.client.connection import AsyncConnection, Connection
+from leadwire.client.types import CustomValue, Lead, LeadDeleted, Page
+from leadwire.client.walk import Walk
+
+_PAGE: Final = page(Lead)
+_SINGLE: Final = single(Lead)
+_DELETED: Final = single(LeadDeleted)
+
+
+class LeadFilters(TypedDict, total=False):
+    """Which leads: scores are inclusive, `since` and `until` exclusive and about `created_at`."""
+
+    score_min: int | None
+    score_max: int | None
+    bot_id: str | None
+    since: Moment | None
+    until: Moment | None
+
+
+class LeadChanges(TypedDict, total=False):
+    """What to change: absent stays, None clears, `custom_fields` merges key by key."""
+
+    name: str | None
+    email: str | None
+    phone: str | None
+    company: str | None
+    score: int
+    custom_fields: Mapping[str, CustomValue | None] | None
+
+
+class Leads:
+    """`lw.leads`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def list(self, **filters: Unpack[LeadFilters]) -> Iterator[Lead]:
+        """Every lead that matches, newest first, asked for page by page as you go. Raises Invalid.
+
+        Promised: a lead that is there and matches from beginning to end comes exactly once, whatever arrives, is
+        changed or deleted meanwhile. Leads that arrive during the walk do not come; ask for them with `since`. (One
+        exception: while more than 100 leads of one millisecond are walked, somebody else's deletion among them can
+        hide others.)
+        """
+        return self._connection.walk(Walk(_page, filters))
+
+    def page(self, *, limit: int | None = None, page: int | None = None, **filters: Unpack[LeadFilters]) -> Page[Lead]:
+        """One page, newest first. `limit` is 1 to 100 (20 by default), `page` counts from 1. Raises Invalid."""
+        return self._connection.run(_page(limit=limit, page=page, **filters))
+
+    def get(self, lead_id: str) -> Lead:
+        """One lead, with its `etag`. Raises NotFound."""
+        return self._connection.run(_get(lead_id))
+
+    def update(
+        self,
+        lead_id: str,
+        *,
+        if_match: Lead | None = None,
+        idempotency_key: str | None = None,
+        **changes: Unpack[LeadChanges],
+    ) -> Lead:
+        """Change a lead; answers it as it is now. `if_match=lead` refuses to overwrite what you have not seen.
+
+        Raises NotFound, Invalid, Conflict (the e-mail address is another lead's), PreconditionFailed.
+        """
+        return self._connection.run(_update(lead_id, changes, if_match, idempotency_key))
+
+    def delete(self, lead_id: str, *, if_match: Lead | None = None, idempotency_key: str | None = None) -> LeadDeleted:
+        """Delete a lead for good, with every trace of the person. Raises NotFound, PreconditionFailed."""
+        return self._connection.run(_delete(lead_id, if_match, idempotency_key))
+
+
+class AsyncLeads:
+    """`Leads` with `await`, and `async for` over `list`."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    def list(self, **filters: Unpack[LeadFilters]) -> AsyncIterator[Lead]:
+        return self._connection.walk(Walk(_page, filters))
+
+    async def page(
+        self, *, limit: int | None = None, page: int | None = None, **filters: Unpack[LeadFilters]
+    ) -> Page[Lead]:
+        return await self._connection.run(_page(limit=limit, page=page, **filters))
+
+    async def get(self, lead_id: str) -> Lead:
+        return await self._connection.run(_get(lead_id))
+
+    async def update(
+        self,
+        lead_id: str,
+        *,
+        if_match: Lead | None = None,
+        idempotency_key: str | None = None,
+        **changes: Unpack[LeadChanges],
+    ) -> Lead:
+        return await self._connection.run(_update(lead_id, changes, if_match, idempotency_key))
+
+    async def delete(
+        self, lead_id: str, *, if_match: Lead | None = None, idempotency_key: str | None = None
+    ) -> LeadDeleted:
+        return await self._connection.run(_delete(lead_id, if_match, idempotency_key))
+
+
+def _page(**query: Any) -> Call[Page[Lead]]:
+    return Call(method="GET", path="/v1/leads", params=params(**query), read=_PAGE)
+
+
+def _get(lead_id: str) -> Call[Lead]:
+    return Call(method="GET", path=path_to("leads", lead_id), read=_tagged)
+
+
+def _update(lead_id: str, changes: LeadChanges, if_match: Lead | None, idempotency_key: str | None) -> Call[Lead]:
+    headers = {"Content-Type": "application/json", **change_headers(idempotency_key, if_match)}
+    content = msgspec.json.encode(changes)
+    return Call(method="PATCH", path=path_to("leads", lead_id), headers=headers, content=content, read=_tagged)
+
+
+def _delete(lead_id: str, if_match: Lead | None, idempotency_key: str | None) -> Call[LeadDeleted]:
+    headers = change_headers(idempotency_key, if_match)
+    return Call(method="DELETE", path=path_to("leads", lead_id), headers=headers, read=_DELETED)
+
+
+def _tagged(answer: httpx.Response) -> Lead:
+    return msgspec.structs.replace(_SINGLE(answer), etag=answer.headers.get("etag"))

@@ -1,0 +1,130 @@
+"""What `/v1` answers, as values. Fields that a newer server adds are ignored; times are aware datetimes in UTC.
+
+Words from a fixed list (`status`, `role`, `ended_by`) are plain `str`: a server may learn a new one.
+"""
+
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+CustomValue = str | int | float | bool
+T = TypeVar("T")
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """Where a visitor came from."""
+
+    url: str | None = None
+    campaign: str | None = None
+    referrer: str | None = None
+
+
+class Lead(Struct, frozen=True, kw_only=True):
+    """A person who told a bot how to reach them. `score` is 0 to 100.
+
+    `etag` names the version that `get` or `update` answered, for `if_match`; it is None in lists and events.
+    """
+
+    id: str
+    email: str | None
+    name: str | None
+    phone: str | None
+    company: str | None
+    score: int
+    source: Source
+    custom_fields: dict[str, CustomValue]
+    conversation_id: str
+    bot_id: str
+    created_at: datetime
+    etag: str | None = None
+
+
+class LeadDeleted(Struct, frozen=True, kw_only=True):
+    """The answer to a deletion."""
+
+    id: str
+    deleted: bool
+
+
+class Visitor(Struct, frozen=True, kw_only=True):
+    """What the visitor told of themselves."""
+
+    email: str | None
+    name: str | None
+
+
+class Conversation(Struct, frozen=True, kw_only=True):
+    """A conversation as a list shows it. `status` is `active`, `handoff` or `ended`."""
+
+    id: str
+    bot_id: str
+    status: str
+    visitor: Visitor
+    messages_count: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """One thing said. `role` is `user`, `bot` or `agent` (a person)."""
+
+    id: str
+    role: str
+    content: str
+    created_at: datetime
+
+
+class Handoff(Struct, frozen=True, kw_only=True):
+    """Why and when a person was asked for."""
+
+    reason: str | None
+    requested_at: datetime
+
+
+class Metadata(Struct, frozen=True, kw_only=True):
+    """Everything else that is known of a conversation."""
+
+    source: Source
+    locale: str | None
+    timezone: str | None
+    browser: str | None
+    os: str | None
+    flow_version: int | None
+    variables: dict[str, Any]
+    ended_at: datetime | None
+    ended_by: str | None
+    end_reason: str | None
+    handoff: Handoff | None
+
+
+class ConversationDetail(Struct, frozen=True, kw_only=True):
+    """A conversation, whole. Messages are oldest first."""
+
+    id: str
+    bot_id: str
+    status: str
+    visitor: Visitor
+    created_at: datetime
+    updated_at: datetime
+    messages: list[Message]
+    lead: Lead | None
+    metadata: Metadata
+
+
+class ConversationEnd(Struct, frozen=True, kw_only=True):
+    """The answer to ending a conversation: also the second time, with the first time's `ended_at`."""
+
+    id: str
+    status: str
+    ended_at: datetime
+
+
+class Page(Struct, Generic[T], frozen=True, kw_only=True):
+    """One page of a list, newest first. `total` is all that match; `has_next` says whether a page follows."""
+
+    data: list[T]
+    total: int
+    page: int
+    per_page: int
+    has_next: bool

@@ -1,0 +1,54 @@
+"""All rows of a list, although it moves: by time, not by page number.
+
+Page numbers shift under every row that comes or goes: following `rel="next"` would repeat rows when leads arrive and
+skip rows when leads are deleted, as `for lead in lw.leads.list(): lw.leads.delete(lead.id)` does. So each page
+is asked for by the time of the last row seen. Rows of that very millisecond come again and are dropped by their id.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Generic, Protocol, TypeVar
+
+from leadwire.client.call import Call
+from leadwire.client.types import Page
+
+_LARGEST = 100  # rows of a page
+_TICK = timedelta(milliseconds=1)  # the precision of `created_at`
+
+
+class Row(Protocol):
+    """What a walk needs to know of a row."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def created_at(self) -> datetime: ...
+
+
+R = TypeVar("R", bound=Row)
+
+
+class Walk(Generic[R]):
+    """One walk: `call` says what to ask next (None at the end), `rows` takes the answer."""
+
+    def __init__(self, page: Callable[..., Call[Page[R]]], filters: Mapping[str, Any]) -> None:
+        self._page = page
+        self._filters = dict(filters)
+        self._number = 1
+        self._last: datetime | None = None
+        self._seen: set[str] = set()  # the ids at `_last`
+        self.call: Call[Page[R]] | None = page(limit=_LARGEST, page=1, **filters)
+
+    def rows(self, page: Page[R]) -> list[R]:
+        """The rows of `page` that were not seen before."""
+        fresh = [row for row in page.data if row.id not in self._seen]
+        if fresh:
+            last = fresh[-1].created_at
+            kept = self._seen if last == self._last else set()
+            self._seen = kept | {row.id for row in fresh if row.created_at == last}
+            self._last, self._number = last, 1
+            self._filters["until"] = last + _TICK
+        else:  # more rows of one millisecond than fit on a page
+            self._number += 1
+        self.call = self._page(limit=_LARGEST, page=self._number, **self._filters) if page.has_next else None
+        return fresh

@@ -1,0 +1,35 @@
+"""The client on the real API: asynchronous within the process, blocking through a real server on a real socket."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+import uvicorn
+
+from leadwire import serving
+from leadwire.app import create_app
+from leadwire.client import AsyncLeadwire, Retry
+
+
+@pytest.fixture
+def in_process() -> httpx.ASGITransport:
+    return httpx.ASGITransport(create_app(), raise_app_exceptions=False)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def api(in_process: httpx.ASGITransport, api_key: str) -> AsyncIterator[AsyncLeadwire]:
+    async with AsyncLeadwire(api_key, "http://test", transport=in_process, retry=Retry(first_wait=0)) as client:
+        yield client
+
+
+@pytest.fixture
+async def base_url(database: None) -> AsyncIterator[str]:
+    """A server of the API; blocking clients are to be used in a thread, beside its loop."""
+    stop = asyncio.Event()
+    with serving.bind("127.0.0.1", 0) as listening:
+        config = uvicorn.Config(create_app(), log_config=None, lifespan="off")  # type: ignore[arg-type]
+        running = asyncio.create_task(serving.serve_until(stop, config, listening))
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        stop.set()
+        await running

@@ -1,0 +1,145 @@
+"""Every call, against the API itself."""
+
+import asyncio
+import pickle
+from datetime import UTC, date, datetime
+
+import pytest
+
+from leadwire.accounts import changes as accounts
+from leadwire.client import (
+    ApiError,
+    AsyncLeadwire,
+    Conflict,
+    Forbidden,
+    Invalid,
+    Leadwire,
+    NotFound,
+    PreconditionFailed,
+    Unauthenticated,
+    Unreadable,
+)
+from leadwire.conversations import changes as conversations
+from tests import make
+from tests.receiver import Receiver
+
+
+async def test_a_lead_from_list_to_deletion(api, workspace, bot):
+    made = await make.lead(workspace, bot, score=70, custom_fields={"plan": "pro", "seats": 3})
+    page = await api.leads.page(limit=5, score_min=50, bot_id=bot, since=date(2020, 1, 1))
+    assert (page.total, page.page, page.per_page, page.has_next) == (1, 1, 5, False)
+    [listed] = page.data
+    assert (listed.id, listed.email, listed.etag) == (made.id, "ada@example.com", None)
+    assert listed.created_at.tzinfo == UTC
+    lead = await api.leads.get(made.id)
+    assert lead.etag
+    assert lead.custom_fields == {"plan": "pro", "seats": 3}
+    changed = await api.leads.update(lead.id, name="Grace", phone=None, custom_fields={"plan": None, "stage": "won"})
+    assert (changed.name, changed.custom_fields) == ("Grace", {"seats": 3, "stage": "won"})
+    assert changed.etag != lead.etag
+    assert (await api.leads.update(lead.id, name=None)).name is None
+    assert (await api.leads.update(lead.id, custom_fields=None)).custom_fields == {}
+    gone = await api.leads.delete(lead.id)
+    assert (gone.id, gone.deleted) == (lead.id, True)
+    with pytest.raises(NotFound) as missing:
+        await api.leads.get(lead.id)
+    assert (missing.value.status, missing.value.code) == (404, "not_found")
+
+
+async def test_a_conversation_from_list_to_end(api, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await conversations.hand_off(workspace, lead.conversation_id, "asked for a person")
+    [listed] = (await api.conversations.page(status="handoff")).data
+    assert (listed.id, listed.visitor.email) == (lead.conversation_id, "ada@example.com")
+    assert [one.id async for one in api.conversations.list(bot_id=bot)] == [listed.id]
+    found = await api.conversations.get(listed.id)
+    assert [(message.role, message.content) for message in found.messages] == [("user", "Hello")]
+    assert found.lead is not None
+    assert found.lead.id == lead.id
+    assert found.metadata.handoff is not None
+    assert found.metadata.source.campaign == "spring"
+    ended = await api.conversations.end(listed.id)
+    assert ended.status == "ended"
+    assert (await api.conversations.end(listed.id)).ended_at == ended.ended_at
+    assert (await api.conversations.get(listed.id)).metadata.ended_at == ended.ended_at
+
+
+async def test_the_blocking_client_does_the_same(base_url, api_key, workspace, bot):
+    made = await make.lead(workspace, bot)
+
+    def use() -> None:
+        with Leadwire(api_key, base_url) as client:
+            [lead] = client.leads.list(until=datetime(2100, 1, 1, tzinfo=UTC))
+            assert client.leads.page().data == [lead]
+            read = client.leads.get(lead.id)
+            changed = client.leads.update(lead.id, name="Grace", if_match=read)
+            with pytest.raises(PreconditionFailed):
+                client.leads.delete(lead.id, if_match=read)
+            assert client.leads.delete(lead.id, if_match=changed).id == made.id
+            [talk] = client.conversations.list(status="active")
+            assert client.conversations.page().total == 1
+            assert client.conversations.end(talk.id).id == client.conversations.get(talk.id).id
+
+    await asyncio.to_thread(use)
+
+
+async def test_every_refusal_is_an_error_of_its_own(api, in_process, workspace, bot):
+    lead, other = [await make.lead(workspace, bot, email=email) for email in ("a@example.com", "b@example.com")]
+    with pytest.raises(Conflict) as conflict:
+        await api.leads.update(lead.id, email="b@example.com")
+    assert (conflict.value.code, conflict.value.conflicting_id) == ("lead_conflict", other.id)
+    with pytest.raises(Invalid) as invalid:
+        await api.leads.update(lead.id, score=101, name="x" * 201)
+    assert {fault.pointer for fault in invalid.value.errors} == {"/score", "/name"}
+    assert invalid.value.request_id in str(invalid.value)
+    assert "/score" in str(invalid.value)
+    with pytest.raises(Invalid) as unknown:
+        await api.leads.page(score_mni=3)
+    assert [fault.parameter for fault in unknown.value.errors] == ["score_mni"]
+    seen = await api.leads.get(lead.id)
+    await api.leads.update(lead.id, name="Grace")
+    with pytest.raises(PreconditionFailed):
+        await api.leads.update(lead.id, name="Ada", if_match=seen)
+    _, reader = await accounts.create_key(workspace, "reader", scopes=["leads:read"])
+    async with AsyncLeadwire(reader, "http://test", transport=in_process) as client:
+        with pytest.raises(Forbidden):
+            await client.leads.delete(lead.id)
+    async with AsyncLeadwire("nonsense", "http://test", transport=in_process) as client:
+        with pytest.raises(Unauthenticated):
+            await client.leads.page()
+
+
+async def test_an_id_cannot_lead_to_another_path(api, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    for strange in ("../conversations", f"{lead.id}/../{lead.id}", f"{lead.id}?x=1", f"{lead.id}#", "ü", "%2e%2e"):
+        with pytest.raises(NotFound):
+            await api.leads.get(strange)
+    with pytest.raises(ValueError, match="id is empty"):
+        await api.leads.delete("")
+    assert (await api.leads.get(lead.id)).id == lead.id
+
+
+async def test_mistakes_are_refused_before_anything_is_sent(api, workspace, bot):
+    await make.lead(workspace, bot)
+    [listed] = (await api.leads.page()).data
+    with pytest.raises(ValueError, match="get it first"):
+        await api.leads.update(listed.id, name="Grace", if_match=listed)
+    with pytest.raises(TypeError, match="limit"):  # rather than to answer more than was asked for
+        api.leads.list(limit=5)
+    with pytest.raises(ValueError, match="time zone"):
+        await api.leads.page(since=datetime(2026, 1, 2))
+    for key in ("", "lw_1\n", "lw 1", "clé"):
+        with pytest.raises(ValueError, match="API key"):
+            Leadwire(key, "http://test")
+
+
+async def test_an_answer_that_is_not_the_apis(api_key):
+    async with Receiver(answer=200) as receiver, AsyncLeadwire(api_key, receiver.url) as client:
+        with pytest.raises(Unreadable):
+            await client.leads.page()
+        receiver.answer, receiver.extra_headers = 301, "Location: http://127.0.0.1:1/\r\n"
+        with pytest.raises(ApiError) as moved:  # not followed: the key would go along
+            await client.leads.page()
+        assert (moved.value.status, moved.value.code, type(moved.value)) == (301, "http_301", ApiError)
+        copy = pickle.loads(pickle.dumps(moved.value))
+        assert str(copy) == str(moved.value)

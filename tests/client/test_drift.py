@@ -1,0 +1,175 @@
+"""The client's types, filters and calls are those of the OpenAPI document: neither can change without the other."""
+
+import inspect
+import re
+import types
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+
+from leadwire.client import conversations, errors, events, leads
+from leadwire.client import types as client_types
+from leadwire.client.call import Moment
+from leadwire.client.conversations import AsyncConversations, ConversationFilters, Conversations
+from leadwire.client.leads import AsyncLeads, LeadChanges, LeadFilters, Leads
+
+_WORDS = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    datetime: "date-time",
+    type(None): "null",
+    Any: "anything",
+}
+_OURS = {"Lead": {"etag"}, "LeadUpdated": {"etag"}, "Problem": {"retry_after"}}  # from headers
+_NOT_READ = {"Problem": {"type", "instance"}}
+
+OPERATIONS = {
+    "list_leads": (Leads.page, leads._page()),
+    "show_lead": (Leads.get, leads._get("x")),
+    "update_lead": (Leads.update, leads._update("x", {}, None, None)),
+    "delete_lead": (Leads.delete, leads._delete("x", None, None)),
+    "list_conversations": (Conversations.page, conversations._page()),
+    "show_conversation": (Conversations.get, conversations._get("x")),
+    "end_conversation": (Conversations.end, conversations._end("x", None)),
+}
+
+
+@pytest.fixture
+async def document(anonymous) -> dict[str, Any]:
+    return (await anonymous.get("/schema")).json()
+
+
+def _structs(module) -> list[type[msgspec.Struct]]:
+    found = [thing for thing in vars(module).values() if isinstance(thing, type) and issubclass(thing, msgspec.Struct)]
+    return [struct for struct in found if struct.__module__ == module.__name__]
+
+
+STRUCTS = [
+    struct
+    for struct in [*_structs(client_types), *_structs(events), errors.Problem, errors.Fault]
+    if struct not in (client_types.Page, msgspec.Struct, events.Event)
+]
+
+
+@pytest.mark.parametrize("struct", STRUCTS, ids=lambda struct: struct.__name__)
+async def test_a_type_has_the_fields_of_its_schema(document, struct):
+    name = struct.__name__
+    schema = document["components"]["schemas"][name]
+    hints = get_type_hints(struct)
+    assert hints.keys() - _OURS.get(name, set()) == schema["properties"].keys() - _NOT_READ.get(name, set())
+    for field in hints.keys() & schema["properties"].keys():
+        assert _meant(hints[field]) == _said(schema["properties"][field]), field
+    required = {field.name for field in msgspec.structs.fields(struct) if field.required}
+    assert required <= set(schema["required"])  # else a good answer would be Unreadable
+
+
+def test_words_of_hints_and_of_schemas():
+    text, nothing = {"type": "string"}, {"type": "null"}
+    assert _meant(str | None) == _said({"anyOf": [text, nothing]}) == {"string", "null"}
+    assert _meant(datetime) == _said({**text, "format": "date-time"}) != _meant(str) == _said({"enum": ["a"]})
+    assert _meant(list[int]) == _said({"type": "array", "items": {"type": "integer"}}) != _meant(list[str])
+    assert _meant(dict[str, Any]) == _said({"type": "object"}) != _meant(dict[str, int])
+    assert _meant(client_types.Lead) == _said({"$ref": "#/components/schemas/Lead"})
+
+
+@pytest.mark.parametrize(
+    ("filters", "page", "operation"),
+    [
+        (LeadFilters, Leads.page, "list_leads"),
+        (ConversationFilters, Conversations.page, "list_conversations"),
+    ],
+)
+async def test_a_list_takes_the_parameters_of_the_operation(document, filters, page, operation):
+    query = {one["name"]: one for one in _operation(document, operation)["parameters"] if one.get("in") == "query"}
+    taken = {**get_type_hints(page), **get_type_hints(filters)}
+    assert taken.keys() - {"return", "filters"} == query.keys()
+    for name, parameter in query.items():
+        convenient = {"string", "date"} if taken[name] == Moment | None else set()
+        assert _meant(taken[name]) == _said(parameter["schema"]) | {"null"} | convenient, name
+
+
+async def test_an_update_takes_the_fields_of_the_body(document):
+    properties = document["components"]["schemas"]["LeadPatch"]["properties"]
+    taken = get_type_hints(LeadChanges)
+    assert taken.keys() == properties.keys()
+    for name, hint in taken.items():
+        assert _meant(hint) == _said(properties[name]), name
+
+
+async def test_every_operation_has_its_method(document):
+    served = {
+        operation["operationId"]: (method.upper(), re.sub(r"{\w+}", "x", path), operation)
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+    }
+    assert served.keys() == OPERATIONS.keys()
+    for name, (client_method, call) in OPERATIONS.items():
+        method, path, operation = served[name]
+        assert (call.method, call.path) == (method, path)
+        headers = {one["$ref"].rpartition("/")[2] for one in operation["parameters"] if "$ref" in one}
+        assert call.headers.keys() - {"Content-Type"} == headers & {"Idempotency-Key"}
+        taken = inspect.signature(client_method).parameters
+        assert ("if_match" in taken, "idempotency_key" in taken) == (
+            "If-Match" in headers,
+            "Idempotency-Key" in headers,
+        )
+
+
+@pytest.mark.parametrize(("blocking", "awaited"), [(Leads, AsyncLeads), (Conversations, AsyncConversations)])
+def test_both_clients_have_the_same_methods(blocking, awaited):
+    methods = [name for name in vars(blocking) if not name.startswith("_")]
+    assert [name for name in vars(awaited) if not name.startswith("_")] == methods
+    for name in methods:
+        one, other = getattr(blocking, name), getattr(awaited, name)
+        assert inspect.signature(one).parameters == inspect.signature(other).parameters
+        assert name == "list" or one in [method for method, _ in OPERATIONS.values()]
+
+
+async def test_every_event_is_read_as_what_it_is(document):
+    sent = {
+        kind: item["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["data"]["$ref"]
+        for kind, item in document["webhooks"].items()
+    }
+    assert {kind: f"#/components/schemas/{struct.__name__}" for kind, struct in events.DATA.items()} == sent
+    assert {*events.DATA.values(), dict[str, Any]} == set(get_args(events.Data))
+
+
+def _operation(document: dict[str, Any], operation_id: str) -> dict[str, Any]:
+    [found] = [
+        operation
+        for item in document["paths"].values()
+        for operation in item.values()
+        if operation["operationId"] == operation_id
+    ]
+    return found
+
+
+def _meant(hint: Any) -> set[str]:
+    """What kinds of values a type hint stands for, in words."""
+    if get_origin(hint) in (types.UnionType, Union):
+        return set().union(*map(_meant, get_args(hint)))
+    if get_origin(hint) in (list, tuple):
+        return {f"array of {sorted(_meant(get_args(hint)[0]))}"}
+    if get_origin(hint) in (dict, Mapping):
+        return {f"object of {sorted(_meant(get_args(hint)[1]))}"}
+    return {_WORDS.get(hint) or hint.__name__}
+
+
+def _said(schema: dict[str, Any]) -> set[str]:
+    """The same of a schema."""
+    if "anyOf" in schema:
+        return set().union(*map(_said, schema["anyOf"]))
+    if "$ref" in schema:
+        return {schema["$ref"].rpartition("/")[2]}
+    if values := schema.get("enum", []) + [schema[name] for name in ("const",) if name in schema]:
+        return {_WORDS[type(value)] for value in values}
+    if schema.get("type") == "array":
+        return {f"array of {sorted(_said(schema['items']))}"}
+    if schema.get("type") == "object":
+        return {f"object of {sorted(_said(schema.get('additionalProperties', {})))}"}
+    return {schema.get("format") if schema.get("format") == "date-time" else schema.get("type", "anything")}

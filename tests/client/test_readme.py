@@ -1,0 +1,43 @@
+"""The README's examples of the client, executed."""
+
+import asyncio
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from leadwire.webhooks.samples import SAMPLES
+from leadwire.wire import signing
+from tests import make
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+async def test_the_examples_do_what_they_show(base_url, api_key, workspace, bot, monkeypatch, capsys):
+    section = README.read_text().partition("## Python client")[2].partition("\n## ")[0]
+    use, receive = re.findall(r"```python\n(.+?)```", section, re.DOTALL)
+    secret, there = signing.new_secret(), {}
+    for name, value in {"KEY": api_key, "URL": base_url, "SECRET": secret}.items():
+        monkeypatch.setenv(name, value)
+    await make.lead(workspace, bot, score=80, custom_fields={"old": 1})
+    await asyncio.to_thread(exec, use, there)
+    assert capsys.readouterr().out == "0 visitors wait for a person\n"
+    changed = (await make.emitted())[-1]
+    assert (changed["event"], changed["data"]["custom_fields"]) == ("lead.updated", {"stage": "won"})
+
+    exec(receive, there)
+    body = json.dumps(
+        {"event": "lead.created", "timestamp": "2026-01-02T03:04:05.678Z", "data": SAMPLES["lead.created"]}
+    )
+    assert there["receive"](body.encode(), _signed(body.encode(), secret)) == 204
+    assert capsys.readouterr().out == "evt_1 ada@example.com\n"
+    assert there["receive"](body.encode() + b" ", _signed(body.encode(), secret)) == 401
+
+
+def _signed(body: bytes, secret: str) -> dict[str, Any]:
+    at = int(time.time())
+    made = signing.headers(
+        event_id="evt_1", body=body, secret=secret, staged=None, at=at, attempt=1, prefix="X-Service-"
+    )
+    return dict(made)

@@ -168,3 +168,14 @@ async def test_whoever_stays_within_a_high_limit_is_never_refused(redis):
             limit.take("me", second + number / 400)
             await asyncio.gather(*redis_pool._errands)
         await redis.hincrbyfloat("leadwire:rate:high:me", "at", -1)  # so Redis too saw a second go by
+
+
+async def test_a_slow_redis_does_not_make_a_high_limit_lower(redis):
+    """What is used until Redis answers does not count without what was filled in meanwhile."""
+    limit = RateLimit("slow", 30_000, shared=True)
+    limit.take("me", 0.0)
+    limit.take("me", 1.1)  # asks Redis
+    for number in range(250):
+        limit.take("me", 1.1 + (number + 1) / 500)
+    await asyncio.gather(*redis_pool._errands)
+    limit.take("me", 1.602)

@@ -62,7 +62,7 @@ def both(python: Path, urls: tuple[str, str], data: Data, core: int, port: int) 
     environ = {name: value for name, value in os.environ.items() if not name.startswith("LEADWIRE_")} | {
         "LEADWIRE_DATABASE_URL": database,
         "LEADWIRE_REDIS_URL": redis,
-        "LEADWIRE_RATE_LIMIT": "0",
+        "LEADWIRE_RATE_LIMIT": "100000000",
         "LEADWIRE_POOL_SIZE": str(POOL),
         "BASELINE_POOL_SIZE": str(POOL),
         "BASELINE_KEY": data.key,

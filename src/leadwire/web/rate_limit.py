@@ -92,9 +92,9 @@ class RateLimit:
     def _settle_soon(self, caller: str, bucket: Bucket, now: float) -> None:
         spent, span = bucket.spent, now - bucket.settled
         bucket.spent, bucket.settled = 0, now
-        redis_pool.errand(self._settle(caller, bucket, spent, span))
+        redis_pool.errand(self._settle(caller, bucket, spent, span, now))
 
-    async def _settle(self, caller: str, bucket: Bucket, spent: int, span: float) -> None:
+    async def _settle(self, caller: str, bucket: Bucket, spent: int, span: float, told: float) -> None:
         if (redis := redis_pool.client()) is None:
             return
         try:
@@ -102,4 +102,5 @@ class RateLimit:
             left = float(await redis.eval(_SETTLE, 1, key, str(spent), str(self._burst), str(self._rate), str(span)))
         except redis_pool.AWAY:
             return
-        bucket.tokens = min(bucket.tokens, left - bucket.spent)
+        since = (bucket.at - told) * self._rate  # what came in while Redis was asked, as `spent` is what went out
+        bucket.tokens = min(bucket.tokens, left + since - bucket.spent)

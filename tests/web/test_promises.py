@@ -143,6 +143,13 @@ async def test_the_bucket_empties_and_fills_again(redis):
     limit.take("you", 0.5)
 
 
+async def test_a_request_from_before_takes_no_more_than_its_token(redis):
+    """Its key was looked up in the database while others with a later time went past."""
+    limit = RateLimit("test", 6000, shared=False)
+    limit.take("me", 5.0)
+    assert limit.take("me", 1.0)[1] == (b"ratelimit", b'"test";r=198;t=1')
+
+
 async def test_processes_settle_through_redis(redis):
     """Two processes with a bucket each: after settling, neither lets through what both have used up."""
     one, other = RateLimit("shared", 60, shared=True), RateLimit("shared", 60, shared=True)

@@ -43,8 +43,9 @@ class Bucket:
 
     def take(self, now: float, rate: float, burst: float) -> bool:
         """Take one if there is one."""
-        self.tokens = min(burst, self.tokens + (now - self.at) * rate)
-        self.at = now
+        if now > self.at:  # a request that waited for its key may come with an older time than the last one
+            self.tokens = min(burst, self.tokens + (now - self.at) * rate)
+            self.at = now
         if self.tokens < 1:
             return False
         self.tokens -= 1

@@ -10,23 +10,25 @@ from leadwire.migrate import migrate
 
 BOTS = 10
 MESSAGES = 10  # per conversation
+ASKED_FOR = 5000  # different leads, and conversations, at the most
 
 # 26 digits: 10 that grow with the number, as time would make them, and 16 as good as random. Hex digits are valid ones.
 _ID = "'{}_01' || lpad(to_hex({}), 8, '0') || left(md5('{}' || {}), 16)"
 
 
-def _id(prefix: str, number: str = "i") -> str:
+def id_of(prefix: str, number: str = "i") -> str:
+    """SQL for the id of one of ours, by its number."""
     return _ID.format(prefix, number, prefix, number)
 
 
 _BOTS = f"""
 INSERT INTO bot (id, workspace_id, name, created_at)
-SELECT {_id("bot")}, $1, 'Bot ' || i, now() FROM generate_series(0, {BOTS - 1}) i"""
+SELECT {id_of("bot")}, $1, 'Bot ' || i, now() FROM generate_series(0, {BOTS - 1}) i"""
 
 _LEADS = f"""
 INSERT INTO lead (id, workspace_id, bot_id, conversation_id, email, name, phone, company, score,
     source_url, source_campaign, source_referrer, custom_fields, created_at, updated_at)
-SELECT {_id("lead")}, $1, {_id("bot", f"i % {BOTS}")}, {_id("conv", "1 + (i - 1) % ($2::int / 2)")},
+SELECT {id_of("lead")}, $1, {id_of("bot", f"i % {BOTS}")}, {id_of("conv", "1 + (i - 1) % ($2::int / 2)")},
     'person' || i || '@company' || i % 5000 || '.example', 'Person Name ' || i, '+1555' || lpad(i::text, 7, '0'),
     'Company ' || i % 5000, i * 37 % 101,
     'https://shop.example/pricing?plan=' || i % 7, 'spring-' || i % 20, 'https://www.search.example/',
@@ -38,7 +40,7 @@ _CONVERSATIONS = f"""
 INSERT INTO conversation (id, workspace_id, bot_id, lead_id, status, visitor_email, visitor_name, messages_count,
     source_url, source_campaign, source_referrer, locale, timezone, browser, os, flow_version, variables,
     ended_at, ended_by, end_reason, created_at, updated_at)
-SELECT {_id("conv")}, $1, {_id("bot", f"i % {BOTS}")}, {_id("lead")},
+SELECT {id_of("conv")}, $1, {id_of("bot", f"i % {BOTS}")}, {id_of("lead")},
     (ARRAY['active', 'ended', 'handoff'])[1 + i % 3], 'person' || i || '@company' || i % 5000 || '.example',
     'Person Name ' || i, {MESSAGES}, 'https://shop.example/pricing', 'spring-' || i % 20,
     'https://www.search.example/', 'en', 'Europe/Vienna', 'Firefox', 'Linux', 3, '{{"topic":"pricing","step":4}}',
@@ -49,13 +51,13 @@ FROM (SELECT i, timestamptz '2026-01-01' + i * interval '4 min' + i * 7907 % 600
 
 _MESSAGES = f"""
 INSERT INTO message (id, workspace_id, conversation_id, seq, role, content, created_at)
-SELECT {_id("msg", f"i * {MESSAGES} + n")}, $1, {_id("conv")}, n, CASE WHEN n % 2 = 0 THEN 'user' ELSE 'bot' END,
+SELECT {id_of("msg", f"i * {MESSAGES} + n")}, $1, {id_of("conv")}, n, CASE WHEN n % 2 = 0 THEN 'user' ELSE 'bot' END,
     'Message ' || n || ': Thanks for reaching out! Could you tell me more about what you need, '
         || 'e.g. "team size" and budget?',
     timestamptz '2026-01-01' + i * interval '4 min' + n * interval '20.25 s'
 FROM generate_series(1, $2::int / 2) i, generate_series(1, {MESSAGES}) n"""
 
-_SAMPLE = "SELECT id FROM {} ORDER BY md5(id) LIMIT 5000"
+_SAMPLE = "SELECT id FROM {} ORDER BY md5(id) LIMIT {}"
 
 
 class Data(NamedTuple):
@@ -78,24 +80,29 @@ async def _make(url: str, leads: int) -> Data:
     await db.open_pool(url, 2)
     try:
         await migrate()
-        workspace = await create_workspace("Benchmark")
-        _, key = await create_key(workspace, "benchmark")
-        await db.rows(_BOTS, workspace)
-        for statement in (_LEADS, _CONVERSATIONS, _MESSAGES):
-            await db.rows(statement, workspace, leads)
-        await db.rows("VACUUM (ANALYZE)")
-        await db.rows("CHECKPOINT")
-        tables = ("lead", "conversation", "message")
-        return Data(
-            key,
-            workspace,
-            [row[0] for row in await db.rows(_SAMPLE.format("lead"))],
-            [row[0] for row in await db.rows(_SAMPLE.format("conversation"))],
-            tuple([await db.value(f"SELECT count(*) FROM {table}") for table in tables]),  # type: ignore[arg-type]
-            await db.value("SHOW server_version"),
-        )
+        return await fill(leads)
     finally:
         await db.close_pool()
+
+
+async def fill(leads: int) -> Data:
+    """Fill tables that are there, over the open pool."""
+    workspace = await create_workspace("Benchmark")
+    _, key = await create_key(workspace, "benchmark")
+    await db.rows(_BOTS, workspace)
+    for statement in (_LEADS, _CONVERSATIONS, _MESSAGES):
+        await db.rows(statement, workspace, leads)
+    await db.rows("VACUUM (ANALYZE)")
+    await db.rows("CHECKPOINT")
+    tables = ("lead", "conversation", "message")
+    return Data(
+        key,
+        workspace,
+        [row[0] for row in await db.rows(_SAMPLE.format("lead", ASKED_FOR))],
+        [row[0] for row in await db.rows(_SAMPLE.format("conversation", ASKED_FOR))],
+        tuple([await db.value(f"SELECT count(*) FROM {table}") for table in tables]),  # type: ignore[arg-type]
+        await db.value("SHOW server_version"),
+    )
 
 
 def outbox(url: str) -> list[tuple[list[Any], Any]]:

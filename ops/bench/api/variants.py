@@ -1,0 +1,128 @@
+"""Our server with one piece taken out: `python -m ops.bench.api.variants PIECE serve ...`.
+
+Each function replaces its piece by one that does nothing, before the app is made. The product has no such switches.
+Left out, as they cannot be taken out sensibly: the router, problem documents (no cost until something is wrong), exact
+totals (their cost is PostgreSQL's), waiting for the database.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from leadwire import app, telemetry
+from leadwire.accounts.guards import ApiKeyGuard
+from leadwire.cli.main import main
+from leadwire.web import answers, body, etags, paging
+from leadwire.web.answers import Answer
+from leadwire.web.edge import ADDED
+from leadwire.web.rate_limit import RateLimit
+from leadwire.wire import wakeup
+from leadwire.wire.outbox import Event
+
+
+class Variant(NamedTuple):
+    """`does` is what the piece does, `kinds` the requests it is measured on."""
+
+    does: str
+    kinds: tuple[str, ...]
+    take_out: Callable[[], None]
+
+
+def _nothing() -> None:
+    pass
+
+
+def _authentication() -> None:
+    class AdmitAll(ApiKeyGuard):
+        """The first caller stands for all."""
+
+        _caller: Any = None
+
+        async def _admit(self, scope: Any, needed: str) -> None:
+            if self._caller is None:
+                await super()._admit(scope, needed)
+                self._caller = scope["auth"]
+            else:
+                now = asyncio.get_running_loop().time()
+                scope["state"][ADDED].extend(self._limit.take(self._caller.key_id, now))
+                scope["auth"] = self._caller
+
+    app.ApiKeyGuard = AdmitAll
+
+
+def _rate_limit() -> None:
+    RateLimit.take = lambda *_: []
+
+
+def _edge() -> None:
+    def bare(inner: Any) -> Any:
+        async def passed_on(scope: Any, receive: Any, send: Any) -> None:
+            scope.setdefault("state", {})[ADDED] = []
+            await inner(scope, receive, send)
+
+        return passed_on
+
+    app.Edge = bare
+
+
+def _etag() -> None:
+    etags.tagged = lambda _, content, __: Answer(content)
+    etags.wanted = lambda _: None
+
+
+def _idempotency() -> None:
+    app.idempotent = lambda app: app
+
+
+def _body() -> None:
+    async def decoded(request: Any) -> Any:
+        return msgspec.json.decode(await request.body())
+
+    body.json_object = decoded
+
+
+def _query() -> None:
+    answers.query = lambda _, model: ([("limit", "20")], model(limit=20))
+
+
+def _links() -> None:
+    paging.links = lambda *_: ""
+
+
+def _event() -> None:
+    async def change_alone(_: Event, change: str, *args: object) -> bool:
+        return bool(await app.db.rows(f"{change} RETURNING 1", *args))
+
+    Event.record_with = change_alone
+
+
+def _trace() -> None:
+    telemetry.traceparent = lambda: None
+
+
+def _nudge() -> None:
+    wakeup.nudge = lambda: None
+
+
+_ONE = ("lead", "patch")
+VARIANTS = {
+    "nothing": Variant("nothing: two whole servers", ("lead", "patch", "list"), _nothing),
+    "authentication": Variant("API key, scope, note of its use", _ONE, _authentication),
+    "rate_limit": Variant("rate limit, settled through Redis, and its headers", _ONE, _rate_limit),
+    "edge": Variant("request id, trace context, security headers", _ONE, _edge),
+    "etag": Variant("ETag, If-None-Match, If-Match", _ONE, _etag),
+    "idempotency": Variant("Idempotency-Key, when none is sent", _ONE, _idempotency),
+    "body": Variant("strict body: type, encoding, size, an object", ("patch",), _body),
+    "event": Variant("the event: its text and its row, in the same statement", ("patch",), _event),
+    "trace": Variant("a trace begun for the event", ("patch",), _trace),
+    "nudge": Variant("waking the relay", ("patch",), _nudge),
+    "query": Variant("strict query", ("list",), _query),
+    "links": Variant("Link header", ("list",), _links),
+}
+
+if __name__ == "__main__":
+    VARIANTS[sys.argv[1]].take_out()
+    main(*sys.argv[2:])

@@ -13,10 +13,11 @@ from datetime import UTC, datetime, timedelta
 
 _set_to: ContextVar[datetime | None] = ContextVar("clock_set_to", default=None)
 
-# RFC 3339, and two kindnesses of decisions.md: a date alone, and no offset (both UTC). Digits are ASCII only.
+# RFC 3339, and two kindnesses of decisions.md: a date alone, and no offset (both UTC). Digits are ASCII only. The hour
+# is held here because `fromisoformat` takes 24:00 for the next midnight from Python 3.14 on; RFC 3339 has no such hour.
 _ACCEPTED = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[Tt ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)(?:([Zz])|([+ -][0-9]{2}:[0-9]{2}))?)?"
+    r"(?:[Tt ]((?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)(?:([Zz])|([+ -][0-9]{2}:[0-9]{2}))?)?"
 )
 
 

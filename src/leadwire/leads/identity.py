@@ -9,6 +9,9 @@ import phonenumbers
 # Delivery is not our question, only form: addresses on a company's `.local` or `.test` domain are addresses.
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 
+_LONGEST_LOCAL_PART: Final = (
+    64  # octets (RFC 5321 section 4.5.3.1.1); the library counts only what comes to more in all
+)
 _EXTENSION: Final = re.compile(r"(?:ext|x)[^a-z]*$", re.IGNORECASE)
 
 
@@ -18,6 +21,8 @@ def email(text: str) -> str:
         parts = email_validator.validate_email(text.strip(), check_deliverability=False)
     except email_validator.EmailNotValidError as error:
         raise ValueError(str(error)) from error
+    if len(parts.local_part.encode()) > _LONGEST_LOCAL_PART:
+        raise ValueError(f"The part before the @-sign is longer than {_LONGEST_LOCAL_PART} bytes.")
     return f"{parts.local_part}@{parts.domain.lower()}"
 
 

@@ -195,7 +195,6 @@ async def test_a_body_that_is_no_object(client, lead, body):
         (b'{"custom_fields":{"n":-9223372036854775809}}', -9223372036854775809),
         (b'{"custom_fields":{"n":1e308}}', 1e308),
         (b'{"custom_fields":{"n":0.1}}', 0.1),
-        (b'{"custom_fields":{"n":"a","n":"b"}}', "b"),
         ('{"custom_fields":{"n":"﷽ \u2028 👩‍👩‍👧"}}'.encode(), "﷽ \u2028 👩‍👩‍👧"),
         (rb'{"custom_fields":{"n":"\ud83d\ude00"}}', "😀"),
         (b'{"custom_fields":{"n":"<script>alert(1)</script>"}}', "<script>alert(1)</script>"),
@@ -207,7 +206,6 @@ async def test_a_body_that_is_no_object(client, lead, body):
         "-2^63-1",
         "1e308",
         "0.1",
-        "duplicate",
         "unicode",
         "surrogate pair",
         "markup",
@@ -218,6 +216,35 @@ async def test_what_looks_bad_and_is_not(client, lead, body, value):
     assert answer.status_code == 200, answer.text
     found = (await client.get(f"/v1/leads/{lead.id}")).json()["data"]["custom_fields"]["n"]
     assert (found, type(found)) == (value, type(value))
+
+
+REPEATED_NAMES = {
+    b'{"name":"a","name":"b"}': ["/name"],
+    b'{"name":"a","name":"a"}': ["/name"],
+    rb'{"name":"a","n\u0061me":"b"}': ["/name"],
+    b'{"name":"a:b","company":"::","name":"c"}': ["/name"],
+    b'{"custom_fields":{"n":"a","n":"b"}}': ["/custom_fields/n"],
+    b'{"custom_fields":{"a/b":1,"a/b":2},"score":1,"custom_fields":{},"score":2}': [
+        "/custom_fields",
+        "/score",
+        "/custom_fields/a~1b",
+    ],
+    b'{"id":"x","id":"x"}': ["/id"],
+    b'{"":1,"":2}': ["/"],
+}
+
+
+@pytest.mark.parametrize("body", REPEATED_NAMES)
+async def test_a_name_given_twice_in_a_body(client, lead, body):
+    answer = await client.patch(f"/v1/leads/{lead.id}", content=body, headers=JSON)
+    refused(answer, 422, "validation_error", *REPEATED_NAMES[body])
+    assert {fault["code"] for fault in answer.json()["errors"]} == {"repeated_field"}
+
+
+@pytest.mark.parametrize("value", ["https://a.example:8080/", "{::}", '{"a":1,"a":2}', ":\\", "name"])
+async def test_colons_in_texts_repeat_no_name(client, lead, value):
+    answer = await client.patch(f"/v1/leads/{lead.id}", json={"name": value, "custom_fields": {"a:b": value, ":": 1}})
+    assert answer.status_code == 200, answer.text
 
 
 async def test_64_kib_and_no_more(client, lead):
@@ -255,6 +282,7 @@ async def test_a_compressed_body(client, lead, encoding):
     headers = JSON | {"Content-Encoding": encoding}
     answer = await client.patch(f"/v1/leads/{lead.id}", content=gzip.compress(b"{}"), headers=headers)
     refused(answer, 415, "unsupported_media_type")
+    assert answer.headers["accept-encoding"] == "identity"
 
 
 # Fields ---------------------------------------------------------------------------------------------------------------
@@ -265,7 +293,7 @@ WRONG_FIELDS = {
     "email": [
         5, {}, "x", "x@", "@x.com", "a b@x.com", "a@x..com", ".a@x.com", '"a b"@example.com', "a@localhost",
         "a@[127.0.0.1]", "a@b.com,c@d.com", "Ada <a@b.com>", "mailto:a@b.com", "a@b.com\n", "a@b.com\0",
-        "a" * 250 + "@b.com",
+        "a" * 250 + "@b.com", "a" * 65 + "@b.com", "ä" * 33 + "@b.com",
         "a@-b.com", "a@b_c.com", "a@" + ".".join(["ü" * 50] * 4) + ".com", "",
     ],
     "phone": [
@@ -297,6 +325,7 @@ async def test_a_wrong_value_of_a_field(client, lead, field):
         ("email", "ädä@example.com", "ädä@example.com"),
         ("email", "Ada+tag@Example.COM", "Ada+tag@example.com"),
         ("email", "ada@office.local", "ada@office.local"),
+        ("email", "a" * 64 + "@b.com", "a" * 64 + "@b.com"),
         ("phone", "+1 (555) 010-0999", "+15550100999"),
         ("phone", "020 7946 0000", "020 7946 0000"),
         ("phone", "020 7946 0000 ext. 5", "020 7946 0000 ext. 5"),

@@ -3,6 +3,7 @@
 Litestar would parse `text/plain` as JSON, turn "7" into 7 and answer 500 to invalid UTF-8.
 """
 
+import json
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -17,10 +18,14 @@ _MOST_FAULTS: Final = 50  # told at once: an answer must not be many times its r
 MEDIA_TYPES: Final = ("application/json", "application/merge-patch+json")
 
 _decode = msgspec.json.Decoder().decode
+_decode_pairs = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str).decode
 
 
 async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
-    """The body, which must be a JSON object. Raises UnsupportedMediaType, BodyTooLarge or MalformedJson."""
+    """The body, which must be a JSON object, with no name twice.
+
+    Raises UnsupportedMediaType, BodyTooLarge, MalformedJson or Invalid.
+    """
     kind, _, parameters = request.headers.get("content-type", "").partition(";")
     charset = parameters.strip().lower().replace('"', "")
     if kind.strip().lower() not in MEDIA_TYPES or charset not in ("", "charset=utf-8"):
@@ -28,14 +33,17 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
             f"Send {' or '.join(MEDIA_TYPES)}, in UTF-8.", headers={"Accept-Patch": ", ".join(MEDIA_TYPES)}
         )
     if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise UnsupportedMediaType("Compressed bodies are not accepted.")
+        raise UnsupportedMediaType("Compressed bodies are not accepted.", headers={"Accept-Encoding": "identity"})
     body = await read(request)
     try:
         decoded = _decode(body)
+        repeated = _repeated(body, decoded)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedJson(f"The body is not JSON: {error}.") from error
     if not isinstance(decoded, dict):
         raise Invalid("The body must be a JSON object.", faults=(Fault("not_an_object", "Expected an object.", ""),))
+    if repeated:
+        raise refusal(repeated)
     return decoded
 
 
@@ -79,6 +87,35 @@ def refusal(faults: list[Fault]) -> Refusal:
 def pointer(*path: str) -> str:
     """A JSON pointer (RFC 6901)."""
     return "".join("/" + step[:100].replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _repeated(body: bytes, decoded: Any) -> list[Fault]:
+    """A fault for each name that an object has twice: readers disagree on which one counts (RFC 8259 section 4).
+
+    Every name is followed by a colon, so a body with as many colons as names cannot hide one. Only where text or deeper
+    objects add some is it read again, by a decoder that keeps pairs as they come: tuples, while lists stay lists.
+    """
+    if not isinstance(decoded, dict):
+        return []
+    names = len(decoded) + sum([len(value) for value in decoded.values() if type(value) is dict])
+    if body.count(b":") == names:
+        return []
+    pairs = _decode_pairs(body.decode())
+    faults = _repeated_in(pairs)
+    for name, value in pairs:  # no model of ours goes deeper: what does is refused for that
+        if isinstance(value, tuple):
+            faults += _repeated_in(value, name)
+    return faults
+
+
+def _repeated_in(pairs: tuple[tuple[str, Any], ...], *path: str) -> list[Fault]:
+    seen: set[str] = set()
+    twice: dict[str, None] = {}
+    for name, _ in pairs:
+        if name in seen:
+            twice[name] = None
+        seen.add(name)
+    return [Fault("repeated_field", "Given more than once.", pointer(*path, name)) for name in twice]
 
 
 def _faults(given: dict[str, Any], model: type[msgspec.Struct]) -> list[Fault]:

@@ -50,7 +50,7 @@ _HEADERS: Final = {
     401: ("WWW-Authenticate",),
     405: ("Allow",),
     409: ("Retry-After",),
-    415: ("Accept-Patch",),
+    415: ("Accept-Patch", "Accept-Encoding"),
     429: ("Retry-After",),
     503: ("Retry-After",),
 }

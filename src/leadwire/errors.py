@@ -13,9 +13,13 @@ class Fault(msgspec.Struct, omit_defaults=True, frozen=True):
     """One thing wrong with an input. Exactly one of `pointer` (RFC 6901, into the body) and `parameter` is set."""
 
     code: str
+    """What kind of fault it is."""
     message: str
+    """The same for people."""
     pointer: str | None = None
+    """Where in the body it is: a JSON pointer (RFC 6901)."""
     parameter: str | None = None
+    """Which query parameter it is."""
 
 
 class Refusal(Exception):

@@ -59,6 +59,31 @@ async def test_every_operation_has_examples_and_words(document):
             assert content["example"]
 
 
+async def test_every_field_parameter_and_header_is_described(document):
+    described = {f"{name}.{field}": value for name, field, value in _fields_of(document)}
+    described |= {f"header {name}": header for name, header in document["components"]["headers"].items()}
+    for item in (*document["paths"].values(), *document["webhooks"].values()):
+        for operation in item.values():
+            name = operation["operationId"]
+            for parameter in operation["parameters"]:
+                found = _resolved(document, parameter)
+                described[f"{name} {found['name']}"] = found
+            described |= {f"{name} {status}": answer for status, answer in operation["responses"].items()}
+    assert len(described) > 150
+    bare = [name for name, value in described.items() if not _resolved(document, value).get("description", "").strip()]
+    assert not bare
+
+
+def _fields_of(document):
+    for name, schema in document["components"]["schemas"].items():
+        for field, value in schema["properties"].items():
+            yield name, field, {"description": value.get("description", "")}  # its own, not that of what it refers to
+    for kind, item in document["webhooks"].items():
+        schema = item["post"]["requestBody"]["content"]["application/json"]["schema"]
+        for field, value in schema["properties"].items():
+            yield kind, field, {"description": value.get("description", "")}
+
+
 async def test_links_lead_to_operations(document):
     parameters = {
         operation["operationId"]: {parameter.get("name") for parameter in operation["parameters"]}

@@ -1,9 +1,7 @@
 """Looking conversations up. Every query takes the workspace first."""
 
 import functools
-from typing import Annotated, Final
-
-from msgspec import Meta
+from typing import Final
 
 from leadwire import clock, db
 from leadwire.conversations.schema import (
@@ -29,10 +27,14 @@ from leadwire.wire.totals import Totals
 class ConversationQuery(PageQuery, frozen=True, kw_only=True):
     """The filters of the list."""
 
-    status: Annotated[Status, Meta(description="Only conversations in this state.")] | None = None
-    bot_id: Annotated[BotId, Meta(description="Only conversations of this bot.")] | None = None
-    since: Annotated[Moment, Meta(description="Created after this time (exclusive).")] | None = None
-    until: Annotated[Moment, Meta(description="Created before this time (exclusive).")] | None = None
+    status: Status | None = None
+    """Only conversations in this state."""
+    bot_id: BotId | None = None
+    """Only conversations of this bot."""
+    since: Moment | None = None
+    """Created after this time (exclusive)."""
+    until: Moment | None = None
+    """Created before this time (exclusive)."""
 
 
 _CONDITIONS: Final = {

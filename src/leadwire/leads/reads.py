@@ -18,11 +18,16 @@ _Score = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 class LeadQuery(PageQuery, frozen=True, kw_only=True):
     """The filters of the list."""
 
-    score_min: Annotated[_Score, Meta(description="Minimum score, inclusive.")] | None = None
-    score_max: Annotated[_Score, Meta(description="Maximum score, inclusive.")] | None = None
-    bot_id: Annotated[BotId, Meta(description="Only leads of this bot.")] | None = None
-    since: Annotated[Moment, Meta(description="Created after this time (exclusive).")] | None = None
-    until: Annotated[Moment, Meta(description="Created before this time (exclusive).")] | None = None
+    score_min: _Score | None = None
+    """Minimum score, inclusive."""
+    score_max: _Score | None = None
+    """Maximum score, inclusive."""
+    bot_id: BotId | None = None
+    """Only leads of this bot."""
+    since: Moment | None = None
+    """Created after this time (exclusive)."""
+    until: Moment | None = None
+    """Created before this time (exclusive)."""
 
 
 _CONDITIONS: Final = {

@@ -26,24 +26,38 @@ class Source(Struct, frozen=True):
     """Where a visitor came from."""
 
     url: str | None = None
+    """The page they were on: a path or a whole URL."""
     campaign: str | None = None
+    """The campaign that the page's address named (`utm_campaign`)."""
     referrer: str | None = None
+    """The page that led there."""
 
 
 class Lead(Struct, frozen=True):
     """A lead. Every key is always present; what is not known is null."""
 
     id: str
+    """Starts with `lead_`."""
     email: str | None
+    """E-mail address, the domain in lower case. One bot has no two leads with the same."""
     name: str | None
+    """Name of the person."""
     phone: str | None
+    """Phone number: E.164, like `+442079460000`, where it could be read as one; else as it was typed."""
     company: str | None
+    """Name of the company."""
     score: int
+    """0 to 100: how promising the lead is."""
     source: Source
+    """Where the visitor came from."""
     custom_fields: dict[str, FieldValue]  # a msgspec.Raw as it comes from the database: stored and forwarded unparsed
+    """Whatever else is known, by names that you or your bots chose."""
     conversation_id: str
+    """The conversation that produced the lead."""
     bot_id: str
+    """The bot that held that conversation."""
     created_at: str
+    """When the lead was captured."""
 
 
 class StoredLead(Struct, frozen=True):
@@ -70,11 +84,18 @@ class LeadPatch(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A change of a lead: RFC 7396. Absent stays, null clears; `custom_fields` merges key by key."""
 
     name: Name | None | UnsetType = UNSET
+    """Name of the person."""
     email: Email | None | UnsetType = UNSET
+    """E-mail address. A lead needs this or `phone`, and no other lead of its bot may have the same."""
     phone: Phone | None | UnsetType = UNSET
+    """Phone number, in any notation; best with `+` and the country's code."""
     company: Name | None | UnsetType = UNSET
+    """Name of the company."""
     score: Score | UnsetType = UNSET
+    """How promising the lead is. Cannot be cleared."""
     custom_fields: dict[FieldKey, FieldValue | None] | None | UnsetType = UNSET
+    """Values by name, to be added or replaced; `null` removes one, `null` for the whole removes all. At most 50 in all,
+    with names of up to 64 and texts of up to 1,000 characters."""
 
     def applied_to(self, lead: Lead) -> Lead:
         """The lead as this patch leaves it."""
@@ -88,13 +109,16 @@ class LeadUpdated(Lead, frozen=True, kw_only=True):
     """What `lead.updated` carries: the lead as it is now, and the old value of each attribute that changed."""
 
     previous_attributes: dict[str, Any]
+    """The old value of each attribute that changed; of `custom_fields`, those names that changed."""
 
 
 class LeadDeleted(Struct, frozen=True):
     """The answer to a deletion, and what `lead.deleted` carries."""
 
     id: str
+    """The lead that is gone."""
     deleted: bool = True
+    """Always `true`."""
 
 
 def custom_fields(lead: Lead) -> dict[str, FieldValue]:

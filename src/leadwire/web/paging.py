@@ -15,8 +15,10 @@ BotId = Annotated[str, Meta(pattern="^bot_[0-7][0-9a-hjkmnp-tv-z]{25}(?![\\s\\S]
 class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What every list takes."""
 
-    limit: Annotated[int, Meta(ge=1, le=100, description="Results per page.")] = 20
-    page: Annotated[int, Meta(ge=1, le=10**9, description="Page number, from 1.")] = 1
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    """Results per page."""
+    page: Annotated[int, Meta(ge=1, le=10**9)] = 1
+    """Page number, from 1. A page past the last one is empty."""
 
     @property
     def offset(self) -> int:

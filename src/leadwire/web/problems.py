@@ -28,13 +28,21 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What went wrong. `code` is the contract; `title` and `detail` are for people and may change."""
 
     type: str
+    """A URI for the kind of problem; one for each `code`."""
     title: str
+    """What kind of problem it is."""
     status: int
+    """The HTTP status."""
     detail: str
+    """What is wrong with this very request."""
     code: str
+    """What to rely on."""
     request_id: str
+    """The same as `X-Request-Id`: names this request in our logs."""
     errors: tuple[Fault, ...] = ()
+    """Each thing that is wrong, up to 50 of them."""
     conflicting_id: str | None = None
+    """With `lead_conflict`: the lead that has the e-mail address already."""
 
 
 def answer(request: "Request[Any, Any, Any]", error: Exception) -> Answer[Problem]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from leadwire.web.body import MEDIA_TYPES
+from leadwire.web.openapi import fields
 
 REF: Final = "#/components/schemas/{name}"
 REQUEST_ID: Final = "req_5f2b8c1d9e3a4b6c7d8e9f01"
@@ -43,6 +44,7 @@ HEADERS: Final = {
     "WWW-Authenticate": _header("How to authenticate.", _TEXT, 'Bearer realm="leadwire"'),
     "Allow": _header("The methods that the path has.", _TEXT, "GET, HEAD, OPTIONS"),
     "Accept-Patch": _header("The types that the operation takes.", _TEXT, ", ".join(MEDIA_TYPES)),
+    "Accept-Encoding": _header("`identity`: the body was compressed, and may not be.", _TEXT, "identity"),
 }
 PARAMETERS: Final = {
     "X-Request-Id": _header(
@@ -100,6 +102,7 @@ def query_parameters(model: type[msgspec.Struct] | None) -> list[dict[str, Any]]
     if model is None:
         return []
     _, components = msgspec.json.schema_components([model], ref_template=REF)
+    said = fields.docstrings(model)
     made = []
     for name, schema in components[model.__name__]["properties"].items():
         for choice in schema.pop("anyOf", ()):
@@ -112,7 +115,7 @@ def query_parameters(model: type[msgspec.Struct] | None) -> list[dict[str, Any]]
                 "name": name,
                 "in": "query",
                 "required": False,
-                "description": schema.pop("description", ""),
+                "description": said.get(name, ""),
                 "schema": schema,
                 "example": _example(name, schema),
             }

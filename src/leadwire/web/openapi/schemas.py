@@ -6,6 +6,7 @@ from typing import Any, Final, get_origin
 
 import msgspec
 
+from leadwire.web.openapi import fields
 from leadwire.web.openapi.parts import REF
 
 _ID: Final = re.compile(r"([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}")
@@ -22,14 +23,17 @@ def of(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
     """A reference for each of `types`, and the components they need."""
     kinds = list(types)
     refs, components = msgspec.json.schema_components(kinds, ref_template=REF)
-    partial = {kind.__name__ for kind in _structs(kinds) if kind.__struct_config__.omit_defaults}
+    structs = {kind.__name__: kind for kind in _structs(kinds)}
+    partial = {name for name, kind in structs.items() if kind.__struct_config__.omit_defaults}
     for name, schema in components.items():
+        said = fields.docstrings(structs[name.partition("_")[0]])
         schema["title"] = _plain(schema["title"])
         for field, value in schema["properties"].items():
             if name not in partial:  # what we send always has every key
                 value.pop("default", None)
             if field.endswith("_at"):
                 _to_moment(value)
+            value["description"] = said.get(field, "")
         if name not in partial:
             schema["required"] = list(schema["properties"])
     return _renamed(list(refs)), _renamed(components)
@@ -45,7 +49,7 @@ def examples(components: dict[str, Json], samples: Iterable[Mapping[str, Any]]) 
         made[name] = _example({"$ref": REF.format(name=name)}, components, pool)
         for field, value in schema["properties"].items():
             text = made[name].get(field)
-            if value == {"type": "string"} and isinstance(text, str) and (found := _ID.fullmatch(text)):
+            if value.keys() == {"type", "description"} and isinstance(text, str) and (found := _ID.fullmatch(text)):
                 value["pattern"] = f"^{found[1]}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$"
     return made
 
@@ -59,10 +63,10 @@ def _example(schema: Json, components: dict[str, Json], pool: list[Mapping[str, 
         return _example(schema["anyOf"][0], components, pool)
     if "properties" not in schema:
         return {"integer": 1, "boolean": True, "object": {}}.get(schema.get("type", ""), "")
-    fields = schema["properties"]
-    best = max(pool, key=lambda sample: len(fields.keys() & sample.keys()))
+    wanted = schema["properties"]
+    best = max(pool, key=lambda sample: len(wanted.keys() & sample.keys()))
     return {
-        field: best[field] if field in best else _example(value, components, pool) for field, value in fields.items()
+        field: best[field] if field in best else _example(value, components, pool) for field, value in wanted.items()
     }
 
 

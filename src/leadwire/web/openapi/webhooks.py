@@ -23,7 +23,11 @@ def webhook(kind: str, component: str, sample: Mapping[str, Any]) -> dict[str, A
     envelope = {
         "type": "object",
         "required": ["event", "timestamp", "data"],
-        "properties": {"event": {"const": kind}, "timestamp": MOMENT, "data": {"$ref": REF.format(name=component)}},
+        "properties": {
+            "event": {"const": kind, "description": "The kind of event."},
+            "timestamp": {**MOMENT, "description": "When it happened, which can be long before this attempt."},
+            "data": {"$ref": REF.format(name=component), "description": "What it happened to, as it was then."},
+        },
     }
     example = {"event": kind, "timestamp": _AT, "data": sample}
     return {

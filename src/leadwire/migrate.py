@@ -19,11 +19,7 @@ async def migrate() -> int:
     Everything, Piccolo's own bookkeeping included, is one transaction under an advisory lock: two at once wait for
     each other and a failed one leaves nothing half done. Raises OperatorError.
     """
-    if importlib.util.find_spec("leadwire.piccolo_conf"):  # a wheel
-        os.environ["PICCOLO_CONF"] = "leadwire.piccolo_conf"
-    else:  # a checkout, whatever the current directory is
-        os.environ["PICCOLO_CONF"] = "piccolo_conf"
-        sys.path.append(_CHECKOUT)
+    _configure()
     from piccolo.apps.migrations.commands.forwards import run_forwards
 
     said = io.StringIO()
@@ -35,10 +31,30 @@ async def migrate() -> int:
         after = await _applied()
     if not result.success:
         raise OperatorError(f"The migrations did not run: {result.message or said.getvalue().strip()}")
-    return after - before
+    return len(after - before)
 
 
-async def _applied() -> int:
+async def difference() -> tuple[list[str], list[str]]:
+    """The ids of the migrations that this database lacks, and of those that it has and we do not know. In order."""
+    _configure()
+    from piccolo.apps.migrations.commands.base import BaseMigrationManager
+
+    from leadwire.piccolo_app import APP_CONFIG
+
+    ours = set(BaseMigrationManager().get_migration_modules(APP_CONFIG.resolved_migrations_folder_path))
+    theirs = await _applied()
+    return sorted(ours - theirs), sorted(theirs - ours)
+
+
+def _configure() -> None:
+    if importlib.util.find_spec("leadwire.piccolo_conf"):  # a wheel
+        os.environ["PICCOLO_CONF"] = "leadwire.piccolo_conf"
+    else:  # a checkout, whatever the current directory is
+        os.environ["PICCOLO_CONF"] = "piccolo_conf"
+        sys.path.append(_CHECKOUT)
+
+
+async def _applied() -> set[str]:
     if await db.value("SELECT to_regclass('migration') IS NULL"):
-        return 0
-    return int(await db.value("SELECT count(*) FROM migration WHERE app_name = 'leadwire'"))
+        return set()
+    return {row["name"] for row in await db.rows("SELECT name FROM migration WHERE app_name = 'leadwire'")}

@@ -19,7 +19,8 @@ from tests.flows.commands import COMMAND, data_directory, free_port, refused, ru
 NOWHERE = "postgresql://nobody@127.0.0.1:{port}/leadwire"
 KEY = base64.b64encode(bytes(32)).decode()
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "up": (), "serve": (), "relay": (), "deliver": (), "migrate": (), "listen": (), "status": (), "ledger": (),
+    "up": (), "doctor": (), "serve": (), "relay": (), "deliver": (), "migrate": (), "listen": (), "status": (),
+    "ledger": (),
     "endpoints": ("create", "list", "configure", "secret", "enable", "disable", "delete", "test"),
     "keys": ("create", "list", "revoke"),
     "dead-letters": ("list", "show", "redrive"), "events": ("tail",), "set-aside": ("list", "release"),

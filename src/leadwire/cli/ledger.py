@@ -2,7 +2,6 @@
 
 import click
 
-from leadwire import redis_pool, settings
 from leadwire.cli.running import json_option, running, show
 
 
@@ -11,6 +10,7 @@ from leadwire.cli.running import json_option, running, show
 @running
 async def ledger(as_json: bool) -> int:
     """Check what must always hold. Exit 1 when anything does not."""
+    from leadwire import redis_pool, settings
     from leadwire.wire import invariants, streams
 
     chosen = settings.get()

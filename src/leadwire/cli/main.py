@@ -7,6 +7,7 @@ from typing import Any, Final
 import click
 
 from leadwire import __version__
+from leadwire.cli.failures import known
 from leadwire.errors import OperatorError, Refusal
 
 # name -> module, function. Imported only when called, so that `--help` is quick.
@@ -21,6 +22,7 @@ _COMMANDS: Final = {
     "keys": ("leadwire.cli.keys", "keys"),
     "listen": ("leadwire.cli.listen", "listen"),
     "status": ("leadwire.cli.status", "status"),
+    "doctor": ("leadwire.cli.doctor", "doctor"),
     "events": ("leadwire.cli.events", "events"),
     "dead-letters": ("leadwire.cli.dead_letters", "dead_letters"),
     "redrives": ("leadwire.cli.redrives", "redrives"),
@@ -67,29 +69,11 @@ def main(*args: str) -> None:
     except BrokenPipeError:
         sys.exit(0)  # whoever read our output has seen enough
     except Exception as error:
-        line = _known(error)
+        line = known(error)
         if line is None:
             raise
         _fail(line)
     sys.exit(result if isinstance(result, int) else 0)
-
-
-def _known(error: BaseException) -> str | None:
-    """What a server's refusal means to an operator."""
-    import asyncpg
-    from redis.exceptions import RedisError
-
-    from leadwire.db import GONE
-
-    if isinstance(error, asyncpg.UndefinedTableError):
-        return "this database has no Leadwire tables yet: run `leadwire migrate`"
-    if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError):
-        return f"the database refuses: {error}"
-    if isinstance(error, RedisError):
-        return f"Redis cannot be reached: {error}"
-    if isinstance(error, GONE):
-        return f"the database cannot be reached: {str(error) or type(error).__name__}"
-    return None
 
 
 def _said(error: click.ClickException) -> str:

@@ -1,0 +1,19 @@
+"""What a server's refusal means to an operator."""
+
+
+def known(error: BaseException) -> str | None:
+    """One line about it, or None when it is no refusal of a server."""
+    import asyncpg
+    from redis.exceptions import RedisError
+
+    from leadwire.db import GONE
+
+    if isinstance(error, asyncpg.UndefinedTableError):
+        return "this database has no Leadwire tables yet: run `leadwire migrate`"
+    if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError):
+        return f"the database refuses: {error}"
+    if isinstance(error, RedisError):
+        return f"Redis cannot be reached: {error}"
+    if isinstance(error, GONE):
+        return f"the database cannot be reached: {str(error) or type(error).__name__}"
+    return None

@@ -37,7 +37,8 @@ from leadwire.migrate import migrate  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
 
 _TABLES = (
-    "redrive_job, idempotent_answer, attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead,"
+    "audit_entry, invitation, user_session,"
+    " redrive_job, idempotent_answer, attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead,"
     " bot, api_key, blocked_visitor, user_account, workspace"
 )
 

@@ -12,7 +12,8 @@ from leadwire.conversations import api as conversations
 from leadwire.conversations.schema import ConversationEnded, ConversationHandoff, ConversationStarted, MessageEvent
 from leadwire.leads import api as leads
 from leadwire.leads.schema import Lead, LeadDeleted, LeadUpdated
-from leadwire.web import docs, problems
+from leadwire.pages import problems, router
+from leadwire.web import docs
 from leadwire.web.answers import Answer
 from leadwire.web.edge import Edge
 from leadwire.web.idempotency import idempotent
@@ -55,7 +56,7 @@ def create_app() -> ASGIApp:
     )
     return Edge(
         Litestar(
-            route_handlers=[v1, widget.router, *docs.routes(EVENTS, SAMPLES), live, ready],
+            route_handlers=[v1, widget.router, *router.handlers(), *docs.routes(EVENTS, SAMPLES), live, ready],
             exception_handlers={Exception: problems.answer},
             openapi_config=None,
             logging_config=None,

@@ -62,6 +62,10 @@ class InsufficientScope(Refusal):
     status, code, title = 403, "insufficient_scope", "The API key lacks a scope"
 
 
+class Forbidden(Refusal):
+    status, code, title = 403, "forbidden", "Not for you"
+
+
 class NotFound(Refusal):
     status, code, title = 404, "not_found", "Not found"
 

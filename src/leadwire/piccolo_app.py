@@ -4,7 +4,7 @@ from pathlib import Path
 
 from piccolo.conf.apps import AppConfig
 
-from leadwire.accounts.table import ApiKey, UserAccount, Workspace
+from leadwire.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, UserSession, Workspace
 from leadwire.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, ScoreEntry, Visit
 from leadwire.conversations.table import Conversation, ConversationNote, Message
 from leadwire.leads.table import Lead
@@ -19,6 +19,9 @@ _SHIPPED, _CHECKOUT = _HERE / "migrations", _HERE.parents[1] / "migrations"
 TABLES = [
     Workspace,
     UserAccount,
+    UserSession,
+    Invitation,
+    AuditEntry,
     ApiKey,
     Bot,
     BotVersion,

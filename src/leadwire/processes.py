@@ -9,6 +9,7 @@ from typing import Final
 import uvicorn
 
 from leadwire import db, redis_pool, telemetry
+from leadwire.accounts import sessions
 from leadwire.app import create_app
 from leadwire.bots import silence
 from leadwire.conversations import live
@@ -37,7 +38,8 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     )
 
     async def run(stop: asyncio.Event) -> None:
-        beside = [asyncio.create_task(work) for work in (_hourly(idempotency.expire), live.hub.listen(), _leave(stop))]
+        chores = _hourly(idempotency.expire), _hourly(sessions.forget_ended)
+        beside = [asyncio.create_task(work) for work in (*chores, live.hub.listen(), _leave(stop))]
         await serve_until(stop, config, listening)
         for task in beside:
             task.cancel()

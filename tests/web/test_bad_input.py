@@ -146,7 +146,7 @@ async def test_a_strange_id_ends_no_conversation(client, lead):
     assert found["data"]["status"] == "active"
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v2/leads", "/v1/leads/a/b", "/v1/webhooks", "/%2e%2e/etc/passwd"])
+@pytest.mark.parametrize("path", ["/v1", "/v2/leads", "/v1/leads/a/b", "/v1/webhooks", "/%2e%2e/etc/passwd"])
 async def test_a_path_that_is_not_there(client, path):
     refused(await client.get(path), 404, "not_found")
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from leadwire import clock, db, ids
 from leadwire.accounts import keys
-from leadwire.errors import Fault, Invalid, NotFound
+from leadwire.errors import Conflict, Fault, Invalid, NotFound
 
 OVERLAPS: Final = (0, 3600, 86_400, 604_800)
 """Seconds that an old key may go on beside its successor."""
@@ -65,6 +65,22 @@ async def revoke_key(workspace: str | None, key_id: str) -> None:
     )  # fmt: skip
     if found is None:
         raise NotFound(f"There is no API key {key_id}.")
+
+
+async def remove_user(workspace: str, user_id: str) -> str:
+    """End an account and every session of it. Answers its address. Raises NotFound; Conflict for the last admin."""
+    async with db.transaction():
+        people = await db.rows(
+            "SELECT id, email, role FROM user_account WHERE workspace_id = $1 ORDER BY id FOR UPDATE", workspace
+        )
+        admins = [row["id"] for row in people if row["role"] == "admin"]
+        found = next((row for row in people if row["id"] == user_id), None)
+        if found is None:
+            raise NotFound(f"There is no user {user_id}.")
+        if admins == [user_id]:
+            raise Conflict("The last admin stays: make somebody else an admin first.")
+        await db.rows("DELETE FROM user_account WHERE workspace_id = $1 AND id = $2", workspace, user_id)
+        return str(found["email"])
 
 
 async def note_use(key_ids: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from leadwire import clock, db
 from leadwire.accounts import keys
+from leadwire.errors import NotFound
 
 _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
 _LARGEST: Final = 10_000
@@ -34,6 +35,16 @@ class KeyListed(msgspec.Struct, frozen=True):
     expires_at: str | None
     last_used_at: str | None
     revoked_at: str | None
+
+
+class UserListed(msgspec.Struct, frozen=True):
+    """A person with an account."""
+
+    id: str
+    workspace_id: str
+    email: str
+    role: str
+    created_at: str
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -72,6 +83,27 @@ async def listed(workspace: str | None = None) -> list[KeyListed]:
     return [
         KeyListed(id_, owner, name, f"lw_{lookup}_", scopes, *(clock.iso(at) if at else None for at in times))  # type: ignore[arg-type]
         for id_, owner, name, lookup, scopes, *times in found
+    ]
+
+
+async def key(workspace: str, key_id: str) -> KeyListed:
+    """One API key. Raises NotFound."""
+    for found in await listed(workspace):
+        if found.id == key_id:
+            return found
+    raise NotFound(f"There is no API key {key_id}.")
+
+
+async def users(workspace: str | None = None) -> list[UserListed]:
+    """Everybody with an account, oldest first; of one workspace or (for operators) of all."""
+    found = await db.rows(
+        """SELECT id, workspace_id, email, role, created_at FROM user_account
+           WHERE $1::text IS NULL OR workspace_id = $1 ORDER BY created_at, id""",
+        workspace,
+    )
+    return [
+        UserListed(user_id, owner, email, role, clock.iso(created_at))
+        for user_id, owner, email, role, created_at in found
     ]
 
 

@@ -15,7 +15,7 @@ class Workspace(Table, db=DB, tablename="workspace"):
 
 
 class UserAccount(Table, db=DB, tablename="user_account"):
-    """A person who signs in to the web area. `role` is admin or agent."""
+    """A person who signs in to the web area. `role` is admin, agent or viewer."""
 
     id = Text(primary_key=True)
     workspace_id = Text()
@@ -38,3 +38,42 @@ class ApiKey(Table, db=DB, tablename="api_key"):
     expires_at = Timestamptz(null=True, default=None)
     revoked_at = Timestamptz(null=True, default=None)
     last_used_at = Timestamptz(null=True, default=None)
+
+
+class UserSession(Table, db=DB, tablename="user_session"):
+    """One signed-in browser. Only the SHA-256 of its cookie is kept."""
+
+    id = Text(primary_key=True)
+    user_id = Text()
+    hash = Bytea()
+    created_at = Timestamptz()
+    seen_at = Timestamptz()
+    confirmed_at = Timestamptz()  # when the password was last given
+    address = Text()
+    agent = Text()  # the browser's name for itself
+    flash = Text(null=True, default=None)  # what the next page says once
+
+
+class Invitation(Table, db=DB, tablename="invitation"):
+    """A one-time link to an account. Gone once it is used."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    email = Text(null=True, default=None)  # null: whoever opens it chooses
+    role = Text()
+    hash = Bytea()
+    created_at = Timestamptz()
+    expires_at = Timestamptz()
+
+
+class AuditEntry(Table, db=DB, tablename="audit_entry"):
+    """Who did what to which object, from where."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    at = Timestamptz()
+    actor = Text()
+    action = Text()
+    subject = Text()
+    detail = Text()
+    address = Text()

@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "endpoints": ("leadwire.cli.endpoints", "endpoints"),
     "keys": ("leadwire.cli.keys", "keys"),
     "listen": ("leadwire.cli.listen", "listen"),
+    "users": ("leadwire.cli.users", "users"),
     "status": ("leadwire.cli.status", "status"),
     "doctor": ("leadwire.cli.doctor", "doctor"),
     "events": ("leadwire.cli.events", "events"),

@@ -12,7 +12,7 @@ import click
 import httpx
 
 from leadwire.accounts import changes as accounts
-from leadwire.accounts import keys, reads
+from leadwire.accounts import invitations, keys, reads
 from leadwire.cli.instance import publish
 from leadwire.cli.supervisor import Child, Say
 from leadwire.demo.seed import seed
@@ -38,7 +38,7 @@ class Stage:
         self._url = settings.public_url or f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
         self._demo = demo
         self._children: list[Child] = []
-        self._key = self._workspace = ""
+        self._key = self._workspace = self._join = ""
 
     async def play(self) -> None:
         """Run until cancelled. Raises OperatorError when a part does not stay up."""
@@ -68,6 +68,7 @@ class Stage:
             await migrate()
             click.echo("Preparing the demo workspace ...")
             self._workspace, _ = await seed()
+            self._join = await self._first_admin()
             kept = self._kept()
             self._key = await self._working_key(kept.get("api_key", ""))
             port, secret = _free_port(), ""
@@ -77,6 +78,12 @@ class Stage:
             _write(self._directory / "demo.json", {**kept, "api_key": self._key})
             await asyncio.sleep(0.02)  # the last nudge goes out before Redis is closed
         return port, secret
+
+    async def _first_admin(self) -> str:
+        """The one-time link to the first account, as long as nobody has one; a new one at each start."""
+        if await reads.users(self._workspace):
+            return ""
+        return f"{self._url}/join/{await invitations.invite(self._workspace, None, 'admin')}"
 
     async def _working_key(self, key: str) -> str:
         if key and await reads.caller(key, asyncio.get_running_loop().time()):
@@ -144,6 +151,7 @@ class Stage:
             {
                 "url": self._url,
                 "api_key": self._key,
+                "join": self._join,
                 "workspace_id": self._workspace,
                 "pid": os.getpid(),
                 "database_url": self._settings.database_url,
@@ -169,6 +177,10 @@ class Stage:
             "  webhooks may go to this machine (LEADWIRE_ALLOWED_NETWORKS=127.0.0.0/8,::1/128): never in production"
         )
         click.echo()
+        if self._join:
+            click.echo(f"  Open the web area (works once, for three days):\n    {self._join}\n")
+        else:
+            click.echo(f"  The web area: {self._url}/\n")
         click.secho("  Try next", **bold)  # type: ignore[arg-type]
         click.echo(f"    {curl} '{self._url}/v1/leads?limit=1'")
         click.echo(f"    {curl} -X PATCH -H 'Content-Type: application/json' \\")

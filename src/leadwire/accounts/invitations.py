@@ -1,0 +1,80 @@
+"""One-time links: how a person comes to an account, the first administrator included. There is no default password."""
+
+import hashlib
+import secrets
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from leadwire import clock, db, ids
+from leadwire.accounts import audit, emails, passwords
+from leadwire.accounts.roles import Role
+from leadwire.errors import Conflict, Fault, Invalid, NotFound
+
+LIFE: Final = timedelta(days=3)
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """What an open link leads to. `email` is None when whoever opens it chooses."""
+
+    workspace: str
+    workspace_name: str
+    email: str | None
+    role: Role
+
+
+async def invite(workspace: str, email: str | None, role: Role, by: str = "operator") -> str:
+    """Make a link's token; it replaces open links to the same address. Raises Invalid; Conflict for a known user."""
+    email = emails.normal(email) if email is not None else None
+    async with db.transaction():
+        if email and await db.value("SELECT id FROM user_account WHERE lower(email) = lower($1)", email):
+            raise Conflict(f"{email} has an account already.")
+        await db.rows(
+            "DELETE FROM invitation WHERE workspace_id = $1 AND email IS NOT DISTINCT FROM $2", workspace, email
+        )
+        token, now = secrets.token_urlsafe(32), clock.now()
+        await db.rows(
+            """INSERT INTO invitation (id, workspace_id, email, role, hash, created_at, expires_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7)""",
+            ids.new("inv"), workspace, email, role, _digest(token), now, now + LIFE,
+        )  # fmt: skip
+        await audit.record(workspace, by, audit.Entry("user.invited", email or "", role))
+    return token
+
+
+async def offer(token: str) -> Offer:
+    """What the link leads to. Raises NotFound: never made, used, replaced, or older than three days."""
+    found = await db.row(
+        """SELECT i.workspace_id, w.name, i.email, i.role FROM invitation i JOIN workspace w ON w.id = i.workspace_id
+           WHERE i.hash = $1 AND i.expires_at > $2""",
+        _digest(token), clock.now(),
+    )  # fmt: skip
+    if found is None:
+        raise NotFound("This link has been used, replaced, or is too old. Ask for a new one.")
+    return Offer(*found)
+
+
+async def accept(token: str, email: str, password: str, address: str = "") -> str:
+    """Make the account, use the link up. Answers the user's id. Raises NotFound, Invalid."""
+    passwords.check(password)
+    hashed = await passwords.digest(password)
+    async with db.transaction():
+        offered = await offer(token)
+        if not await db.value("DELETE FROM invitation WHERE hash = $1 RETURNING id", _digest(token)):
+            raise NotFound("This link has been used.")
+        email = offered.email or emails.normal(email)
+        made: str | None = await db.value(
+            """INSERT INTO user_account (id, workspace_id, email, role, password_hash, created_at)
+               VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT ((lower(email))) DO NOTHING RETURNING id""",
+            ids.new("user"), offered.workspace, email, offered.role, hashed, clock.now(),
+        )  # fmt: skip
+        if made is None:
+            message = "This address has an account already."
+            raise Invalid(message, faults=(Fault("email_taken", message, "/email"),))
+        await audit.record(offered.workspace, email, audit.Entry("user.joined", email, offered.role), address)
+    return made
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,69 @@
+"""`leadwire users`: who may use the web area. A person comes in by a one-time link; nobody has a default password."""
+
+import click
+
+from leadwire import settings
+from leadwire.cli.running import json_option, running, show, the_workspace, workspace_option
+from leadwire.errors import NotFound
+
+_ROLES = click.Choice(["admin", "agent", "viewer"])
+
+
+@click.group()
+def users() -> None:
+    """People of the web area."""
+
+
+@users.command()
+@click.option("--email", help="Whom the link is for; without it, whoever opens it.")
+@click.option("--role", type=_ROLES, default="admin", show_default=True)
+@workspace_option
+@json_option
+@running
+async def invite(email: str | None, role: str, workspace: str | None, as_json: bool) -> None:
+    """Make a link that leads to an account, once, within three days."""
+    from leadwire.accounts import invitations
+
+    token = await invitations.invite(await the_workspace(workspace), email, role)  # type: ignore[arg-type]
+    link = f"{settings.get().public_url}/join/{token}"
+    if as_json:
+        show({"link": link, "role": role, "email": email})
+        return
+    click.echo(f"  {link}")
+    if not settings.get().public_url:
+        click.echo("  Put the address of your Leadwire in front, or set LEADWIRE_PUBLIC_URL.")
+
+
+@users.command("list")
+@workspace_option
+@json_option
+@running
+async def list_(workspace: str | None, as_json: bool) -> None:
+    """List everybody with an account."""
+    from leadwire.accounts import reads
+
+    found = await reads.users(workspace and await the_workspace(workspace))
+    if as_json:
+        show(found)
+        return
+    for person in found:
+        click.echo(f"{person.id}  {person.role:6}  {person.email}  {person.workspace_id}")
+    if not found:
+        click.echo("Nobody has an account. `leadwire users invite` makes a link.")
+
+
+@users.command()
+@click.argument("email")
+@workspace_option
+@running
+async def remove(email: str, workspace: str | None) -> None:
+    """End an account and its sessions. The last admin of a workspace stays."""
+    from leadwire.accounts import changes, reads
+
+    chosen = await the_workspace(workspace)
+    for person in await reads.users(chosen):
+        if person.email == email.strip().lower():
+            await changes.remove_user(chosen, person.id)
+            click.echo(f"{person.email} can no longer sign in.")
+            return
+    raise NotFound(f"There is no user {email}.")

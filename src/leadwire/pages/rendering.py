@@ -1,0 +1,98 @@
+"""Templates to HTML: one environment, escaping on, an unknown name is an error."""
+
+import functools
+import re
+from datetime import datetime
+from typing import Any, Final
+
+import jinja2
+import msgspec
+from markupsafe import Markup, escape
+
+from leadwire import clock
+from leadwire.pages import assets, charts
+from leadwire.webhooks.samples import SAMPLES
+
+_TOKEN: Final = re.compile(
+    r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<str>"(?:[^"\\]|\\.)*")'
+    r"|(?P<num>-?\b\d[\d.eE+-]*\b)|(?P<lit>\b(?:true|false|null)\b)"
+)
+_MASK: Final = "•" * 8
+
+
+def render(template: str, context: dict[str, Any]) -> str:
+    """The page. Raises jinja2.UndefinedError when the template uses what the screen did not give."""
+    return environment().get_template(template).render(context)
+
+
+@functools.cache
+def environment() -> jinja2.Environment:
+    """The one environment, with the filters and functions that every template may use."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("leadwire.pages", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {"asset": assets.address, "charts": charts, "KINDS": tuple(SAMPLES), "MASK": _MASK}
+    made.filters |= {
+        "ago": ago,
+        "brief": brief,
+        "pretty": pretty,
+        "count": count,
+        "ms": charts.milliseconds,
+        "percent": percent,
+        "host": host,
+    }
+    return made
+
+
+def ago(at: datetime | str | None) -> Markup:
+    """A time that the page turns into a relative one, with UTC on hover. Nothing becomes a dash."""
+    if at is None:
+        return Markup('<span class="muted">—</span>')
+    if isinstance(at, str):
+        at = clock.parse(at)
+    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
+        clock.iso(at), f"{at:%a %d %b %Y %H:%M:%S}", f"{at:%d %b %H:%M:%S}"
+    )
+
+
+def brief(ident: str) -> Markup:
+    """An id that people can tell apart: its kind and its last letters; the whole of it on hover."""
+    kind, _, rest = ident.partition("_")
+    return Markup('<span title="{}">{}_…{}</span>').format(ident, kind, rest[-6:])
+
+
+def pretty(text: str | bytes | None) -> Markup:
+    """JSON indented and coloured; anything else as it is."""
+    if text is None:
+        return Markup()
+    try:
+        indented = msgspec.json.format(text, indent=2)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return escape(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
+    shown = indented.decode("utf-8", "replace") if isinstance(indented, bytes) else indented
+    parts, at = [], 0
+    for match in _TOKEN.finditer(shown):
+        parts += [escape(shown[at : match.start()]), Markup('<i class="{}">{}</i>').format(match.lastgroup, match[0])]
+        at = match.end()
+    return Markup().join([*parts, escape(shown[at:])])
+
+
+def count(number: int) -> str:
+    """1,234,567."""
+    return f"{number:,}"
+
+
+def percent(share: float | None) -> str:
+    """0.9987 -> 99.87 %; nothing -> a dash. Never rounds a failure away."""
+    if share is None:
+        return "—"
+    return "100 %" if share == 1 else f"{min(share * 100, 99.99):.2f} %"
+
+
+def host(url: str) -> str:
+    """A URL without its scheme."""
+    return url.partition("://")[2] or url

@@ -1,0 +1,113 @@
+"""How screens and actions are declared. Denied unless allowed: a session, a role, and for changes a form of ours.
+
+    @screen("/keys", role="admin")
+    async def keys(visit: Visit) -> Response[str]: ...
+
+    @action("/keys", role="admin", shown_on=keys)
+    async def create(visit: Visit) -> Response[Any]: ...
+
+When an action refuses, the screen it is `shown_on` is rendered again with the refusal and what was filled in.
+"""
+
+import hmac
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+from urllib.parse import quote
+
+from litestar import HttpMethod, Request, Response, route
+from litestar.handlers import HTTPRouteHandler
+
+from leadwire.accounts import sessions
+from leadwire.accounts.roles import Role
+from leadwire.errors import Forbidden, Refusal
+from leadwire.pages import cookie, forms, policy
+from leadwire.pages.forms import Form
+from leadwire.pages.visit import Visit, address, go
+from leadwire.web.routes import get
+
+Screen = Callable[[Visit], Awaitable[Response[Any]]]
+FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
+SIGN_IN: Final = "/sign-in"
+CONFIRM: Final = "/confirm"
+
+
+def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callable[[Screen], "Declared"]:
+    """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first."""
+
+    def declare(shown: Screen) -> Declared:
+        async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
+            visit = await _visit(request, role)
+            if visit is None:
+                return go(f"{SIGN_IN}?next={_here(request)}")
+            if confirmed and not visit.me.confirmed:
+                return go(f"{CONFIRM}?next={_here(request)}")
+            return await shown(visit)
+
+        return Declared(path, role, shown, get(path, name=f"screen {path}")(handler))
+
+    return declare
+
+
+def action(
+    path: str, role: Role = "admin", shown_on: "Declared | None" = None, confirmed: bool = False
+) -> Callable[[Screen], "Declared"]:
+    """A change. It needs a form that a page of this very session was given."""
+
+    def declare(done: Screen) -> Declared:
+        async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
+            if not policy.same_origin(request.headers):
+                raise Forbidden("This request came from another site.")
+            visit = await _visit(request, role)
+            if visit is None:
+                return go(SIGN_IN)
+            visit.form = await forms.read(request)
+            if not hmac.compare_digest(visit.form.text(FORM_TOKEN).encode(), visit.me.form_token.encode()):
+                raise Forbidden("This form is not from a page of your session. Load the page again.")
+            if confirmed and not visit.me.confirmed:
+                return go(f"{CONFIRM}?next={quote(_page_of(request))}")
+            return await _performed(visit, done, shown_on)
+
+        made = route(path, http_method=HttpMethod.POST, status_code=200, name=f"action {path}")(handler)
+        return Declared(path, role, done, made)
+
+    return declare
+
+
+class Declared:
+    """A screen or an action: what the router takes, and what tests walk through."""
+
+    def __init__(self, path: str, role: Role, body: Screen, handler: HTTPRouteHandler) -> None:
+        self.path, self.role, self.body, self.handler = path, role, body, handler
+
+
+async def _performed(visit: Visit, done: Screen, shown_on: Declared | None) -> Response[Any]:
+    try:
+        return await done(visit)
+    except Refusal as refusal:
+        if shown_on is None or not 400 <= refusal.status < 500:
+            raise
+        visit.refusal = refusal
+        return await shown_on.body(visit)
+
+
+async def _visit(request: "Request[Any, Any, Any]", role: Role) -> Visit | None:
+    me = await sessions.person(cookie.token(request), address(request))
+    if me is None:
+        return None
+    visit = Visit(request, me, Form())
+    request.state.visit = visit  # the page that tells of a refusal is still this person's
+    if not visit.may(role):
+        raise Forbidden(f"This takes the role {role}; yours is {me.role}. Ask an admin of {me.workspace_name}.")
+    return visit
+
+
+def _here(request: "Request[Any, Any, Any]") -> str:
+    query = request.scope["query_string"].decode("latin-1")
+    return quote(request.scope["path"] + (f"?{query}" if query else ""))
+
+
+def _page_of(request: "Request[Any, Any, Any]") -> str:
+    """The page that holds the form, as far as the browser says so."""
+    came_from = request.headers.get("referer", "")
+    _, _, path = came_from.partition(f"//{request.headers.get('host', '')}")
+    return policy.local(path) if path else "/"

@@ -1,0 +1,173 @@
+// Pages work without this file. It swaps parts in place, keeps times fresh, copies text and follows live pages.
+const policy = globalThis.trustedTypes?.createPolicy("ui", { createHTML: (text) => text });
+const parse = (text) => new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
+const prefersDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
+
+function toast(text) {
+  const box = document.querySelector("#toast");
+  if (!box) return;
+  box.textContent = text;
+  clearTimeout(toast.timer);
+  toast.timer = setTimeout(() => (box.textContent = ""), 2600);
+}
+
+// ---- swapping: ask for the whole page, take over the named parts
+
+let latest = 0;
+
+async function load(url, options, selectors, push) {
+  const turn = ++latest;
+  let response, text;
+  try {
+    response = await fetch(url, { ...options, headers: { Accept: "text/html" } });
+    text = await response.text();
+  } catch {
+    return toast("No connection. Nothing is lost: try again.");
+  }
+  if (turn !== latest && !options.method) return; // a later question was asked meanwhile
+  const next = parse(text), at = new URL(response.url), here = location.pathname;
+  const parts = selectors.split(",").map((selector) => [document.querySelector(selector), next.querySelector(selector)]);
+  const elsewhere = at.pathname !== here && response.redirected;
+  if (elsewhere || !parts.some(([old, fresh]) => old && fresh)) {
+    const [old, fresh] = ["main", "main"].map((selector, place) => (place ? next : document).querySelector(selector));
+    if (!fresh || !next.querySelector(".side")) return location.assign(response.url);
+    history.pushState({}, "", response.url);
+    return swap([[old, fresh]], next, options);
+  }
+  if (push) history.pushState({}, "", response.url);
+  await swap(parts, next, options);
+}
+
+async function swap(parts, next, options) {
+  const change = () => {
+    const held = heldFocus();
+    for (const [old, fresh] of parts) if (old && fresh) old.replaceWith(document.adoptNode(fresh));
+    held();
+    document.title = next.title || document.title;
+    ready();
+  };
+  if (document.startViewTransition && !options.quiet) await document.startViewTransition(change).updateCallbackDone;
+  else change();
+}
+
+function heldFocus() {
+  const focus = document.activeElement, caret = focus?.selectionStart;
+  const key = focus?.name && focus.form ? [focus.form.action, focus.name] : null;
+  return () => {
+    if (!key || document.contains(focus)) return;
+    const again = [...document.getElementsByName(key[1])].find((element) => element.form?.action === key[0]);
+    again?.focus({ preventScroll: true });
+    try { again?.setSelectionRange(caret, caret); } catch { /* not a text field */ }
+  };
+}
+
+addEventListener("submit", async (event) => {
+  const form = event.target, selectors = form.dataset.update, button = event.submitter;
+  if (!selectors) return;
+  event.preventDefault();
+  const body = new URLSearchParams(new FormData(form, button));
+  button?.setAttribute("aria-busy", "true");
+  if (form.method === "get") await load(`${form.action.split("?")[0]}?${body}`, {}, selectors, true);
+  else await load(form.action, { method: "POST", body }, selectors, false);
+  if ("reset" in form.dataset) form.reset();
+  button?.removeAttribute("aria-busy");
+});
+
+addEventListener("click", (event) => {
+  for (const open of document.querySelectorAll("details.sure[open]")) if (!open.contains(event.target)) open.open = false;
+  const link = event.target.closest("a[data-update]");
+  if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  load(link.href, {}, link.dataset.update, true);
+});
+
+addEventListener("keydown", (event) => {
+  const open = event.key === "Escape" && event.target.closest?.("details.sure[open]");
+  if (open) { open.open = false; open.querySelector("summary").focus(); }
+});
+
+addEventListener("input", (event) => {
+  const form = event.target.form;
+  if (!form?.matches("[data-live]")) return;
+  clearTimeout(form.timer);
+  form.timer = setTimeout(() => form.requestSubmit(), 200);
+});
+addEventListener("change", (event) => { if (event.target.matches("select[data-go]")) event.target.form.requestSubmit(); });
+addEventListener("popstate", () => location.reload());
+
+// ---- live pages: the server says "changed", the page asks for itself again
+
+const followed = new Map();
+
+function follow() {
+  const live = [...document.querySelectorAll("[data-follow]")];
+  const wanted = new Map(live.map((element) => [element.dataset.follow, element.dataset.update]));
+  for (const [url, source] of followed) if (!wanted.has(url)) { source.close(); followed.delete(url); }
+  for (const [url, selectors] of wanted) {
+    if (followed.has(url)) continue;
+    const source = new EventSource(url), refresh = () => load(location.href, { quiet: true }, selectors, false);
+    let lost = false;
+    source.addEventListener("changed", refresh);
+    source.addEventListener("done", () => source.close());
+    source.onerror = () => (lost = true);
+    source.onopen = () => { if (lost) refresh(); lost = false; };
+    followed.set(url, source);
+  }
+}
+
+// ---- relative times
+
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+const local = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const units = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+function tell(time) {
+  const at = new Date(time.dateTime), seconds = (at - Date.now()) / 1000;
+  const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? units.at(-1);
+  const old = Math.abs(seconds) > 30 * 86400;
+  time.textContent = old ? time.dateTime.slice(0, 10) : relative.format(Math.round(seconds / size), unit);
+  if (!time.dataset.utc) { time.dataset.utc = time.title; time.title = `${local.format(at)}\n${time.title}`; }
+}
+
+// ---- elements of ours
+
+customElements.define("copy-text", class extends HTMLElement {
+  connectedCallback() {
+    this.addEventListener("click", async (event) => {
+      if (!event.target.closest("button")) return;
+      const from = this.dataset.from ? document.querySelector(this.dataset.from) : this.querySelector("code");
+      const text = from.dataset.raw ?? from.content?.textContent ?? from.textContent;
+      try { await navigator.clipboard.writeText(text.trim()); toast("Copied"); }
+      catch { toast("Copying was not allowed. Select the text instead."); }
+    });
+  }
+});
+
+customElements.define("theme-switch", class extends HTMLElement {
+  connectedCallback() {
+    const button = document.createElement("button"), root = document.documentElement;
+    Object.assign(button, { className: "ghost icon", type: "button", textContent: "◐", ariaLabel: "Switch between light and dark" });
+    button.onclick = () => {
+      const dark = root.dataset.theme ? root.dataset.theme === "dark" : prefersDark();
+      localStorage.theme = root.dataset.theme = dark ? "light" : "dark";
+    };
+    this.replaceChildren(button);
+  }
+});
+
+const menu = document.querySelector(".menu");
+if (menu) {
+  menu.hidden = !matchMedia("(max-width: 760px)").matches;
+  menu.onclick = () => menu.setAttribute("aria-expanded", String(menu.getAttribute("aria-expanded") !== "true"));
+}
+
+const tellAll = () => document.querySelectorAll("time[datetime]").forEach(tell);
+
+function ready() {
+  tellAll();
+  document.querySelectorAll(".talk").forEach((element) => (element.scrollTop = element.scrollHeight));
+  follow();
+}
+
+ready();
+setInterval(tellAll, 10000);

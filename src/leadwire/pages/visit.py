@@ -1,0 +1,89 @@
+"""One request to the web area: who it is, what they filled in, and the answers a screen can give."""
+
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from litestar import Request, Response
+
+from leadwire import settings
+from leadwire.accounts import roles, sessions
+from leadwire.accounts.sessions import Person
+from leadwire.errors import Refusal
+from leadwire.pages import policy, rendering
+from leadwire.pages.forms import Form, parsed
+from leadwire.widget import callers
+
+HTML: Final = "text/html; charset=utf-8"
+
+
+class Visit(msgspec.Struct):
+    """A request by a signed-in person; `refusal` is set when a form is shown again with what was wrong."""
+
+    request: "Request[Any, Any, Any]"
+    me: Person
+    form: Form
+    refusal: Refusal | None = None
+
+    @property
+    def workspace(self) -> str:
+        """Whose data this visit may touch."""
+        return self.me.workspace
+
+    @property
+    def query(self) -> Form:
+        """The query string, read like a form."""
+        return parsed(self.request.scope["query_string"])
+
+    def part(self, name: str) -> str:
+        """A part of the path."""
+        found: str = self.request.path_params[name]
+        return found
+
+    def may(self, role: str) -> bool:
+        """Whether this person reaches `role`."""
+        return roles.reaches(self.me.role, role)
+
+    async def page(self, template: str, status: int = 200, **context: Any) -> Response[str]:
+        """The screen. After a refusal it has the refusal's status."""
+        if self.me.flash:
+            await sessions.word_said(self.me.session_id)
+        status = self.refusal.status if self.refusal else status
+        return show(self.request, template, {"visit": self, **context}, status)
+
+    async def back(self, path: str, word: str = "") -> Response[None]:
+        """On to another page, which says `word` once."""
+        if word:
+            await sessions.leave_word(self.me.session_id, word)
+        return go(path)
+
+
+def show(request: "Request[Any, Any, Any]", template: str, context: dict[str, Any], status: int = 200) -> Response[str]:
+    """A page for anybody: signed in or not."""
+    known = {"path": request.scope["path"], "visit": None, "public_url": public_url(request), **context}
+    return Response(rendering.render(template, known), media_type=HTML, status_code=status, headers=headers(request))
+
+
+def go(path: str) -> Response[None]:
+    """On to another page, with GET."""
+    return Response(None, status_code=303, headers={"Location": quote(path, safe="/?&=#%:+,")})
+
+
+def headers(request: "Request[Any, Any, Any]") -> dict[str, str]:
+    """What every page tells the browser."""
+    return {**policy.HEADERS, **(policy.STRICT_TRANSPORT if encrypted(request) else {})}
+
+
+def public_url(request: "Request[Any, Any, Any]") -> str:
+    """Where people reach us, without a trailing slash."""
+    return settings.get().public_url or f"{request.scope['scheme']}://{request.headers.get('host', 'localhost')}"
+
+
+def encrypted(request: "Request[Any, Any, Any]") -> bool:
+    """Whether people reach us by https."""
+    return public_url(request).startswith("https:")
+
+
+def address(request: "Request[Any, Any, Any]") -> str:
+    """Where the request comes from, for the throttle and the audit log."""
+    return callers.network(request)

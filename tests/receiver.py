@@ -34,6 +34,7 @@ class Receiver:
     def __init__(self, answer: Answer = 204) -> None:
         self.answer = answer
         self.extra_headers = ""
+        self.echo = False  # whether an answer's body is the request's
         self.deliveries: list[Received] = []
         self._arrived = asyncio.Condition()
         self._open = asyncio.Event()
@@ -76,8 +77,9 @@ class Receiver:
                     self._arrived.notify_all()
                 await self._open.wait()
                 status = self.answer(received) if callable(self.answer) else self.answer
-                body = "" if status == 204 else "Content-Length: 2\r\n"
-                writer.write(f"HTTP/1.1 {status} X\r\n{self.extra_headers}{body}\r\n{'ok' if body else ''}".encode())
+                body = b"" if status == 204 else received.body if self.echo else b"ok"
+                length = f"Content-Length: {len(body)}\r\n" if body else ""
+                writer.write(f"HTTP/1.1 {status} X\r\n{self.extra_headers}{length}\r\n".encode() + body)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass

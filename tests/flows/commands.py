@@ -91,11 +91,17 @@ def data_directory() -> Iterator[Path]:
 class Started:
     """A process in the background. What it writes goes to files, so that it never waits for us."""
 
+    command = COMMAND
+
     def __init__(self, *arguments: str, **settings: str) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="leadwire-flow-output-"))
         with (self._directory / "out").open("wb") as out, (self._directory / "err").open("wb") as err:
             self.process = subprocess.Popen(
-                [*COMMAND, *arguments], env=environment(**settings), stdin=subprocess.DEVNULL, stdout=out, stderr=err
+                [*self.command, *arguments],
+                env=environment(**settings),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
             )
 
     @property

@@ -34,7 +34,7 @@ class Said(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """The bot says something; `personal` when it repeats what the visitor told."""
+    """The bot says something; `personal` when it repeats what the visitor told, as an answer to a question may."""
 
     text: str
     personal: bool = False
@@ -207,7 +207,7 @@ class _Run:
     def _reply(self, text: str, *, plain: bool = False) -> None:
         said = text if plain else fill(text, self._known())
         if said.strip():
-            self._effects.append(Reply(said, personal=said != text))
+            self._effects.append(Reply(said, personal=plain or said != text))
 
     def _known(self) -> dict[str, Scalar]:
         return {**self._state.variables, "score": self._state.score}

@@ -46,7 +46,7 @@ class Message(Table, db=DB, tablename="message"):
     seq = Integer()
     role = Text()  # bot, user or agent
     content = Text()
-    answers = Text(null=True, default=None)  # the lead field this told: redacted when the lead is erased
+    answers = Text(null=True, default=None)  # the lead field this told, or `repeated`: a bot's words go with the lead
     client_message_id = Text(null=True, default=None)  # a visitor's retry finds its first try by this
     created_at = Timestamptz()
     user_id = Text(null=True, default=None)  # which person, where role is agent

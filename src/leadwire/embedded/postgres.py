@@ -23,6 +23,7 @@ _SETTINGS: Final = {
     "max_connections": "200",
     "shared_buffers": "256MB",
     "log_checkpoints": "off",
+    "log_error_verbosity": "terse",  # the detail of a broken constraint is somebody's e-mail address
 }
 _NOT_DURABLE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 

@@ -32,9 +32,11 @@ INSERT INTO lead (id, workspace_id, bot_id, conversation_id, email, name, phone,
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)
 ON CONFLICT DO NOTHING RETURNING id"""
 
-# What conversations remember of a person: their answers, why they have their score, what operators noted, the network.
+# What conversations remember of a person: all that they or operators said, what the bot repeated of it, why they have
+# their score, what operators noted, the network. People name themselves also where nobody asked.
 _FORGET: Final = (
-    "UPDATE message SET content = '[deleted]' WHERE conversation_id = ANY($1) AND answers IS NOT NULL",
+    """UPDATE message SET content = '[deleted]'
+       WHERE conversation_id = ANY($1) AND (role <> 'bot' OR answers IS NOT NULL)""",
     "DELETE FROM score_entry WHERE conversation_id = ANY($1)",
     "DELETE FROM conversation_note WHERE conversation_id = ANY($1)",
     "UPDATE visit SET address = NULL WHERE conversation_id = ANY($1)",
@@ -139,7 +141,8 @@ async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None
         if if_match is not None and stored.version not in if_match:
             raise PreconditionFailed("The lead has changed since you read it.")
         talks = await db.rows(
-            """UPDATE conversation SET visitor_email = NULL, visitor_name = NULL, variables = '{}', lead_id = NULL
+            """UPDATE conversation SET visitor_email = NULL, visitor_name = NULL, variables = '{}', lead_id = NULL,
+                   source_url = NULL, source_referrer = NULL  -- links in e-mails name whom they were sent to
                WHERE workspace_id = $1 AND (lead_id = $2 OR id = $3) RETURNING id""",
             workspace, lead_id, stored.lead.conversation_id,
         )  # fmt: skip

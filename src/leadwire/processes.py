@@ -8,7 +8,7 @@ from typing import Final
 
 import uvicorn
 
-from leadwire import db, redis_pool, telemetry
+from leadwire import db, redis_pool, systemd, telemetry
 from leadwire.accounts import sessions
 from leadwire.app import create_app
 from leadwire.bots import silence
@@ -103,5 +103,6 @@ async def _run(
         if check:
             await check()
         telemetry.log("process.started", name=name)
-        await work(stop)
+        async with systemd.told():
+            await work(stop)
         telemetry.log("process.stopped", name=name)

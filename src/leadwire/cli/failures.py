@@ -12,6 +12,11 @@ def known(error: BaseException) -> str | None:
         return "this database has no Leadwire tables yet: run `leadwire migrate`"
     if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError):
         return f"the database refuses: {error}"
+    if isinstance(error, asyncpg.DuplicatePreparedStatementError | asyncpg.InvalidSQLStatementNameError):
+        return (
+            "a pooler between us and the database loses prepared statements: PgBouncer 1.21 or later with"
+            " max_prepared_statements, or pool_mode = session"
+        )
     if isinstance(error, RedisError):
         return f"Redis cannot be reached: {error}"
     if isinstance(error, GONE):

@@ -11,7 +11,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 _STEPS: Final = (1, 2, 2.5, 5, 10, 20, 25)
-_LABELS: Final = 6  # along the bottom, at the most or so
+_LABELS: Final = 5  # along the bottom, at the most or so
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -73,6 +73,21 @@ def plot(
         f'<figure class="plot"><figcaption>{escape(title)}<ul class="legend">{legend}</ul></figcaption>'
         f'<svg class="chart" height="{height}" role="img" aria-label="{escape(title)}">{"".join(drawn)}</svg>'
         f'<details class="chart-data"><summary>Show as table</summary>{_table(labels, series, show)}</details></figure>'
+    )
+
+
+def funnel(title: str, steps: Sequence[tuple[str, int]]) -> Markup:
+    """How many are left after each step; the shares are of the first one."""
+    whole = steps[0][1] or 1
+    drawn = "".join(
+        f"<li><span>{escape(name)}</span><b>{value:,}</b><small>{value / whole:.0%}</small>"
+        '<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
+        f"{_rect('none', '0', 0, '100', 1)}"
+        f"{_rect('accent', '0', 0, f'{min(100, 100 * value / whole):.1f}', 1)}</svg></li>"
+        for name, value in steps
+    )
+    return Markup(  # noqa: S704 - numbers of ours, and escaped names
+        f'<figure class="plot"><figcaption>{escape(title)}</figcaption><ol class="funnel">{drawn}</ol></figure>'
     )
 
 

@@ -1,6 +1,6 @@
 """One request to the web area: who it is, what they filled in, and the answers a screen can give."""
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -12,7 +12,10 @@ from leadwire.accounts.sessions import Person
 from leadwire.errors import Refusal
 from leadwire.pages import policy, rendering
 from leadwire.pages.forms import Form, parsed
+from leadwire.web import query as queries
 from leadwire.widget import callers
+
+Q = TypeVar("Q", bound=msgspec.Struct)
 
 HTML: Final = "text/html; charset=utf-8"
 
@@ -34,6 +37,11 @@ class Visit(msgspec.Struct):
     def query(self) -> Form:
         """The query string, read like a form."""
         return parsed(self.request.scope["query_string"])
+
+    def asked(self, model: type[Q]) -> Q:
+        """The query string as a filter; a field that was left empty does not count. Raises InvalidParameter."""
+        pairs = queries.pairs_of(self.request.scope["query_string"])
+        return queries.parse([(name, value.strip()) for name, value in pairs if value.strip()], model)
 
     def part(self, name: str) -> str:
         """A part of the path."""

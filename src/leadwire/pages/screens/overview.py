@@ -1,12 +1,63 @@
-"""The first page: how the bots and the webhooks of this workspace are doing."""
+"""The first page: how the bots of this workspace are doing."""
+
+from collections import Counter
+from datetime import date, timedelta
+from typing import Annotated, Final
 
 from litestar import Response
+from msgspec import Meta, Struct
 
+from leadwire import clock
+from leadwire.bots import reads as bots
+from leadwire.conversations import figures as conversations
+from leadwire.errors import NotFound
+from leadwire.leads import figures as leads
+from leadwire.leads.figures import BANDS
+from leadwire.pages.charts import Series
 from leadwire.pages.routes import screen
 from leadwire.pages.visit import Visit
+from leadwire.web.paging import BotId
+
+PERIODS: Final = {7: "7 d", 30: "30 d", 90: "90 d"}
+_BAND_NAMES: Final = [f"{band * 10}–{band * 10 + 9 if band < BANDS - 1 else 100}" for band in range(BANDS)]  # noqa: RUF001
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """What the page is asked to show."""
+
+    days: Annotated[int, Meta(ge=1, le=92)] = 30
+    bot_id: BotId | None = None
 
 
 @screen("/")
 async def overview(visit: Visit) -> Response[str]:
-    """Where to go from here."""
-    return await visit.page("overview.html")
+    """Conversations and leads per day, what becomes of them, and their scores. Days are UTC."""
+    shown, names = visit.asked(Shown), await bots.names(visit.workspace)
+    if shown.bot_id is not None and shown.bot_id not in names:
+        raise NotFound("There is no such bot.")
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    since = today - timedelta(days=shown.days - 1)
+    asked = visit.workspace, since, shown.bot_id
+    days = [(since + timedelta(days=number)).date() for number in range(shown.days)]
+    talks = await conversations.by_day(*asked)
+    captured = await leads.captured(*asked)
+    by_day, by_band = Counter[date](), Counter[int]()
+    for one in captured:
+        by_day[one.day] += one.leads
+        by_band[one.band] += one.leads
+    return await visit.page(
+        "overview.html",
+        shown=shown,
+        periods=PERIODS,
+        bots=names,
+        talks=sum(talks.values()),
+        leads=by_day.total(),
+        handoffs=await conversations.handed_off(*asked),
+        days=[f"{day:%d %b}" for day in days],
+        per_day=[
+            Series("Conversations", [talks.get(day, 0) for day in days], "muted"),
+            Series("New leads", [by_day[day] for day in days]),
+        ],
+        bands=_BAND_NAMES,
+        per_band=[Series("Leads", [by_band[band] for band in range(BANDS)])],
+    )

@@ -1,0 +1,82 @@
+"""What systemd hears of a process: that it is ready, that its loop turns; and nothing while it does not."""
+
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from leadwire import systemd
+from leadwire.embedded import Services
+from tests.flows.commands import Started
+
+
+class Systemd:
+    """The end of the socket that is systemd's."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+
+    def hears(self, seconds: float = 20.0) -> str:
+        self._socket.settimeout(seconds)
+        return self._socket.recv(100).decode()
+
+    def all_heard(self) -> int:
+        """How many words wait to be read; they are read."""
+        count = 0
+        self._socket.setblocking(False)
+        try:
+            while True:
+                self._socket.recv(100)
+                count += 1
+        except BlockingIOError:
+            return count
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.mark.flow
+@pytest.mark.usefixtures("connected")
+def test_a_process_is_ready_and_alive_until_it_hangs(
+    servers: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ears = Systemd(tmp_path / "notify")
+    monkeypatch.setenv("NOTIFY_SOCKET", str(ears.path))
+    monkeypatch.setenv("WATCHDOG_USEC", "300000")
+    relay = Started("relay", DATABASE_URL=servers.database_url, REDIS_URL=servers.redis_url)
+    try:
+        assert [ears.hears() for _ in range(3)] == ["READY=1", "WATCHDOG=1", "WATCHDOG=1"]
+        relay.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, relay.process.pid, os.WSTOPPED | os.WNOWAIT)
+        ears.all_heard()
+        with pytest.raises(TimeoutError):
+            ears.hears(1.0)  # ten times as long as it is silent at the most
+        relay.process.send_signal(signal.SIGCONT)
+        assert ears.hears() == "WATCHDOG=1"
+        assert relay.signal() == 0
+    finally:
+        relay.close()
+        ears.close()
+
+
+async def test_one_that_is_not_alive_says_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ears = Systemd(tmp_path / "notify")
+    monkeypatch.setenv("NOTIFY_SOCKET", str(ears.path))
+    monkeypatch.setenv("WATCHDOG_USEC", "3000")
+    asked = 0
+
+    def alive() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked < 3
+
+    from tests.waiting import eventually
+
+    async with systemd.told(alive):
+        await eventually(lambda: asked > 5)
+    assert ears.all_heard() == 3  # ready, and twice alive
+    ears.close()

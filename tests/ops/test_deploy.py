@@ -1,0 +1,248 @@
+"""The files of ops/deploy are what their readers accept, and name only commands and settings that exist."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import kubernetes_validate
+import msgspec
+import pytest
+import yaml
+
+from leadwire import settings
+from leadwire.cli.main import cli
+from leadwire.settings import Settings
+from leadwire.wire import streams
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "ops" / "deploy"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+SETTINGS = {f"LEADWIRE_{field.name.upper()}" for field in msgspec.structs.fields(Settings)}
+SETTINGS |= {"LEADWIRE_TELEMETRY_HOST", "LEADWIRE_TELEMETRY_PORT"}  # they come with the telemetry port
+SPOKEN = ("keda.sh/v1alpha1", "kustomize.config.k8s.io/v1beta1")  # of no schema that is at hand
+
+
+def parsed(*arguments: str) -> click.Context:
+    """What our command line makes of these arguments, without doing it."""
+    with cli.make_context("leadwire", list(arguments)) as context:
+        name, command, rest = cli.resolve_command(context, list(arguments))
+        assert command is not None
+        return command.make_context(name, rest, parent=context)
+
+
+def documents(name: str = "*") -> Iterator[dict[str, Any]]:
+    for path in MANIFESTS:
+        if path.match(name):
+            yield from yaml.safe_load_all(path.read_text())
+
+
+def of_kind(kind: str) -> list[dict[str, Any]]:
+    return [one for one in documents() if one["kind"] == kind]
+
+
+def containers() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for kind in ("Deployment", "Job"):
+        for one in of_kind(kind):
+            pod = one["spec"]["template"]["spec"]
+            yield pod, pod["containers"][0]
+
+
+def compose() -> dict[str, Any]:
+    whole: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    return whole
+
+
+@pytest.mark.parametrize("path", [path for path in DEPLOY.rglob("*") if path.is_file()], ids=lambda path: path.name)
+def test_every_setting_that_is_named_exists(path: Path) -> None:
+    assert set(re.findall(r"LEADWIRE_[A-Z_]+[A-Z]", path.read_text())) <= SETTINGS
+
+
+def test_every_command_in_the_readme_exists() -> None:
+    commands = re.findall(r"`(leadwire [a-z][^`]*)`", (DEPLOY / "README.md").read_text())
+    assert len(commands) > 5
+    for command in commands:
+        parsed(*shlex.split(command)[1:])
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_a_unit_runs_a_command_of_ours(unit: Path) -> None:
+    started = re.findall(r"^ExecStart=/opt/leadwire/bin/leadwire (.+)$", unit.read_text(), re.MULTILINE)
+    assert len(started) == 1
+    parsed(*started[0].replace("%i", "8001").split())
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_systemd_understands_a_unit_and_finds_it_hardened(unit: Path, tmp_path: Path) -> None:
+    for path in (DEPLOY / "systemd").glob("*.target"):
+        shutil.copy(path, tmp_path)
+    there = tmp_path / unit.name.replace("@", "@8001")
+    there.write_text(re.sub(r"^ExecStart=.*", "ExecStart=/bin/true", unit.read_text(), flags=re.MULTILINE))
+    told = subprocess.run(["systemd-analyze", "verify", there], capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (0, "")  # it tells a misspelt line, and exits 0
+    secured = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--threshold=20", there],  # tenths of 10
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert secured.returncode == 0, secured.stdout
+
+
+def test_compose_starts_every_process_after_the_migration_and_stops_none_too_early() -> None:
+    services = compose()["services"]
+    ours = {name: one for name, one in services.items() if one["image"].startswith("leadwire:")}
+    assert set(ours) == {"migrate", "serve", "relay", "deliver", "doctor"}
+    for name, one in ours.items():
+        assert parsed(*one["command"]).info_name == name
+        conditions = {other: how["condition"] for other, how in one["depends_on"].items()}
+        if name != "migrate":
+            assert conditions["migrate"] == "service_completed_successfully"
+        assert one["read_only"], name
+        assert one["cap_drop"] == ["ALL"], name
+    assert int(services["deliver"]["stop_grace_period"].removesuffix("s")) > 2 * Settings().delivery_timeout
+    assert int(services["serve"]["ports"][0].split(":")[-1]) == parsed("serve").params["port"]
+    for name, one in services.items():
+        tag = one["image"].partition(":")[2]
+        assert tag, name
+        assert tag != "latest", name
+        assert "healthcheck" in one, name
+    redis = services["valkey"]["command"]
+    assert redis[redis.index("--maxmemory-policy") + 1] == "noeviction"
+    assert redis[redis.index("--appendonly") + 1] == "yes"
+
+
+def test_compose_volumes_secrets_and_connections_are_there() -> None:
+    whole = compose()
+    used = {volume.partition(":")[0] for one in whole["services"].values() for volume in one.get("volumes", [])}
+    assert used == set(whole["volumes"])
+    assert not re.search(r"(PASSWORD|SECRET_KEY): [^$\s\"]", (DEPLOY / "compose.yaml").read_text())
+    processes = sum(
+        one.get("deploy", {}).get("replicas", 1) for name, one in whole["services"].items() if name != "postgres"
+    )
+    postgres = whole["services"]["postgres"]["command"]
+    allowed = int(next(part for part in postgres if part.startswith("max_connections")).partition("=")[2])
+    assert allowed > Settings().pool_size * (processes + 1) + 10
+
+
+def test_the_container_file_pins_what_it_builds_on_and_does_not_run_as_root() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    lines = [line.split(maxsplit=1) for line in text.splitlines() if line and line[0].isupper()]
+    images = [rest.split()[0] for word, rest in lines if word == "FROM"] + re.findall(r"--from=(\S+/\S+:\S+)", text)
+    assert len(images) == 3
+    assert all(":" in image and not image.endswith(":latest") for image in images)
+    assert len({image for image in images if image.startswith("python:")}) == 1  # or the environment points nowhere
+    assert [rest for word, rest in lines if word == "USER"] == ["10001:10001"]
+    copied = [rest.split()[:-1] for word, rest in lines if word == "COPY" and not rest.startswith("--from")]
+    assert all((ROOT / name).exists() for names in copied for name in names)
+    entry, command = (yaml.safe_load(rest) for word, rest in lines if word in {"ENTRYPOINT", "CMD"})
+    assert entry == ["leadwire"]
+    parsed(*command)
+
+
+@pytest.mark.flow
+def test_the_container_files_steps_make_an_installation_that_runs(tmp_path: Path) -> None:
+    """Its COPY and RUN lines up to the last stage, done here, at no place but this one."""
+    build = (DEPLOY / "Containerfile").read_text().split("\nFROM ")[1]
+    for line in build.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "COPY" and not rest.startswith("--from"):
+            *names, target = rest.split()
+            for name in names:
+                whole = ROOT / name
+                if whole.is_dir():
+                    shutil.copytree(whole, tmp_path / target)
+                else:
+                    shutil.copy(whole, tmp_path / target)
+        elif word == "RUN":
+            made = subprocess.run(shlex.split(rest), cwd=tmp_path, capture_output=True, text=True, check=False)
+            assert made.returncode == 0, made.stderr
+    shutil.rmtree(tmp_path / "src")  # not editable: the environment alone is copied on
+    python = tmp_path / ".venv" / "bin" / "python"
+    code = "import leadwire.processes, leadwire.migrate, leadwire.piccolo_app as p; print(p._SHIPPED.is_dir())"
+    told = subprocess.run([python, "-c", code], cwd="/", capture_output=True, text=True, check=False)
+    assert (told.stdout, told.stderr) == ("True\n", "")
+    absent = subprocess.run([python, "-c", "import pytest"], cwd="/", capture_output=True, check=False)
+    assert absent.returncode == 1
+
+
+def test_kubernetes_accepts_every_manifest() -> None:
+    checked = 0
+    for one in documents():
+        if one["apiVersion"] not in SPOKEN:
+            kubernetes_validate.validate(one, "1.37", strict=True)
+            checked += 1
+    assert checked >= 10
+
+
+def test_a_misspelt_manifest_would_be_found() -> None:
+    (one,) = [one for one in of_kind("Deployment") if one["metadata"]["name"] == "leadwire-deliver"]
+    container = one["spec"]["template"]["spec"]["containers"][0]
+    container["livenessProb"] = container.pop("livenessProbe")
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(one, "1.37", strict=True)
+
+
+def test_every_pod_runs_a_command_of_ours_confined_and_with_time_to_finish() -> None:
+    for pod, container in containers():
+        context = parsed(*container["args"])
+        assert context.info_name == container["name"]
+        assert container["securityContext"]["readOnlyRootFilesystem"]
+        assert pod["securityContext"]["runAsNonRoot"]
+        if container["name"] == "deliver":
+            assert pod["terminationGracePeriodSeconds"] > 2 * Settings().delivery_timeout
+        if container["name"] != "migrate":
+            ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+            for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+                assert container[probe]["httpGet"]["port"] in ports
+            assert ports.get("http", 8000) == parsed("serve").params["port"]
+            image = (DEPLOY / "Containerfile").read_text()
+            assert f"LEADWIRE_TELEMETRY_PORT={ports['telemetry']}" in image
+
+
+def test_the_configuration_can_be_read() -> None:
+    (configured,) = of_kind("ConfigMap")
+    settings.read(configured["data"])
+    lines = (DEPLOY / "systemd" / "leadwire.env").read_text().splitlines()
+    settings.read(dict(line.split("=", 1) for line in lines if line and not line.startswith("#")))
+
+
+def test_budgets_services_and_scalers_point_at_pods_that_exist() -> None:
+    deployments = {one["metadata"]["name"]: one["spec"]["selector"]["matchLabels"] for one in of_kind("Deployment")}
+    assert [one["spec"]["selector"]["matchLabels"] for one in of_kind("PodDisruptionBudget")] == list(
+        deployments.values()
+    )
+    assert [one["spec"]["selector"] for one in of_kind("Service")] == [deployments["leadwire-serve"]]
+    scaled = [*of_kind("ScaledObject"), *of_kind("HorizontalPodAutoscaler")]
+    targets = {one["spec"]["scaleTargetRef"]["name"] for one in scaled}
+    assert targets == {"leadwire-serve", "leadwire-deliver"}
+    for one in of_kind("Deployment"):  # a number in the file would be put back at every deployment
+        assert ("replicas" in one["spec"]) == (one["metadata"]["name"] not in targets)
+
+
+def test_workers_are_scaled_by_the_length_of_every_stream() -> None:
+    """A finished entry is deleted, so the length is lag and pending in one."""
+    (one,) = of_kind("ScaledObject")
+    triggers = one["spec"]["triggers"]
+    assert [trigger["metadata"]["stream"] for trigger in triggers] == streams.names(Settings().stream_shards)
+    for trigger in triggers:
+        assert trigger["type"] == "redis-streams"
+        assert set(trigger["metadata"]) == {
+            "stream",
+            "streamLength",
+            "databaseIndex",
+        }  # a group would mean pending only
+    formula = one["spec"]["advanced"]["scalingModifiers"]["formula"]
+    assert formula == " + ".join(trigger["name"] for trigger in triggers)
+    secrets = {one["metadata"]["name"] for one in of_kind("TriggerAuthentication")}
+    assert {trigger["authenticationRef"]["name"] for trigger in triggers} == secrets
+
+
+def test_the_kustomization_holds_every_file_but_the_migration() -> None:
+    (whole,) = of_kind("Kustomization")
+    others = {path.name for path in MANIFESTS} - {"kustomization.yaml", "migrate.yaml"}
+    assert set(whole["resources"]) == others

@@ -73,6 +73,14 @@ async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
     )
 
 
+async def of_lead(workspace: str, lead_id: str) -> list[Conversation]:
+    """The conversations that a lead has had, newest first."""
+    found = await db.rows(
+        f"SELECT {LIST_COLUMNS} FROM conversation WHERE workspace_id = $1 AND lead_id = $2", workspace, lead_id
+    )
+    return sorted((from_row(row) for row in found), key=lambda talk: talk.created_at, reverse=True)
+
+
 async def spoken(workspace: str, conversation_id: str, after: int, until: int = MAX_MESSAGES) -> list[Spoken]:
     """What has been said after one place in a conversation, and up to another, in order."""
     found = await db.rows(

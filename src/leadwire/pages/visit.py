@@ -1,10 +1,12 @@
 """One request to the web area: who it is, what they filled in, and the answers a screen can give."""
 
+from collections.abc import AsyncIterator
 from typing import Any, Final, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 from litestar import Request, Response
+from litestar.response import Stream
 
 from leadwire import settings
 from leadwire.accounts import roles, sessions
@@ -43,6 +45,12 @@ class Visit(msgspec.Struct):
         pairs = queries.pairs_of(self.request.scope["query_string"])
         return queries.parse([(name, value.strip()) for name, value in pairs if value.strip()], model)
 
+    def link(self, path: str = "", **changes: str) -> str:
+        """`path`, or this page, with the query string it was asked with, but for `changes`; an empty one goes."""
+        asked = {name: value.strip() for name, value in queries.pairs_of(self.request.scope["query_string"])}
+        kept = urlencode({name: value for name, value in {**asked, **changes}.items() if value})
+        return (path or self.request.scope["path"]) + (f"?{kept}" if kept else "")
+
     def part(self, name: str) -> str:
         """A part of the path."""
         found: str = self.request.path_params[name]
@@ -58,6 +66,11 @@ class Visit(msgspec.Struct):
             await sessions.word_said(self.me.session_id)
         status = self.refusal.status if self.refusal else status
         return show(self.request, template, {"visit": self, **context}, status)
+
+    def download(self, name: str, kind: str, chunks: AsyncIterator[bytes]) -> Stream:
+        """A file that is made while it is sent. If that fails, the browser sees the answer cut off, and says so."""
+        disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Stream(chunks, media_type=kind, headers={**headers(self.request), **disposition})
 
     async def back(self, path: str, word: str = "") -> Response[None]:
         """On to another page, which says `word` once."""

@@ -90,7 +90,7 @@ addEventListener("input", (event) => {
   const form = event.target.form;
   if (!form?.matches("[data-live]")) return;
   clearTimeout(form.timer);
-  form.timer = setTimeout(() => form.requestSubmit(), 200);
+  form.timer = setTimeout(() => form.checkValidity() && form.requestSubmit(), 200);
 });
 addEventListener("change", (event) => { if (event.target.matches("select[data-go]")) event.target.form.requestSubmit(); });
 addEventListener("popstate", () => location.reload());

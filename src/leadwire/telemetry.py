@@ -37,7 +37,8 @@ def traceparent() -> str | None:
     """
     context = _traceparent.get()
     if context is None and _request_id.get():
-        context = f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-00"
+        random = os.urandom(24).hex()
+        context = f"00-{random[:32]}-{random[32:]}-00"
         _traceparent.set(context)
     return context
 

@@ -214,6 +214,8 @@ def _normalised(patch: LeadPatch) -> LeadPatch:
 
 
 def _refuse_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
+    if not unchanged:
+        return
     present = msgspec.to_builtins({name: getattr(lead, name) for name in unchanged})
     if faults := [
         Fault("read_only_field", "This cannot be changed.", f"/{name}")

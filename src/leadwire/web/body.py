@@ -10,6 +10,7 @@ import msgspec
 from litestar import Request
 
 from leadwire.errors import BodyTooLarge, Fault, Invalid, MalformedJson, Refusal, UnsupportedMediaType
+from leadwire.web.headers import header
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -26,13 +27,13 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
 
     Raises UnsupportedMediaType, BodyTooLarge, MalformedJson or Invalid.
     """
-    kind, _, parameters = request.headers.get("content-type", "").partition(";")
+    kind, _, parameters = (header(request, b"content-type") or "").partition(";")
     charset = parameters.strip().lower().replace('"', "")
     if kind.strip().lower() not in MEDIA_TYPES or charset not in ("", "charset=utf-8"):
         raise UnsupportedMediaType(
             f"Send {' or '.join(MEDIA_TYPES)}, in UTF-8.", headers={"Accept-Patch": ", ".join(MEDIA_TYPES)}
         )
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
+    if (header(request, b"content-encoding") or "identity").lower() != "identity":
         raise UnsupportedMediaType("Compressed bodies are not accepted.", headers={"Accept-Encoding": "identity"})
     body = await read(request)
     try:
@@ -49,19 +50,17 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
 
 async def read(request: "Request[Any, Any, Any]") -> bytes:
     """The body's bytes. Raises BodyTooLarge as soon as it is more than `LARGEST`, whatever it claims to be."""
-    declared = request.headers.get("content-length", "")
-    if declared.isascii() and declared.isdigit():
-        if int(declared[:18]) > LARGEST:
-            raise BodyTooLarge(f"At most {LARGEST} bytes.", headers={"Connection": "close"})
-        return await request.body()  # the server reads no more than was declared
-    parts: list[bytes] = []
-    size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > LARGEST:
-            raise BodyTooLarge(f"At most {LARGEST} bytes.", headers={"Connection": "close"})
-        parts.append(part)
-    return b"".join(parts)
+    declared = header(request, b"content-length") or ""
+    size = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
+    body, more = b"", True
+    while more and size <= LARGEST:
+        message: Any = await request.receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        size = max(size, len(body))
+    if size > LARGEST:
+        raise BodyTooLarge(f"At most {LARGEST} bytes.", headers={"Connection": "close"})
+    return body
 
 
 def fields(given: dict[str, Any], model: type[S], also: frozenset[str] = frozenset()) -> S:

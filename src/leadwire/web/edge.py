@@ -45,7 +45,7 @@ class Edge:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = message["headers"]
-                if any(name == b"cache-control" for name, _ in own):  # this one may be kept
+                if b"cache-control" in dict(own):  # this one may be kept
                     own = [*own, *(header for header in added if header[0] != b"cache-control")]
                     message["headers"] = own
                 else:

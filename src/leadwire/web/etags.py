@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 from litestar import Request
 
 from leadwire.web.answers import Answer
+from leadwire.web.headers import header
 
 T = TypeVar("T")
 
@@ -13,7 +14,7 @@ def tagged(request: "Request[Any, Any, Any]", body: T, version: int) -> Answer[T
     """`body` with its tag; or 304 and no body when the caller has it already."""
     tag = f'"{version}"'
     headers = [(b"etag", tag.encode())]
-    known = request.headers.get("if-none-match")
+    known = header(request, b"if-none-match")
     if known is not None and request.method in ("GET", "HEAD") and tag in _tags(known.replace("W/", ""), tag):
         return Answer(None, status_code=304, headers=headers)  # type: ignore[arg-type]
     return Answer(body, headers=headers)
@@ -24,12 +25,12 @@ def wanted(request: "Request[Any, Any, Any]") -> frozenset[int] | None:
 
     A weak tag, or what is no tag of ours, matches no version (strong comparison).
     """
-    header = request.headers.get("if-match")
-    if header is None or header.strip() == "*":
+    sent = header(request, b"if-match")
+    if sent is None or sent.strip() == "*":
         return None
-    plain = (tag[1:-1] for tag in _tags(header, "") if len(tag) > 2 and tag[0] == tag[-1] == '"')
+    plain = (tag[1:-1] for tag in _tags(sent, "") if len(tag) > 2 and tag[0] == tag[-1] == '"')
     return frozenset(int(text) for text in plain if text.isascii() and text.isdigit() and len(text) < 10)
 
 
-def _tags(header: str, star: str) -> list[str]:
-    return [star if tag.strip() == "*" else tag.strip() for tag in header.split(",")]
+def _tags(sent: str, star: str) -> list[str]:
+    return [star if tag.strip() == "*" else tag.strip() for tag in sent.split(",")]

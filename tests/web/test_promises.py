@@ -31,6 +31,15 @@ async def test_an_entity_tag_saves_a_transfer_and_guards_a_change(client, worksp
     assert (await client.delete(url, headers={"If-Match": "*"})).status_code == 200
 
 
+async def test_entity_tags_may_come_in_several_lines(client, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    url = f"/v1/leads/{lead.id}"
+    for name, method, status in (("If-None-Match", "GET", 304), ("If-Match", "PATCH", 200)):
+        lines = [(name, '"7"'), (name, '"1"'), ("Content-Type", "application/json")]
+        answer = await client.request(method, url, content=b"{}" if method == "PATCH" else None, headers=lines)
+        assert answer.status_code == status
+
+
 async def test_a_request_sent_again_gets_the_first_answer_again(client, workspace, bot):
     lead = await make.lead(workspace, bot)
     await make.emitted(forget=True)

@@ -35,3 +35,15 @@ async def emitted(*, forget: bool = False) -> list[dict[str, Any]]:
 async def kinds() -> list[str]:
     """The kinds of the events in the outbox, oldest first."""
     return [row["kind"] for row in await db.rows("SELECT kind FROM outbox_event ORDER BY id")]
+
+
+async def stored() -> dict[str, list[str]]:
+    """Every row of every table, as text."""
+    tables = await db.rows(
+        """SELECT oid::regclass::text AS name FROM pg_class
+           WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace ORDER BY 1"""
+    )
+    return {
+        table["name"]: [row[0] for row in await db.rows(f"SELECT t::text FROM {table['name']} t ORDER BY 1")]
+        for table in tables
+    }

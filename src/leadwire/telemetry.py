@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from contextvars import ContextVar
+from traceback import format_tb
 from typing import Any
 
 import msgspec
@@ -60,17 +61,33 @@ class _Json(logging.Formatter):
             **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[1]:
-            line["error"] = f"{record.exc_info[0].__name__ if record.exc_info[0] else ''}: {record.exc_info[1]}"
+            line["error"] = _said(record.exc_info[1])
             if record.levelno >= logging.ERROR:
-                line["trace"] = self.formatException(record.exc_info)
+                line["trace"] = _trace(record.exc_info[1])
         return msgspec.json.encode(line, enc_hook=str).decode()
 
 
 class _Plain(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = " ".join(f"{key}={value}" for key, value in getattr(record, "fields", {}).items())
-        problem = f" {record.exc_info[1]!r}" if record.exc_info else ""
+        problem = f" {_said(record.exc_info[1])}" if record.exc_info and record.exc_info[1] else ""
         return f"{clock.iso(clock.now())} {record.levelname.lower():7} {record.getMessage()} {fields}{problem}".rstrip()
+
+
+def _said(error: BaseException) -> str:
+    """An error in one line, without the values, maybe a person's, that PostgreSQL and its driver quote.
+
+    They stand in the DETAIL, which only `str` adds, and in the messages of class 22, which are all about a value.
+    """
+    state = getattr(error, "sqlstate", None)
+    said = str(error) if state is None else "" if state.startswith("22") else error.args[0]
+    return f"{type(error).__name__}: {said}"
+
+
+def _trace(error: BaseException) -> str:
+    """Where an error came from, and those that led to it before it."""
+    earlier = [*getattr(error, "exceptions", ()), error.__cause__ or error.__context__]
+    return "".join([*(_trace(one) + "\n" for one in earlier if one), *format_tb(error.__traceback__), _said(error)])
 
 
 def configure(form: str) -> None:

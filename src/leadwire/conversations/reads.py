@@ -1,7 +1,9 @@
 """Looking conversations up. Every query takes the workspace first."""
 
 import functools
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from leadwire import clock, db
 from leadwire.conversations.schema import (
@@ -21,6 +23,7 @@ from leadwire.errors import NotFound
 from leadwire.ids import is_id
 from leadwire.leads import schema as leads
 from leadwire.web.paging import BotId, Moment, PageQuery
+from leadwire.wire.about import Told, about
 from leadwire.wire.totals import Totals
 
 
@@ -79,6 +82,17 @@ async def of_lead(workspace: str, lead_id: str) -> list[Conversation]:
         f"SELECT {LIST_COLUMNS} FROM conversation WHERE workspace_id = $1 AND lead_id = $2", workspace, lead_id
     )
     return sorted((from_row(row) for row in found), key=lambda talk: talk.created_at, reverse=True)
+
+
+async def events(workspace: str, conversation_id: str) -> list[Told]:
+    """The latest events about a conversation, newest first."""
+    return await about(workspace, "conversation_id", conversation_id)
+
+
+def variables(conversation: ConversationDetail) -> dict[str, Any]:
+    """What the flow has learned, parsed if it still is the database's text."""
+    learned = conversation.metadata.variables
+    return msgspec.json.decode(learned) if isinstance(learned, msgspec.Raw) else learned
 
 
 async def spoken(workspace: str, conversation_id: str, after: int, until: int = MAX_MESSAGES) -> list[Spoken]:

@@ -1,18 +1,12 @@
 """What happened to a lead, as far as its events are still kept."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from leadwire import clock, db
-
-_LATEST: Final = 100
-# Materialized: where sorting is off, the planner would sooner read every event there is, in the order of their ids.
-_EVENTS: Final = f"""
-WITH about AS MATERIALIZED (
-    SELECT id, kind, occurred_at, body FROM outbox_event WHERE workspace_id = $1 AND lead_id = $2
-) SELECT * FROM about ORDER BY id DESC LIMIT {_LATEST}"""
+from leadwire import clock
+from leadwire.wire.about import about
 
 
 class Change(Struct, frozen=True):
@@ -35,12 +29,14 @@ class Happening(Struct, frozen=True):
 async def of(workspace: str, lead_id: str) -> list[Happening]:
     """The latest events about a lead, newest first."""
     return [
-        Happening(event_id, kind, clock.iso(at), _changes(body) if kind == "lead.updated" and body else [])
-        for event_id, kind, at, body in await db.rows(_EVENTS, workspace, lead_id)
+        Happening(one.id, one.kind, clock.iso(one.at), _changes(one.body) if one.kind == "lead.updated" else [])
+        for one in await about(workspace, "lead_id", lead_id)
     ]
 
 
 def _changes(body: str) -> list[Change]:
+    if not body:
+        return []
     data = msgspec.json.decode(body)["data"]
     previous = dict(data["previous_attributes"])
     fields = previous.pop("custom_fields", {})

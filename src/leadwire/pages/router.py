@@ -6,7 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from leadwire.pages import assets
 from leadwire.pages.routes import Declared
-from leadwire.pages.screens import account, door, keys, lead, leads, overview
+from leadwire.pages.screens import account, conversations, door, keys, lead, leads, overview
 
 DECLARED: Final[list[Declared]] = [
     door.confirm,
@@ -16,6 +16,8 @@ DECLARED: Final[list[Declared]] = [
     account.account,
     account.change_password,
     account.end_session,
+    conversations.conversations,
+    conversations.conversation,
     leads.leads,
     leads.export,
     lead.lead,

@@ -1,0 +1,75 @@
+"""Conversations as the screens list them: filtered, and walked by key."""
+
+from datetime import timedelta
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from leadwire import db
+from leadwire.conversations import reads
+from leadwire.conversations.reads import ConversationQuery
+from leadwire.conversations.schema import LIST_COLUMNS, Conversation, Status, from_row
+from leadwire.db.keyset import Keyset
+from leadwire.web.paging import BotId, Moment
+
+_DAY: Final = timedelta(days=1)
+_JUST_BEFORE: Final = timedelta(milliseconds=1)
+_LIST: Final = Keyset(
+    table="conversation",
+    columns=LIST_COLUMNS,
+    key={"created_at": "timestamptz", "id": "text"},
+    text="concat_ws(' ', visitor_name, visitor_email)",
+)
+_OPENER: Final = """
+SELECT id, (SELECT left(content, 200) FROM message WHERE conversation_id = asked.id AND role = 'user'
+    ORDER BY conversation_id, seq LIMIT 1) AS said
+FROM unnest($1::text[]) AS asked (id)"""
+
+
+class ConversationSearch(Struct, frozen=True, kw_only=True):
+    """What is looked for. `since` and `until` are days (UTC), both included."""
+
+    q: Annotated[str, Meta(max_length=200)] = ""
+    status: Status | None = None
+    bot_id: BotId | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+    after: Annotated[str, Meta(max_length=100)] = ""
+
+
+class Found(Struct, frozen=True):
+    """One page, newest first; `openers` has what each visitor said first. `after` and `stopped` as for leads."""
+
+    conversations: list[Conversation]
+    openers: dict[str, str]
+    after: str | None
+    stopped: bool
+
+
+async def page(workspace: str, search: ConversationSearch, limit: int = 50) -> Found:
+    """One page. Raises InvalidParameter for a strange `after`."""
+    given = {
+        "status = {}": search.status,
+        "bot_id = {}": search.bot_id,
+        "created_at >= {}": search.since,
+        "created_at < {}": search.until and search.until + _DAY,
+    }
+    conditions = {condition: value for condition, value in given.items() if value is not None}
+    found = await _LIST.page(workspace, conditions, search.after, limit, search.q)
+    talks = [from_row(row) for row in found.rows]
+    openers = {row["id"]: row["said"] or "" for row in await db.rows(_OPENER, [talk.id for talk in talks])}
+    return Found(talks, openers, found.after, found.stopped)
+
+
+async def total(workspace: str, search: ConversationSearch) -> int | None:
+    """How many conversations match, exactly; None where that would take looking at each."""
+    if search.q:
+        return None
+    asked = ConversationQuery(
+        limit=1,
+        status=search.status,
+        bot_id=search.bot_id,
+        since=search.since and search.since - _JUST_BEFORE,
+        until=search.until and search.until + _DAY,
+    )
+    return (await reads.page(workspace, asked))[1]

@@ -1,0 +1,42 @@
+"""Conversations: the list, and one of them word for word."""
+
+from typing import Final
+
+from litestar import Response
+
+from leadwire.bots import reads as bots
+from leadwire.conversations import reads, search
+from leadwire.conversations.search import ConversationSearch
+from leadwire.pages.routes import screen
+from leadwire.pages.visit import Visit
+
+_STATES: Final = {"": "Any state", "active": "With the bot", "handoff": "Wants a person", "ended": "Ended"}
+
+
+@screen("/conversations")
+async def conversations(visit: Visit) -> Response[str]:
+    """One page of the conversations that match."""
+    wanted = visit.asked(ConversationSearch)
+    return await visit.page(
+        "conversations/list.html",
+        wanted=wanted,
+        found=await search.page(visit.workspace, wanted),
+        total=await search.total(visit.workspace, wanted),
+        bots=await bots.names(visit.workspace),
+        states=_STATES,
+    )
+
+
+@screen("/conversations/{conversation_id:str}")
+async def conversation(visit: Visit) -> Response[str]:
+    """What was said, by whom, and what is known of the visit."""
+    one = await reads.detail(visit.workspace, visit.part("conversation_id"))
+    return await visit.page(
+        "conversations/one.html",
+        talk=one,
+        about=one.metadata,
+        variables=reads.variables(one),
+        events=await reads.events(visit.workspace, one.id),
+        bot=(await bots.names(visit.workspace)).get(one.bot_id, one.bot_id),
+        name=one.visitor.name or one.visitor.email or "A visitor",
+    )

@@ -69,6 +69,15 @@ async def test_it_is_well_formed_and_every_link_leads_somewhere(anonymous, text)
     assert "url(" not in style.text
 
 
+async def test_the_type_of_a_problem_leads_to_its_explanation(client, text):
+    anchors = _Reader(text).ids
+    for answer in (await client.get("/v1/leads?x=1"), await client.get("/v1/leads/x"), await client.put("/v1/leads")):
+        page, _, anchor = answer.json()["type"].partition("#")
+        assert page == "/docs"
+        assert anchor in anchors
+        assert anchor == f"error-{answer.json()['code']}"
+
+
 async def test_everything_is_on_it(anonymous, text):
     document = (await anonymous.get("/schema")).json()
     for kind in KINDS:

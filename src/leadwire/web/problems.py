@@ -13,7 +13,7 @@ from leadwire.errors import Fault, Refusal, Unavailable
 from leadwire.redis_pool import AWAY
 from leadwire.web.answers import Answer
 
-_TYPE: Final = "https://leadwire.example/errors/"
+_TYPE: Final = "/docs#error-"  # where this very service explains it (RFC 9457 section 3.1.1 allows a relative one)
 _CODES: Final = {
     400: "invalid_parameter",
     401: "unauthenticated",
@@ -28,7 +28,7 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What went wrong. `code` is the contract; `title` and `detail` are for people and may change."""
 
     type: str
-    """A URI for the kind of problem; one for each `code`."""
+    """Where the kind of problem is explained: a URI reference, one for each `code`."""
     title: str
     """What kind of problem it is."""
     status: int

@@ -16,11 +16,18 @@ from leadwire.web.openapi.doc import Doc
 from leadwire.web.openapi.webhooks import webhook
 from leadwire.web.problems import Problem
 
-_ABOUT: Final = (
-    "Leads and conversations of your chatbots, and signed webhooks about them. `HEAD` is answered wherever `GET` is; "
-    "another method than those listed answers 405. Times are UTC with milliseconds. Objects may gain fields, and no "
-    "key is ever missing: what is not known is `null`."
-)
+_ABOUT: Final = """Leads and conversations of your chatbots, and signed webhooks about them.
+
+Every request carries an API key as `Authorization: Bearer lw_...`; each operation names the scope that the key \
+needs. One resource comes as `{"data": {...}}`, a page as `{"data": [...], "meta": {...}}`; follow the `Link` header \
+from page to page. Times are UTC with milliseconds. No key is ever missing: what is not known is `null`. `HEAD` is \
+answered wherever `GET` is; another method than those listed answers 405.
+
+A change that is sent with an `Idempotency-Key` can be sent again without happening twice. On 429 and 503, wait as \
+many seconds as `Retry-After` says and send the request again.
+
+`/v1` only grows: objects may gain fields, and webhooks kinds of events. What would break a caller becomes `/v2`, with \
+`/v1` kept for 12 months and marked by the headers `Deprecation` and `Sunset`."""
 _ORDER: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -68,7 +75,7 @@ def document(
 
 
 def _operations(app: Litestar) -> Iterator[_Operation]:
-    for route in app.routes:
+    for route in sorted(app.routes, key=lambda route: route.path.count("/")):  # lists before what is in them
         handlers = getattr(route, "route_handlers", ())
         for handler in sorted(handlers, key=lambda handler: sorted(map(_ORDER.index, handler.http_methods))):
             if isinstance(handler, HTTPRouteHandler) and "doc" in handler.opt:

@@ -184,9 +184,12 @@ def _errors(operations: list[tuple[str, str, Any]], resolve: _Resolver) -> str:
             for code, shown in content.get("examples", {}).items():
                 found[status, code] = shown["summary"]
                 example = shown["value"] if "errors" in shown["value"] else example
-    rows = [(f"{status} {code}", "", text) for (status, code), text in sorted(found.items())]
+    rows = "".join(
+        f'<dt id="error-{escape(code)}"><code>{escape(status)} {_breakable(code)}</code></dt><dd>{_inline(text)}</dd>'
+        for (status, code), text in sorted(found.items())
+    )
     intro = "<p>Every error is <code>application/problem+json</code> (RFC 9457). Rely on <code>code</code>.</p>"
-    return f'<section id="Errors"><h2>Errors</h2>{intro}{_json(example)}{_fields("Codes", rows)}</section>'
+    return f'<section id="Errors"><h2>Errors</h2>{intro}{_json(example)}<h4>Codes</h4><dl>{rows}</dl></section>'
 
 
 def _fields(title: str, rows: Iterable[tuple[str, str, str]], *, folded: bool = False) -> str:
@@ -206,7 +209,7 @@ def _json(value: Any, *, folded: bool = False) -> str:
 
 
 def _prose(text: str) -> str:
-    return f"<p>{_inline(text)}</p>" if text else ""
+    return "".join(f"<p>{_inline(paragraph)}</p>" for paragraph in text.split("\n\n") if paragraph)
 
 
 def _inline(text: str) -> str:

@@ -133,7 +133,7 @@ def _answer(status: int, codes: Mapping[str, str]) -> dict[str, Any]:
 
 def _example(status: int, code: str, meaning: str) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "type": f"https://leadwire.example/errors/{code}",
+        "type": f"/docs#error-{code}",
         "title": _TITLES[status],
         "status": status,
         "detail": meaning,

@@ -41,7 +41,7 @@ def of(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
 
 def examples(components: dict[str, Json], samples: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """An example for each component, put together from `samples`; ids learn their form from theirs."""
-    pool = [found for sample in samples for found in _objects(sample)]
+    pool = [{"total": 1, "page": 1, "per_page": 20}, *(found for sample in samples for found in _objects(sample))]
     made = {}
     for name, schema in components.items():
         if name in ("Problem", "Fault"):

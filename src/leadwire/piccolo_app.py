@@ -9,7 +9,7 @@ from leadwire.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, Score
 from leadwire.conversations.table import Conversation, ConversationNote, Message
 from leadwire.leads.table import Lead
 from leadwire.web.idempotency import IdempotentAnswer
-from leadwire.wire.ledger import Attempt, Delivery, WebhookEndpoint
+from leadwire.wire.ledger import Attempt, Delivery, EndpointHour, WebhookEndpoint
 from leadwire.wire.outbox import OutboxEvent
 from leadwire.wire.redrive.table import RedriveJob
 
@@ -37,6 +37,7 @@ TABLES = [
     OutboxEvent,
     Delivery,
     Attempt,
+    EndpointHour,
     RedriveJob,
     IdempotentAnswer,
 ]

@@ -17,6 +17,7 @@ from leadwire.serving import HttpProtocol, connections, serve_until, stop_event
 from leadwire.settings import Settings
 from leadwire.web import idempotency
 from leadwire.wire import keyring
+from leadwire.wire.deliver import tally
 from leadwire.wire.deliver.loop import Deliverer
 from leadwire.wire.relay.loop import Relay
 from leadwire.wire.transport.guarded import GuardedTransport
@@ -75,6 +76,7 @@ async def deliver(settings: Settings) -> None:
         try:
             await Deliverer(redis, transport, settings).run(stop)
         finally:
+            await tally.flush()
             await transport.aclose()
 
     await _run(settings, "deliver", run, check=keyring.check)  # a wrong key is told now, not at the first delivery

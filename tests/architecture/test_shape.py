@@ -59,3 +59,9 @@ def test_every_change_takes_the_workspace_first():
         for name, first in re.findall(r"^async def ([a-z]\w*)\(\s*(\w+)", path.read_text(), re.MULTILINE):
             if (path.parent.name, name) not in {("accounts", "create_workspace"), ("accounts", "note_use")}:
                 assert first == "workspace", f"{path.parent.name}.{name}"
+
+
+def test_every_migration_has_an_id_of_its_own():
+    """Of two with the same id, one would silently never run."""
+    ids = [re.search(r'^ID = "(.+)"$', path.read_text(), re.MULTILINE)[1] for path in Path("migrations").glob("*.py")]
+    assert len(set(ids)) == len(ids)

@@ -10,6 +10,7 @@ from ops.bench.delivery import isolation, peers, speed
 from ops.bench.delivery.bare import bare_httpx, bare_pyreqwest
 from ops.bench.delivery.latency import latency
 from ops.bench.delivery.sink import Sink
+from ops.bench.delivery.soak import soak
 from ops.bench.delivery.speed import Drained
 
 
@@ -95,6 +96,11 @@ async def _peers(asked: argparse.Namespace) -> None:
             )
 
 
+async def _soak(asked: argparse.Namespace) -> None:
+    async for line in soak(200, asked.minutes):
+        _say("soak", line)
+
+
 def _speed(one: Drained) -> str:
     return f"{one.rate:.0f} deliveries/s, {one.cpu:.1f} us worker CPU per delivery"
 
@@ -115,4 +121,5 @@ PARTS: dict[str, Callable[[argparse.Namespace], Awaitable[None]]] = {
     "backlog": _backlog,
     "bare": _bare,
     "peers": _peers,
+    "soak": _soak,
 }

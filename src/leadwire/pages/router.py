@@ -6,7 +6,20 @@ from litestar.handlers import HTTPRouteHandler
 
 from leadwire.pages import assets
 from leadwire.pages.routes import Declared
-from leadwire.pages.screens import account, conversations, door, keys, lead, leads, overview
+from leadwire.pages.screens import (
+    account,
+    conversations,
+    dead_letters,
+    deliveries,
+    door,
+    endpoints,
+    keys,
+    lead,
+    leads,
+    overview,
+    secrets,
+    setup,
+)
 
 DECLARED: Final[list[Declared]] = [
     door.confirm,
@@ -28,6 +41,33 @@ DECLARED: Final[list[Declared]] = [
     keys.create,
     keys.roll,
     keys.revoke,
+    endpoints.endpoints,
+    setup.address,
+    setup.events,
+    setup.create,
+    setup.secret,
+    setup.test,
+    setup.enable,
+    endpoints.endpoint,
+    endpoints.configure,
+    endpoints.own_headers,
+    endpoints.enable,
+    endpoints.disable,
+    endpoints.delete,
+    endpoints.test,
+    secrets.secret,
+    secrets.stage,
+    secrets.promote,
+    secrets.discard,
+    deliveries.deliveries,
+    deliveries.delivery,
+    deliveries.redrive,
+    deliveries.live,
+    dead_letters.dead_letters,
+    dead_letters.redrive,
+    dead_letters.job,
+    dead_letters.live,
+    dead_letters.step,
 ]
 
 

@@ -38,6 +38,11 @@ async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint
     return NewEndpoint(**msgspec.structs.asdict(made), secret=secret)
 
 
+def checked_url(url: str) -> str:
+    """`url` as it will be kept. Raises Invalid for one that no webhook may go to."""
+    return checked(url, settings.get().allowed_networks)
+
+
 async def configure(workspace: str | None, endpoint_id: str, change: EndpointChange) -> Endpoint:
     """Change what is given, from the next attempt on. Raises NotFound, Invalid.
 

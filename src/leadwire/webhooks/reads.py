@@ -12,6 +12,8 @@ _ENDPOINT: Final = """id, workspace_id, url, events, enabled, disabled_reason, o
     failing_since, created_at"""
 _DELIVERY: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.last_outcome, v.occurred_at, d.due_at,
     d.finished_at"""
+_STORY: Final = """v.body, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), d.test, d.drive,
+    coalesce(v.lead_id, v.conversation_id), v.recorded_at, v.relayed_at, v.traceparent"""
 _JOINED: Final = """FROM delivery d JOIN outbox_event v ON v.id = d.event_id
     WHERE ($1::text IS NULL OR d.workspace_id = $1)"""
 
@@ -50,22 +52,24 @@ async def dead_letters(
     return [_delivery(row) for row in found], total
 
 
-async def deliveries_of(workspace: str | None, event_id: str, endpoint_id: str | None = None) -> list[DeliveryDetail]:
-    """Everything about the deliveries of one event. Raises NotFound when there are none."""
+async def deliveries_of(
+    workspace: str | None, event_id: str, endpoint_id: str | None = None, *, awaited: bool = False
+) -> list[DeliveryDetail]:
+    """Everything about the deliveries of one event. Raises NotFound when there are none, unless they are `awaited`."""
     found = await db.rows(
-        f"""SELECT {_DELIVERY}, v.body, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id) {_JOINED}
+        f"""SELECT {_DELIVERY}, {_STORY} {_JOINED}
               AND d.event_id = $2 AND ($3::text IS NULL OR d.endpoint_id = $3) ORDER BY d.endpoint_id""",
         workspace,
         event_id,
         endpoint_id,
     )
-    if not found:
+    if not found and not awaited:
         raise NotFound(f"There is no delivery of {event_id}.")
     return [await _with_history(row) for row in found]
 
 
 async def _with_history(row: db.Row) -> DeliveryDetail:
-    *listed, body, url = row
+    *listed, body, url, test, drive, subject, recorded_at, relayed_at, traceparent = row
     attempts = await db.rows(
         """SELECT drive, number, counted, started_at, duration_ms, outcome, http_status, error, response_body
            FROM attempt WHERE event_id = $1 AND endpoint_id = $2 ORDER BY started_at""",
@@ -73,7 +77,18 @@ async def _with_history(row: db.Row) -> DeliveryDetail:
         row["endpoint_id"],
     )
     history = [Attempt(drive, number, counted, clock.iso(at), *rest) for drive, number, counted, at, *rest in attempts]
-    return DeliveryDetail(*_delivery_fields(listed), url=url, body=body, history=history)
+    return DeliveryDetail(
+        *_delivery_fields(listed),
+        url=url,
+        body=body,
+        test=test,
+        drive=drive,
+        subject=subject,
+        recorded_at=clock.iso(recorded_at),
+        relayed_at=_iso(relayed_at),
+        traceparent=traceparent,
+        history=history,
+    )
 
 
 def _endpoint(row: Any) -> Endpoint:

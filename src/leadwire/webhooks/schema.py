@@ -75,4 +75,11 @@ class DeliveryDetail(Delivery, frozen=True, kw_only=True):
 
     url: str | None
     body: str
+    test: bool
+    drive: int
+    subject: str | None
+    """The lead or conversation it is about; None once that is erased."""
+    recorded_at: str
+    relayed_at: str | None
+    traceparent: str | None
     history: list[Attempt]

@@ -66,3 +66,15 @@ class Attempt(Table, db=DB, tablename="attempt"):
     http_status = SmallInt(null=True, default=None)
     error = Text(null=True, default=None)  # for operators
     response_body = Text(null=True, default=None)  # its first 2 KiB
+
+
+class EndpointHour(Table, db=DB, tablename="endpoint_hour"):
+    """Figures of one endpoint's attempts in one hour, for plots; `took` counts them by duration (`deliver.tally`)."""
+
+    endpoint_id = Text(primary_key=True)  # with hour
+    hour = Timestamptz()
+    delivered = Integer()
+    failed = Integer()
+    took = Array(base_column=Integer())
+    last_at = Timestamptz()
+    last_outcome = Text()

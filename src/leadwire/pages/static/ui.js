@@ -35,6 +35,7 @@ async function load(url, options, selectors, push) {
     return swap([[old, fresh]], next, options);
   }
   if (push) history.pushState({}, "", response.url);
+  else if (response.redirected) history.replaceState({}, "", response.url); // a reload asks for what is seen
   await swap(parts, next, options);
 }
 
@@ -90,7 +91,11 @@ addEventListener("input", (event) => {
   const form = event.target.form;
   if (!form?.matches("[data-live]")) return;
   clearTimeout(form.timer);
-  form.timer = setTimeout(() => form.checkValidity() && form.requestSubmit(), 200);
+  form.timer = setTimeout(() => {
+    if (!form.dataset.live) return form.checkValidity() && form.requestSubmit();
+    const query = new URLSearchParams(new FormData(form));
+    load(`${form.action.split("?")[0]}?${query}`, { quiet: true }, form.dataset.live, false);
+  }, 250);
 });
 addEventListener("change", (event) => { if (event.target.matches("select[data-go]")) event.target.form.requestSubmit(); });
 addEventListener("popstate", () => location.reload());

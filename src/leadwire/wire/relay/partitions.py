@@ -29,6 +29,7 @@ async def tend(retention_days: int) -> tuple[int, list[date]]:
         for day in dropped:
             for table in _TABLES:
                 await db.rows(f"DROP TABLE {table}_{day:%Y%m%d}")
+        await db.rows("DELETE FROM endpoint_hour WHERE hour < $1", clock.ago(days=retention_days))
     return made, dropped
 
 

@@ -1,0 +1,60 @@
+"""What there is to see: a name for each picture, and how to get there."""
+
+import re
+from collections.abc import Awaitable, Callable
+
+from playwright.async_api import Page
+
+Way = str | Callable[[Page], Awaitable[None]]
+
+
+async def _first(page: Page, path: str) -> None:
+    """What the first row of the table there leads to."""
+    await page.goto(path)
+    if link := await page.locator("table.rows a.cover").first.get_attribute("href", timeout=3000):
+        await page.goto(link)
+
+
+async def _endpoint(page: Page) -> None:
+    await _first(page, "/webhooks")
+
+
+async def _delivery(page: Page) -> None:
+    await _first(page, "/deliveries?stage=delivered")
+
+
+async def _dead(page: Page) -> None:
+    await _first(page, "/dead-letters")
+
+
+async def _secret(page: Page) -> None:
+    await _endpoint(page)
+    await page.goto(page.url.split("?")[0] + "/secret")
+
+
+async def _events(page: Page) -> None:
+    await page.goto("/webhooks/new?url=https%3A%2F%2Fexample.com%2Fhooks&next=1")
+
+
+async def _test(page: Page) -> None:
+    await _endpoint(page)
+    await page.goto(re.sub(r"[?#].*", "", page.url) + "/setup/test")
+    await page.get_by_role("button", name="Send test").click()
+    await page.get_by_text("It works").wait_for()
+
+
+SCREENS: dict[str, Way] = {
+    "overview": "/",
+    "webhooks": "/webhooks",
+    "endpoint": _endpoint,
+    "setup-address": "/webhooks/new",
+    "setup-events": _events,
+    "setup-test": _test,
+    "secret": _secret,
+    "deliveries": "/deliveries",
+    "delivery": _delivery,
+    "dead-letters": "/dead-letters",
+    "dead-letter": _dead,
+    "keys": "/keys",
+    "account": "/account",
+}

@@ -1,0 +1,132 @@
+"""Webhook endpoints: how they do, what they are told, and how they are kept."""
+
+from typing import Any, Final
+
+from litestar import Response
+
+from leadwire.accounts import audit
+from leadwire.errors import Fault, Invalid
+from leadwire.pages.charts import Series
+from leadwire.pages.forms import Form
+from leadwire.pages.routes import action, screen
+from leadwire.pages.visit import Visit
+from leadwire.webhooks import changes, figures, history, reads
+from leadwire.webhooks.schema import EndpointChange
+
+_PERIODS: Final = {"24": "24 hours", "168": "7 days"}
+
+
+@screen("/webhooks")
+async def endpoints(visit: Visit) -> Response[str]:
+    """Every endpoint with its last day; without one, how to get there."""
+    found = await reads.endpoints(visit.workspace)
+    known = await figures.of(visit.workspace, [endpoint.id for endpoint in found])
+    return await visit.page("webhooks/list.html", endpoints=found, figures=known)
+
+
+@screen("/webhooks/{endpoint_id:str}")
+async def endpoint(visit: Visit) -> Response[str]:
+    """One endpoint: plots, its deliveries, its settings, a test."""
+    shown = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
+    period = chosen if (chosen := visit.query.text("period")) in _PERIODS else "24"
+    known = (await figures.of(visit.workspace, [shown.id], int(period)))[shown.id]
+    labels = [f"{hour.at:%d %b %H:00}" if period == "168" else f"{hour.at:%H:00}" for hour in known.hours]
+    stage = visit.query.text("stage")
+    return await visit.page(
+        "webhooks/endpoint.html",
+        endpoint=shown,
+        known=known,
+        labels=labels,
+        period=period,
+        periods=_PERIODS,
+        outcomes=[
+            Series("Delivered", [hour.delivered for hour in known.hours], "good"),
+            Series("Failed", [hour.failed for hour in known.hours], "bad"),
+        ],
+        times=[Series("95 % answered within", [hour.p95 or 0 for hour in known.hours])],
+        stage=stage,
+        page=await history.page(visit.workspace, history.Filter(endpoint_id=shown.id, stage=stage), limit=20),
+        tested=await tested(visit),
+    )
+
+
+@action("/webhooks/{endpoint_id:str}/settings", shown_on=endpoint)
+async def configure(visit: Visit) -> Response[Any]:
+    """URL, events, order, rate and own headers."""
+    change = EndpointChange(
+        url=visit.form.text("url"),
+        events=visit.form.all("event"),
+        ordered=visit.form.on("ordered"),
+        rate_limit=visit.form.number("rate_limit"),
+    )
+    endpoint_id = visit.part("endpoint_id")
+    async with audit.act(visit.me, "endpoint.changed", endpoint_id):
+        await changes.configure(visit.workspace, endpoint_id, change)
+    return await visit.back(f"/webhooks/{endpoint_id}", "Saved. It holds from the next attempt on.")
+
+
+@action("/webhooks/{endpoint_id:str}/headers", shown_on=endpoint)
+async def own_headers(visit: Visit) -> Response[Any]:
+    """The endpoint's own headers, all at once: what is stored is not shown again."""
+    endpoint_id, given = visit.part("endpoint_id"), _headers(visit.form)
+    async with audit.act(visit.me, "endpoint.headers_changed", endpoint_id, ", ".join(given)):
+        await changes.configure(visit.workspace, endpoint_id, EndpointChange(headers=given))
+    return await visit.back(f"/webhooks/{endpoint_id}", "The headers are stored, encrypted.")
+
+
+@action("/webhooks/{endpoint_id:str}/enable", shown_on=endpoint)
+async def enable(visit: Visit) -> Response[Any]:
+    """Let events flow."""
+    endpoint_id = visit.part("endpoint_id")
+    async with audit.act(visit.me, "endpoint.enabled", endpoint_id):
+        await changes.enable(visit.workspace, endpoint_id)
+    return await visit.back(f"/webhooks/{endpoint_id}", "Enabled. Events flow from now on.")
+
+
+@action("/webhooks/{endpoint_id:str}/disable", shown_on=endpoint)
+async def disable(visit: Visit) -> Response[Any]:
+    """Stop sending."""
+    endpoint_id = visit.part("endpoint_id")
+    async with audit.act(visit.me, "endpoint.disabled", endpoint_id):
+        await changes.disable(visit.workspace, endpoint_id)
+    return await visit.back(f"/webhooks/{endpoint_id}", "Disabled. What waits keeps waiting.")
+
+
+@action("/webhooks/{endpoint_id:str}/delete", shown_on=endpoint)
+async def delete(visit: Visit) -> Response[Any]:
+    """Remove it; what it was still owed is cancelled."""
+    endpoint_id = visit.part("endpoint_id")
+    shown = await reads.endpoint(visit.workspace, endpoint_id)
+    async with audit.act(visit.me, "endpoint.deleted", endpoint_id, shown.url):
+        await changes.delete(visit.workspace, endpoint_id)
+    return await visit.back("/webhooks", f"{shown.url} is removed.")
+
+
+@action("/webhooks/{endpoint_id:str}/test", shown_on=endpoint)
+async def test(visit: Visit) -> Response[Any]:
+    """A sample event over the real path; works while disabled."""
+    endpoint_id, onward = visit.part("endpoint_id"), visit.form.text("on") == "setup"
+    async with audit.act(visit.me, "endpoint.tested", endpoint_id) as entry:
+        entry.detail = await changes.send_test(visit.workspace, endpoint_id, visit.form.text("kind") or None)
+    page = f"/webhooks/{endpoint_id}/setup/test" if onward else f"/webhooks/{endpoint_id}"
+    return await visit.back(f"{page}?test={entry.detail}#test")
+
+
+async def tested(visit: Visit) -> object:
+    """The test that the address names, as far as it has come."""
+    if not (event_id := visit.query.text("test")):
+        return None
+    found = await reads.deliveries_of(visit.workspace, event_id, visit.part("endpoint_id"), awaited=True)
+    return found[0] if found else event_id
+
+
+def _headers(form: Form) -> dict[str, str]:
+    """Lines of `Name: value`. Raises Invalid."""
+    given: dict[str, str] = {}
+    for number, line in enumerate(filter(None, map(str.strip, form.text("headers").splitlines())), 1):
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            message = f"Line {number} is not `Name: value`."
+            raise Invalid(message, faults=(Fault("malformed", message, "/headers"),))
+        given[name.strip()] = value.strip()
+    return given

@@ -1,0 +1,73 @@
+"""A new endpoint in five steps: address, events, secret, test, enable. Nothing is sent before the last."""
+
+from typing import Any
+
+from litestar import Response
+
+from leadwire import settings
+from leadwire.accounts import audit
+from leadwire.errors import Refusal
+from leadwire.pages.routes import action, screen
+from leadwire.pages.screens.endpoints import tested
+from leadwire.pages.visit import Visit
+from leadwire.webhooks import changes, reads, rotation, snippets
+from leadwire.webhooks.samples import SAMPLES
+
+
+@screen("/webhooks/new", role="admin")
+async def address(visit: Visit) -> Response[str]:
+    """Step 1. With `url` in the address it is checked while it is typed, and leads on to step 2."""
+    url, fault = visit.query.text("url"), ""
+    if url:
+        try:
+            url = changes.checked_url(url)
+        except Refusal as refusal:
+            fault = refusal.detail
+    if url and not fault and visit.query.on("next"):
+        return await _choose(visit, url)
+    return await visit.page("webhooks/new.html", step=1, url=url, fault=fault)
+
+
+@screen("/webhooks/new/events", role="admin")
+async def events(visit: Visit) -> Response[str]:
+    """Step 2, shown again with what was wrong."""
+    return await _choose(visit, visit.form.text("url") or visit.query.text("url"))
+
+
+@action("/webhooks/new/events", shown_on=events, confirmed=True)
+async def create(visit: Visit) -> Response[Any]:
+    """The endpoint, disabled."""
+    async with audit.act(visit.me, "endpoint.created", detail=visit.form.text("url")) as entry:
+        made = await changes.create(visit.workspace, visit.form.text("url"), visit.form.all("event"))
+        entry.subject = made.id
+    return await visit.back(f"/webhooks/{made.id}/setup/secret")
+
+
+@screen("/webhooks/{endpoint_id:str}/setup/secret", role="admin", confirmed=True)
+async def secret(visit: Visit) -> Response[str]:
+    """Step 3: the secret, and how a receiver checks with it."""
+    endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
+    revealed, _ = await rotation.reveal(visit.workspace, endpoint.id)
+    prefix = settings.get().header_prefix
+    return await visit.page(
+        "webhooks/secret.html", step=3, endpoint=endpoint, secret=revealed, snippets=snippets.verifiers(prefix)
+    )
+
+
+@screen("/webhooks/{endpoint_id:str}/setup/test", role="admin")
+async def test(visit: Visit) -> Response[str]:
+    """Step 4: a sample event, sent as every event is, and what the receiver answered."""
+    endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
+    return await visit.page("webhooks/test.html", step=4, endpoint=endpoint, tested=await tested(visit))
+
+
+@screen("/webhooks/{endpoint_id:str}/setup/enable", role="admin")
+async def enable(visit: Visit) -> Response[str]:
+    """Step 5."""
+    endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
+    return await visit.page("webhooks/enable.html", step=5, endpoint=endpoint)
+
+
+async def _choose(visit: Visit, url: str) -> Response[str]:
+    chosen = visit.form.all("event") if visit.form else list(SAMPLES)
+    return await visit.page("webhooks/events.html", step=2, url=url, chosen=chosen, samples=snippets.samples())

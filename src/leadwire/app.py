@@ -4,15 +4,17 @@ from typing import Final
 
 import msgspec
 from litestar import Litestar, Router
+from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp
 
-from leadwire import db, settings
+from leadwire import settings
 from leadwire.accounts.guards import ApiKeyGuard
 from leadwire.conversations import api as conversations
 from leadwire.conversations.schema import ConversationEnded, ConversationHandoff, ConversationStarted, MessageEvent
 from leadwire.leads import api as leads
 from leadwire.leads.schema import Lead, LeadDeleted, LeadUpdated
 from leadwire.pages import problems, router
+from leadwire.telemetry.health import Health, Report
 from leadwire.web import docs
 from leadwire.web.answers import Answer
 from leadwire.web.edge import Edge
@@ -39,14 +41,17 @@ async def live() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@get("/health/ready")
-async def ready() -> dict[str, str]:
-    """The database answers. Redis does not count: the API works without it. Writes nothing."""
-    await db.value("SELECT 1")
-    return {"status": "ok"}
+def _ready(health: Health) -> HTTPRouteHandler:
+    @get("/health/ready")
+    async def ready() -> Answer[Report]:
+        """What the process lacks to be sent requests. Redis does not count: the API works without it."""
+        report = await health.report()
+        return Answer(report, status_code=200 if report.ready else 503)
+
+    return ready
 
 
-def create_app() -> ASGIApp:
+def create_app(health: Health | None = None) -> ASGIApp:
     """The app, ready for a server. The process opens the database and Redis around it."""
     v1 = Router(
         "/v1",
@@ -56,7 +61,14 @@ def create_app() -> ASGIApp:
     )
     return Edge(
         Litestar(
-            route_handlers=[v1, widget.router, *router.handlers(), *docs.routes(EVENTS, SAMPLES), live, ready],
+            route_handlers=[
+                v1,
+                widget.router,
+                *router.handlers(),
+                *docs.routes(EVENTS, SAMPLES),
+                live,
+                _ready(health or Health(needs_redis=False)),
+            ],
             exception_handlers={Exception: problems.answer},
             openapi_config=None,
             logging_config=None,

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from leadwire import db
+from leadwire.db import migrations
 from leadwire.errors import OperatorError
 
 _CHECKOUT = str(Path(__file__).resolve().parents[2])
@@ -36,14 +37,14 @@ async def migrate() -> int:
 
 async def difference() -> tuple[list[str], list[str]]:
     """The ids of the migrations that this database lacks, and of those that it has and we do not know. In order."""
-    _configure()
-    from piccolo.apps.migrations.commands.base import BaseMigrationManager
-
-    from leadwire.piccolo_app import APP_CONFIG
-
-    ours = set(BaseMigrationManager().get_migration_modules(APP_CONFIG.resolved_migrations_folder_path))
-    theirs = await _applied()
+    ours, theirs = migrations.ids(), await _applied()
     return sorted(ours - theirs), sorted(theirs - ours)
+
+
+async def missing() -> str | None:
+    """What this version needs and the database has not, for people; None when it is up to date, or further."""
+    lacking, _ = await difference()
+    return f"{len(lacking)} migrations are missing: run `leadwire migrate`" if lacking else None
 
 
 def _configure() -> None:

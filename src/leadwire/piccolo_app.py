@@ -1,20 +1,16 @@
 """Piccolo's view of Leadwire: every table, and where the migrations are: beside us in a wheel, else top level."""
 
-from pathlib import Path
-
 from piccolo.conf.apps import AppConfig
 
 from leadwire.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, UserSession, Workspace
 from leadwire.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, ScoreEntry, Visit
 from leadwire.conversations.table import Conversation, ConversationNote, Message
+from leadwire.db.migrations import FOLDER
 from leadwire.leads.table import Lead
 from leadwire.web.idempotency import IdempotentAnswer
 from leadwire.wire.ledger import Attempt, Delivery, EndpointHour, WebhookEndpoint
 from leadwire.wire.outbox import OutboxEvent
 from leadwire.wire.redrive.table import RedriveJob
-
-_HERE = Path(__file__).resolve().parent
-_SHIPPED, _CHECKOUT = _HERE / "migrations", _HERE.parents[1] / "migrations"
 
 TABLES = [
     Workspace,
@@ -44,6 +40,6 @@ TABLES = [
 
 APP_CONFIG = AppConfig(
     app_name="leadwire",
-    migrations_folder_path=str(_SHIPPED if _SHIPPED.is_dir() else _CHECKOUT),
+    migrations_folder_path=str(FOLDER),
     table_classes=list(TABLES),
 )

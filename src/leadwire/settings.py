@@ -65,6 +65,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     model_turns: Annotated[int, Meta(ge=0, le=1000)] = 20
     """Questions it is asked in one conversation."""
 
+    telemetry_host: str = "127.0.0.1"
+    """Where `/metrics`, `/health/live` and `/health/ready` of a process listen: never a public address."""
+    telemetry_port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    """The port for these; 0: any that is free, told in the line `process.started`."""
+
     rate_limit: Annotated[int, Meta(ge=0)] = 6000
     """Requests a minute per API key; 0 = off."""
     pool_size: Annotated[int, Meta(ge=1, le=500)] = 10

@@ -81,6 +81,11 @@ async def close_pool() -> None:
         await DB.close_connection_pool()
 
 
+def pool_use() -> dict[str, int]:
+    """How many connections are `used`, `idle`, `awaited`, and their `limit`; nothing when there is no pool."""
+    return DB.lender.use() if DB.lender else {}
+
+
 async def rows(sql: str, *args: Any) -> list[Row]:
     """Run one statement, in the open transaction if there is one, and answer its rows."""
     return await DB.fetch(sql, args)

@@ -53,6 +53,15 @@ class Lender:
                 await self.drop(connection)
         await self.pool.close()
 
+    def use(self) -> dict[str, int]:
+        """How many connections are `used`, `idle` and `awaited`, and the most there may be (`limit`)."""
+        return {
+            "used": self._taken - len(self._idle),
+            "idle": len(self._idle),
+            "awaited": sum(not waiter.done() for waiter in self._waiting),
+            "limit": self.pool.get_max_size(),
+        }
+
     async def _take(self) -> Any:
         self._taken += 1
         try:

@@ -1,7 +1,11 @@
-"""The outermost layer of the ASGI app: a request id and a trace on every request, a few headers on every answer."""
+"""The outermost layer of the ASGI app: a request id and a trace on every request, a few headers on every answer.
+
+It counts the answers, too.
+"""
 
 import os
 import re
+import time
 from typing import Final
 from urllib.parse import unquote
 
@@ -9,6 +13,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from leadwire import telemetry
+from leadwire.web import metrics
 
 ADDED: Final = "leadwire.added_headers"
 _SANE_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
@@ -27,6 +32,7 @@ class Edge:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
+        start = time.perf_counter()
         request_id = traceparent = b""
         for name, value in scope["headers"]:
             if name == b"x-request-id" and _SANE_ID.fullmatch(value):
@@ -50,6 +56,7 @@ class Edge:
                     message["headers"] = own
                 else:
                     message["headers"] = [*own, *added]
+                metrics.answered(scope, message["status"], time.perf_counter() - start)
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

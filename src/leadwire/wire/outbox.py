@@ -5,6 +5,7 @@ event one statement. There is no third way in, so neither can exist without the 
 """
 
 import functools
+import time
 from datetime import datetime
 
 import msgspec
@@ -13,7 +14,7 @@ from piccolo.table import Table
 
 from leadwire import db, ids, telemetry
 from leadwire.db import DB
-from leadwire.wire import envelope, wakeup
+from leadwire.wire import envelope, metrics, wakeup
 from leadwire.wire.envelope import EventKind
 
 
@@ -72,9 +73,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not db.in_transaction():
             raise RuntimeError(f"{self.kind} recorded outside the transaction of its change")
+        start = time.perf_counter()
         values = self._values()
         await db.rows(_insert("", 0), *values)
-        db.after_commit(wakeup.nudge)
+        self._when_committed(start)
         return values[0]
 
     async def record_with(self, change: str, *args: object) -> bool:
@@ -82,10 +84,15 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
         Answers False, and notes nothing, when the change met no row.
         """
+        start = time.perf_counter()
         made = await db.rows(_insert(change, len(args)), *args, *self._values())
         if made:
-            db.after_commit(wakeup.nudge)
+            self._when_committed(start)
         return bool(made)
+
+    def _when_committed(self, start: float) -> None:
+        db.after_commit(wakeup.nudge)
+        db.after_commit(functools.partial(metrics.committed, self.kind, start))
 
     def _values(self) -> tuple[str, *tuple[object, ...]]:
         return (

@@ -145,6 +145,18 @@ async def loads(redis: Redis, shards: int) -> list[Load]:
     return found
 
 
+async def longest_held(redis: Redis, shards: int) -> list[float]:
+    """Of every stream, for how many seconds a consumer has held an entry at the longest: of its oldest 100 entries."""
+    found = []
+    for stream in names(shards):
+        try:
+            held = await redis.xpending_range(stream, GROUP, "-", "+", 100)
+        except ResponseError:
+            held = []  # no such stream or group yet
+        found.append(max((int(one["time_since_delivered"]) for one in held), default=0) / 1000)
+    return found
+
+
 async def consumers(redis: Redis, shards: int) -> dict[str, float]:
     """Every consumer's name and the seconds since it last asked for something."""
     idle: dict[str, float] = {}

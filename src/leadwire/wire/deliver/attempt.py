@@ -20,12 +20,18 @@ class Attempted(NamedTuple):
 
     job: Job
     started_at: datetime
-    duration_ms: int
+    start: float  # by `time.perf_counter`
+    end: float
     outcome: Outcome
     http_status: int | None = None
     error: str | None = None
     response_body: str | None = None
     retry_after: float = 0.0
+
+    @property
+    def duration_ms(self) -> int:
+        """How long it took, whatever came of it."""
+        return round((self.end - self.start) * 1000)
 
 
 async def attempt(job: Job, transport: GuardedTransport, settings: Settings) -> Attempted:
@@ -44,21 +50,20 @@ async def attempt(job: Job, transport: GuardedTransport, settings: Settings) -> 
     )
     headers.extend(job.headers)
 
-    def took() -> int:
-        return round((time.perf_counter() - start) * 1000)
-
     try:
         answer = await transport.post(job.url, headers, job.body)
     except asyncio.CancelledError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the ledger has to know
         outcome: Outcome = getattr(error, "outcome", "protocol_error")
-        return Attempted(job, started_at, took(), outcome, error=_text(str(error) or type(error).__name__))
+        said = _text(str(error) or type(error).__name__)
+        return Attempted(job, started_at, start, time.perf_counter(), outcome, error=said)
     outcome = of_status(answer.status)
     return Attempted(
         job,
         started_at,
-        took(),
+        start,
+        time.perf_counter(),
         outcome,
         answer.status,
         response_body=_text(answer.body[:_SNIPPET].decode("utf-8", "replace")) or None,

@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import time
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -15,7 +16,9 @@ from leadwire.wire.streams import Entry, Key
 # The bounds on the event id let PostgreSQL leave out the days that cannot matter.
 _CLAIM: Final = """
 SELECT d.event_id, d.endpoint_id, d.attempts, d.drive, d.test, d.subject, e.url, e.secret, e.staged_secret, e.headers,
-    e.admission_window, e.failing_since IS NOT NULL, v.body, v.traceparent
+    e.admission_window, e.failing_since IS NOT NULL, v.body, v.traceparent,
+    extract(epoch FROM v.relayed_at - v.recorded_at)::float8, extract(epoch FROM now() - d.queued_at)::float8,
+    extract(epoch FROM now() - v.recorded_at)::float8
 FROM unnest($1::text[], $2::text[], $3::smallint[]) AS asked(event_id, endpoint_id, attempts)
 JOIN delivery d ON d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
     AND d.state = 'queued' AND d.attempts = asked.attempts AND d.event_id BETWEEN $4 AND $5
@@ -44,6 +47,10 @@ class Job(NamedTuple):
     failing: bool
     body: bytes
     traceparent: str | None
+    relaying: float  # seconds from the event's recording until the relay took it
+    queued: float  # seconds in the stream until this claim
+    age: float  # of the event, in seconds
+    claimed: float  # when, by `time.perf_counter`
 
     @property
     def number(self) -> int:
@@ -59,6 +66,7 @@ async def claim(entries: Sequence[Entry]) -> tuple[list[Job], list[Entry]]:
     by_key = {entry.key: entry for entry in entries}
     found = await db.rows(_CLAIM, *_columns(list(by_key)))
     ring = keyring.get()
+    now = time.perf_counter()
     jobs: list[Job] = []
     unreadable: set[bytes] = set()
     for (
@@ -75,6 +83,9 @@ async def claim(entries: Sequence[Entry]) -> tuple[list[Job], list[Entry]]:
         failing,
         body,
         trace,
+        relaying,
+        queued,
+        age,
     ) in found:
         entry = by_key.pop(Key(event_id, endpoint_id, attempts))
         try:
@@ -85,8 +96,8 @@ async def claim(entries: Sequence[Entry]) -> tuple[list[Job], list[Entry]]:
             unreadable.add(entry.id)
             continue
         own = _pairs(headers) if headers else ()
-        ordered = subject is not None
-        jobs.append(Job(entry, drive, test, ordered, url, secret, staged, own, window, failing, body.encode(), trace))
+        what = (url, secret, staged, own, window, failing, body.encode(), trace)
+        jobs.append(Job(entry, drive, test, subject is not None, *what, relaying, queued, age, now))
     if by_key:
         asked = _columns(list(by_key))
         await db.rows(_KEEP_FOR_LATER, *asked[:3])

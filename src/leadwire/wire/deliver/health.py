@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from leadwire import db, telemetry
+from leadwire.wire import metrics
 from leadwire.wire.deliver.attempt import Attempted
 from leadwire.wire.relay import window
 from leadwire.wire.states import Outcome
@@ -59,4 +60,5 @@ async def note(settled: Sequence[Attempted]) -> None:
     )
     for endpoint_id, reason in noted:
         if reason:
+            metrics.DISABLED.cell(reason).add()
             telemetry.log("endpoint.disabled", level=logging.WARNING, endpoint=endpoint_id, reason=reason)

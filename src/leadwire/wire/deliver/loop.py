@@ -10,6 +10,7 @@ import logging
 import os
 import secrets
 import socket
+import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
@@ -18,10 +19,11 @@ from redis.exceptions import ResponseError
 
 from leadwire import db, telemetry
 from leadwire.settings import Settings
-from leadwire.wire import streams
+from leadwire.wire import metrics, streams
 from leadwire.wire.deliver.aside import set_aside
 from leadwire.wire.deliver.attempt import Attempted, attempt
 from leadwire.wire.deliver.claim import Job, claim
+from leadwire.wire.deliver.pulse import Pulse
 from leadwire.wire.deliver.record import record
 from leadwire.wire.pause import Pause
 from leadwire.wire.streams import Entry
@@ -50,18 +52,23 @@ class Deliverer:
         self._room = asyncio.Event()
         self._outcomes: asyncio.Queue[Attempted | None] = asyncio.Queue()
         self._reclaimed = float("-inf")
+        self._pulse = Pulse(settings.delivery_timeout)
+        metrics.IN_HAND.follow(lambda: len(self._posts))
+        metrics.SLOTS.show(settings.delivery_concurrency)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set, then finish what is in hand: at most one delivery timeout, and one to record."""
         settling = asyncio.create_task(self._settle())
         pause = Pause()
         while not stop.is_set():
+            self._pulse.tried()
             try:
                 entries = await self._take()
                 if entries:
                     await self._start(entries, stop)
                 pause.reset()
             except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
+                metrics.FAILED.cell("deliver").add()
                 telemetry.log("deliver.failed", level=logging.WARNING, error=error)
                 await asyncio.sleep(pause.next())
         if self._posts:
@@ -75,6 +82,10 @@ class Deliverer:
             await streams.leave(self._redis, self.consumer, self._shards)
         except Exception as error:  # noqa: BLE001 - an idle name in a group does no harm
             telemetry.log("deliver.not_left", level=logging.WARNING, error=error)
+
+    def stuck(self) -> str | None:
+        """Why only a restart would help, or None."""
+        return self._pulse.stuck(len(self._posts), len(self._held) - len(self._posts))
 
     async def _take(self) -> list[Entry]:
         """New entries, as many as there is room for; now and then also what another worker dropped."""
@@ -96,6 +107,7 @@ class Deliverer:
                 if poison:
                     await self._set_aside(poison)
                 if taken:
+                    metrics.RECLAIMED.cell().add(len(taken))
                     telemetry.log("stream.reclaimed", level=logging.WARNING, entries=len(taken))
                     return taken
             return await streams.read(self._redis, self.consumer, self._shards, count, _BLOCK_MS)
@@ -107,6 +119,7 @@ class Deliverer:
 
     async def _set_aside(self, poison: list[Entry]) -> None:
         for event_id, endpoint_id in await set_aside(poison):
+            metrics.SET_ASIDE.cell().add()
             telemetry.log("delivery.set_aside", level=logging.ERROR, delivery=event_id, endpoint=endpoint_id)
         await streams.done(self._redis, poison)
 
@@ -116,12 +129,14 @@ class Deliverer:
         if not entries:
             return
         jobs, stale = await self._insist(functools.partial(claim, entries), stop) or ([], [])
+        self._pulse.moved = time.monotonic()
         for job in jobs:
             self._held[job.entry.key[:2]] = job.entry
             post = asyncio.create_task(self._post(job))
             self._posts.add(post)
             post.add_done_callback(self._posted)
         if stale:
+            metrics.STALE.cell().add(len(stale))
             telemetry.log("stream.stale", entries=len(stale))
             await streams.done(self._redis, stale)
 
@@ -134,6 +149,7 @@ class Deliverer:
 
     def _posted(self, post: asyncio.Task[None]) -> None:
         self._posts.discard(post)
+        self._pulse.moved = time.monotonic()
         self._room.set()
 
     async def _settle(self) -> None:
@@ -141,6 +157,7 @@ class Deliverer:
         ended = False
         while not ended:
             batch = [await self._outcomes.get()]
+            self._pulse.settled = time.monotonic()
             await asyncio.sleep(_GATHER_OUTCOMES)
             batch.extend(self._outcomes.get_nowait() for _ in range(self._outcomes.qsize()))
             ended = None in batch
@@ -180,11 +197,13 @@ class Deliverer:
         """Do `work` however long the database is away; None when `stop` came first. Raises db.UNSTORABLE."""
         pause = Pause()
         while stop is None or not stop.is_set():
+            self._pulse.tried(recording=stop is None)
             try:
                 return await work()
             except db.UNSTORABLE:
                 raise
             except Exception as error:  # noqa: BLE001 - as above
+                metrics.FAILED.cell("record" if stop is None else "deliver").add()
                 telemetry.log("database.unreachable", level=logging.WARNING, error=error)
                 await asyncio.sleep(pause.next())
         return None

@@ -9,7 +9,7 @@ from typing import Final
 
 from leadwire import db
 from leadwire.wire import retries
-from leadwire.wire.deliver import health, tally
+from leadwire.wire.deliver import health, measure, tally
 from leadwire.wire.deliver.attempt import Attempted
 
 # Due times are the database's: a worker with a wrong clock cannot make a retry early.
@@ -70,10 +70,17 @@ async def record(done: Sequence[Attempted], schedule: Sequence[int]) -> list[Att
         max(events),
     )
     counted = {(event_id, endpoint_id) for event_id, endpoint_id in found}
+    measure.attempts(done)
     settled = [one for one in done if one.job.entry.key[:2] in counted]
     if late := [one for one in settled if one.job.ordered and one.outcome != "delivered"]:
         await db.rows(_HOLD, *map(list, zip(*(one.job.entry.key[:2] for one in late), strict=True)))
     tally.note(settled)
     await health.note([one for one in settled if not one.job.test])
     ended = {id(one) for one, following in zip(done, nexts, strict=True) if following.state == "dead"}
-    return [one for one in settled if id(one) in ended and not one.job.test]
+    retried = sum(
+        following.state == "waiting" and one.job.entry.key[:2] in counted
+        for one, following in zip(done, nexts, strict=True)
+    )
+    dead = [one for one in settled if id(one) in ended and not one.job.test]
+    measure.ends(len(done) - len(settled), retried, dead)
+    return dead

@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from leadwire import db
+from leadwire.wire import metrics
 from leadwire.wire.streams import Key
 
 BATCH: Final = 500  # events of one workspace
@@ -58,10 +59,12 @@ WITH RECURSIVE busy(workspace_id, place) AS (
     FROM placed ON CONFLICT DO NOTHING
     RETURNING event_id, endpoint_id, state
 ), marked AS (
-    UPDATE outbox_event SET relayed_at = now() FROM batch WHERE outbox_event.id = batch.id RETURNING 1
+    UPDATE outbox_event SET relayed_at = now() FROM batch WHERE outbox_event.id = batch.id
+    RETURNING extract(epoch FROM clock_timestamp() - recorded_at)::float8 AS age
 )
-SELECT (SELECT count(*) FROM marked), (SELECT workspace_id FROM busy WHERE place = $2), event_id, endpoint_id, state
-FROM (SELECT) one LEFT JOIN made ON true"""
+SELECT (SELECT coalesce(array_agg(age), '{}') FROM marked), (SELECT workspace_id FROM busy WHERE place = $2),
+    NULL AS event_id, NULL AS endpoint_id, NULL AS state
+UNION ALL SELECT NULL, NULL, event_id, endpoint_id, state FROM made"""
 
 
 class Fanned(NamedTuple):
@@ -77,7 +80,7 @@ class Fanned(NamedTuple):
 
 async def fan_out(after: str = "", limit: int = BATCH) -> Fanned:
     """Relay a batch: the oldest events of each of the workspaces that follow `after` and have some."""
-    found = await db.rows(_FAN_OUT, after, _WORKSPACES, limit, min(SHARE, limit))
-    made = [row for row in found if row["state"] is not None]
+    (ages, last, *_), *made = await db.rows(_FAN_OUT, after, _WORKSPACES, limit, min(SHARE, limit))
+    metrics.relayed(ages)
     keys = [Key(row["event_id"], row["endpoint_id"], 0) for row in made if row["state"] == "queued"]
-    return Fanned(found[0][0], keys, len(keys) < len(made), found[0][1] or "")
+    return Fanned(len(ages), keys, len(keys) < len(made), last or "")

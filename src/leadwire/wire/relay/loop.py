@@ -7,6 +7,7 @@ again, with a pause that grows to 5 s.
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,7 +15,7 @@ from redis.asyncio import Redis
 
 from leadwire import telemetry
 from leadwire.settings import Settings
-from leadwire.wire import streams, wakeup
+from leadwire.wire import metrics, streams, wakeup
 from leadwire.wire.pause import Pause, either
 from leadwire.wire.redrive import step as redrive
 from leadwire.wire.relay.admit import admit
@@ -27,6 +28,7 @@ _POLL: Final = 0.25  # seconds, when no nudge comes
 _POLL_BACKLOG: Final = 0.01  # seconds, while a window is what holds deliveries back
 _REDRIVE_EVERY: Final = 0.2
 _TEND_EVERY: Final = 3600.0
+_WEDGED: Final = 120.0  # seconds
 
 
 class Relay:
@@ -40,6 +42,7 @@ class Relay:
         self._stale = settings.reconcile_after / 2
         self._nudged = asyncio.Event()
         self._after = ""
+        self._turned = time.monotonic()
         self._reconciled = self._tended = self._redriven = float("-inf")
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -47,10 +50,12 @@ class Relay:
         listening = asyncio.create_task(self._listen(stop))
         pause = Pause()
         while not stop.is_set():
+            self._turned = time.monotonic()
             try:
                 wait = await self.step()
                 pause.reset()
             except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
+                metrics.FAILED.cell("relay").add()
                 telemetry.log("relay.failed", level=logging.WARNING, error=error)
                 wait = pause.next()
             if wait:
@@ -59,6 +64,11 @@ class Relay:
         listening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await listening
+
+    def stuck(self) -> str | None:
+        """Why only a restart would help: the loop has not turned for far longer than anything it waits for."""
+        idle = time.monotonic() - self._turned
+        return f"the relay has not turned for {idle:.0f} s" if idle > self._stale + _WEDGED else None
 
     async def step(self) -> float:
         """One round. Answers the seconds to wait for a nudge before the next."""
@@ -71,12 +81,15 @@ class Relay:
             self._reconciled = loop.time()
         fanned = await fan_out(self._after)
         began, self._after = self._after, fanned.after
+        metrics.ADDED.cell("fan_out").add(len(fanned.keys))
         await self._add(fanned.keys)
         admitted = await admit()
+        metrics.ADDED.cell("admit").add(len(admitted))
         await self._add(admitted)
         if loop.time() - self._redriven > _REDRIVE_EVERY:
             self._redriven = loop.time()
             if redriven := await redrive.step():
+                metrics.REDRIVEN.cell().add(redriven)
                 telemetry.log("batch.redriven", deliveries=redriven)
         if fanned.events or admitted:
             telemetry.log("batch.relayed", events=fanned.events, queued=len(fanned.keys), admitted=len(admitted))
@@ -94,6 +107,7 @@ class Relay:
                 await streams.add(self._redis, keys, self._settings.stream_shards)
                 return
             except Exception as error:  # noqa: BLE001 - as above
+                metrics.FAILED.cell("add").add()
                 telemetry.log("stream.unreachable", level=logging.WARNING, error=error, keys=len(keys))
                 await asyncio.sleep(pause.next())
         telemetry.log("stream.left_to_reconcile", level=logging.WARNING, keys=len(keys))
@@ -102,6 +116,7 @@ class Relay:
         loads = await streams.loads(self._redis, self._settings.stream_shards)
         lost = await reconcile(loads, self._settings.reconcile_after)
         if lost:
+            metrics.RECONCILED.cell().add(lost)
             telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=lost)
 
     async def _tend(self) -> None:

@@ -33,6 +33,14 @@ async def tend(retention_days: int) -> tuple[int, list[date]]:
     return made, dropped
 
 
+async def days(retention_days: int) -> tuple[int, int]:
+    """For how many days ahead there are tables, and how many days are kept longer than retention."""
+    today = clock.now().date()
+    made = [row["day"] for row in await db.rows(_DAYS)]
+    ahead = (max(made) - today).days if made else 0
+    return ahead, sum(day < today - timedelta(days=retention_days + 1) for day in made)
+
+
 async def _unfinished(day: date) -> bool:
     return bool(
         await db.value(f"""

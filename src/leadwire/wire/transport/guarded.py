@@ -18,6 +18,7 @@ from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import PyreqwestError
 
 from leadwire.errors import Invalid
+from leadwire.wire import metrics
 from leadwire.wire.transport.addresses import Network, literal, refusal
 from leadwire.wire.transport.failures import BlockedAddress, DnsError, TimedOut, translated
 from leadwire.wire.transport.urls import checked
@@ -156,6 +157,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         address = await self._vetted(target.origin)
         loop = asyncio.get_running_loop()
         client = await loop.run_in_executor(self._threads, self._build, target.origin, address)
+        metrics.CLIENTS_BUILT.cell().add()
         self._pinned[target.origin] = _Pinned(client, loop.time() + _ANSWER_HOLDS)
         self._pinned.move_to_end(target.origin)
         while len(self._pinned) > _CLIENTS:

@@ -1,0 +1,56 @@
+"""The wire of real processes, for the tests of this folder."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+from redis.asyncio import Redis
+
+from leadwire.embedded import Services
+from tests.flows.commands import run
+from tests.flows.wire import Wire
+from tests.receiver import Receiver
+
+
+@pytest.fixture(scope="module")
+async def settings(servers: Services, request: pytest.FixtureRequest) -> dict[str, str]:
+    """A migrated database of this module's own with an endpoint, and the third database of the session's Redis."""
+    name = request.module.__name__.rpartition("_")[2]
+    settings = {
+        "DATABASE_URL": servers.database_url.replace("/leadwire?", f"/{name}?"),
+        "REDIS_URL": servers.redis_url.replace("db=0", "db=2"),
+        "SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        "ALLOWED_NETWORKS": "127.0.0.0/8",
+        "LEASE": "3",
+        "DELIVERY_TIMEOUT": "2",
+        "RETRY_SCHEDULE": "1,1,1",
+    }
+    admin = await asyncpg.connect(servers.database_url)
+    await admin.execute(f"CREATE DATABASE {name}")
+    await admin.close()
+    endpoint = ("endpoints", "create", "--url", "http://127.0.0.1:8080/", "--event", "lead.created", "--enable")
+    for command in (("migrate",), endpoint):
+        result = await asyncio.to_thread(run, *command, **settings)
+        assert result.returncode == 0, result.stderr
+    return settings
+
+
+@pytest.fixture
+async def wire(settings: dict[str, str]) -> AsyncIterator[Wire]:
+    sql = await asyncpg.connect(settings["DATABASE_URL"])
+    await sql.execute("TRUNCATE outbox_event, delivery, attempt")
+    redis = Redis.from_url(settings["REDIS_URL"])
+    await redis.flushdb()
+    async with Receiver() as receiver:
+        await sql.execute(
+            "UPDATE webhook_endpoint SET url = $1, enabled = true, admission_window = 64, failures = 0", receiver.url
+        )
+        wire = Wire(settings, sql, redis, receiver)
+        try:
+            yield wire
+        finally:
+            for process in wire.started:
+                process.close()
+            await sql.close()
+            await redis.aclose()

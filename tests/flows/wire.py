@@ -1,0 +1,61 @@
+"""Relay and worker as processes of their own, on a database and a Redis that others run."""
+
+import asyncio
+from collections import Counter
+
+import asyncpg
+from redis.asyncio import Redis
+
+from leadwire import ids
+from tests.flows.commands import Started, run
+from tests.receiver import Receiver
+from tests.waiting import eventually
+
+EVENTS = """
+INSERT INTO outbox_event (id, workspace_id, kind, body, occurred_at)
+SELECT id, $1, 'lead.created',
+       '{"event":"lead.created","timestamp":"2026-01-01T00:00:00.000Z","data":{"of":"' || id || '"}}', now()
+FROM unnest($2::text[]) id"""
+AGED = """
+UPDATE delivery SET queued_at = now() - interval '1 minute'
+WHERE state = 'queued' AND queued_at > now() - interval '40 s'"""
+
+
+class Wire:
+    """A database and a Redis of its own, a receiver, and the processes started so far."""
+
+    def __init__(self, settings: dict[str, str], sql: asyncpg.Connection, redis: Redis, receiver: Receiver) -> None:
+        self.settings = settings
+        self.sql = sql
+        self.redis = redis
+        self.receiver = receiver
+        self.started: list[Started] = []
+
+    async def start(self, *arguments: str) -> Started:
+        process = Started(*arguments, **self.settings)
+        self.started.append(process)
+        await eventually(lambda: "process.started" in process.err or not process.running(), 20)
+        assert process.running(), process.err
+        return process
+
+    async def state(self, state: str) -> int:
+        return int(await self.sql.fetchval("SELECT count(*) FROM delivery WHERE state = $1", state))
+
+    async def all_delivered(self, count: int, seconds: float = 30) -> None:
+        """Every event arrived and is written down as delivered; what came twice came under one id."""
+
+        async def done() -> bool:
+            return await self.state("delivered") == count
+
+        await eventually(done, seconds)
+        arrived = Counter(one.webhook_id for one in self.receiver.deliveries)
+        assert set(arrived) == {row["id"] for row in await self.sql.fetch("SELECT id FROM outbox_event")}
+        bodies = {(one.webhook_id, one.body) for one in self.receiver.deliveries}
+        assert len(bodies) == len(arrived) == count
+        ledger = await asyncio.to_thread(run, "ledger", "--json", **self.settings)
+        assert ledger.returncode == 0, ledger.stdout
+
+    async def write(self, count: int) -> None:
+        """Events as a change would leave them, committed."""
+        workspace = await self.sql.fetchval("SELECT id FROM workspace")
+        await self.sql.execute(EVENTS, workspace, [ids.new("evt") for _ in range(count)])

@@ -1,0 +1,123 @@
+"""What the observer shows is how it stands, and looking costs the same however much is finished."""
+
+import asyncio
+import json
+
+import pytest
+
+from leadwire import db, settings
+from leadwire.webhooks import changes as webhooks
+from leadwire.wire import gauges, observer
+from leadwire.wire.observer import Observer
+from tests import make
+from tests.wire.wired import endpoint
+
+
+def shown(gauge):
+    """The value of a gauge without labels, or all of them by label."""
+    values = {labels[0] if labels else None: value for labels, value in gauge._shown.items()}
+    return values.get(None, values)
+
+
+@pytest.fixture
+def look(redis):
+    return lambda: gauges.look(redis, settings.get().stream_shards)
+
+
+async def test_an_event_is_seen_at_every_place_it_comes_to(wire, workspace, bot, receiver, look):
+    await endpoint(workspace, receiver.url, "lead.created")
+    await make.lead(workspace, bot)
+    await look()
+    assert shown(gauges.UNRELAYED) >= 1
+    assert shown(gauges.UNRELAYED_OLDEST) >= 0
+    assert shown(gauges.QUEUED) == 0
+
+    await wire.relay()
+    await look()
+    assert shown(gauges.UNRELAYED) == 0
+    assert shown(gauges.QUEUED) == 1
+    assert sum(shown(gauges.LENGTH).values()) == sum(shown(gauges.LAG).values()) == 1
+    assert sum(shown(gauges.PENDING).values()) == 0
+
+    jobs = await wire.claim()
+    await look()
+    assert sum(shown(gauges.LAG).values()) == 0
+    assert sum(shown(gauges.PENDING).values()) == 1
+    assert shown(gauges.WORKERS) == 1
+
+    await wire.settle(await wire.post(jobs))
+    await look()
+    assert shown(gauges.QUEUED) == sum(shown(gauges.LENGTH).values()) == 0
+    assert shown(gauges.REDIS_UP) == 1
+
+
+async def test_overdue_says_whether_the_endpoint_holds_it_or_nothing_does(
+    wire, workspace, bot, receiver, db_clock, look
+):
+    receiver.answer = 500
+    made = await endpoint(workspace, receiver.url, "lead.created")
+    await make.lead(workspace, bot)
+    await wire.turn()
+    await look()
+    assert shown(gauges.WAITING) == 1
+    assert shown(gauges.OVERDUE) == {"nothing": 0, "endpoint": 0}
+
+    await db_clock.forward(600)
+    await look()
+    assert shown(gauges.OVERDUE) == {"nothing": 1, "endpoint": 0}
+    assert 500 < shown(gauges.OVERDUE_OLDEST)["nothing"] < 600
+
+    await db.rows("UPDATE webhook_endpoint SET rate_limit = 1")
+    await look()
+    assert shown(gauges.OVERDUE) == {"nothing": 0, "endpoint": 1}
+
+    await webhooks.disable(workspace, made.id)  # waits for its owner, not for us
+    await look()
+    assert shown(gauges.OVERDUE) == {"nothing": 0, "endpoint": 0}
+
+
+async def test_dead_letters_and_full_windows_are_counted(wire, workspace, bot, receiver, look):
+    receiver.answer = 410
+    await endpoint(workspace, receiver.url, "lead.created")
+    await make.lead(workspace, bot)
+    await db.rows("UPDATE webhook_endpoint SET admission_window = 1")
+    await wire.relay()
+    await look()
+    assert shown(gauges.SATURATED) == 1
+    await wire.deliver()
+    await look()
+    assert shown(gauges.DEAD) == 1
+    assert shown(gauges.SATURATED) == 0
+
+
+@pytest.mark.parametrize("name", gauges.STATEMENTS)
+async def test_no_statement_reads_a_whole_table(name, workspace):
+    """With nothing in the tables: a plan that has an index to use at all uses it, as sequential scans are off."""
+    async with db.transaction():
+        await db.rows("SET LOCAL enable_seqscan = off")
+        plan = await db.value(f"EXPLAIN (FORMAT JSON) {gauges.STATEMENTS[name]}")
+    text = bytes(plan).decode()
+    assert "Seq Scan" not in text
+    assert json.loads(text)
+
+
+async def test_one_of_two_observers_looks_and_the_other_takes_over(redis, workspace):
+    first, second = (Observer(redis, settings.get()) for _ in range(2))
+    await first.look()
+    assert shown(gauges.REDIS_UP) == 1
+    assert shown(observer.IMBALANCE)["overdue_with_room"] == 0
+    assert shown(observer.DAYS_AHEAD) >= 1
+    await second.look()  # in a process of its own it would show nothing; here both have the same gauges
+    assert shown(gauges.REDIS_UP) == {}
+    await redis.delete("leadwire:observer")  # the first has died and its lease has ended
+    await second.look()
+    assert shown(gauges.REDIS_UP) == 1
+
+
+async def test_an_observer_that_stops_shows_nothing(redis, workspace):
+    stop = asyncio.Event()
+    stop.set()
+    watching = Observer(redis, settings.get())
+    await watching.look()
+    await watching.run(stop)
+    assert shown(gauges.UNRELAYED) == shown(observer.IMBALANCE) == {}

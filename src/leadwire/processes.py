@@ -122,7 +122,7 @@ async def _run(
             await check()
         watched = asyncio.create_task(port.serve(health, listening, over))
         telemetry.log("process.started", name=name, telemetry=f"http://{host}:{number}")
-        async with systemd.told():
+        async with systemd.told(lambda: health.stuck() is None):
             await work(stop)
         over.set()
         await watched

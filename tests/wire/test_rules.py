@@ -1,16 +1,21 @@
-"""The pure rules of the wire: retries, the admission window, sealed secrets, shards."""
+"""The pure rules of the wire: retries, the admission window, sealed secrets."""
 
+import base64
+import hashlib
+import hmac
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire import db
+from leadwire import settings
 from leadwire.errors import OperatorError
-from leadwire.wire import retries, streams
+from leadwire.wire import keyring, retries
 from leadwire.wire.keyring import Keyring
 from leadwire.wire.relay import window
+from leadwire.wire.retries import Next
 from leadwire.wire.states import OUTCOMES, of_status
 
 SCHEDULE = (60, 300, 1800)
@@ -24,6 +29,19 @@ def test_nothing_is_tried_more_than_four_times(number, outcome, wish):
     assert (following.state == "delivered") == (outcome == "delivered")
     if following.state == "waiting":
         assert SCHEDULE[number - 1] <= following.delay <= max(86_400, SCHEDULE[number - 1])
+
+
+def test_what_follows_an_attempt():
+    for failed in OUTCOMES:
+        if failed not in ("delivered", "gone"):
+            delays = [retries.after(failed, number, SCHEDULE) for number in (1, 2, 3, 4)]
+            assert delays == [Next("waiting", 60.0), Next("waiting", 300.0), Next("waiting", 1800.0), Next("dead")]
+    assert retries.after("gone", 1, SCHEDULE) == Next("dead")
+    assert retries.after("timeout", 1, SCHEDULE, test=True) == Next("dead")
+    assert retries.after("delivered", 1, SCHEDULE, test=True) == Next("delivered")
+    assert retries.after("http_5xx", 1, (0,)) == Next("waiting", 0.0)
+    assert retries.after("http_5xx", 1, SCHEDULE, retry_after=61) == Next("waiting", 61.0)
+    assert retries.after("http_5xx", 1, SCHEDULE, retry_after=1e9) == Next("waiting", 86_400.0)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +66,14 @@ def test_the_window_opens_by_success_and_halves_by_setbacks():
     assert window.after(64, 0, 8) == 1
 
 
-@pytest.mark.parametrize("status", range(100, 700))
-def test_only_200_to_299_acknowledge(status):
-    assert (of_status(status) == "delivered") == (200 <= status <= 299)
+@pytest.mark.parametrize(
+    ("statuses", "outcome"),
+    [(range(100, 200), "protocol_error"), (range(200, 300), "delivered"), (range(300, 400), "http_3xx"),
+     ({*range(400, 500)} - {410}, "http_4xx"), ((410,), "gone"), (range(500, 600), "http_5xx"),
+     (range(600, 1000), "protocol_error")],
+)  # fmt: skip
+def test_only_200_to_299_acknowledge(statuses, outcome):
+    assert {of_status(status) for status in statuses} == {outcome}
 
 
 def test_a_sealed_secret_opens_with_its_key_only():
@@ -59,25 +82,70 @@ def test_a_sealed_secret_opens_with_its_key_only():
     assert b"whsec" not in sealed
     assert Keyring((two, one)).open(sealed) == "whsec_x"
     for wrong in (Keyring((two,)).open, lambda it: Keyring((one,)).open(it[:-1] + bytes([it[-1] ^ 1]))):
-        with pytest.raises(OperatorError, match="LEADWIRE_SECRET_KEY"):
+        with pytest.raises(OperatorError) as refused:
             wrong(sealed)
+        assert str(refused.value) == (
+            "LEADWIRE_SECRET_KEY does not open this database's endpoint secrets: set the key they were sealed with"
+        )
 
 
-@pytest.mark.parametrize("key", ["short", "AAAA", "A" * 44, "ä" * 44])
-def test_a_key_that_is_none_is_refused(key):
-    with pytest.raises(OperatorError, match="LEADWIRE_SECRET_KEY"):
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [("short", "is not base64"), ("ä" * 44, "is not base64"), ("A" * 43 + "=\n", "is not base64"),
+     ("AAAA", "must be 32 bytes, base64 encoded; this one has 3"),
+     ("A" * 44, "must be 32 bytes, base64 encoded; this one has 33")],
+)  # fmt: skip
+def test_a_key_that_is_none_is_refused(key, why):
+    with pytest.raises(OperatorError) as refused:
         Keyring((key,))
+    assert str(refused.value) == f"LEADWIRE_SECRET_KEY {why}"
 
 
-async def test_python_and_sql_agree_on_the_shard(database):
-    for n in range(200):
-        endpoint = f"we_{n}"
-        sql = await db.value("SELECT ('x' || substr(md5($1), 1, 4))::bit(16)::int % 7", endpoint)
-        assert streams.shard_of(endpoint, 7) == sql
+def test_keys_for_other_purposes_come_from_the_first_key_by_hmac():
+    one, two = ("A" * 43 + "=", "B" * 42 + "A=")
+    expected = hmac.new(hashlib.sha256(one.encode()).digest(), b"cookies", "sha256").digest()
+    assert Keyring((one, two)).derived("cookies") == expected
+    assert len({Keyring(keys).derived(purpose) for keys in ((one,), (two,)) for purpose in ("a", "b")}) == 4
 
 
-async def test_python_and_sql_agree_on_the_days_of_ids(database):
-    from leadwire import ids
+@pytest.fixture
+def directory(tmp_path, monkeypatch):
+    """An installation without LEADWIRE_SECRET_KEY, whose data directory is not there yet."""
+    place = tmp_path / "not" / "yet"
+    monkeypatch.delenv("LEADWIRE_SECRET_KEY", raising=False)
+    monkeypatch.setenv("LEADWIRE_DATA_DIR", str(place))
+    for cached in (keyring.get, settings.get):
+        cached.cache_clear()
+    yield place
+    monkeypatch.undo()
+    for cached in (keyring.get, settings.get):
+        cached.cache_clear()
 
-    for day in (datetime(2026, 1, 2, tzinfo=UTC), datetime(1999, 12, 31, tzinfo=UTC), datetime(2100, 6, 1, tzinfo=UTC)):
-        assert await db.value("SELECT event_id_floor($1)", day.date()) == ids.floor("evt", day)
+
+def test_a_key_is_made_at_the_first_need_and_kept(directory):
+    sealed = keyring.get().seal("whsec_x")
+    (made,) = directory.iterdir()
+    assert (made.name, made.stat().st_mode & 0o777, len(base64.b64decode(made.read_text()))) == (
+        "secret.key",
+        0o600,
+        32,
+    )
+    keyring.get.cache_clear()
+    assert keyring.get().open(sealed) == "whsec_x"
+    assert list(directory.iterdir()) == [made]
+
+
+def test_of_two_that_make_a_key_at_once_the_quicker_wins(directory, monkeypatch):
+    quicker = "A" * 43 + "="
+    monkeypatch.setattr(Path, "exists", lambda path: (path.write_text(quicker), False)[1])
+    sealed = keyring.get().seal("whsec_x")
+    assert Keyring((quicker,)).open(sealed) == "whsec_x"
+    assert [path.name for path in directory.iterdir()] == ["secret.key"]
+
+
+def test_a_data_directory_that_cannot_be_used_is_named(directory):
+    directory.mkdir(parents=True)
+    (directory / "secret.key").mkdir()
+    with pytest.raises(OperatorError) as refused:
+        keyring.get()
+    assert str(refused.value) == f"{directory / 'secret.key'} cannot be used as the secret key: Is a directory"

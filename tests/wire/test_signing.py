@@ -1,5 +1,7 @@
 """Signatures: published vectors, other people's verifiers, and every way to tamper."""
 
+import base64
+import hmac
 from contextlib import nullcontext
 
 import pytest
@@ -8,10 +10,15 @@ from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook
 from svix.webhooks import Webhook as SvixWebhook
 
-from leadwire import clock
+from leadwire import __version__, clock
 from leadwire.wire import signing
 
 BODIES = [b'{"event":"lead.created"}', '{"name":"Zoë Müller — 日本"}'.encode(), b"", b"x" * 60_000]
+
+WRONG_BODY = "X-Service-Signature does not match the body"
+WRONG_CONTENT = "webhook-signature does not match"
+WRONG_TIME = "webhook-timestamp is too far from now: a replay, or a wrong clock"
+NO_TIME = "webhook-timestamp is not a number"
 
 
 def made(body: bytes, secret: str, **more) -> dict[str, str]:
@@ -33,6 +40,27 @@ def test_the_vector_of_the_standard_webhooks_specification():
         )
     )
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_all_headers_of_a_plain_delivery():
+    made = signing.headers(
+        event_id="evt_1", body=b"{}", secret="whsec_AAAA", staged=None, at=7, attempt=2, prefix="X-Acme-"
+    )
+    assert made == [
+        ("content-type", "application/json"),
+        ("user-agent", f"Leadwire/{__version__}"),
+        ("X-Acme-Signature", "sha256=" + hmac.new(b"whsec_AAAA", b"{}", "sha256").hexdigest()),
+        ("webhook-id", "evt_1"),
+        ("webhook-timestamp", "7"),
+        ("webhook-signature", "v1," + base64.b64encode(hmac.digest(bytes(3), b"evt_1.7.{}", "sha256")).decode()),
+        ("X-Acme-Attempt", "2"),
+    ]
+
+
+def test_a_secret_is_32_random_bytes():
+    secrets = {signing.new_secret() for _ in range(10)}
+    assert len(secrets) == 10
+    assert {len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) for secret in secrets} == {32}
 
 
 def test_the_vector_of_githubs_documentation():
@@ -92,27 +120,39 @@ def test_any_change_of_the_body_is_noticed(body, more, place):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"X-Service-Signature": None}, "missing"),
-        ({"X-Service-Signature": "sha256=00"}, "does not match the body"),
-        ({"X-Service-Signature": "é"}, "does not match the body"),
-        ({"webhook-id": "evt_2"}, "webhook-signature"),
+        ({"X-Service-Signature": None}, "X-Service-Signature is missing"),
+        ({"X-Service-Signature": "sha256=00"}, WRONG_BODY),
+        ({"X-Service-Signature": "é"}, WRONG_BODY),
+        ({"X-Service-Signature": "\udcff"}, WRONG_BODY),
+        ({"webhook-id": "evt_2"}, WRONG_CONTENT),
+        ({"webhook-id": "\udcff"}, WRONG_CONTENT),
         ({"webhook-id": None}, "webhook-id is missing"),
-        ({"webhook-timestamp": "1"}, "too far"),
-        ({"webhook-timestamp": "now"}, "not a number"),
-        ({"webhook-timestamp": "1" * 5000}, "not a number"),
+        ({"webhook-timestamp": "1"}, WRONG_TIME),
+        ({"webhook-timestamp": "9" * 12}, WRONG_TIME),
+        ({"webhook-timestamp": "0" * 13}, NO_TIME),
+        ({"webhook-timestamp": "now"}, NO_TIME),
+        ({"webhook-timestamp": "1" * 5000}, NO_TIME),
         ({"webhook-timestamp": None}, "webhook-timestamp is missing"),
         ({"webhook-signature": None}, "webhook-signature is missing"),
-        ({"webhook-id": "\udcff"}, "webhook-signature"),
-        ({"X-Service-Signature": "\udcff"}, "does not match the body"),
-        ({"webhook-signature": "v1,AAAA"}, "webhook-signature"),
-        ({"webhook-signature": ""}, "webhook-signature"),
+        ({"webhook-signature": "v1,AAAA"}, WRONG_CONTENT),
+        ({"webhook-signature": ""}, WRONG_CONTENT),
     ],
 )
 def test_every_tampered_header_is_named(change, why):
     secret, body = signing.new_secret(), b"{}"
     headers = {name: value for name, value in {**made(body, secret), **change}.items() if value is not None}
-    with pytest.raises(signing.BadSignature, match=why):
+    with pytest.raises(signing.BadSignature) as refused:
         signing.verify(body, headers, secret, now=int(clock.now().timestamp()))
+    assert str(refused.value) == why
+
+
+def test_signatures_are_separated_by_a_space_and_one_of_them_is_enough():
+    secret, body, now = signing.new_secret(), b"{}", int(clock.now().timestamp())
+    headers = made(body, secret, at=now)
+    right = headers["webhook-signature"]
+    signing.verify(body, {**headers, "webhook-signature": f"v1,AAAA {right} v2,x"}, secret, now=now)
+    with pytest.raises(signing.BadSignature):
+        signing.verify(body, {**headers, "webhook-signature": f"v1,AAAA\t{right}"}, secret, now=now)
 
 
 def test_header_names_are_compared_without_case_and_the_prefix_is_a_setting():

@@ -13,14 +13,16 @@ from leadwire.wire.transport.urls import checked
 FORBIDDEN_ADDRESSES = """
 127.0.0.1 127.255.255.255 0.0.0.0 0.1.2.3 10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 100.64.0.1 100.127.255.255
 169.254.169.254 192.0.0.1 192.0.0.8 192.0.2.1 198.18.0.1 198.19.255.255 198.51.100.1 203.0.113.9 224.0.0.1 239.1.1.1
-240.0.0.1 255.255.255.255 192.88.99.1
+240.0.0.1 255.255.255.255 192.88.99.1 192.31.196.1 192.52.193.1 192.175.48.1
 :: ::1 ::ffff:127.0.0.1 ::127.0.0.1 ::7f00:1 ::ffff:0:7f00:1 64:ff9b::7f00:1 64:ff9b:1::1 2002:7f00:1:: 2002:7f00:1::1
 2002:a00:1:: fe80::1 fc00::1 fd00:ec2::254 fec0::1 ff02::1 ff0e::1 2001:db8::1 3fff::1 5f00::1 2001::1 2001:10::1 100::1
 2606:4700::5efe:7f00:1 2606:4700::200:5efe:a00:1 4000::1
+2620:4f:8000::1 3ffe::1 2002:e000:1::
 """.split()
 PUBLIC_ADDRESSES = """
 1.1.1.1 8.8.8.8 93.184.216.34 100.63.255.255 100.128.0.1 172.15.0.1 172.32.0.1 192.0.1.1 198.17.0.1 223.255.255.255
 2606:4700:4700::1111 2a00:1450:4001:82a::200e 64:ff9b::808:808 2002:808:808::1 ::ffff:8.8.8.8
+2606:4700::5efe:808:808 2606:4700::200:5efe:909:909
 """.split()
 FORBIDDEN_URLS = """
 http://example.com/ ftp://example.com/ javascript:alert(1) //example.com/ example.com https:// https:///path https://?
@@ -64,6 +66,38 @@ def test_urls_refused_at_entry(url):
     assert (fault.code, fault.pointer) == ("invalid_url", "/url")
 
 
+ENCODED = "it holds characters that must be percent-encoded (or, in the host, be written as punycode)"
+INSECURE = "it must begin with https://"
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("https://example.com/" + "a" * 2029, "it is longer than 2048 characters"),
+        ("https://exa mple.com/", ENCODED),
+        ("https://example.com/é", ENCODED),
+        ("ftp://example.com/", INSECURE),
+        ("http://example.com/", INSECURE),
+        ("https://user:pw@example.com/", "it must not hold a user name or password"),
+        ("https://example.com/#part", "it must not have a fragment"),
+        ("https://", "it has no host"),
+        ("https://exa%6dple.com/", "its host is bound to an interface, or encoded"),
+        ("https://example.com:25/", "port 25 is not for web servers"),
+        ("https://10.0.0.1/", "10.0.0.1 is not a public address"),
+        ("https://0x7f.1/", "its host is an unusual spelling of an IP address"),
+        ("https://-example.com/", "its host is not a name"),
+        ("https://foo.local/", "foo.local is a local name"),
+        ("https://intranet/", "intranet is a local name"),
+    ],
+)
+def test_a_refusal_says_why(url, why):
+    with pytest.raises(Invalid) as refused:
+        checked(url, ())
+    (fault,) = refused.value.faults
+    assert refused.value.detail == f"This URL cannot be used: {why}."
+    assert fault.message == f"{why[0].upper()}{why[1:]}."
+
+
 @pytest.mark.parametrize(
     ("url", "normal"),
     [
@@ -74,6 +108,8 @@ def test_urls_refused_at_entry(url):
         ("https://[2606:4700:4700:0::1111]/", "https://[2606:4700:4700::1111]/"),
         ("https://xn--bcher-kva.example/", "https://xn--bcher-kva.example/"),
         ("https://example.com./", "https://example.com/"),
+        ("https://example.com/X?X", "https://example.com/X?X"),
+        ("https://example.com/" + "a" * 2028, "https://example.com/" + "a" * 2028),
         ("https://a-b.under_score.example.com/", "https://a-b.under_score.example.com/"),
     ],
 )
@@ -83,7 +119,8 @@ def test_urls_in_their_normal_form(url, normal):
 
 
 def test_an_operators_own_networks():
-    allowed = networks(["127.0.0.0/8", "10.1.0.0/16", "::1/128"])
+    allowed = networks(["127.0.0.1/8", "10.1.0.0/16", "::1/128"])  # host bits are no mistake
+    assert checked("http://127.0.0.1:80/x", allowed) == "http://127.0.0.1/x"
     assert checked("http://127.0.0.1:9000/x", allowed) == "http://127.0.0.1:9000/x"
     assert checked("http://localhost:9000/", allowed) == "http://localhost:9000/"
     assert checked("http://[::1]:9000/", allowed) == "http://[::1]:9000/"

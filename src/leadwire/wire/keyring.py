@@ -28,7 +28,7 @@ class Keyring:
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._ciphers: dict[bytes, AESGCM] = {}
-        self._first = hashlib.sha256((keys[0] if keys else "").encode()).digest()
+        self._first = hashlib.sha256(keys[0].encode()).digest()
         for text in keys:
             try:
                 key = base64.b64decode(text, validate=True)

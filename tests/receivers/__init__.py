@@ -1,0 +1,1 @@
+"""The receivers of the README, as programs."""

@@ -1,0 +1,87 @@
+"""What a production install is made of: a bill of materials, its licences, and what is known against it.
+
+    uv run python -m ops.supply [DIRECTORY]       # dist, unless told
+
+Writes `sbom.cdx.json` (CycloneDX 1.5, from the lock) and `licences.csv` there, then asks pip-audit about every locked
+release. Exit 1 when a licence is not a permissive one, when there is an advisory, or when one could not be asked about.
+"""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+EXPORT = ("uv", "export", "--quiet", "--frozen", "--no-dev", "--all-extras", "--no-emit-project")
+# SPDX names and what older metadata says for them. MPL-2.0 binds changes of its own files only.
+PERMISSIVE = re.compile(
+    r"(MIT|MIT-0|Apache|BSD|ISC|PSF|Python Software Foundation|Unlicense|0BSD|Zlib|CC0|PostgreSQL|MPL-2\.0|Mozilla)",
+    re.IGNORECASE,
+)
+
+
+def export(*more: str) -> str:
+    """What the lock installs in production, with the embedded servers."""
+    return subprocess.run([*EXPORT, *more], check=True, cwd=ROOT, capture_output=True, text=True).stdout
+
+
+def licence(package: str) -> str:
+    """What the installed package says of itself; empty when it is not installed on this platform."""
+    try:
+        known = metadata.metadata(package)
+    except metadata.PackageNotFoundError:
+        return ""
+    classifiers = [line.rpartition(" :: ")[2] for line in known.get_all("Classifier") or [] if "License ::" in line]
+    text = (known.get("License") or "").strip().partition("\n")[0]
+    return known.get("License-Expression") or ", ".join(classifiers) or text or _title(package) or "unknown"
+
+
+def _title(package: str) -> str:
+    """The first line of the licence that the package carries, for one that names none in its metadata."""
+    files = [
+        file for file in metadata.files(package) or () if re.search(r"dist-info/(licenses/)?LICEN[CS]E", str(file))
+    ]
+    lines = files[0].read_text().split("\n") if files else []
+    return next((line.strip() for line in lines if line.strip()), "")
+
+
+def advisories(requirements: Path) -> list[str]:
+    """A line for each advisory, and for each release that could not be asked about."""
+    ran = subprocess.run(
+        ["uvx", "pip-audit", "--disable-pip", "--require-hashes", "-f", "json", "-r", requirements],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    try:
+        releases = json.loads(ran.stdout)["dependencies"]
+    except ValueError:
+        return [f"pip-audit could not run: {ran.stderr.strip().splitlines()[-1:]}"]
+    found = [f"{one['name']}: not audited: {one['skip_reason']}" for one in releases if "skip_reason" in one]
+    for one in releases:
+        found += [f"{one['name']} {one['version']}: {fault['id']}" for fault in one.get("vulns", ())]
+    return found
+
+
+def main(directory: Path) -> int:
+    directory.mkdir(parents=True, exist_ok=True)
+    bill = export("--format", "cyclonedx1.5")
+    (directory / "sbom.cdx.json").write_text(bill)
+    parts = sorted((one["name"], one["version"]) for one in json.loads(bill)["components"])
+    licences = [(name, version, licence(name)) for name, version in parts]
+    with (directory / "licences.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("package", "version", "licence"), *licences])
+    faults = [f"{name}: licence {said}" for name, _, said in licences if said and not PERMISSIVE.search(said)]
+    absent = [name for name, _, said in licences if not said]
+    print(f"{len(parts)} packages; not of this platform: {', '.join(absent) or 'none'}")
+
+    requirements = directory / "requirements.txt"
+    requirements.write_text(export())
+    faults += advisories(requirements)
+    print("\n".join(faults) or "no advisory, no licence that binds")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(*sys.argv[1:2]) if sys.argv[1:] else ROOT / "dist"))

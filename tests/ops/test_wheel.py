@@ -1,0 +1,40 @@
+"""The wheel holds all that the product reads: what is not Python is easily left out, and missed only elsewhere."""
+
+import zipfile
+from pathlib import Path
+
+from ops import package, supply
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_wheel_holds_every_file_of_the_product_and_nothing_else(tmp_path):
+    wanted = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "leadwire").rglob("*") if path.is_file()}
+    wanted |= {f"leadwire/{path.relative_to(ROOT)}" for path in (ROOT / "migrations").rglob("*.py")}
+    wanted = {name for name in wanted if "__pycache__" not in name} | {"leadwire/piccolo_conf.py"}
+    held = set(zipfile.ZipFile(package.build(tmp_path)).namelist())
+    assert {name for name in held if ".dist-info/" not in name} == wanted
+    assert {name.rpartition("/")[2] for name in held - wanted} == {
+        "METADATA", "WHEEL", "RECORD", "entry_points.txt", "LICENSE",
+    }  # fmt: skip
+    assert {Path(name).suffix for name in wanted} >= {".py", ".toml", ".html", ".css", ".js", ".svg"}
+
+
+def test_licences_that_bind_are_noticed():
+    for name in ("MIT", "Apache-2.0 OR BSD-3-Clause", "BSD License", "Mozilla Public License 2.0 (MPL 2.0)"):
+        assert supply.PERMISSIVE.search(name)
+    for name in (
+        "GNU General Public License v3 (GPLv3)",
+        "AGPL-3.0-only",
+        "LGPL-2.1",
+        "SSPL-1.0",
+        "unknown",
+        "BUSL-1.1",
+    ):
+        assert not supply.PERMISSIVE.search(name)
+
+
+def test_the_licence_of_a_package_is_what_it_says_of_itself():
+    assert "MIT" in supply.licence("litestar")
+    assert "Apache License" in supply.licence("pyreqwest")  # which says it in its licence only
+    assert supply.licence("no-such-package") == ""

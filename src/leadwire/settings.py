@@ -51,6 +51,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     header_prefix: Annotated[str, Meta(pattern="^[A-Za-z][A-Za-z0-9-]*$")] = "X-Service-"
     """Prefix of our own request headers."""
 
+    operators: tuple[str, ...] = ()
+    """E-mail addresses of the admins who see the whole instance in the web area. Empty: whoever is an admin of the
+    only workspace."""
     trusted_proxies: tuple[Network, ...] = ()
     """Networks of the proxies in front of us: only from these is `X-Forwarded-For` believed."""
     model_url: str = ""
@@ -117,5 +120,6 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "secret_key": _parts,
     "retry_schedule": lambda text: msgspec.convert(_parts(text), Schedule, strict=False),
     "allowed_networks": _networks,
+    "operators": lambda text: tuple(part.lower() for part in _parts(text)),
     "trusted_proxies": _networks,
 }

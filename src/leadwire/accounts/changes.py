@@ -1,4 +1,4 @@
-"""Every change of workspaces and API keys."""
+"""Every change of workspaces, API keys and users."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -6,6 +6,7 @@ from typing import Final
 
 from leadwire import clock, db, ids
 from leadwire.accounts import keys
+from leadwire.accounts.roles import Role
 from leadwire.errors import Conflict, Fault, Invalid, NotFound
 
 OVERLAPS: Final = (0, 3600, 86_400, 604_800)
@@ -70,17 +71,30 @@ async def revoke_key(workspace: str | None, key_id: str) -> None:
 async def remove_user(workspace: str, user_id: str) -> str:
     """End an account and every session of it. Answers its address. Raises NotFound; Conflict for the last admin."""
     async with db.transaction():
-        people = await db.rows(
-            "SELECT id, email, role FROM user_account WHERE workspace_id = $1 ORDER BY id FOR UPDATE", workspace
-        )
-        admins = [row["id"] for row in people if row["role"] == "admin"]
-        found = next((row for row in people if row["id"] == user_id), None)
-        if found is None:
-            raise NotFound(f"There is no user {user_id}.")
-        if admins == [user_id]:
-            raise Conflict("The last admin stays: make somebody else an admin first.")
+        email, _ = await _held(workspace, user_id, stays_admin=False)
         await db.rows("DELETE FROM user_account WHERE workspace_id = $1 AND id = $2", workspace, user_id)
-        return str(found["email"])
+        return email
+
+
+async def change_role(workspace: str, user_id: str, role: Role) -> tuple[str, str]:
+    """Let somebody do more or less. Answers their address and the role before. Raises as `remove_user`."""
+    async with db.transaction():
+        email, before = await _held(workspace, user_id, stays_admin=role == "admin")
+        await db.rows("UPDATE user_account SET role = $3 WHERE workspace_id = $1 AND id = $2", workspace, user_id, role)
+        return email, before
+
+
+async def _held(workspace: str, user_id: str, *, stays_admin: bool) -> tuple[str, str]:
+    """A user's address and role; the rows of all users locked, so that two cannot both be the last admin but one."""
+    people = await db.rows(
+        "SELECT id, email, role FROM user_account WHERE workspace_id = $1 ORDER BY id FOR UPDATE", workspace
+    )
+    found = next((row for row in people if row["id"] == user_id), None)
+    if found is None:
+        raise NotFound(f"There is no user {user_id}.")
+    if not stays_admin and [row["id"] for row in people if row["role"] == "admin"] == [user_id]:
+        raise Conflict("The last admin stays one: make somebody else an admin first.")
+    return found["email"], found["role"]
 
 
 async def note_use(key_ids: Sequence[str]) -> None:

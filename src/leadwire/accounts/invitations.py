@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -24,7 +24,16 @@ class Offer(msgspec.Struct, frozen=True):
     role: Role
 
 
-async def invite(workspace: str, email: str | None, role: Role, by: str = "operator") -> str:
+class OpenLink(msgspec.Struct, frozen=True):
+    """A link that nobody has used yet. Its token is kept nowhere."""
+
+    id: str
+    email: str | None
+    role: Role
+    expires_at: datetime
+
+
+async def invite(workspace: str, email: str | None, role: Role, by: str = "operator", address: str = "") -> str:
     """Make a link's token; it replaces open links to the same address. Raises Invalid; Conflict for a known user."""
     email = emails.normal(email) if email is not None else None
     async with db.transaction():
@@ -39,8 +48,28 @@ async def invite(workspace: str, email: str | None, role: Role, by: str = "opera
                VALUES ($1, $2, $3, $4, $5, $6, $7)""",
             ids.new("inv"), workspace, email, role, _digest(token), now, now + LIFE,
         )  # fmt: skip
-        await audit.record(workspace, by, audit.Entry("user.invited", email or "", role))
+        await audit.record(workspace, by, audit.Entry("user.invited", email or "", role), address)
     return token
+
+
+async def listed(workspace: str) -> list[OpenLink]:
+    """The links that can still be used, newest first."""
+    found = await db.rows(
+        """SELECT id, email, role, expires_at FROM invitation WHERE workspace_id = $1 AND expires_at > $2
+           ORDER BY created_at DESC, id DESC""",
+        workspace, clock.now(),
+    )  # fmt: skip
+    return [OpenLink(*row) for row in found]
+
+
+async def withdraw(workspace: str, invitation_id: str) -> str:
+    """Let a link lead nowhere. Answers whom it was for, perhaps nobody in particular. Raises NotFound."""
+    gone = await db.row(
+        "DELETE FROM invitation WHERE workspace_id = $1 AND id = $2 RETURNING email", workspace, invitation_id
+    )
+    if gone is None:
+        raise NotFound("There is no such link: it has been used, replaced or withdrawn.")
+    return gone["email"] or ""
 
 
 async def offer(token: str) -> Offer:

@@ -47,6 +47,16 @@ class UserListed(msgspec.Struct, frozen=True):
     created_at: str
 
 
+class Colleague(msgspec.Struct, frozen=True):
+    """A person with an account, as the others of the workspace see them; `seen_at` while they are signed in."""
+
+    id: str
+    email: str
+    role: str
+    created_at: datetime
+    seen_at: datetime | None
+
+
 class _Known(msgspec.Struct, frozen=True):
     caller: Caller
     until: float
@@ -105,6 +115,16 @@ async def users(workspace: str | None = None) -> list[UserListed]:
         UserListed(user_id, owner, email, role, clock.iso(created_at))
         for user_id, owner, email, role, created_at in found
     ]
+
+
+async def team(workspace: str) -> list[Colleague]:
+    """Everybody with an account in a workspace and when they were last there, oldest account first."""
+    found = await db.rows(
+        """SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id)
+           FROM user_account u WHERE workspace_id = $1 ORDER BY created_at, id""",
+        workspace,
+    )
+    return [Colleague(*row) for row in found]
 
 
 async def workspaces() -> list[tuple[str, str]]:

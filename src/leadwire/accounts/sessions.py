@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from leadwire import clock, db, ids
+from leadwire import clock, db, ids, settings
 from leadwire.accounts.roles import Role
 from leadwire.errors import NotFound
 
@@ -38,6 +38,14 @@ class Person(msgspec.Struct, frozen=True):
     """Proof, inside a form, that the form came from a page of this session."""
     address: str
     flash: str | None
+    alone: bool
+    """Whether this is the only workspace of the instance."""
+
+    @property
+    def operator(self) -> bool:
+        """Whether they may look at the whole instance: an admin whom LEADWIRE_OPERATORS names, or who is alone here."""
+        operators = settings.get().operators
+        return self.role == "admin" and (self.email in operators if operators else self.alone)
 
     @property
     def confirmed(self) -> bool:
@@ -71,17 +79,20 @@ async def person(token: str | None, address: str) -> Person | None:
         return None
     now = clock.now()
     found = await db.row(
-        """SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.seen_at, s.flash
+        """SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.seen_at, s.flash,
+               NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id) AS alone
            FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
            WHERE s.hash = $1 AND s.created_at > $2 AND s.seen_at > $3""",
         _digest(token), now - LIFE, now - IDLE,
     )  # fmt: skip
     if found is None:
         return None
-    user_id, email, role, workspace, name, session_id, confirmed_at, seen_at, flash = found
+    user_id, email, role, workspace, name, session_id, confirmed_at, seen_at, flash, alone = found
     if seen_at < now - _SEEN_EVERY:
         await db.rows("UPDATE user_session SET seen_at = $2, address = $3 WHERE id = $1", session_id, now, address)
-    return Person(user_id, email, role, workspace, name, session_id, confirmed_at, _form_token(token), address, flash)
+    return Person(
+        user_id, email, role, workspace, name, session_id, confirmed_at, _form_token(token), address, flash, alone
+    )
 
 
 async def end(token: str | None) -> None:

@@ -7,7 +7,7 @@ import msgspec
 
 from leadwire import clock, db, ids
 from leadwire.errors import Conflict, Fault, Invalid, NotFound, PreconditionFailed, Unavailable
-from leadwire.leads import events, identity, reads
+from leadwire.leads import events, identity, reads, search
 from leadwire.leads.schema import (
     MAX_CUSTOM_FIELDS,
     Lead,
@@ -154,6 +154,15 @@ async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None
         await db.rows("DELETE FROM lead WHERE workspace_id = $1 AND id = $2", workspace, lead_id)
         await events.deleted(workspace, stored.lead).record()
     return LeadDeleted(lead_id)
+
+
+async def erase_person(workspace: str, email: str) -> list[str]:
+    """Erase whoever has this address, at every bot. Answers the ids of the leads they were."""
+    async with db.transaction():
+        found = sorted(lead.id for lead in await search.with_email(workspace, email))
+        for lead_id in found:
+            await erase(workspace, lead_id)
+    return found
 
 
 async def _known(workspace: str, lead: Lead) -> StoredLead | None:

@@ -8,6 +8,7 @@ from leadwire.pages import assets
 from leadwire.pages.routes import Declared
 from leadwire.pages.screens import (
     account,
+    audit_log,
     conversations,
     dead_letters,
     deliveries,
@@ -17,8 +18,11 @@ from leadwire.pages.screens import (
     lead,
     leads,
     overview,
+    privacy,
     secrets,
     setup,
+    system,
+    team,
 )
 
 DECLARED: Final[list[Declared]] = [
@@ -68,6 +72,16 @@ DECLARED: Final[list[Declared]] = [
     dead_letters.job,
     dead_letters.live,
     dead_letters.step,
+    team.team,
+    team.invite,
+    team.withdraw,
+    team.change_role,
+    team.remove,
+    privacy.privacy,
+    privacy.erase,
+    audit_log.log,
+    system.system,
+    system.ledger,
 ]
 
 

@@ -10,6 +10,11 @@ from leadwire.redis_pool import AWAY
 from leadwire.wire import streams
 from leadwire.wire.states import STATES
 
+_UNDER_WAY: Final = ("waiting", "queued", "dead")
+_COUNTED: Final = "SELECT state, count(*) FROM delivery GROUP BY state"
+_UNFINISHED: Final = " UNION ALL ".join(  # each of these states has an index of its own
+    f"SELECT '{state}' AS state, count(*) FROM delivery WHERE state = '{state}'" for state in _UNDER_WAY
+)
 _ALIVE: Final = 30.0  # seconds since a worker last asked for work
 
 
@@ -56,8 +61,8 @@ class Status(Struct):
     workers: list[Worker] | None
 
 
-async def read(redis: Redis | None, shards: int) -> Status:
-    """How the wire stands now."""
+async def read(redis: Redis | None, shards: int, *, finished: bool = True) -> Status:
+    """How the wire stands now. Without `finished`, deliveries that are done, perhaps millions, are not counted."""
     events, oldest = await _pair(
         "SELECT count(*), extract(epoch FROM now() - min(recorded_at)) FROM outbox_event WHERE relayed_at IS NULL"
     )
@@ -66,8 +71,8 @@ async def read(redis: Redis | None, shards: int) -> Status:
            JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
            WHERE d.state = 'waiting' AND d.due_at < now()"""
     )
-    counted = await db.rows("SELECT state, count(*) FROM delivery GROUP BY state")
-    deliveries = dict.fromkeys(STATES, 0) | {row["state"]: row["count"] for row in counted}
+    counted = await db.rows(_COUNTED if finished else _UNFINISHED)
+    deliveries = dict.fromkeys(STATES if finished else _UNDER_WAY, 0) | {row["state"]: row["count"] for row in counted}
     dead = await db.value("SELECT count(*) FROM delivery WHERE state = 'dead' AND NOT test")
     aside = await db.value("SELECT count(*) FROM delivery WHERE set_aside_at IS NOT NULL")
     found = workers = None

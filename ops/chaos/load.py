@@ -81,10 +81,13 @@ def changes(world: World, events: int, seed: int) -> list[list[Change]]:
     return share
 
 
-async def push(world: World, url: str, share: Sequence[Sequence[Change]], rate: float) -> list[Accepted]:
+async def push(
+    world: World, url: str, share: Sequence[Sequence[Change]], rate: float, first: int = 0
+) -> list[Accepted]:
     """Ask for every change, `rate` a second or as fast below that as the API lets us; half of them come in bursts.
 
-    Raises RuntimeError when one is refused for good: none of them should be.
+    `first` is the number of the change that is asked for at once. Raises RuntimeError when one is refused for good:
+    none of them should be.
     """
     start = time.time()
     limits = httpx.Limits(max_connections=2 * _WRITERS, max_keepalive_connections=2 * _WRITERS)
@@ -96,7 +99,8 @@ async def push(world: World, url: str, share: Sequence[Sequence[Change]], rate: 
         async def write(mine: Sequence[Change]) -> list[Accepted]:
             done = []
             for change in mine:
-                await asyncio.sleep(max(0.0, start + _due(change.number) / rate - time.time()))
+                due = start + (_due(change.number) - first) / rate
+                await asyncio.sleep(max(0.0, due - time.time()))
                 done.append(await _insist(client, change))
             return done
 

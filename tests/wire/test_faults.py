@@ -211,6 +211,25 @@ async def test_a_missing_group_is_made_again_while_running(workspace, bot, wire,
     await asyncio.gather(relay, worker)
 
 
+async def test_what_a_worker_reads_as_it_is_told_to_stop_does_not_wait_for_its_lease(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    stop = asyncio.Event()
+    worker = Deliverer(wire.redis, wire.transport, wire.settings)
+    reading = worker._take
+
+    async def take():
+        entries = await reading()
+        stop.set()
+        return entries
+
+    worker._take = take
+    await asyncio.wait_for(asyncio.create_task(worker.run(stop), context=contextvars.Context()), 20)
+    assert await states() == {"delivered": 1}
+    assert sum(load.length for load in await streams.loads(wire.redis, wire.settings.stream_shards)) == 0
+
+
 async def test_a_stopping_worker_finishes_what_it_has_in_hand(workspace, bot, wire, receiver):
     await endpoint(workspace, receiver.url)
     receiver.hang()

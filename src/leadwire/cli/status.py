@@ -40,6 +40,10 @@ def _lines(now: "Status") -> list[str]:
         f"unrelayed events   {now.unrelayed.events}   oldest {now.unrelayed.oldest_seconds:.1f} s",
         *(f"{state:<18} {count}" for state, count in now.deliveries.items()),
         f"overdue            {now.overdue.deliveries}   oldest {now.overdue.oldest_seconds:.1f} s",
+        *(
+            f"  {one.deliveries:<16} {one.endpoint}   oldest {one.oldest_seconds:.1f} s  window {one.window}  {one.url}"
+            for one in now.behind
+        ),
         f"dead letters       {now.dead_letters}",
     ]
     if now.set_aside:

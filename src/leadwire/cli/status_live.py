@@ -81,6 +81,8 @@ def picture(now: Status, pace: _Pace) -> RenderableType:
     for state, count in now.deliveries.items():
         wire.add_row(state, str(count), pace.of(count) if state == "delivered" else "")
     wire.add_row("overdue", _alarming(now.overdue.deliveries), _age(now.overdue.oldest_seconds))
+    for one in now.behind:
+        wire.add_row(f"  {one.endpoint}, window {one.window}", str(one.deliveries), _age(one.oldest_seconds))
     wire.add_row("dead letters", str(now.dead_letters), "")
     wire.add_row("set aside", _alarming(now.set_aside), "")
     if now.streams is None:

@@ -16,6 +16,7 @@ _UNFINISHED: Final = " UNION ALL ".join(  # each of these states has an index of
     f"SELECT '{state}' AS state, count(*) FROM delivery WHERE state = '{state}'" for state in _UNDER_WAY
 )
 _ALIVE: Final = 30.0  # seconds since a worker last asked for work
+_BEHIND: Final = 5  # endpoints
 
 
 class Unrelayed(Struct):
@@ -30,6 +31,20 @@ class Overdue(Struct):
 
     deliveries: int
     oldest_seconds: float
+
+
+class Behind(Struct):
+    """An endpoint with overdue deliveries.
+
+    A small `window` means that its receiver hangs or cannot be reached: only so many are sent at a time, so that it
+    holds up nobody else.
+    """
+
+    endpoint: str
+    url: str
+    deliveries: int
+    oldest_seconds: float
+    window: int
 
 
 class Stream(Struct):
@@ -50,11 +65,15 @@ class Worker(Struct):
 
 
 class Status(Struct):
-    """Everything. `streams` and `workers` are null while Redis is away."""
+    """Everything. `behind` are the endpoints with the most overdue deliveries.
+
+    `streams` and `workers` are null while Redis is away.
+    """
 
     unrelayed: Unrelayed
     deliveries: dict[str, int]
     overdue: Overdue
+    behind: list[Behind]
     dead_letters: int
     set_aside: int
     streams: list[Stream] | None
@@ -70,6 +89,12 @@ async def read(redis: Redis | None, shards: int, *, finished: bool = True) -> St
         """SELECT count(*), extract(epoch FROM now() - min(d.due_at)) FROM delivery d
            JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
            WHERE d.state = 'waiting' AND d.due_at < now()"""
+    )
+    behind = await db.rows(
+        """SELECT e.id, e.url, count(*) AS deliveries, extract(epoch FROM now() - min(d.due_at)) AS age,
+           e.admission_window FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
+           WHERE d.state = 'waiting' AND d.due_at < now() GROUP BY e.id ORDER BY count(*) DESC, e.id LIMIT $1""",
+        _BEHIND,
     )
     counted = await db.rows(_COUNTED if finished else _UNFINISHED)
     deliveries = dict.fromkeys(STATES if finished else _UNDER_WAY, 0) | {row["state"]: row["count"] for row in counted}
@@ -88,7 +113,19 @@ async def read(redis: Redis | None, shards: int, *, finished: bool = True) -> St
                 for load in loads
             ]
             workers = [Worker(name, seconds) for name, seconds in sorted(idle.items()) if seconds < _ALIVE]
-    return Status(Unrelayed(events, oldest), deliveries, Overdue(overdue, latest), dead, aside, found, workers)
+    return Status(
+        unrelayed=Unrelayed(events, oldest),
+        deliveries=deliveries,
+        overdue=Overdue(overdue, latest),
+        behind=[
+            Behind(row["id"], row["url"], row["deliveries"], round(float(row["age"]), 3), row["admission_window"])
+            for row in behind
+        ],
+        dead_letters=dead,
+        set_aside=aside,
+        streams=found,
+        workers=workers,
+    )
 
 
 async def _pair(sql: str) -> tuple[int, float]:

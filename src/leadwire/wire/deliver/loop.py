@@ -194,9 +194,12 @@ class Deliverer:
             telemetry.log("stream.not_acknowledged", level=logging.WARNING, error=error, entries=len(done))
 
     async def _insist(self, work: Callable[[], Awaitable[T]], stop: asyncio.Event | None = None) -> T | None:
-        """Do `work` however long the database is away; None when `stop` came first. Raises db.UNSTORABLE."""
+        """Do `work` however long the database is away; None when `stop` came first. Raises db.UNSTORABLE.
+
+        Once is always tried: entries that were read just before `stop` would otherwise wait for their lease to end.
+        """
         pause = Pause()
-        while stop is None or not stop.is_set():
+        while True:
             self._pulse.tried(recording=stop is None)
             try:
                 return await work()
@@ -205,5 +208,6 @@ class Deliverer:
             except Exception as error:  # noqa: BLE001 - as above
                 metrics.FAILED.cell("record" if stop is None else "deliver").add()
                 telemetry.log("database.unreachable", level=logging.WARNING, error=error)
-                await asyncio.sleep(pause.next())
-        return None
+            if stop is not None and stop.is_set():
+                return None
+            await asyncio.sleep(pause.next())

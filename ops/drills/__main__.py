@@ -1,0 +1,96 @@
+"""Drills: real processes on real servers, one thing breaks, and the commands of a person on call find and mend it.
+
+    uv run python -m ops.drills [NAME ...]        # all of them without a name; --list tells what there is
+
+What is done and seen is printed. Exit 1 when a claim does not hold. Times are shortened by settings, which are told.
+"""
+
+import argparse
+import asyncio
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from leadwire import settings
+from leadwire.embedded import Services, services
+from leadwire.settings import Settings
+from ops.drills.scene import opened
+from ops.drills.servers import Servers
+
+DRILLS: Final = (
+    *("hanging-receiver", "redis-gone", "worker-wedged", "postgres-failover", "poison-event", "dead-letters"),
+    *("restore", "rolling-restart"),
+)
+
+
+def main() -> int:
+    """Play them; the exit code."""
+    options = argparse.ArgumentParser(prog="python -m ops.drills")
+    options.add_argument("name", nargs="*", choices=[[], *DRILLS], metavar="NAME")
+    options.add_argument("--list", action="store_true")
+    asked = options.parse_args()
+    if asked.list:
+        for name in DRILLS:
+            print(f"{name:<18} {(_module(name).__doc__ or '').strip()}")
+        return 0
+    if len(asked.name) == 1:
+        return _play(asked.name[0])
+    results = {  # a process for each: what one leaves in memory is none of the next one's business
+        name: subprocess.run([sys.executable, "-m", "ops.drills", name], check=False).returncode
+        for name in asked.name or DRILLS
+    }
+    print("\n" + "\n".join(f"{'ok    ' if code == 0 else 'FAILED'}  {name}" for name, code in results.items()))
+    return 1 if any(results.values()) else 0
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"ops.drills.{name.replace('-', '_')}")
+
+
+def _play(name: str) -> int:
+    drill = _module(name)
+    directory = Path(tempfile.mkdtemp(prefix="leadwire-drill-"))
+    directory.chmod(0o711)  # as root the servers run as `nobody`
+    try:
+        with services(Settings(data_dir=directory)) as running:
+            for variable in [variable for variable in os.environ if variable.startswith("LEADWIRE_")]:
+                del os.environ[variable]
+            os.environ |= _environment(directory, running, drill)
+            settings.get.cache_clear()
+            print(f"{name}: {(drill.__doc__ or '').strip()}", flush=True)
+            print(
+                f"   settings: {', '.join(f'{key}={value}' for key, value in drill.SETTINGS.items()) or 'the defaults'}"
+            )
+            return asyncio.run(_scene(running, directory, drill))
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _environment(directory: Path, running: Services, drill: Any) -> dict[str, str]:
+    database_url = running.database_url
+    if hasattr(drill, "database_url"):
+        database_url = drill.database_url(Servers(running, directory))
+    chosen = {
+        "DATA_DIR": str(directory),
+        "DATABASE_URL": database_url,
+        "REDIS_URL": running.redis_url,
+        "ALLOWED_NETWORKS": "127.0.0.0/8",
+        "RATE_LIMIT": "0",
+        **drill.SETTINGS,
+    }
+    return {f"LEADWIRE_{name}": value for name, value in chosen.items()}
+
+
+async def _scene(running: Services, directory: Path, drill: Any) -> int:
+    async with opened(running, directory, drill.ENDPOINTS) as scene:
+        await drill.play(scene)
+    return 1 if scene.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

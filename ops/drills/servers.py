@@ -1,0 +1,136 @@
+"""What is done to PostgreSQL and Redis: stopped for good, started empty, copied, promoted, dumped and restored."""
+
+import asyncio
+import contextlib
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import asyncpg
+
+from leadwire.embedded import Server, Services, valkey
+from leadwire.embedded.account import private, server_user
+from leadwire.embedded.binaries import runnable
+from leadwire.embedded.place import socket_directory, state_directory
+from leadwire.embedded.postgres import SOCKET, is_ready
+from leadwire.embedded.server import Plan
+
+_PATIENCE: Final = 30.0
+
+
+class Servers:
+    """Those of one data directory."""
+
+    def __init__(self, running: Services, data_dir: Path) -> None:
+        self._running = running
+        self.state = state_directory(data_dir)
+        self.run = socket_directory(self.state)
+        self.standby_run = private(self.state / "standby")
+        self._standby: Server | None = None
+
+    async def redis_down(self) -> None:
+        """It is gone, with all it held."""
+        server = self._running.servers["Valkey"]
+        server.ask_to_stop()
+        await asyncio.to_thread(server.join, _PATIENCE)
+        for place in self.state.glob("valkey-*"):
+            if (place / "appendonlydir").exists():
+                shutil.rmtree(place)
+
+    async def redis_up(self) -> None:
+        """Another one, empty, where the first one was."""
+        _, server = valkey.start(self.state, self.run, durable=True)
+        self._running.servers["Valkey"] = server
+        await asyncio.to_thread(server.wait_ready)
+
+    def connect(self, run: Path | None = None, database: str = "leadwire") -> "asyncio.Future[asyncpg.Connection]":
+        """A connection of our own to the primary, or to the server whose socket is in `run`."""
+        return asyncpg.connect(host=str(run or self.run), port=5432, user="postgres", database=database)
+
+    async def add_standby(self) -> None:
+        """A copy that follows the primary; from then on a commit is answered when both have it."""
+        binary = runnable("postgres", self.state)
+        data = private(self.state / "standby-data")
+        copy = ("pg_basebackup", "-h", str(self.run), "-U", "postgres", "-D", str(data), "-R", "-c", "fast")
+        await self._tool(*copy)
+        if user := server_user():
+            for path in (data, *data.rglob("*")):
+                shutil.chown(path, user.pw_uid, user.pw_gid)
+        chosen = {
+            "listen_addresses": "",
+            "port": "5432",
+            "max_connections": "200",
+            "unix_socket_directories": str(self.standby_run),
+        }
+        plan = Plan(
+            name="PostgreSQL standby",
+            argv=[str(binary.path), "-D", str(data), *(f"--{name}={value}" for name, value in chosen.items())],
+            data=data,
+            stop_signal=signal.SIGINT,
+            pid_file=data / "postmaster.pid",
+            socket=self.standby_run / SOCKET,
+            log=self.state / "standby.log",
+            is_ready=is_ready,
+        )
+        self._standby = Server(plan)
+        await asyncio.to_thread(self._standby.wait_ready)
+        primary = await self.connect()
+        await primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        await primary.execute("SELECT pg_reload_conf()")
+        while not await primary.fetchval("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"):
+            await asyncio.sleep(0.05)
+        await primary.close()
+
+    async def lose_primary(self) -> None:
+        """It is killed and does not come back."""
+        server = self._running.servers["PostgreSQL"]
+        pid = server.pid()
+        server.ask_to_stop()
+        with contextlib.suppress(ProcessLookupError):
+            server.kill()
+        await asyncio.to_thread(server.join, _PATIENCE)
+        assert server.pid() in {0, pid}
+
+    async def promote(self) -> None:
+        """The standby is the primary from now on."""
+        connection = await self.connect(self.standby_run)
+        await connection.execute("SELECT pg_promote()")
+        await connection.execute("ALTER SYSTEM SET synchronous_standby_names = ''")
+        await connection.execute("SELECT pg_reload_conf()")
+        await connection.close()
+
+    async def dump(self, file: Path) -> None:
+        """A backup, consistent in itself, while everything runs."""
+        await self._tool("pg_dump", *self._where(), "--format=custom", "--file", str(file), "leadwire")
+
+    async def lose_database(self) -> None:
+        """Dropped, by whatever accident."""
+        connection = await self.connect(database="postgres")
+        await connection.execute("DROP DATABASE leadwire WITH (FORCE)")
+        await connection.close()
+
+    async def restore(self, file: Path) -> None:
+        """The backup, in a new and empty database."""
+        connection = await self.connect(database="postgres")
+        await connection.execute("CREATE DATABASE leadwire")
+        await connection.close()
+        await self._tool("pg_restore", *self._where(), "--dbname=leadwire", "--exit-on-error", str(file))
+
+    async def close(self) -> None:
+        """End what was started here; the others end with their owner."""
+        if self._standby:
+            self._standby.ask_to_stop()
+            await asyncio.to_thread(self._standby.join, _PATIENCE)
+
+    def _where(self) -> tuple[str, ...]:
+        return ("--host", str(self.run), "--username", "postgres")
+
+    async def _tool(self, name: str, *arguments: str) -> None:
+        """One of PostgreSQL's own programs. Raises RuntimeError with its words."""
+        program = runnable("postgres", self.state).path.with_name(name)
+        command = [str(program), *arguments]
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{name}: {done.stderr}")

@@ -1,0 +1,46 @@
+"""The drills that are quick enough, and that all of them are told of and can be found."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ops.drills.__main__ import DRILLS
+
+from leadwire.settings import read
+from tests.flows.commands import environment
+
+ROOT = Path(__file__).parents[2]
+
+
+def drill(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ops.drills", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=170, check=False
+    )
+
+
+@pytest.mark.flow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("name", ["redis-gone", "worker-wedged", "restore"])
+def test_a_drill_ends_well(name: str) -> None:
+    done = drill(name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "FAILED" not in done.stdout
+    assert done.stdout.count(" ok  ") >= 3
+
+
+def test_every_drill_is_listed_with_what_happens_in_it_and_runs_with_settings_that_exist() -> None:
+    listed = drill("--list").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == list(DRILLS)
+    assert all(len(line.split()) > 5 for line in listed)
+    for name in DRILLS:
+        chosen = importlib.import_module(f"ops.drills.{name.replace('-', '_')}").SETTINGS
+        read({f"LEADWIRE_{setting}": value for setting, value in chosen.items()})
+
+
+def test_an_unknown_drill_is_refused() -> None:
+    refused = drill("fire")
+    assert refused.returncode == 2
+    assert "fire" in refused.stderr

@@ -1,0 +1,102 @@
+"""Every command that a document shows exists, with its options; and every command there is, is in the README."""
+
+import importlib.util
+import re
+import shutil
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.readme.commands import DOCUMENTS, ROOT, commands, leaves, resolved
+
+_OTHER = {"curl", "pip", "export", "psql", "kubectl", "systemctl", "useradd", "install", "python3", "podman", "docker"}
+
+
+def _of_leadwire(words):
+    command, rest = resolved(words)
+    try:
+        command.make_context("leadwire", list(rest))
+    except click.MissingParameter:
+        assert not rest  # the command itself is meant
+    except click.BadParameter as error:
+        assert rest[-1] == rest[-1].upper(), error  # FILE stands for one
+
+
+def _of_pytest(words):
+    for word in words:
+        assert not word.startswith("tests") or (ROOT / word).exists(), word
+
+
+def _of_python(words):
+    flag, module, *options = words
+    assert flag == "-m"
+    spec = importlib.util.find_spec(module)
+    assert spec is not None, module
+    source = Path(spec.origin)
+    files = [*source.parent.rglob("*.py")] if source.name == "__init__.py" else [source]
+    assert source.name != "__init__.py" or source.with_name("__main__.py").exists(), module
+    text = "".join(path.read_text() for path in files)
+    for option in options:
+        assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", text) or not option.startswith("-"), option
+
+
+_RUN = {"leadwire": _of_leadwire, "pytest": _of_pytest, "python": _of_python}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_exists(document):
+    for words in commands(document):
+        if any(word.startswith("[--") for word in words):
+            continue  # of the table, below
+        program, *rest = words[2:] if words[:2] == ["uv", "run"] else words
+        if program.startswith("ops."):
+            program, rest = "python", ["-m", program, *rest]
+        if program in _RUN:
+            _RUN[program](rest)
+        elif words[0] == "uv":
+            assert words[1] in ("build", "sync") or words[1:3] == ["run", "--with"] or shutil.which(program), words
+        else:
+            assert program in _OTHER, f"unknown to this test: {words}"
+
+
+def _rows():
+    """The spans of the first column of the README's table of commands."""
+    section = (ROOT / "README.md").read_text().partition("\n## Commands\n")[2].partition("\n## ")[0]
+    return [re.findall("`([^`]+)`", line.split(" | ")[0]) for line in section.splitlines() if line.startswith("| `")]
+
+
+def _shown():
+    """Each command of the table: its path, and what may follow. A span without `leadwire` is a sibling of the first."""
+    for first, *others in _rows():
+        words = first.removeprefix("leadwire ").split()
+        path = []
+        for word in words:
+            if not re.fullmatch("[a-z-]+", word) or word.startswith("-"):
+                break
+            path.append(word)
+        yield tuple(path), words[len(path) :]
+        for other in others:
+            name, *rest = other.split()
+            yield (*path[:-1], name), rest
+
+
+def test_the_table_lists_every_command():
+    assert sorted(path for path, _ in _shown()) == sorted(leaves())
+
+
+@pytest.mark.parametrize(("path", "rest"), list(_shown()), ids=" ".join)
+def test_the_table_gives_options_that_there_are(path, rest):
+    command, left = resolved(list(path))
+    assert left == []
+    known = {name: one for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    words = [word.strip("[]") for word in rest]
+    for number, word in enumerate(words):
+        if word.startswith("--"):
+            assert word in known, f"{word}: there are {sorted(known)}"
+            valued = (
+                number + 1 < len(words) and not words[number + 1].startswith("--") and not rest[number].endswith("]")
+            )
+            assert not (valued and known[word].is_flag), f"{word} takes no value"
+        elif number == 0 or not words[number - 1].startswith("--"):
+            assert any(isinstance(one, click.Argument) for one in command.params), f"{path} takes no {word}"

@@ -1,0 +1,82 @@
+"""The README's examples of the API, sent as they are written; and what it says of the routes, held to the document."""
+
+import re
+
+import pytest
+
+from leadwire.conversations import changes as conversations
+from tests import make
+from tests.readme.commands import ROOT, commands
+
+README = (ROOT / "README.md").read_text()
+SECTION = README.partition("\n## The API by example\n")[2].partition("\n## ")[0]
+
+
+def request(words, values):
+    """A command line of curl as method, URL, headers and body."""
+    method, headers, body, url = "GET", {}, None, ""
+    rest = iter([re.sub(r"\$([A-Z]+)", lambda name: values[name[1]], word) for word in words[1:]])
+    for word in rest:
+        if word == "-H":
+            name, value = next(rest).split(": ", 1)
+            headers[name] = value
+        elif word == "-X":
+            method = next(rest)
+        elif word == "-d":
+            body = next(rest)
+        elif word != "-s":
+            assert not url, words
+            url = word
+    return method, url, headers, body
+
+
+async def test_every_request_is_answered(anonymous, api_key, workspace, bot):
+    lead = await make.lead(workspace, bot, score=80, custom_fields={"old": 1})
+    conversation = await make.conversation(workspace, bot)
+    await conversations.hand_off(workspace, conversation, "why")
+    values = {"KEY": api_key, "URL": "http://test", "LEAD": lead.id, "CONVERSATION": conversation}
+    requests = [request(words, values) for words in commands(ROOT / "README.md") if words[0] == "curl"]
+    assert len(requests) == SECTION.count("curl -s") == 7
+    answers = [
+        await anonymous.request(method, url, headers=headers, content=body) for method, url, headers, body in requests
+    ]
+    assert [answer.status_code for answer in answers] == [200] * 7, [answer.text for answer in answers]
+    listed, one, patched, deleted, waiting, talk, ended = (answer.json() for answer in answers)
+    assert [found["id"] for found in listed["data"]] == [one["data"]["id"]] == [lead.id]
+    assert (patched["data"]["name"], patched["data"]["custom_fields"]) == ("Grace Hopper", {"stage": "won"})
+    assert deleted["data"] == {"id": lead.id, "deleted": True}
+    assert [found["id"] for found in waiting["data"]] == [talk["data"]["id"]] == [conversation]
+    assert ended["data"]["status"] == "ended"
+
+
+async def test_the_error_that_is_shown_is_the_one_that_comes(client):
+    shown = re.search(r"```json\n(.+?)```", SECTION, re.DOTALL)[1]
+    answer = await client.get("/v1/leads?score-min=1")
+    for name in ("type", "title", "status", "detail", "code"):
+        assert f'"{name}": "{answer.json()[name]}"' in shown or f'"{name}": {answer.json()[name]}' in shown, name
+
+
+@pytest.fixture
+async def described(anonymous):
+    return (await anonymous.get("/schema")).json()
+
+
+async def test_the_table_of_routes_is_the_documents(described):
+    rows = re.findall(r"^\| `([A-Z]+) (/v1/\S+)` \| `(\S+)` \| (.+?) \|", SECTION, re.MULTILINE)
+    there = {(method.upper(), path): one for path, item in described["paths"].items() for method, one in item.items()}
+    shown = {(method, re.sub(r"\{\w+\}", "{}", path)) for method, path, *_ in rows}
+    assert shown == {(method, re.sub(r"\{\w+\}", "{}", path)) for method, path in there if path.startswith("/v1/")}
+    for method, path, _, text in rows:
+        if filters := re.search(r"filters `([^`]+)`", text):
+            given = [parameter(described, one) for one in there[method, path]["parameters"]]
+            assert set(filters[1].split()) == {one["name"] for one in given if one["in"] == "query"}
+
+
+def parameter(document, one):
+    """A parameter, or what its reference leads to."""
+    if "$ref" not in one:
+        return one
+    found = document
+    for step in one["$ref"].split("/")[1:]:
+        found = found[step]
+    return found

@@ -15,10 +15,10 @@ SELECT *, least($1, extract(epoch FROM now() - stepped_at)::float8) * per_second
 WHERE state = 'running' AND NOT id = ANY($2::text[]) ORDER BY stepped_at LIMIT 1 FOR UPDATE SKIP LOCKED"""
 
 DEAD: Final = """
-FROM delivery d JOIN outbox_event v ON v.id = d.event_id
-WHERE d.workspace_id = $1 AND d.state = 'dead' AND NOT d.test
-  AND d.event_id >= $2 AND d.event_id < $3 AND v.id >= $2 AND v.id < $3
-  AND ($4::text IS NULL OR d.endpoint_id = $4) AND ($5::text[] IS NULL OR v.kind = ANY($5))
+FROM delivery d
+WHERE d.workspace_id = $1 AND d.state = 'dead' AND NOT d.test AND d.event_id >= $2 AND d.event_id < $3
+  AND ($4::text IS NULL OR d.endpoint_id = $4)
+  AND ($5::text[] IS NULL OR EXISTS (SELECT 1 FROM outbox_event v WHERE v.id = d.event_id AND v.kind = ANY($5)))
   AND ($6::text[] IS NULL OR d.last_outcome = ANY($6))
   AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id)"""
 """The dead letters of a workspace, a range of event ids, an endpoint, event kinds and last outcomes (null: any)."""

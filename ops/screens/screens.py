@@ -43,8 +43,20 @@ async def _test(page: Page) -> None:
     await page.get_by_text("It works").wait_for()
 
 
+async def _lead(page: Page) -> None:
+    await _first(page, "/leads")
+
+
+async def _conversation(page: Page) -> None:
+    await _first(page, "/conversations")
+
+
 SCREENS: dict[str, Way] = {
     "overview": "/",
+    "leads": "/leads",
+    "lead": _lead,
+    "conversations": "/conversations",
+    "conversation": _conversation,
     "webhooks": "/webhooks",
     "endpoint": _endpoint,
     "setup-address": "/webhooks/new",
@@ -56,5 +68,9 @@ SCREENS: dict[str, Way] = {
     "dead-letters": "/dead-letters",
     "dead-letter": _dead,
     "keys": "/keys",
+    "team": "/team",
+    "privacy": "/privacy",
+    "audit": "/audit",
+    "system": "/system",
     "account": "/account",
 }

@@ -37,10 +37,11 @@ OLDEST: Final = Gauge("stream_oldest_seconds", "Age of the oldest entry of a str
 IDLE: Final = Gauge("stream_pending_idle_seconds", "Longest time a worker has held an entry.", "shard")
 WORKERS: Final = Gauge("workers", f"Workers that asked for work within {_ALIVE:.0f} s.")
 REDIS_UP: Final = Gauge("redis_up", "1 when Redis answers the observer, 0 when not.")
+DATABASE_UP: Final = Gauge("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
 
 ALL: Final = (
     *(UNRELAYED, UNRELAYED_OLDEST, WAITING, QUEUED, OVERDUE, OVERDUE_OLDEST, DEAD, ASIDE, SATURATED),
-    *(LENGTH, LAG, PENDING, OLDEST, IDLE, WORKERS, REDIS_UP),
+    *(LENGTH, LAG, PENDING, OLDEST, IDLE, WORKERS, REDIS_UP, DATABASE_UP),
 )
 
 _COUNT: Final = "(SELECT count(*) FROM (SELECT 1 FROM {} LIMIT %d) AS found)" % CAPPED
@@ -114,6 +115,7 @@ async def _ledger() -> None:
         await db.rows("SET LOCAL enable_seqscan = off")  # whatever the statistics say: no table is read whole
         await db.rows("SET LOCAL statement_timeout = '5s'")
         found: dict[str, Any] = {name: await db.rows(sql) for name, sql in STATEMENTS.items()}
+    DATABASE_UP.show(1)
     (counts,) = found["counts"]
     UNRELAYED.show(counts["unrelayed"])
     UNRELAYED_OLDEST.show(max(counts["oldest"] or 0.0, 0.0))

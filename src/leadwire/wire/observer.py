@@ -11,7 +11,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire import clock, ids, telemetry
+from leadwire import clock, db, ids, telemetry
 from leadwire.redis_pool import AWAY
 from leadwire.settings import Settings
 from leadwire.telemetry.cells import Gauge
@@ -51,6 +51,8 @@ class Observer:
                 await self.look()
             except Exception as error:  # noqa: BLE001 - the next round tries again
                 self._show_nothing()  # what was true 5 s ago is not: an alert watches for nothing being shown
+                if isinstance(error, db.GONE):
+                    gauges.DATABASE_UP.show(0)
                 metrics.FAILED.cell("observe").add()
                 telemetry.log("observer.failed", level=logging.WARNING, error=error)
             try:

@@ -1,0 +1,182 @@
+"""The alerts of the wire and of its processes. `page` wakes somebody, `ticket` waits for the morning.
+
+Gauges of the observer are shown by one relay, by two for a moment when it changes: `max` makes one of them.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+
+class Alert(NamedTuple):
+    """`name` without the prefix; its runbook is named after it. `wait` is how long it must be so."""
+
+    name: str
+    expr: str
+    wait: str
+    severity: str
+    summary: str
+    labels: Mapping[str, str] = MappingProxyType({})
+
+
+_ATTEMPTS: Final = "sum(rate(leadwire_delivery_attempts_total[5m]))"
+_ROLES: Final = ("serve", "relay", "deliver")
+
+WIRE: Final = (
+    Alert(
+        "NothingKnown",
+        "absent(leadwire_database_up)",
+        "3m",
+        "page",
+        "No relay tells how the wire stands: every other alert of the wire is blind.",
+    ),
+    Alert("DatabaseDown", "max(leadwire_database_up) == 0", "1m", "page", "PostgreSQL does not answer the relay."),
+    Alert("RedisDown", "max(leadwire_redis_up) == 0", "1m", "page", "Redis does not answer the relay."),
+    Alert(
+        "EventsUnrelayed",
+        "max(leadwire_unrelayed_oldest_seconds) > 30",
+        "1m",
+        "page",
+        "Committed events wait {{ $value | humanizeDuration }} for the relay.",
+    ),
+    Alert(
+        "DeliveriesOverdue",
+        'max(leadwire_waiting_overdue_oldest_seconds{held_by="nothing"}) > 60',
+        "2m",
+        "page",
+        "A delivery is {{ $value | humanizeDuration }} past its time and nothing of its endpoint holds it.",
+    ),
+    Alert(
+        "WorkersIdle",
+        f"max(sum without (shard) (leadwire_stream_length)) > 0 and on () ({_ATTEMPTS} or vector(0)) == 0",
+        "3m",
+        "page",
+        "{{ $value }} entries are in the streams and nothing is being sent.",
+    ),
+    Alert(
+        "EntriesHeld",
+        "max(leadwire_stream_pending_idle_seconds) > 150",
+        "1m",
+        "page",
+        "A worker has held an entry for {{ $value | humanizeDuration }} and nobody takes it over.",
+    ),
+    Alert(
+        "WorkersBehind",
+        "max(leadwire_stream_oldest_seconds) > 60",
+        "5m",
+        "ticket",
+        "An entry has been in its stream for {{ $value | humanizeDuration }}: there are too few workers.",
+    ),
+    Alert(
+        "WorkerWedged",
+        "leadwire_deliveries_in_hand > 0 and on (job, instance)"
+        " sum by (job, instance) (rate(leadwire_delivery_attempts_total[5m])) == 0",
+        "3m",
+        "page",
+        "{{ $labels.instance }} has {{ $value }} POSTs in hand and ends none.",
+    ),
+    Alert(
+        "EndpointBacklog",
+        'max(leadwire_waiting_overdue_oldest_seconds{held_by="endpoint"}) > 1800',
+        "10m",
+        "ticket",
+        "A receiver is too slow for what it is owed: {{ $value | humanizeDuration }} behind.",
+    ),
+    Alert(
+        "LedgerImbalance",
+        "max by (check) (leadwire_ledger_imbalance) > 0",
+        "3m",
+        "page",
+        "The ledger is broken: {{ $value }} times {{ $labels.check }}.",
+    ),
+    Alert(
+        "DeliverySetAside",
+        "max(leadwire_deliveries_aside) > 0",
+        "0m",
+        "page",
+        "{{ $value }} deliveries were set aside because no worker survived them.",
+    ),
+    Alert(
+        "DeadLettersRising",
+        "sum(increase(leadwire_dead_letters_made_total[1h])) > 100",
+        "0m",
+        "ticket",
+        "{{ $value | humanize }} deliveries were given up within an hour.",
+    ),
+    Alert(
+        "EndpointDisabled",
+        "sum by (reason) (increase(leadwire_endpoints_disabled_total[1h])) > 0",
+        "0m",
+        "ticket",
+        "A customer's endpoint was disabled: {{ $labels.reason }}.",
+    ),
+    Alert(
+        "EntriesReclaimed",
+        "sum(increase(leadwire_stream_entries_reclaimed_total[15m]))"
+        " + sum(increase(leadwire_attempts_fenced_total[15m])) > 20",
+        "0m",
+        "ticket",
+        "Workers die or lose their leases: {{ $value | humanize }} entries changed hands.",
+    ),
+    Alert(
+        "DeliveriesReconciled",
+        "sum(increase(leadwire_deliveries_reconciled_total[15m])) > 0",
+        "0m",
+        "ticket",
+        "Redis lost {{ $value | humanize }} entries; they were queued again.",
+    ),
+    Alert(
+        "PartitionsMissing",
+        "max(leadwire_partitions_ahead) < 3",
+        "2h",
+        "ticket",
+        "The event tables have partitions for {{ $value }} days only.",
+    ),
+    Alert(
+        "PartitionsOverdue",
+        "max(leadwire_partitions_overdue) > 3",
+        "6h",
+        "ticket",
+        "{{ $value }} days are kept past retention.",
+    ),
+)
+
+PROCESSES: Final = (
+    Alert(
+        "ProcessMissing",
+        " or ".join(f'absent(leadwire_build_info{{role="{role}"}})' for role in _ROLES),
+        "2m",
+        "page",
+        "No `leadwire {{ $labels.role }}` runs.",
+    ),
+    Alert("TargetDown", 'up{job="leadwire"} == 0', "5m", "ticket", "{{ $labels.instance }} does not answer."),
+    Alert(
+        "ProcessRestarting",
+        'changes(process_start_time_seconds{job="leadwire"}[30m]) > 3',
+        "0m",
+        "ticket",
+        "{{ $labels.instance }} was started {{ $value }} times within half an hour.",
+    ),
+    Alert(
+        "LoopFailing",
+        "sum by (loop) (rate(leadwire_loop_failures_total[5m])) > 0",
+        "10m",
+        "ticket",
+        "The loop `{{ $labels.loop }}` has been failing for ten minutes.",
+    ),
+    Alert(
+        "PoolExhausted",
+        'max by (job, instance) (leadwire_db_connections{state="awaited"}) > 0',
+        "5m",
+        "ticket",
+        "{{ $value }} callers in {{ $labels.instance }} wait for a database connection.",
+    ),
+    Alert(
+        "ApiSlow",
+        "histogram_quantile(0.99, sum by (le) (rate(leadwire_http_request_duration_seconds_bucket[10m]))) > 1"
+        " and on () sum(rate(leadwire_http_requests_total[10m])) > 0.1",
+        "10m",
+        "ticket",
+        "One in a hundred requests takes longer than {{ $value | humanizeDuration }}.",
+    ),
+)

@@ -1,0 +1,76 @@
+"""Every alert has its runbook, and what a runbook tells to do can be done: commands parse, queries run, links lead."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from ops.prometheus.rules import ALERTS, runbook
+
+from leadwire import db
+from tests.ops.command_line import parsed
+
+ROOT = Path(__file__).parents[2]
+BOOKS = sorted((ROOT / "ops" / "runbooks").glob("*.md"))
+HEADINGS = ["Meaning", "Impact", "Check", "Fix", "Afterwards"]
+PLACEHOLDERS = {"EVENT": "evt_0", "ID": "we_0", "TIME": "2026-01-02T03:04:05Z", "PID": "0"}
+
+each_book = pytest.mark.parametrize("book", BOOKS, ids=lambda path: path.stem)
+
+
+def commands(book):
+    """Everything that is to be typed, in blocks and in sentences, with the placeholders filled in."""
+    text = book.read_text()
+    lines = [line for block in re.findall(r"```sh\n(.+?)```", text, re.DOTALL) for line in block.splitlines()]
+    lines += re.findall(r"`((?:leadwire|psql) [^`]+)`", re.sub(r"```.+?```", "", text, flags=re.DOTALL))
+    return [re.sub(rf"\b({'|'.join(PLACEHOLDERS)})\b", lambda found: PLACEHOLDERS[found[1]], line) for line in lines]
+
+
+def test_every_alert_has_a_runbook_and_none_is_left_over():
+    assert {runbook(alert.name) for alert in ALERTS} == {book.name for book in BOOKS}
+
+
+@each_book
+def test_it_has_all_its_parts(book):
+    text = book.read_text()
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == HEADINGS
+    names = {f"# {alert.name}" for alert in ALERTS}
+    assert text.splitlines()[0] in names
+    assert runbook(text.splitlines()[0][2:]) == book.name
+    assert all(part.strip() for part in re.split(r"^#+ .+$", text, flags=re.MULTILINE)[2:])
+
+
+@each_book
+def test_its_commands_of_leadwire_exist(book):
+    for line in commands(book):
+        if line.startswith("leadwire"):
+            arguments = shlex.split(line.partition(" | ")[0])[1:]
+            parsed(*arguments)
+
+
+@each_book
+async def test_its_queries_run(book, workspace):
+    for line in commands(book):
+        if line.startswith("psql"):
+            program, address, option, sql = shlex.split(line)
+            assert (program, address, option) == ("psql", "$LEADWIRE_DATABASE_URL", "-c")
+            await db.rows(sql)
+
+
+@each_book
+def test_the_lines_it_looks_for_in_the_log_are_written(book):
+    sources = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    for line in commands(book):
+        if "| grep" in line and "journalctl" in line:
+            for word in re.findall(r"\b[a-z]+\.[a-z_]+\b", line.partition("| grep")[2]):
+                assert f'"{word}"' in sources, word
+
+
+@each_book
+def test_its_links_lead_somewhere(book):
+    for link in re.findall(r"\]\(([^)]+)\)", book.read_text()):
+        path, _, anchor = link.partition("#")
+        target = (book.parent / path).resolve()
+        assert target.is_file(), link
+        headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+        assert not anchor or anchor in {heading.lower().replace(" ", "-") for heading in headings}, link

@@ -72,5 +72,6 @@ SCREENS: dict[str, Way] = {
     "privacy": "/privacy",
     "audit": "/audit",
     "system": "/system",
+    "ledger": "/system/ledger",
     "account": "/account",
 }

@@ -1,5 +1,6 @@
 """Looking endpoints and deliveries up. A workspace of None is an operator, who sees all."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ from leadwire import clock, db
 from leadwire.errors import NotFound
 from leadwire.webhooks import headers
 from leadwire.webhooks.schema import Attempt, Delivery, DeliveryDetail, Endpoint
+from leadwire.wire.states import State
 
 _ENDPOINT: Final = """id, workspace_id, url, events, enabled, disabled_reason, ordered, rate_limit, headers, staged_at,
     failing_since, created_at"""
@@ -89,6 +91,19 @@ async def _with_history(row: db.Row) -> DeliveryDetail:
         traceparent=traceparent,
         history=history,
     )
+
+
+async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[tuple[str, State]]]:
+    """For each of these events that was owed to anybody: the endpoints, and how the delivery stands."""
+    found = await db.rows(
+        """SELECT event_id, endpoint_id, state FROM delivery
+           WHERE workspace_id = $1 AND event_id = ANY($2) AND event_id >= $3 AND event_id <= $4""",
+        workspace, event_ids, min(event_ids, default=""), max(event_ids, default=""),
+    )  # fmt: skip
+    states: dict[str, list[tuple[str, State]]] = {}
+    for event_id, endpoint_id, state in found:
+        states.setdefault(event_id, []).append((endpoint_id, state))
+    return states
 
 
 def _endpoint(row: Any) -> Endpoint:

@@ -9,6 +9,7 @@ from leadwire.conversations import reads, search
 from leadwire.conversations.search import ConversationSearch
 from leadwire.pages.routes import screen
 from leadwire.pages.visit import Visit
+from leadwire.webhooks import reads as webhooks
 
 _STATES: Final = {"": "Any state", "active": "With the bot", "handoff": "Wants a person", "ended": "Ended"}
 
@@ -31,12 +32,14 @@ async def conversations(visit: Visit) -> Response[str]:
 async def conversation(visit: Visit) -> Response[str]:
     """What was said, by whom, and what is known of the visit."""
     one = await reads.detail(visit.workspace, visit.part("conversation_id"))
+    events = await reads.events(visit.workspace, one.id)
     return await visit.page(
         "conversations/one.html",
         talk=one,
         about=one.metadata,
         variables=reads.variables(one),
-        events=await reads.events(visit.workspace, one.id),
+        events=events,
+        sent=await webhooks.states_of(visit.workspace, [event.id for event in events]),
         bot=(await bots.names(visit.workspace)).get(one.bot_id, one.bot_id),
         name=one.visitor.name or one.visitor.email or "A visitor",
     )

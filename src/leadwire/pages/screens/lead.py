@@ -15,6 +15,7 @@ from leadwire.leads.schema import Lead
 from leadwire.pages import lead_form
 from leadwire.pages.routes import action, screen
 from leadwire.pages.visit import Visit
+from leadwire.webhooks import reads as webhooks
 
 
 @screen("/leads/{lead_id:str}")
@@ -22,6 +23,7 @@ async def lead(visit: Visit) -> Response[str]:
     """What is known, why they have their score, and what happened."""
     stored = await reads.stored(visit.workspace, visit.part("lead_id"))
     one = stored.lead
+    happened = await history.of(visit.workspace, one.id)
     return await visit.page(
         "leads/lead.html",
         lead=one,
@@ -30,7 +32,8 @@ async def lead(visit: Visit) -> Response[str]:
         draft=lead_form.draft(visit.form),
         points=await bots.score_of(visit.workspace, one.id),
         talks=await conversations.of_lead(visit.workspace, one.id),
-        history=await history.of(visit.workspace, one.id),
+        history=happened,
+        sent=await webhooks.states_of(visit.workspace, [each.event_id for each in happened]),
         bot=(await bots.names(visit.workspace)).get(one.bot_id, one.bot_id),
         name=_name(one),
         way=_way(one),

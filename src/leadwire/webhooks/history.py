@@ -47,9 +47,11 @@ SELECT DISTINCT d.event_id AS id FROM webhook_endpoint e, LATERAL (
     SELECT d.event_id FROM delivery d WHERE d.workspace_id = $1 AND d.endpoint_id = e.id AND d.state = 'dead'
         AND d.event_id < $2 AND d.event_id >= $3 AND d.event_id < $4 ORDER BY d.event_id DESC LIMIT $5) AS d
 WHERE e.workspace_id = $1 AND $6::text[] IS NOT NULL ORDER BY id DESC LIMIT $5"""
+# Materialized: where sorting is off, the planner would sooner read every event there is, in the order of their ids.
 _SUBJECT: Final = """
-SELECT v.id FROM outbox_event v WHERE v.workspace_id = $1 AND v.id < $2 AND v.id >= $3 AND v.id < $4
-    AND v.kind = ANY($6) AND v.{column} = $7 ORDER BY v.id DESC LIMIT $5"""
+WITH about AS MATERIALIZED (
+    SELECT id, kind FROM outbox_event WHERE workspace_id = $1 AND {column} = $7
+) SELECT id FROM about WHERE id < $2 AND id >= $3 AND id < $4 AND kind = ANY($6) ORDER BY id DESC LIMIT $5"""
 
 
 class Filter(Struct, frozen=True, kw_only=True):

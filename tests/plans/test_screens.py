@@ -1,0 +1,110 @@
+"""The screens among very many rows: what their statements read does not grow with how much there is."""
+
+from functools import partial
+
+import pytest
+
+from leadwire import clock, db
+from leadwire.accounts import audit_log
+from leadwire.accounts.audit_log import LogQuery
+from leadwire.bots import reads as bots
+from leadwire.conversations import reads as conversations
+from leadwire.conversations import search as conversation_search
+from leadwire.conversations.search import ConversationSearch
+from leadwire.db import keyset
+from leadwire.leads import history, search
+from leadwire.leads.search import LeadSearch
+from leadwire.webhooks import history as deliveries
+from leadwire.webhooks import reads as webhooks
+from leadwire.wire.outbox import Event
+from tests.plans import crowd as crowds
+from tests.plans.explained import explained
+
+_LEAD, _TALK = f"lead_{77:026}", f"conv_{77:026}"
+_EVENTS = """
+INSERT INTO outbox_event (id, workspace_id, kind, body, occurred_at, lead_id, conversation_id)
+SELECT overlay(id PLACING lpad(n::text, 6, '0') FROM 25), workspace_id, kind, body, occurred_at,
+    'lead_' || lpad((n % 5000)::text, 26, '0'), 'conv_' || lpad((n % 5000)::text, 26, '0')
+FROM (SELECT * FROM outbox_event WHERE id = $1) one, generate_series(1, 20000) n"""
+_AUDIT = """
+INSERT INTO audit_entry (id, workspace_id, at, actor, action, subject, detail, address)
+SELECT 'aud_' || lpad(n::text, 26, '0'), $1, now(), 'u' || n % 20, 'thing.' || n % 40, '', '', ''
+FROM generate_series(1, 20000) n"""
+
+
+@pytest.fixture(scope="module")
+async def crowd(servers, connected):
+    async with crowds.crowd(servers.database_url, 20_000) as crowd:
+        workspace = crowd.workspace
+        async with db.transaction():
+            event = Event(workspace=workspace, kind="lead.created", at=clock.now(), data={}, lead_id="x")
+            first = await event.record()
+        await db.rows(_EVENTS, first)
+        await db.rows("INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at) "
+                      "SELECT id, 'we_1', workspace_id, 'delivered', now() FROM outbox_event")  # fmt: skip
+        await db.rows("UPDATE conversation SET lead_id = 'lead_' || substr(id, 6)")
+        await db.rows(_AUDIT, workspace)
+        for table in ("outbox_event", "delivery", "conversation", "audit_entry"):
+            await db.rows(f"VACUUM ANALYZE {table}")
+        yield crowd
+
+
+def reads_of(crowd):
+    """Each read of a screen, and how many rows it may touch at the most."""
+    workspace, rare = crowd.workspace, crowd.rare_bot
+    events = [f"evt_{n:026}" for n in range(50)]
+    best = LeadSearch(sort="score", after=f"50.1770000000000.{_LEAD}")
+    return {
+        "leads": (partial(search.page, workspace, LeadSearch()), 200),
+        "best leads": (partial(search.page, workspace, best), 200),
+        "leads of a bot": (partial(search.page, workspace, LeadSearch(bot_id=rare)), 200),
+        "leads by e-mail": (partial(search.with_email, workspace, "77@example.com"), 200),
+        "conversations": (partial(conversation_search._LIST.page, workspace, {"status = {}": "active"}, "", 50), 200),
+        "openers": (lambda: db.rows(conversation_search._OPENER, [_TALK]), 200),
+        "a lead's conversations": (partial(conversations.of_lead, workspace, _LEAD), 50),
+        "a lead's score": (partial(bots.score_of, workspace, _LEAD), 50),
+        "a lead's events": (partial(history.of, workspace, _LEAD), 50),
+        "a conversation's events": (partial(conversations.events, workspace, _TALK), 50),
+        "their deliveries": (partial(webhooks.states_of, workspace, events), 200),
+        "deliveries about a lead": (
+            partial(deliveries._events, workspace, deliveries.Filter(subject=_LEAD), "", 51), 50),
+        "audit log": (partial(audit_log.page, workspace, LogQuery()), 200),
+        "audit log of one": (partial(audit_log.page, workspace, LogQuery(actor="u3")), 200),
+        "audit log of a kind": (partial(audit_log.page, workspace, LogQuery(action="thing.3")), 200),
+        "actors": (partial(audit_log.actors, workspace), 200),
+    }  # fmt: skip
+
+
+async def test_what_a_screen_reads_does_not_grow(crowd, monkeypatch):
+    for name, (read, most) in reads_of(crowd).items():
+        nodes = await explained(read, monkeypatch)
+        assert not {node["Node Type"] for node in nodes} & {"Seq Scan", "Incremental Sort", "Gather"}, name
+        touched = sum(
+            (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in nodes
+        )
+        assert touched <= most * 3, (name, touched)  # a row is counted once in each node it passes
+
+
+async def test_a_search_looks_at_no_more_than_it_says(crowd, monkeypatch):
+    monkeypatch.setattr(keyset, "LOOKED_AT", 500)
+    found = await search.page(crowd.workspace, LeadSearch(q="nobody"))
+    assert found.stopped
+    rows, sent = db.rows, []
+
+    async def noted(sql, *args):
+        sent.append((sql, args))
+        return await rows(sql, *args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(db, "rows", noted)
+        await search.page(crowd.workspace, LeadSearch(q="nobody", after=found.after))
+    assert len(sent) == 2  # the search, and where it stopped
+    for sql, args in sent:
+        nodes = await explained(lambda sql=sql, args=args: db.rows(sql, *args), monkeypatch)
+        scans = [node for node in nodes if node.get("Relation Name") == "lead"]
+        assert sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in scans) <= 500
+
+
+async def test_conversations_are_found_by_the_search_screen(crowd):
+    found = await conversation_search.page(crowd.workspace, ConversationSearch(status="handoff"))
+    assert {talk.status for talk in found.conversations} == {"handoff"}

@@ -1,0 +1,123 @@
+"""Where does an event stop, and what went another way?"""
+
+from typing import Final
+
+from ops.grafana.panels import board, graph, quantiles, rate
+
+_BUILT: Final = "sum(rate(leadwire_transport_clients_built_total[$__rate_interval]))"
+_ATTEMPTS: Final = "sum(rate(leadwire_delivery_attempts_total[$__rate_interval]))"
+
+DELIVERY: Final = board(
+    "delivery",
+    "Delivery",
+    [
+        graph(
+            "p99 at each hop",
+            *quantiles("leadwire_hop_duration_seconds", 0.99, by="hop"),
+            about="commit: recording to committed. relay: recording to fanned out. claim: queued to claimed."
+            " send: the POST, mostly the receiver's time. record: answer to written down.",
+            unit="s",
+            wide=12,
+        ),
+        graph(
+            "Recorded to delivered",
+            *quantiles("leadwire_end_to_end_seconds", 0.5, 0.9, 0.99),
+            about="Retries included.",
+            unit="s",
+            wide=12,
+        ),
+    ],
+    [
+        graph(
+            "Where they are",
+            ("unrelayed events", "max(leadwire_unrelayed_events)"),
+            ("waiting", "max(leadwire_deliveries_waiting)"),
+            ("queued", "max(leadwire_deliveries_queued)"),
+            ("overdue: {{held_by}}", "max by (held_by) (leadwire_waiting_overdue)"),
+            about="Counted to 10,000.",
+        ),
+        graph(
+            "Streams",
+            ("length {{shard}}", "max by (shard) (leadwire_stream_length)"),
+            ("unread {{shard}}", "max by (shard) (leadwire_stream_lag)"),
+            ("held {{shard}}", "max by (shard) (leadwire_stream_pending)"),
+            about="Entries, by shard.",
+        ),
+        graph(
+            "Ages",
+            ("oldest entry {{shard}}", "max by (shard) (leadwire_stream_oldest_seconds)"),
+            ("held longest {{shard}}", "max by (shard) (leadwire_stream_pending_idle_seconds)"),
+            ("overdue: {{held_by}}", "max by (held_by) (leadwire_waiting_overdue_oldest_seconds)"),
+            about="Beyond the lease (60 s) another worker should have taken an entry over.",
+            unit="s",
+            bad=60,
+        ),
+    ],
+    [
+        graph(
+            "Places of the workers",
+            ("in hand {{instance}}", "leadwire_deliveries_in_hand"),
+            ("limit", "max(leadwire_delivery_slots)"),
+            about="All in use: receivers are slow. See WorkersBehind.",
+        ),
+        graph(
+            "p95 of a POST, by outcome",
+            *quantiles("leadwire_delivery_attempt_duration_seconds", 0.95, by="outcome"),
+            about="The deadline is 30 s.",
+            unit="s",
+            bad=30,
+        ),
+        graph(
+            "Endpoints",
+            ("windows full", "max(leadwire_windows_saturated)"),
+            ("disabled: {{reason}}", "sum by (reason) (increase(leadwire_endpoints_disabled_total[1h]))"),
+            about="A full window holds its endpoint's deliveries back. Disabled: by the system, within an hour.",
+        ),
+    ],
+    [
+        graph(
+            "Given up and tried again",
+            ("dead: {{reason}}", "sum by (reason) (increase(leadwire_dead_letters_made_total[5m]))"),
+            ("retries", "sum(increase(leadwire_deliveries_retried_total[5m]))"),
+            ("redriven", "sum(increase(leadwire_deliveries_redriven_total[5m]))"),
+            ("dead letters there are", "max(leadwire_dead_letters)"),
+            about="Within five minutes.",
+        ),
+        graph(
+            "What went another way",
+            ("reclaimed", "sum(increase(leadwire_stream_entries_reclaimed_total[5m]))"),
+            ("stale", "sum(increase(leadwire_stream_entries_stale_total[5m]))"),
+            ("fenced", "sum(increase(leadwire_attempts_fenced_total[5m]))"),
+            ("reconciled", "sum(increase(leadwire_deliveries_reconciled_total[5m]))"),
+            ("set aside", "sum(increase(leadwire_deliveries_set_aside_total[5m]))"),
+            about="Within five minutes. All 0 while nothing dies.",
+        ),
+        graph(
+            "Failing loops",
+            rate("leadwire_loop_failures_total", "loop"),
+            about="Rounds that failed and are tried again. Alert: LoopFailing",
+        ),
+    ],
+    [
+        graph(
+            "In and out of the relay",
+            ("committed", "sum(rate(leadwire_events_committed_total[$__rate_interval]))"),
+            ("relayed", "sum(rate(leadwire_events_relayed_total[$__rate_interval]))"),
+            ("queued: {{by}}", "sum by (by) (rate(leadwire_stream_entries_added_total[$__rate_interval]))"),
+            about="fan_out: at once. admit: when their time or their turn came.",
+            unit="eps",
+        ),
+        graph(
+            "Share of POSTs on a new client",
+            ("", f"{_BUILT} / {_ATTEMPTS}"),
+            about="The rest finds its receiver's client, and mostly a connection of it.",
+            unit="percentunit",
+        ),
+        graph(
+            "Partitions",
+            ("days ahead", "max(leadwire_partitions_ahead)"),
+            ("days past retention", "max(leadwire_partitions_overdue)"),
+            about="Of the event tables.",
+        ),
+    ],
+)

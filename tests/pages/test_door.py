@@ -2,9 +2,10 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
-from leadwire import db
+from leadwire import db, settings
 from leadwire.accounts import invitations, throttle
 from leadwire.pages.policy import local
 from tests.pages.conftest import PASSWORD, browser
@@ -126,6 +127,51 @@ async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(admin, stra
     assert "httponly" in cookie
     assert "samesite=lax" in cookie
     assert "path=/" in cookie
+
+
+async def test_over_https_the_cookie_is_bound_to_this_host_and_the_browser_stays_with_https(admin, monkeypatch):
+    done = await admin.post("https://test/sign-in", data={"email": "ada@example.org", "password": PASSWORD})
+    assert done.headers["set-cookie"].startswith("__Host-leadwire=")
+    assert "; secure" in done.headers["set-cookie"].lower()
+    for path in ("https://test/sign-in", "https://test/v1/leads", "https://test/nowhere", "https://test/docs"):
+        answer = await admin.get(path)
+        assert answer.headers.get_list("strict-transport-security") == ["max-age=31536000; includeSubDomains"]
+    assert "strict-transport-security" not in (await admin.get("/v1/leads")).headers
+    configured = settings.get()
+    monkeypatch.setattr(
+        settings, "get", lambda: msgspec.structs.replace(configured, public_url="https://leads.example")
+    )
+    assert "strict-transport-security" in (await admin.get("/v1/leads")).headers
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "aaaaaaaaaaaa",
+        "abcabcabcabc",
+        "123456789012",
+        "password1234",
+        "qwertyuiop12",
+        "Ada-Lovelace1234",
+        "LeadwireAdmin1",
+    ],
+)
+async def test_a_password_that_is_guessed_first_is_refused(stranger, workspace, password):
+    token = await invitations.invite(workspace, None, "admin")
+    page = await stranger.fill(f"/join/{token}", 422, email="ada-lovelace@example.org", password=password)
+    assert "guessed early" in page
+
+
+async def test_who_is_refused_is_in_the_log_without_their_address(admin, stranger, caplog):
+    for email in ("ada@example.org", "nobody@example.org"):
+        await stranger.fill("/sign-in", 422, email=email, password="not the password")
+    for _ in range(throttle.PER_ACCOUNT):
+        await stranger.post("/sign-in", data={"email": "ada@example.org", "password": "not the password"})
+    told = [(one.getMessage(), one.fields) for one in caplog.records if one.getMessage().startswith("sign_in.")]
+    ada = await db.value("SELECT id FROM user_account")
+    assert told[:2] == [("sign_in.refused", {"user": ada}), ("sign_in.refused", {"user": None})]
+    assert told[-1] == ("sign_in.throttled", {"of": "account"})
+    assert "@" not in str(told)
 
 
 async def test_a_session_ends_when_it_is_ended_in_the_database(admin):

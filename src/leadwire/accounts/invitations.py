@@ -86,7 +86,7 @@ async def offer(token: str) -> Offer:
 
 async def accept(token: str, email: str, password: str, address: str = "") -> str:
     """Make the account, use the link up. Answers the user's id. Raises NotFound, Invalid."""
-    passwords.check(password)
+    passwords.check(password, email)
     hashed = await passwords.digest(password)
     async with db.transaction():
         offered = await offer(token)

@@ -16,15 +16,31 @@ from leadwire.errors import Fault, Invalid
 SHORTEST: Final = 12
 LONGEST: Final = 200
 
+# What lists of leaked passwords of twelve characters and more are made of. Not the lists: those are for a service.
+_GUESSED_FIRST: Final = (
+    "1234567890", "123456789", "12345678", "1234567", "123456", "12345", "1234", "123", "qwertyuiop", "qwerty",
+    "azerty", "asdfghjkl", "asdfgh", "zxcvbnm", "1q2w3e4r5t", "1q2w3e4r", "1qaz2wsx", "abcdefgh", "abcdef", "abc",
+    "password", "passwort", "passw0rd", "p@ssw0rd", "letmein", "welcome", "iloveyou", "administrator", "admin",
+    "changeme", "leadwire",
+)  # fmt: skip
+_FEWEST_DIFFERENT: Final = 5  # characters
+_LEFT: Final = 4  # of them, when those are taken out
+
 _hasher: Final = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 _turns: Final = asyncio.Semaphore(2)
 
 
-def check(password: str) -> None:
-    """Raises Invalid for a password that nobody should have."""
+def check(password: str, email: str) -> None:
+    """Raises Invalid for a password that nobody should have, or that the person with this address should not."""
     if not SHORTEST <= len(password) <= LONGEST:
         message = f"A password has {SHORTEST} to {LONGEST} characters; a few words are fine."
         raise Invalid(message, faults=(Fault("wrong_length", message, "/password"),))
+    rest = password.lower()
+    for known in (*_GUESSED_FIRST, email.partition("@")[0].lower()):
+        rest = rest.replace(known, "") if known else rest
+    if len(set(password)) < _FEWEST_DIFFERENT or len(rest) < _LEFT:
+        message = "This password is guessed early: what is left without repetitions, names and rows of keys is short."
+        raise Invalid(message, faults=(Fault("too_common", message, "/password"),))
 
 
 async def digest(password: str) -> str:

@@ -5,10 +5,11 @@ through; while Redis is away, each process counts by itself.
 """
 
 import hashlib
+import logging
 from collections import Counter
 from typing import Final
 
-from leadwire import clock, redis_pool
+from leadwire import clock, redis_pool, telemetry
 from leadwire.errors import RateLimited
 
 PER_ACCOUNT: Final = 5
@@ -24,6 +25,7 @@ async def count(account: str, address: str) -> None:
     """Count one try. Raises RateLimited."""
     used = await _count(_key("account", account)), await _count(_key("address", address))
     if used[0] > PER_ACCOUNT or used[1] > PER_ADDRESS:
+        telemetry.log("sign_in.throttled", level=logging.WARNING, of="account" if used[0] > PER_ACCOUNT else "address")
         raise RateLimited("Too many tries. Wait five minutes.", headers={"Retry-After": str(WINDOW)})
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from litestar import Response
 from litestar.response import Stream
 
-from leadwire.pages.visit import Visit, headers
+from leadwire.pages import policy
 
 _WATCHED: Final = 120  # looks; then the browser comes back by itself
 _LOOK: Final = 1.0  # seconds between them
@@ -15,9 +15,9 @@ _LOOK: Final = 1.0  # seconds between them
 Look = Callable[[], Awaitable[tuple[Hashable, bool]]]
 
 
-def stream(visit: Visit, look: Look) -> Response[Any]:
+def stream(look: Look) -> Response[Any]:
     """`changed` each time the first thing that `look` answers is another; `done` once the second is true."""
-    sent = {**headers(visit.request), "Cache-Control": "no-store"}
+    sent = {**policy.HEADERS, "Cache-Control": "no-store"}
     return Stream(_told(look), headers=sent, media_type="text/event-stream")
 
 

@@ -29,8 +29,6 @@ HEADERS: Final[Mapping[str, str]] = {
     "X-Frame-Options": "DENY",
 }
 
-STRICT_TRANSPORT: Final = {"Strict-Transport-Security": "max-age=31536000; includeSubDomains"}
-
 
 def same_origin(headers: Mapping[str, str]) -> bool:
     """False when the browser says that another site sent this. Fetch Metadata first, Origin for older browsers."""

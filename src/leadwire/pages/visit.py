@@ -70,7 +70,7 @@ class Visit(msgspec.Struct):
     def download(self, name: str, kind: str, chunks: AsyncIterator[bytes]) -> Stream:
         """A file that is made while it is sent. If that fails, the browser sees the answer cut off, and says so."""
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Stream(chunks, media_type=kind, headers={**headers(self.request), **disposition})
+        return Stream(chunks, media_type=kind, headers={**policy.HEADERS, **disposition})
 
     async def back(self, path: str, word: str = "") -> Response[None]:
         """On to another page, which says `word` once."""
@@ -82,17 +82,14 @@ class Visit(msgspec.Struct):
 def show(request: "Request[Any, Any, Any]", template: str, context: dict[str, Any], status: int = 200) -> Response[str]:
     """A page for anybody: signed in or not."""
     known = {"path": request.scope["path"], "visit": None, "public_url": public_url(request), **context}
-    return Response(rendering.render(template, known), media_type=HTML, status_code=status, headers=headers(request))
+    return Response(
+        rendering.render(template, known), media_type=HTML, status_code=status, headers=dict(policy.HEADERS)
+    )
 
 
 def go(path: str) -> Response[None]:
     """On to another page, with GET."""
     return Response(None, status_code=303, headers={"Location": quote(path, safe="/?&=#%:+,")})
-
-
-def headers(request: "Request[Any, Any, Any]") -> dict[str, str]:
-    """What every page tells the browser."""
-    return {**policy.HEADERS, **(policy.STRICT_TRANSPORT if encrypted(request) else {})}
 
 
 def public_url(request: "Request[Any, Any, Any]") -> str:

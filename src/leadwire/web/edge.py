@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from leadwire import telemetry
+from leadwire import settings, telemetry
 from leadwire.web import metrics
 
 ADDED: Final = "leadwire.added_headers"
@@ -20,6 +20,7 @@ _SANE_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _TRACEPARENT: Final = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _SLASH: Final = re.compile("%2f", re.IGNORECASE)
 _ALWAYS: Final = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+_STRICT: Final = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
 
 class Edge:
@@ -46,6 +47,8 @@ class Edge:
         request_id = request_id or b"req_" + os.urandom(12).hex().encode()
         telemetry.begin(request_id.decode(), traceparent.decode() or None)
         added = [(b"x-request-id", request_id), *_ALWAYS]
+        if scope["scheme"] == "https" or settings.get().public_url.startswith("https:"):
+            added.append(_STRICT)
         scope.setdefault("state", {})[ADDED] = added  # inner layers may add to what every answer carries
 
         async def send_with_headers(message: Message) -> None:

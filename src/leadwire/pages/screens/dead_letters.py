@@ -79,7 +79,7 @@ async def live(visit: Visit) -> Response[Any]:
         return (now.state, now.done), now.state in ("finished", "cancelled")
 
     await redrives.one(visit.workspace, job_id)
-    return stream(visit, look)
+    return stream(look)
 
 
 @action("/redrives/{job_id:str}/{step:str}", role="agent", shown_on=job)

@@ -89,7 +89,7 @@ async def live(visit: Visit) -> Response[Any]:
         shown = found[0]
         return (shown.state, shown.attempts, shown.drive, len(shown.history)), shown.state not in ("waiting", "queued")
 
-    return stream(visit, look)
+    return stream(look)
 
 
 async def _one(visit: Visit) -> Any:

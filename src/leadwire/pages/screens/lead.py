@@ -1,7 +1,7 @@
 """One lead: everything about them, to be corrected, taken along, or erased."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from litestar import Response
@@ -9,13 +9,18 @@ from litestar import Response
 from leadwire.accounts import audit
 from leadwire.bots import reads as bots
 from leadwire.conversations import reads as conversations
-from leadwire.errors import Fault, Invalid
+from leadwire.errors import Fault, Invalid, PreconditionFailed
 from leadwire.leads import changes, history, reads
 from leadwire.leads.schema import Lead
 from leadwire.pages import lead_form
 from leadwire.pages.routes import action, screen
 from leadwire.pages.visit import Visit
 from leadwire.webhooks import reads as webhooks
+
+_OVERTAKEN: Final = (
+    "Somebody changed this lead while you were typing. Your values are still in the form, the present ones beside them:"
+    " save again to put yours in their place."
+)
 
 
 @screen("/leads/{lead_id:str}")
@@ -46,11 +51,12 @@ async def edit(visit: Visit) -> Response[Any]:
     lead_id = visit.part("lead_id")
     before = await reads.stored(visit.workspace, lead_id)
     patch = lead_form.patch(visit.form, before.lead)
-    async with audit.act(visit.me, "lead.updated", lead_id) as entry:
-        entry.detail = ", ".join(msgspec.to_builtins(patch))
-        after = await changes.update(
-            visit.workspace, lead_id, patch, unchanged={}, if_match=lead_form.version(visit.form)
-        )
+    version = lead_form.version(visit.form)
+    try:
+        async with audit.act(visit.me, "lead.updated", lead_id, ", ".join(msgspec.to_builtins(patch))):
+            after = await changes.update(visit.workspace, lead_id, patch, unchanged={}, if_match=version)
+    except PreconditionFailed as error:
+        raise PreconditionFailed(_OVERTAKEN) from error
     word = "Saved." if after.version != before.version else "Nothing was different."
     return await visit.back(f"/leads/{lead_id}", word)
 

@@ -51,12 +51,15 @@ async function swap(parts, next, options) {
   else change();
 }
 
+// not form.action: a field of that name would hide it
+const addressOf = (form) => form?.getAttribute("action") || location.pathname;
+
 function heldFocus() {
   const focus = document.activeElement, caret = focus?.selectionStart;
-  const key = focus?.name && focus.form ? [focus.form.action, focus.name] : null;
+  const key = focus?.name && focus.form ? [addressOf(focus.form), focus.name] : null;
   return () => {
     if (!key || document.contains(focus)) return;
-    const again = [...document.getElementsByName(key[1])].find((element) => element.form?.action === key[0]);
+    const again = [...document.getElementsByName(key[1])].find((element) => addressOf(element.form) === key[0]);
     again?.focus({ preventScroll: true });
     try { again?.setSelectionRange(caret, caret); } catch { /* not a text field */ }
   };
@@ -68,8 +71,8 @@ addEventListener("submit", async (event) => {
   event.preventDefault();
   const body = new URLSearchParams(new FormData(form, button));
   button?.setAttribute("aria-busy", "true");
-  if (form.method === "get") await load(`${form.action.split("?")[0]}?${body}`, {}, selectors, true);
-  else await load(form.action, { method: "POST", body }, selectors, false);
+  if (form.method === "get") await load(`${addressOf(form).split("?")[0]}?${body}`, {}, selectors, true);
+  else await load(addressOf(form), { method: "POST", body }, selectors, false);
   if ("reset" in form.dataset) form.reset();
   button?.removeAttribute("aria-busy");
 });
@@ -94,7 +97,7 @@ addEventListener("input", (event) => {
   form.timer = setTimeout(() => {
     if (!form.dataset.live) return form.checkValidity() && form.requestSubmit();
     const query = new URLSearchParams(new FormData(form));
-    load(`${form.action.split("?")[0]}?${query}`, { quiet: true }, form.dataset.live, false);
+    load(`${addressOf(form).split("?")[0]}?${query}`, { quiet: true }, form.dataset.live, false);
   }, 250);
 });
 addEventListener("change", (event) => { if (event.target.matches("select[data-go]")) event.target.form.requestSubmit(); });

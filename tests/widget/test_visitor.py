@@ -1,33 +1,8 @@
 """What a request tells of a visitor."""
 
-import ipaddress
-
 import pytest
 
 from leadwire.widget import visitor
-
-PROXIES = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8"))
-
-
-@pytest.mark.parametrize(
-    ("peer", "forwarded", "seen"),
-    [
-        ("203.0.113.9", "", "203.0.113.9"),
-        ("203.0.113.9", "198.51.100.1", "203.0.113.9"),
-        ("10.0.0.1", "198.51.100.1", "198.51.100.1"),
-        ("10.0.0.1", "1.1.1.1, 198.51.100.1, 10.0.0.2", "198.51.100.1"),
-        ("10.0.0.1", "nonsense", "10.0.0.1"),
-        ("10.0.0.1", "nonsense, 198.51.100.1", "198.51.100.1"),
-        ("10.0.0.1", "", "10.0.0.1"),
-        ("fd00::1", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::9", "", "2001:db8:1:2::/64"),
-        ("::ffff:203.0.113.9", "", "203.0.113.9"),
-        ("fe80::1%eth0", "", "fe80::/64"),
-        ("", "", "unknown"),
-    ],
-)
-def test_the_network_behind_proxies(peer, forwarded, seen):
-    assert visitor.network(peer, forwarded, PROXIES) == seen
 
 
 def test_what_is_kept_of_a_network_cannot_be_read_nor_compared_between_workspaces():

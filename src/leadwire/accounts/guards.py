@@ -10,12 +10,13 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from leadwire import telemetry
 from leadwire.accounts import changes, reads
 from leadwire.errors import InsufficientScope, Unauthenticated
+from leadwire.web import callers
 from leadwire.web.edge import ADDED
 from leadwire.web.rate_limit import RateLimit
 
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="leadwire"'}
 _LONGEST: Final = 200  # characters of a header worth looking at
-_FAILURES_A_MINUTE: Final = 60  # per address
+_FAILURES_A_MINUTE: Final = 60  # per network
 _NOTE_EVERY: Final = 60.0  # seconds between two notes that a key was used
 
 _noted: dict[str, float] = {}
@@ -46,7 +47,7 @@ class ApiKeyGuard:
             if caller is None:
                 raise Unauthenticated("The API key is not known, or not valid any more.", headers=_CHALLENGE)
         except Unauthenticated:
-            self._failures.take((scope["client"] or ("unknown",))[0], loop_time)
+            self._failures.take(callers.network(scope), loop_time)
             raise
         scope["state"][ADDED].extend(self._limit.take(caller.key_id, loop_time))
         if needed not in caller.scopes:

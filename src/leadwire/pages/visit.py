@@ -14,8 +14,8 @@ from leadwire.accounts.sessions import Person
 from leadwire.errors import Refusal
 from leadwire.pages import policy, rendering
 from leadwire.pages.forms import Form, parsed
+from leadwire.web import callers
 from leadwire.web import query as queries
-from leadwire.widget import callers
 
 Q = TypeVar("Q", bound=msgspec.Struct)
 
@@ -104,4 +104,4 @@ def encrypted(request: "Request[Any, Any, Any]") -> bool:
 
 def address(request: "Request[Any, Any, Any]") -> str:
     """Where the request comes from, for the throttle and the audit log."""
-    return callers.network(request)
+    return callers.network(request.scope)

@@ -27,13 +27,13 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
 
     Raises UnsupportedMediaType, BodyTooLarge, MalformedJson or Invalid.
     """
-    kind, _, parameters = (header(request, b"content-type") or "").partition(";")
+    kind, _, parameters = (header(request.scope, b"content-type") or "").partition(";")
     charset = parameters.strip().lower().replace('"', "")
     if kind.strip().lower() not in MEDIA_TYPES or charset not in ("", "charset=utf-8"):
         raise UnsupportedMediaType(
             f"Send {' or '.join(MEDIA_TYPES)}, in UTF-8.", headers={"Accept-Patch": ", ".join(MEDIA_TYPES)}
         )
-    if (header(request, b"content-encoding") or "identity").lower() != "identity":
+    if (header(request.scope, b"content-encoding") or "identity").lower() != "identity":
         raise UnsupportedMediaType("Compressed bodies are not accepted.", headers={"Accept-Encoding": "identity"})
     body = await read(request)
     try:
@@ -50,7 +50,7 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
 
 async def read(request: "Request[Any, Any, Any]") -> bytes:
     """The body's bytes. Raises BodyTooLarge as soon as it is more than `LARGEST`, whatever it claims to be."""
-    declared = header(request, b"content-length") or ""
+    declared = header(request.scope, b"content-length") or ""
     size = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
     body, more = b"", True
     while more and size <= LARGEST:

@@ -14,7 +14,7 @@ def tagged(request: "Request[Any, Any, Any]", body: T, version: int) -> Answer[T
     """`body` with its tag; or 304 and no body when the caller has it already."""
     tag = f'"{version}"'
     headers = [(b"etag", tag.encode())]
-    known = header(request, b"if-none-match")
+    known = header(request.scope, b"if-none-match")
     if known is not None and request.method in ("GET", "HEAD") and tag in _tags(known.replace("W/", ""), tag):
         return Answer(None, status_code=304, headers=headers)  # type: ignore[arg-type]
     return Answer(body, headers=headers)
@@ -25,7 +25,7 @@ def wanted(request: "Request[Any, Any, Any]") -> frozenset[int] | None:
 
     A weak tag, or what is no tag of ours, matches no version (strong comparison).
     """
-    sent = header(request, b"if-match")
+    sent = header(request.scope, b"if-match")
     if sent is None or sent.strip() == "*":
         return None
     plain = (tag[1:-1] for tag in _tags(sent, "") if len(tag) > 2 and tag[0] == tag[-1] == '"')

@@ -20,6 +20,7 @@ from leadwire.errors import Conflict, InvalidParameter, NotFound, RateLimited, U
 from leadwire.leads.schema import Source
 from leadwire.web import body
 from leadwire.web.answers import Answer
+from leadwire.web.callers import network
 from leadwire.web.query import pairs_of
 from leadwire.web.rate_limit import RateLimit
 from leadwire.web.routes import get, options
@@ -54,7 +55,7 @@ async def show_bot(request: _R, bot_id: FromPath[str]) -> Answer[BotConfig]:
 async def start_conversation(request: _R, bot_id: FromPath[str]) -> Answer[Started]:
     """The first thing a visitor says: only now there is a conversation."""
     bot = await reads.live(bot_id)
-    seen = callers.network(request)
+    seen = network(request.scope)
     _STARTS.take(f"{seen} {bot.id}", asyncio.get_running_loop().time())
     told = body.fields(await body.json_object(request), NewConversation)
     url, campaign = visitor.page(told.page_url)
@@ -79,7 +80,7 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> Answer[Start
 async def say(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
     """A visitor's turn: the bot's replies and the next question come with the answer."""
     visit = await _visit(request, conversation_id)
-    _LINES.take(f"{callers.network(request)} {visit.bot_id}", asyncio.get_running_loop().time())
+    _LINES.take(f"{network(request.scope)} {visit.bot_id}", asyncio.get_running_loop().time())
     told = body.fields(await body.json_object(request), NewLine)
     turn = await runtime.hear(visit, told.content, told.client_message_id, model.answerer(settings.get()))
     return Answer(said(turn))

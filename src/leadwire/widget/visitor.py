@@ -1,14 +1,10 @@
-"""What a request tells of the visitor behind it: their network, their browser, the page they are on. Pure."""
+"""What a request tells of the visitor behind it: browser, system, page; and what is kept of their network. Pure."""
 
 import hashlib
 import hmac
-import ipaddress
 import re
-from collections.abc import Sequence
 from typing import Final
 from urllib.parse import parse_qs, urlsplit, urlunsplit
-
-from leadwire.settings import Network
 
 _BROWSERS: Final = (
     ("Edge", r"Edg(?:e|A|iOS)?/"),
@@ -27,24 +23,6 @@ _SYSTEMS: Final = (
     ("Linux", r"Linux|X11"),
 )
 _CAMPAIGN: Final = 200  # characters
-
-
-def network(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """The network a request came from: an IPv4 address, or the /64 of an IPv6 one.
-
-    `X-Forwarded-For` counts only as far as it was written by trusted proxies: from the right, up to the first address
-    that is none of theirs.
-    """
-    address = _address(peer)
-    for hop in reversed(forwarded.split(",")):
-        if address is None or not any(address in proxies for proxies in trusted):
-            break
-        if (further := _address(hop.strip())) is None:
-            break
-        address = further
-    if address is None:
-        return "unknown"
-    return str(ipaddress.ip_network(f"{address}/64", strict=False)) if address.version == 6 else str(address)
 
 
 def blind(workspace: str, seen: str, key: bytes) -> bytes:
@@ -74,11 +52,3 @@ def page(url: str | None) -> tuple[str | None, str | None]:
         return None, None
     campaign = "".join(one for one in named if one.isprintable())[:_CAMPAIGN]
     return urlunsplit(parts._replace(fragment="", netloc=parts.netloc.rpartition("@")[2])), campaign or None
-
-
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        found = ipaddress.ip_address(text.split("%", maxsplit=1)[0])
-    except ValueError:
-        return None
-    return found.ipv4_mapped or found if isinstance(found, ipaddress.IPv6Address) else found

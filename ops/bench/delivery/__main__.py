@@ -9,7 +9,9 @@ latency    changes at a steady rate, from the commit to the receiver having the 
 isolation  20 endpoints, one hangs and three reset connections: the healthy ones with and without them
 backlog    200,000 deliveries owed to a dead endpoint: Redis's memory, and the healthy ones
 bare       the same POSTs by httpx.AsyncClient and by pyreqwest alone
+change     a change itself, without HTTP and before anybody is told: CPU, WAL and disk of each
 soak       (only when asked for) 200 events a second for half an hour: the memory of each process
+steps      (only when asked for) a rising load: what is delivered, how late, and what each event costs; --svg draws it
 peers      the same job on procrastinate (PostgreSQL) and on SAQ (Redis), as a Python team would otherwise write it
 
 All of it shares this machine's cores: PostgreSQL (fsync on), Valkey and the receiver included.
@@ -35,9 +37,12 @@ def main() -> None:
     """Run what was asked for and print it."""
     options = argparse.ArgumentParser(prog="python -m ops.bench.delivery")
     options.add_argument("--events", type=int, default=50_000, help="to drain")
-    options.add_argument("--seconds", type=float, default=10.0, help="of each rate of latency")
+    options.add_argument("--seconds", type=float, default=10.0, help="of each rate of latency and steps")
     options.add_argument("--minutes", type=float, default=30.0, help="of soak")
-    usual = [name for name in parts.PARTS if name != "soak"]
+    options.add_argument("--rates", default="200,400,800,1200,1600,2000,2500,3000,4000", help="a second, of steps")
+    options.add_argument("--workers", type=int, default=1, help="of steps")
+    options.add_argument("--svg", type=Path, help="where steps are drawn")
+    usual = [name for name in parts.PARTS if name not in {"soak", "steps"}]
     options.add_argument("--only", default=",".join(usual), help=f"of {', '.join(parts.PARTS)}")
     asked = options.parse_args()
     if unknown := set(asked.only.split(",")) - parts.PARTS.keys():

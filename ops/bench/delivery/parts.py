@@ -6,12 +6,14 @@ import time
 from collections.abc import Awaitable, Callable
 
 from leadwire import settings
-from ops.bench.delivery import isolation, peers, speed
+from ops.bench.delivery import isolation, peers, plot, speed
 from ops.bench.delivery.bare import bare_httpx, bare_pyreqwest
+from ops.bench.delivery.change import change
 from ops.bench.delivery.latency import latency
 from ops.bench.delivery.sink import Sink
 from ops.bench.delivery.soak import soak
 from ops.bench.delivery.speed import Drained
+from ops.bench.delivery.steps import steps
 
 
 def _say(part: str, text: str) -> None:
@@ -101,6 +103,31 @@ async def _soak(asked: argparse.Namespace) -> None:
         _say("soak", line)
 
 
+async def _change(asked: argparse.Namespace) -> None:
+    cost = await change(asked.events // 5)
+    _say(
+        "change",
+        f"{cost.rate:.0f} changes/s; each {cost.ours:.0f} us CPU here and {cost.postgres:.0f} us in PostgreSQL, "
+        f"{cost.wal:.0f} bytes of WAL, {cost.disk:.0f} of disk",
+    )
+
+
+async def _steps(asked: argparse.Namespace) -> None:
+    found = []
+    async for step in steps([float(rate) for rate in asked.rates.split(",")], asked.seconds, asked.workers):
+        found.append(step)
+        cost = ", ".join(f"{part} {used:.0f}" for part, used in step.cpu.items())
+        _say(
+            "steps",
+            f"{step.offered:.0f}/s offered: {step.carried:.0f}/s delivered, p50 {step.p50 * 1e3:.1f} ms, p99 "
+            f"{step.p99 * 1e3:.1f} ms, longest {step.longest * 1e3:.0f} ms; us CPU per event: {cost}; {step.wal:.0f} "
+            f"bytes of WAL, {step.disk:.0f} of disk",
+        )
+    if asked.svg:
+        title = f"Delivery under load: one relay, {asked.workers} workers, {asked.seconds:g} s a step"
+        asked.svg.write_text(plot.svg(found, title))
+
+
 def _speed(one: Drained) -> str:
     return f"{one.rate:.0f} deliveries/s, {one.cpu:.1f} us worker CPU per delivery"
 
@@ -122,4 +149,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], Awaitable[None]]] = {
     "bare": _bare,
     "peers": _peers,
     "soak": _soak,
+    "change": _change,
+    "steps": _steps,
 }

@@ -110,7 +110,7 @@ async def test_a_worker_that_dies_after_record_and_before_ack_causes_no_second_p
     await wire.relay()
     done = await wire.post(await wire.claim())
     await record(done, wire.settings.retry_schedule)  # and dies
-    taken, _ = await streams.reclaim(wire.redis, "other", wire.settings.stream_shards, 0, 10)
+    taken, *_ = await streams.reclaim(wire.redis, "other", wire.settings.stream_shards, 0, 10)
     assert len(taken) == 1
     jobs, stale = await claim(taken)
     assert (jobs, stale) == ([], taken)
@@ -123,7 +123,7 @@ async def test_a_worker_that_wakes_after_its_lease_changes_nothing(workspace, bo
     await wire.relay()
     jobs = await wire.claim()
     zombie = await wire.post(jobs)
-    taken, _ = await streams.reclaim(wire.redis, "other", wire.settings.stream_shards, 0, 10)
+    taken, *_ = await streams.reclaim(wire.redis, "other", wire.settings.stream_shards, 0, 10)
     again, _ = await claim(taken)
     receiver.answer = 500
     await wire.settle(await wire.post(again))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import log10
 from typing import Final
+from xml.sax.saxutils import escape
 
 from ops.bench.delivery.steps import Step
 
@@ -21,7 +22,7 @@ def svg(found: Sequence[Step], title: str) -> str:
     parts = [
         f'<svg xmlns="{_SVG}" viewBox="0 0 {_WIDE} {_HIGH}" font-family="sans-serif" font-size="12">',
         f'<rect width="{_WIDE}" height="{_HIGH}" fill="white"/>',
-        f'<text x="{_EDGE}" y="24" font-size="14">{title}</text>',
+        f'<text x="{_EDGE}" y="24" font-size="14">{escape(title)}</text>',
         *(_ticks(most, across, up)),
         *(_decade(power) for power in range(5)),
         _line([(across(0), up(0)), (across(most), up(most))], _GREY, dots=False),

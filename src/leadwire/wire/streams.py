@@ -17,6 +17,8 @@ GROUP: Final = "deliverers"
 DEAD_LETTERS: Final = "leadwire:dead-letters"
 _DEAD_LETTERS_KEPT: Final = 100_000
 RECLAIMS: Final = 5
+_SUSPECT: Final = 3  # times handed out
+_LOOKED_AT: Final = 1000  # entries of the dead
 _MOST_ATTEMPTS: Final = 2**15 - 1
 
 
@@ -37,6 +39,16 @@ class Entry(NamedTuple):
     stream: bytes
     id: bytes
     key: Key
+
+
+class Reclaimed(NamedTuple):
+    """What was taken over from the dead. `poison` is what nobody has survived, though it was handed out again
+    `RECLAIMS` times. `soon`: there may be more; else whoever takes more at once holds it together with suspects.
+    """
+
+    taken: list[Entry]
+    poison: list[Entry]
+    soon: bool
 
 
 class Load(NamedTuple):
@@ -87,24 +99,34 @@ async def read(redis: Redis, consumer: str, shards: int, count: int, block_ms: i
 
 async def reclaim(
     redis: Redis, consumer: str, shards: int, idle_ms: int, count: int, ours: Collection[tuple[bytes, bytes]] = ()
-) -> tuple[list[Entry], list[Entry]]:
+) -> Reclaimed:
     """Take over entries that a consumer has held for longer than `idle_ms`: it is dead or stuck.
 
-    Not `ours` (stream and id): what this worker is still at work on. The second list is poison: entries that nobody
-    has survived, though they were handed out again `RECLAIMS` times.
+    At most `count` of each stream, not `ours` (stream and id): what this worker is still at work on.
     """
-    taken: list[Entry] = []
-    poison: list[Entry] = []
+    found = Reclaimed([], [], soon=True)
     for stream in names(shards):
-        pending: list[Any] = await redis.xpending_range(stream, GROUP, "-", "+", count + len(ours), idle=idle_ms)
-        held = [one for one in pending if (stream.encode(), one["message_id"]) not in ours][:count]
+        pending: list[Any] = await redis.xpending_range(stream, GROUP, "-", "+", _LOOKED_AT + len(ours), idle=idle_ms)
+        held = _gently([one for one in pending if (stream.encode(), one["message_id"]) not in ours], count)
         if not held:
             continue
-        answer = await redis.xclaim(stream, GROUP, consumer, idle_ms, [one["message_id"] for one in held])
-        deadly = {one["message_id"] for one in held if one["times_delivered"] > RECLAIMS}
+        answer = await redis.xclaim(stream, GROUP, consumer, idle_ms, list(held))
         for entry in _entries(stream.encode(), answer):
-            (poison if entry.id in deadly else taken).append(entry)
-    return taken, poison
+            (found.poison if held[entry.id] > RECLAIMS else found.taken).append(entry)
+        found = found._replace(soon=found.soon and min(held.values()) < _SUSPECT)
+    return found._replace(soon=found.soon and bool(found.taken))
+
+
+def _gently(held: Sequence[Any], count: int) -> dict[bytes, int]:
+    """Those to take over together, and how often each was handed out: the least often first, and a quarter as many for
+    each time that their holder died. So what was only held together with poison comes away from it and is delivered.
+    """
+    times = {one["message_id"]: one["times_delivered"] for one in sorted(held, key=lambda one: one["times_delivered"])}
+    deadly = [entry for entry, handed in times.items() if handed > RECLAIMS]
+    least = next(iter(times.values()), RECLAIMS + 1)
+    alike = [entry for entry, handed in times.items() if handed == least <= RECLAIMS]
+    room = max(1, count >> 2 * (min(least, RECLAIMS) - 1))
+    return {entry: times[entry] for entry in (*alike[:room], *deadly[:count])}
 
 
 async def done(redis: Redis, entries: Sequence[Entry]) -> None:

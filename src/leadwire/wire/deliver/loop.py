@@ -103,7 +103,11 @@ class Deliverer:
                 self._reclaimed = loop.time()
                 idle_ms = int(self._settings.lease * 1000)
                 ours = {(entry.stream, entry.id) for entry in self._held.values()}
-                taken, poison = await streams.reclaim(self._redis, self.consumer, self._shards, idle_ms, count, ours)
+                taken, poison, soon = await streams.reclaim(
+                    self._redis, self.consumer, self._shards, idle_ms, count, ours
+                )
+                if soon:
+                    self._reclaimed = float("-inf")
                 if poison:
                     await self._set_aside(poison)
                 if taken:

@@ -101,7 +101,9 @@ addEventListener("input", (event) => {
   }, 250);
 });
 addEventListener("change", (event) => { if (event.target.matches("select[data-go]")) event.target.form.requestSubmit(); });
-addEventListener("popstate", () => location.reload());
+const place = () => location.pathname + location.search;
+let shown = place();
+addEventListener("popstate", () => { if (place() !== shown) location.reload(); }); // not for a jump within the page
 
 // ---- live pages: the server says "changed", the page asks for itself again
 
@@ -172,6 +174,7 @@ if (menu) {
 const tellAll = () => document.querySelectorAll("time[datetime]").forEach(tell);
 
 function ready() {
+  shown = place();
   tellAll();
   document.querySelectorAll(".talk").forEach((element) => (element.scrollTop = element.scrollHeight));
   follow();

@@ -1,0 +1,82 @@
+"""A real browser: the system's Chromium. Without one these tests are skipped, and say so."""
+
+import contextlib
+import shutil
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+
+from leadwire.widget import api
+from tests.serving import served
+
+expect.set_options(timeout=20_000)  # a machine may be busy; what is waited for comes
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_ALONE = [
+    "--no-sandbox",  # as root there is none
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """One for the session."""
+    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    if found is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    async with async_playwright() as playwright:
+        running = await playwright.chromium.launch(executable_path=found, args=_ALONE)
+        try:
+            yield running
+        finally:
+            await running.close()
+
+
+class Visit:
+    """A browser with its own storage, and everything it complained of."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.context = context
+        self.complaints: list[str] = []
+
+    async def page(self) -> Page:
+        """Another tab."""
+        page = await self.context.new_page()
+        page.set_default_timeout(15_000)
+        page.on(
+            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        return page
+
+
+@contextlib.asynccontextmanager
+async def visiting(browser: Browser, **options: object) -> AsyncIterator[Visit]:
+    """A fresh browser context inside the block."""
+    context = await browser.new_context(**options)  # type: ignore[arg-type]
+    try:
+        yield Visit(context)
+    finally:
+        await context.close()
+
+
+@pytest.fixture
+async def door(database: None) -> AsyncIterator[str]:
+    """The app's address."""
+    for limit in (api._STARTS, api._LINES):
+        limit._buckets.clear()
+    async with served() as address:
+        yield address
+
+
+@pytest.fixture
+async def visit(browser: Browser) -> AsyncIterator[Visit]:
+    """A visitor's browser. What it complained of is the test's failure."""
+    async with visiting(browser) as opened:
+        yield opened
+        assert opened.complaints == []

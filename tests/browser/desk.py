@@ -1,0 +1,43 @@
+"""A person at the web area, with a wire that runs."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from playwright.async_api import Page, expect
+
+from leadwire.accounts import invitations
+from tests.browser.conftest import Visit
+from tests.wire.wired import Wire
+
+PASSWORD = "four quiet grey horses"
+
+
+async def signed_in(visit: Visit, address: str, workspace: str, email: str, role: str = "admin") -> Page:
+    """A new user's first page."""
+    link = await invitations.invite(workspace, email, role)  # type: ignore[arg-type]
+    page = await visit.page()
+    await page.goto(f"{address}/join/{link}")
+    await page.get_by_label("Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Create my account").click()
+    await expect(page).to_have_title("Overview · Leadwire")
+    return page
+
+
+@contextlib.asynccontextmanager
+async def turning(wire: Wire) -> AsyncIterator[None]:
+    """The wire's hops, again and again, inside the block."""
+
+    stop = asyncio.Event()
+
+    async def turn() -> None:
+        while not stop.is_set():
+            await wire.turn()
+            await asyncio.sleep(0.05)
+
+    task = asyncio.create_task(turn())
+    try:
+        yield
+    finally:
+        stop.set()
+        await task

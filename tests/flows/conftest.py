@@ -52,5 +52,5 @@ async def wire(settings: dict[str, str]) -> AsyncIterator[Wire]:
         finally:
             for process in wire.started:
                 process.close()
-            await sql.close()
+            await wire.sql.close()
             await redis.aclose()

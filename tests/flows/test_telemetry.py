@@ -7,11 +7,11 @@ import subprocess
 
 import httpx
 import pytest
-from prometheus_client.parser import text_string_to_metric_families as parsed
 
 import leadwire.processes  # noqa: F401 - knows every module that has a metric
 from leadwire.telemetry import cells
 from tests.flows.commands import free_port, refused, run
+from tests.flows.telemetry import address, scraped
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.flow
@@ -21,22 +21,6 @@ pytestmark = pytest.mark.flow
 async def ask():
     async with httpx.AsyncClient(trust_env=False) as client:
         yield client.get
-
-
-def address(process):
-    """Where its telemetry port is, by its log."""
-    return re.search(r'"telemetry":"(http://[^"]+)"', process.err).group(1)
-
-
-async def scraped(ask, process):
-    """Every sample of a process: (name, labels) and value."""
-    answer = await ask(f"{address(process)}/metrics")
-    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-    return {
-        (sample.name, *sorted(sample.labels.items())): sample.value
-        for family in parsed(answer.text)
-        for sample in family.samples
-    }
 
 
 async def test_each_process_serves_metrics_and_health(wire, ask):

@@ -13,6 +13,7 @@ import asyncpg
 import msgspec
 
 from leadwire.db.engine import Connection, Engine
+from leadwire.db.keepalive import keep_alive
 
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
@@ -71,7 +72,7 @@ async def open_pool(url: str, size: int, *, one_plan: bool = False) -> None:
         max_inactive_connection_lifetime=0,
         max_queries=10**9,
         statement_cache_size=256,
-        init=_json_as_text,
+        init=_prepare,
     )
 
 
@@ -139,6 +140,11 @@ def after_commit(hook: Callable[[], None]) -> None:
         hook()
     else:
         hooks.append(hook)
+
+
+async def _prepare(connection: asyncpg.Connection) -> None:
+    keep_alive(connection)
+    await _json_as_text(connection)
 
 
 async def _json_as_text(connection: asyncpg.Connection) -> None:

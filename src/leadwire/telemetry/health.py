@@ -36,7 +36,8 @@ class Health:
 
     def __init__(self, *, needs_redis: bool, checks: Mapping[str, Check] | None = None) -> None:
         self._needs_redis = needs_redis
-        self._checks = {"database": _database, **(checks or {})}
+        self._checks = {"database": _database, **(checks or {}), "redis": _redis}
+        self._asking: dict[str, asyncio.Future[str | None]] = {}
         self.stuck: Callable[[], str | None] = lambda: None
         """Says why this process is not alive, or None."""
         self.stopping: Callable[[], bool] = lambda: False
@@ -44,26 +45,27 @@ class Health:
 
     async def report(self) -> Report:
         """Whether it is ready, and what of it is not."""
-        names = [*self._checks, "redis"]
-        found = await asyncio.gather(*(_within(check) for check in (*self._checks.values(), _redis)))
-        wrong = {name: said for name, said in zip(names, found, strict=True) if said}
+        found = await asyncio.gather(*(self._ask(name) for name in self._checks))
+        wrong = {name: said for name, said in zip(self._checks, found, strict=True) if said}
         if self.stopping():
             wrong["process"] = "stopping"
         minor = set() if self._needs_redis else {"redis"}
         status: Literal["ok", "degraded", "unready"] = "ok"
         if wrong:
             status = "degraded" if set(wrong) <= minor else "unready"
-        return Report(status, dict.fromkeys(names, "ok") | wrong)
+        return Report(status, dict.fromkeys(self._checks, "ok") | wrong)
 
-
-async def _within(check: Check) -> str | None:
-    try:
-        async with asyncio.timeout(_LIMIT):
-            return await check()
-    except TimeoutError:
-        return f"no answer within {_LIMIT:g} s"
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is not ready
-        return f"{type(error).__name__}"
+    async def _ask(self, name: str) -> str | None:
+        """What a check says. One that takes too long goes on, so that probes do not pile up on a server that hangs."""
+        asking = self._asking.get(name)
+        if asking is None:
+            asking = self._asking[name] = asyncio.ensure_future(self._checks[name]())
+        done, _ = await asyncio.wait([asking], timeout=_LIMIT)
+        if not done:
+            return f"no answer within {_LIMIT:g} s"
+        self._asking.pop(name, None)
+        error = asking.exception()
+        return type(error).__name__ if error else asking.result()
 
 
 async def _database() -> str | None:

@@ -5,6 +5,7 @@ does no harm: queries take the maximum over all processes, and who does not look
 """
 
 import asyncio
+import contextlib
 import logging
 import secrets
 from typing import Final
@@ -19,6 +20,7 @@ from leadwire.wire import gauges, invariants, metrics, streams
 from leadwire.wire.relay import partitions
 
 _EVERY: Final = 5.0  # seconds
+_PATIENCE: Final = 10.0
 _LEASE_MS: Final = 12_000
 _THOROUGHLY_EVERY: Final = 60.0
 _RECENT: Final = 150.0  # seconds: each event is checked once after the minute in which it settles
@@ -46,20 +48,27 @@ class Observer:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Look, if it is for us to look, until `stop` is set."""
+        looking: asyncio.Task[None] | None = None
         while not stop.is_set():
-            try:
-                await self.look()
-            except Exception as error:  # noqa: BLE001 - the next round tries again
-                self._show_nothing()  # what was true 5 s ago is not: an alert watches for nothing being shown
-                if isinstance(error, db.GONE):
-                    gauges.DATABASE_UP.show(0)
-                metrics.FAILED.cell("observe").add()
-                telemetry.log("observer.failed", level=logging.WARNING, error=error)
-            try:
+            looking = looking or asyncio.create_task(self.look())
+            # Not cancelled when it takes too long: that would wait for the same server.
+            done, _ = await asyncio.wait([looking], timeout=_PATIENCE)
+            error = looking.exception() if done else TimeoutError(f"no answer within {_PATIENCE:g} s")
+            if error is not None:
+                self._blind(error)
+            if done:
+                looking = None
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), _EVERY)
-            except TimeoutError:
-                continue
         self._show_nothing()
+
+    def _blind(self, error: BaseException) -> None:
+        """What was so 5 s ago may not be so now."""
+        self._show_nothing()
+        if isinstance(error, db.GONE):
+            gauges.DATABASE_UP.show(0)
+        metrics.FAILED.cell("observe").add()
+        telemetry.log("observer.failed", level=logging.WARNING, error=error)
 
     async def look(self) -> None:
         """Show everything, or nothing when another process does."""

@@ -51,8 +51,16 @@ async def _conversation(page: Page) -> None:
     await _first(page, "/conversations")
 
 
+async def _thread(page: Page) -> None:
+    await page.goto("/inbox")
+    if await page.locator("a.thread").count():
+        await page.goto(await page.locator("a.thread").first.get_attribute("href") or "/inbox")
+
+
 SCREENS: dict[str, Way] = {
     "overview": "/",
+    "inbox": "/inbox",
+    "inbox-thread": _thread,
     "leads": "/leads",
     "lead": _lead,
     "conversations": "/conversations",

@@ -86,8 +86,8 @@ class Hub:
         self.leaving = False
 
     @contextlib.contextmanager
-    def watch(self, workspace: str, conversation_id: str) -> Iterator[Watch]:
-        """A bell for one conversation, inside the block."""
+    def watch(self, workspace: str, conversation_id: str = "") -> Iterator[Watch]:
+        """A bell for one conversation, or for all of a workspace, inside the block."""
         channel, watch = f"{_PREFIX}{workspace}:{conversation_id}", Watch()
         self._watches[channel].add(watch)
         try:
@@ -125,8 +125,12 @@ class Hub:
             self._ring_all()  # for what was said meanwhile
             while True:
                 if message := await subscription.get_message(timeout=_LISTEN):
-                    for watch in self._watches.get(message["channel"].decode(), ()):
-                        watch.ring()
+                    self._ring(message["channel"].decode())
+
+    def _ring(self, channel: str) -> None:
+        whole_workspace = channel.rpartition(":")[0] + ":"
+        for watch in (*self._watches.get(channel, ()), *self._watches.get(whole_workspace, ())):
+            watch.ring()
 
     def _ring_all(self) -> None:
         for watches in self._watches.values():

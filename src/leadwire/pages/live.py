@@ -7,10 +7,14 @@ from typing import Any, Final
 from litestar import Response
 from litestar.response import Stream
 
+from leadwire.conversations.live import hub
 from leadwire.pages import policy
 
 _WATCHED: Final = 120  # looks; then the browser comes back by itself
 _LOOK: Final = 1.0  # seconds between them
+_PING: Final = 15.0  # seconds: proxies cut what is silent for longer
+_CALM: Final = 0.3
+_KIND: Final = "text/event-stream"
 
 Look = Callable[[], Awaitable[tuple[Hashable, bool]]]
 
@@ -18,7 +22,20 @@ Look = Callable[[], Awaitable[tuple[Hashable, bool]]]
 def stream(look: Look) -> Response[Any]:
     """`changed` each time the first thing that `look` answers is another; `done` once the second is true."""
     sent = {**policy.HEADERS, "Cache-Control": "no-store"}
-    return Stream(_told(look), headers=sent, media_type="text/event-stream")
+    return Stream(_told(look), headers=sent, media_type=_KIND)
+
+
+def bells(workspace: str) -> Response[Any]:
+    """`changed` when anything happened in a conversation of the workspace, at most three times a second."""
+    return Stream(_rung(workspace), headers={**policy.HEADERS, "Cache-Control": "no-store"}, media_type=_KIND)
+
+
+async def _rung(workspace: str) -> AsyncIterator[bytes]:
+    yield b"retry: 2000\n\n"
+    with hub.watch(workspace) as watch:
+        while not hub.leaving:
+            yield b"event: changed\ndata:\n\n" if await watch.wait(_PING) else b":\n\n"
+            await asyncio.sleep(_CALM)
 
 
 async def _told(look: Look) -> AsyncIterator[bytes]:

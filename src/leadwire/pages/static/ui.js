@@ -37,6 +37,9 @@ async function load(url, options, selectors, push) {
   if (push) history.pushState({}, "", response.url);
   else if (response.redirected) history.replaceState({}, "", response.url); // a reload asks for what is seen
   await swap(parts, next, options);
+  const refused = !response.ok && next.querySelector("#refusal")?.textContent.trim();
+  if (refused) toast(refused);
+  return response.ok;
 }
 
 async function swap(parts, next, options) {
@@ -72,8 +75,7 @@ addEventListener("submit", async (event) => {
   const body = new URLSearchParams(new FormData(form, button));
   button?.setAttribute("aria-busy", "true");
   if (form.method === "get") await load(`${addressOf(form).split("?")[0]}?${body}`, {}, selectors, true);
-  else await load(addressOf(form), { method: "POST", body }, selectors, false);
-  if ("reset" in form.dataset) form.reset();
+  else if (await load(addressOf(form), { method: "POST", body }, selectors, false) && "reset" in form.dataset) form.reset();
   button?.removeAttribute("aria-busy");
 });
 
@@ -86,6 +88,11 @@ addEventListener("click", (event) => {
 });
 
 addEventListener("keydown", (event) => {
+  const field = event.target;
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing && field.matches?.("[data-enter]")) {
+    event.preventDefault();
+    if (field.value.trim()) field.form.requestSubmit();
+  }
   const open = event.key === "Escape" && event.target.closest?.("details.sure[open]");
   if (open) { open.open = false; open.querySelector("summary").focus(); }
 });

@@ -1,0 +1,95 @@
+"""The inbox on the screen."""
+
+import pytest
+
+from leadwire import db
+from leadwire.bots import runtime
+from leadwire.conversations import changes as talks
+from leadwire.conversations import reads
+from tests import make
+from tests.bots.conftest import live, visitor  # noqa: F401 - fixtures
+
+
+@pytest.fixture
+async def waiting(visitor):  # noqa: F811
+    """A visitor who waits for a person."""
+    await visitor.says("what <b>is</b> this?")
+    await runtime.hand_off(await visitor.visit())
+    return visitor.conversation
+
+
+async def said(workspace, conversation):
+    return [(one.role, one.content) for one in (await reads.detail(workspace, conversation)).messages]
+
+
+async def test_who_asks_for_a_person_is_found_answered_and_ended(agent, workspace, waiting):
+    page = await agent.open("/inbox")
+    assert "1 waiting" in page
+    page = await agent.open(f"/inbox?c={waiting}")
+    assert "what &lt;b&gt;is&lt;/b&gt; this?" in page
+    assert "Asked for a person" in page
+    page = await agent.fill(f"/inbox/{waiting}/reply", content="Hello, Grace here.")
+    assert "Mine" in page
+    assert (await said(workspace, waiting))[-1] == ("agent", "Hello, Grace here.")
+    page = await agent.fill(f"/inbox/{waiting}/note", note="A <i>friend</i> of ours")
+    assert "A &lt;i&gt;friend&lt;/i&gt; of ours" in page
+    page = await agent.fill(f"/inbox/{waiting}/end")
+    assert "Ended" in page
+    assert 'name="content"' not in page
+    assert [kind for kind in await make.kinds() if kind.startswith("conversation")] == [
+        "conversation.started",
+        "conversation.handoff",
+        "conversation.ended",
+    ]
+
+
+async def test_of_two_who_take_one_conversation_the_second_is_told(agent, admin, waiting):
+    await agent.open(f"/inbox?c={waiting}")
+    await admin.open(f"/inbox?c={waiting}")
+    await agent.fill(f"/inbox/{waiting}/claim", held_by="")
+    page = await admin.fill(f"/inbox/{waiting}/claim", 409, held_by="")
+    assert "Somebody else has this conversation" in page
+    page = await admin.fill(f"/inbox/{waiting}/reply", 409, content="Me too")
+    assert "grace@example.org talks to this visitor" in page
+    holder = await db.value("SELECT assigned_to FROM conversation WHERE id = $1", waiting)
+    assert "Mine" in await admin.fill(f"/inbox/{waiting}/claim", held_by=holder)
+
+
+async def test_it_goes_back_to_the_queue_or_to_the_bot(agent, waiting):
+    await agent.open(f"/inbox?c={waiting}")
+    await agent.fill(f"/inbox/{waiting}/claim", held_by="")
+    assert "1 waiting" in await agent.fill(f"/inbox/{waiting}/release")
+    await agent.fill(f"/inbox/{waiting}/claim", held_by="")
+    assert "With the bot" in await agent.fill(f"/inbox/{waiting}/give-back")
+
+
+async def test_a_conversation_is_taken_from_the_bot(agent, workspace, bot):
+    talk = await make.conversation(workspace, bot)
+    assert "With the bot" in await agent.open(f"/inbox?c={talk}")
+    assert "Mine" in await agent.fill(f"/inbox/{talk}/claim", held_by="")
+
+
+@pytest.mark.parametrize("content", ["", "   ", "x" * 4001])
+async def test_an_answer_that_cannot_be_sent(agent, waiting, content):
+    await agent.open(f"/inbox?c={waiting}")
+    assert "A text has 1 to 4000 characters" in await agent.fill(f"/inbox/{waiting}/reply", 422, content=content)
+
+
+async def test_the_end_is_the_end(agent, workspace, waiting):
+    await agent.open(f"/inbox?c={waiting}")
+    await talks.end(workspace, waiting, "visitor", "closed")
+    for deed, fields in (("reply", {"content": "Hi"}), ("claim", {}), ("release", {}), ("give-back", {})):
+        assert "has ended" in await agent.fill(f"/inbox/{waiting}/{deed}", 409, **fields), deed
+
+
+async def test_another_workspace_has_another_inbox(agent, waiting):
+    from leadwire.accounts import changes
+    from leadwire.bots import changes as bots
+
+    other = await changes.create_workspace("Other")
+    theirs = await make.conversation(other, await bots.create(other, "Theirs"))
+    assert theirs not in await agent.open("/inbox")
+    await agent.open(f"/inbox?c={theirs}", 404)
+    await agent.open("/inbox")
+    await agent.fill(f"/inbox/{theirs}/reply", 404, content="Hi")
+    await agent.fill(f"/inbox/{waiting}/nonsense", 422)

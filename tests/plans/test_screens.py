@@ -58,6 +58,7 @@ def reads_of(crowd):
         "leads": (partial(search.page, workspace, LeadSearch()), 200),
         "best leads": (partial(search.page, workspace, best), 200),
         "leads of a bot": (partial(search.page, workspace, LeadSearch(bot_id=rare)), 200),
+        "best leads of a bot": (partial(search.page, workspace, LeadSearch(bot_id=rare, sort="score")), 200),
         "leads by e-mail": (partial(search.with_email, workspace, "77@example.com"), 200),
         "conversations": (partial(conversation_search._LIST.page, workspace, {"status = {}": "active"}, "", 50), 200),
         "openers": (lambda: db.rows(conversation_search._OPENER, [_TALK]), 200),

@@ -63,6 +63,7 @@ def _play(name: str) -> int:
             os.environ |= _environment(directory, running, drill)
             settings.get.cache_clear()
             print(f"{name}: {(drill.__doc__ or '').strip()}", flush=True)
+            print(f"   how to mend it: {drill.RUNBOOK}", flush=True)
             print(
                 f"   settings: {', '.join(f'{key}={value}' for key, value in drill.SETTINGS.items()) or 'the defaults'}"
             )

@@ -4,6 +4,7 @@ import asyncio
 
 from ops.drills.scene import Scene
 
+RUNBOOK = "ops/runbooks/dead-letters-rising.md"
 ENDPOINTS = ("shop",)
 SETTINGS = {"RETRY_SCHEDULE": "1,1,1"}
 
@@ -16,7 +17,6 @@ async def play(scene: Scene) -> None:
     async with asyncio.timeout(60):
         while (await scene.states()).get("dead", 0) < len(accepted):
             await asyncio.sleep(0.1)
-    await scene.command("status")
     _, told = await scene.command("dead-letters", "list", "--limit", "3")
     scene.claim(
         f"there are {len(accepted)}, and they say why", f"{len(accepted)} dead letters" in told and "http_5xx" in told

@@ -2,6 +2,7 @@
 
 from ops.drills.scene import Scene
 
+RUNBOOK = "ops/runbooks/endpoint-backlog.md"
 ENDPOINTS = ("healthy", "hanging")
 SETTINGS = {"DELIVERY_TIMEOUT": "2", "LEASE": "12", "RETRY_SCHEDULE": "1,2,3"}
 

@@ -6,6 +6,7 @@ import time
 from ops.drills.scene import Scene
 from ops.drills.servers import Servers
 
+RUNBOOK = "ops/runbooks/database-down.md"
 ENDPOINTS = ("shop",)
 SETTINGS = {"LEASE": "35"}
 

@@ -4,6 +4,7 @@ import asyncio
 
 from ops.drills.scene import Scene
 
+RUNBOOK = "ops/runbooks/redis-down.md"
 ENDPOINTS = ("shop",)
 SETTINGS = {"RECONCILE_AFTER": "3"}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from leadwire import db
 from ops.drills.scene import Scene
 
+RUNBOOK = "ops/deploy/README.md#backup-and-restore"
 ENDPOINTS = ("shop",)
 SETTINGS = {"RECONCILE_AFTER": "3", "RETRY_SCHEDULE": "10,10,10"}
 

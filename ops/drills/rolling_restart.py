@@ -5,6 +5,7 @@ import asyncio
 from ops.drills.proxy import Proxy
 from ops.drills.scene import Scene
 
+RUNBOOK = "ops/deploy/README.md#upgrade-without-a-gap"
 ENDPOINTS = ("shop",)
 SETTINGS: dict[str, str] = {}
 LATE = 5.0  # seconds

@@ -5,6 +5,7 @@ import contextlib
 
 from ops.drills.scene import Scene
 
+RUNBOOK = "ops/runbooks/worker-wedged.md"
 ENDPOINTS = ("shop",)
 SETTINGS = {"DELIVERY_TIMEOUT": "2", "LEASE": "4"}
 

@@ -1,6 +1,7 @@
 """The drills that are quick enough, and that all of them are told of and can be found."""
 
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,18 @@ def test_every_drill_is_listed_with_what_happens_in_it_and_runs_with_settings_th
     for name in DRILLS:
         chosen = importlib.import_module(f"ops.drills.{name.replace('-', '_')}").SETTINGS
         read({f"LEADWIRE_{setting}": value for setting, value in chosen.items()})
+
+
+@pytest.mark.parametrize("name", DRILLS)
+def test_a_drill_types_what_its_runbook_tells_to(name: str) -> None:
+    played = importlib.import_module(f"ops.drills.{name.replace('-', '_')}")
+    path, _, part = played.RUNBOOK.partition("#")
+    book = (ROOT / path).read_text()
+    if part:
+        assert f"## {part.replace('-', ' ')}" in book.lower()
+    typed = re.findall(r'scene\.command\("([a-z-]+)"(?:, "([a-z]+)")?', Path(played.__file__).read_text())
+    for words in typed:
+        assert f"leadwire {' '.join(filter(None, words))}" in book
 
 
 def test_an_unknown_drill_is_refused() -> None:

@@ -79,6 +79,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Database connections per process."""
     retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30
     """Days that events, deliveries and attempts are kept once finished."""
+    log_level: Annotated[str, Meta(pattern="^(debug|info|warning)$")] = "info"
+    """`debug` adds a line for every request that changes nothing and for every delivery that succeeds."""
     log_format: Annotated[str, Meta(pattern="^(json|text)$")] = "json"
     """`json`: one object a line, for machines. `text`: for a terminal."""
 

@@ -9,8 +9,8 @@ from leadwire.cli.main import main
 _configure = telemetry.configure
 
 
-def configure(form: str) -> None:
-    _configure(form)
+def configure(form: str, _level: str = "") -> None:
+    _configure(form, "debug")
     logging.getLogger().setLevel(logging.DEBUG)
     for name in logging.root.manager.loggerDict:
         logging.getLogger(name).setLevel(logging.NOTSET)

@@ -53,6 +53,7 @@ class ApiKeyGuard:
         if needed not in caller.scopes:
             raise InsufficientScope(f"This key lacks the scope {needed}.")
         scope["auth"] = caller
+        telemetry.of(caller.workspace)
         if _noted.get(caller.key_id, 0.0) < loop_time - _NOTE_EVERY or caller.key_id not in _noted:
             _note(caller.key_id, loop_time)
 

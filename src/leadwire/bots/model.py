@@ -58,7 +58,7 @@ class Model:
             async with asyncio.timeout(self._settings.model_timeout):
                 said = await self._complete(question.text, facts)
         except Exception as error:  # noqa: BLE001 - a bot that cannot answer hands over, whatever the reason
-            telemetry.log("model.failed", level=logging.WARNING, error=error, bot=question.bot_id)
+            telemetry.log("model.failed", level=logging.WARNING, error=error, bot_id=question.bot_id)
             return None
         return None if not said or _UNKNOWN in said else said[:MAX_TEXT]
 

@@ -158,7 +158,7 @@ async def _look_up(
     try:
         return await answerer.answer(Question(workspace, bot_id, content, state.asked))
     except Exception as error:  # noqa: BLE001 - a bot that cannot answer hands over, whatever the reason
-        telemetry.log("answer.failed", level=logging.WARNING, error=error, bot=bot_id)
+        telemetry.log("answer.failed", level=logging.WARNING, error=error, bot_id=bot_id)
         return None
 
 

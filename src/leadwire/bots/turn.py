@@ -30,7 +30,7 @@ async def act(
     try:
         state, effects = engine.step(flow, visit.state, said)
     except Exception as error:  # noqa: BLE001 - a failing bot hands over instead of going silent
-        telemetry.log("bot.failed", level=logging.ERROR, error=error, conversation=visit.conversation_id)
+        telemetry.log("bot.failed", level=logging.ERROR, error=error, conversation_id=visit.conversation_id)
         state, effects = visit.state, [Reply(flow.failure_text), HandedOff("the bot failed")]
     content, answers = _heard(flow, visit.state, said.text)
     user = NewMessage(role="user", content=content, answers=answers, client_message_id=client_message_id)

@@ -59,7 +59,7 @@ def run_loop(work: Callable[[Settings], Awaitable[None]]) -> None:
 
     from leadwire import telemetry
 
-    telemetry.configure(settings.get().log_format)
+    telemetry.configure(settings.get().log_format, settings.get().log_level)
     with servers() as chosen:
 
         async def run() -> None:

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from litestar import HttpMethod, Request, Response, route
 from litestar.handlers import HTTPRouteHandler
 
+from leadwire import telemetry
 from leadwire.accounts import sessions
 from leadwire.accounts.roles import Role
 from leadwire.errors import Forbidden, Refusal
@@ -94,6 +95,7 @@ async def _visit(request: "Request[Any, Any, Any]", role: Role) -> Visit | None:
     me = await sessions.person(cookie.token(request), address(request))
     if me is None:
         return None
+    telemetry.of(me.workspace)
     visit = Visit(request, me, Form())
     request.state.visit = visit  # the page that tells of a refusal is still this person's
     if not visit.may(role):

@@ -16,19 +16,45 @@ import msgspec
 from leadwire import clock
 
 _log = logging.getLogger("leadwire")
-_request_id: ContextVar[str] = ContextVar("request_id", default="")
-_traceparent: ContextVar[str | None] = ContextVar("traceparent", default=None)
+
+
+class _Request:
+    """The request being handled, as far as lines and traces tell of it."""
+
+    __slots__ = ("event_ids", "id", "traceparent", "workspace")
+
+    def __init__(self, id_: str, traceparent: str | None) -> None:
+        self.id = id_
+        self.traceparent = traceparent
+        self.workspace = ""
+        self.event_ids: list[str] = []
+
+
+_request: ContextVar[_Request | None] = ContextVar("request", default=None)
 
 
 def begin(request_id: str, traceparent: str | None) -> None:
     """A request begins, under its id and its caller's trace context (W3C Trace Context, level 1), if it sent one."""
-    _request_id.set(request_id)
-    _traceparent.set(traceparent)
+    _request.set(_Request(request_id, traceparent))
+
+
+def of(workspace: str) -> None:
+    """The request being handled is this workspace's."""
+    if request := _request.get():
+        request.workspace = workspace
+
+
+def recorded(workspace: str, event_id: str) -> None:
+    """The request being handled has committed an event."""
+    if request := _request.get():
+        request.workspace = workspace
+        request.event_ids.append(event_id)
 
 
 def request_id() -> str:
     """The id of the request being handled, or an empty text."""
-    return _request_id.get()
+    request = _request.get()
+    return request.id if request else ""
 
 
 def traceparent() -> str | None:
@@ -36,18 +62,37 @@ def traceparent() -> str | None:
 
     None outside a request.
     """
-    context = _traceparent.get()
-    if context is None and _request_id.get():
+    request = _request.get()
+    if request is None:
+        return None
+    if request.traceparent is None:
         random = os.urandom(24).hex()
-        context = f"00-{random[:32]}-{random[32:]}-00"
-        _traceparent.set(context)
-    return context
+        request.traceparent = f"00-{random[:32]}-{random[32:]}-00"
+    return request.traceparent
+
+
+def trace_id(traceparent: str | None) -> str | None:
+    """What a trace is found by: the second part of its context."""
+    return traceparent[3:35] if traceparent else None
+
+
+def enabled(level: int) -> bool:
+    """Whether lines of this level are written: asked before much is put together for one."""
+    return _log.isEnabledFor(level)
 
 
 def log(event: str, *, level: int = logging.INFO, error: BaseException | None = None, **fields: Any) -> None:
     """Write one line about one unit of work."""
     if _log.isEnabledFor(level):
         _log.log(level, event, extra={"fields": fields}, exc_info=error)
+
+
+def _of_request() -> dict[str, Any]:
+    request = _request.get()
+    if request is None:
+        return {}
+    ids = {"trace_id": trace_id(request.traceparent), "workspace_id": request.workspace, "event_ids": request.event_ids}
+    return {"request_id": request.id, **{name: value for name, value in ids.items() if value}}
 
 
 class _Json(logging.Formatter):
@@ -57,7 +102,7 @@ class _Json(logging.Formatter):
             "level": record.levelname.lower(),
             "event": record.getMessage(),
             "process": os.getpid(),
-            **({"request_id": request_id()} if request_id() else {}),
+            **_of_request(),
             **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[1]:
@@ -90,10 +135,11 @@ def _trace(error: BaseException) -> str:
     return "".join([*(_trace(one) + "\n" for one in earlier if one), *format_tb(error.__traceback__), _said(error)])
 
 
-def configure(form: str) -> None:
-    """Send every logger's lines to stderr in one form: `json` or `text`."""
+def configure(form: str, level: str = "info") -> None:
+    """Send the lines of `level` and above to stderr in one form, `json` or `text`. `level` concerns our own lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if form == "json" else _Plain())
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
+    _log.setLevel(level.upper())
     for noisy in ("httpx", "uvicorn.access"):
         logging.getLogger(noisy).setLevel(logging.WARNING)

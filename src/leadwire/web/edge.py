@@ -3,10 +3,11 @@
 It counts the answers, too.
 """
 
+import logging
 import os
 import re
 import time
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from litestar.enums import ScopeType
@@ -15,6 +16,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from leadwire import settings, telemetry
 from leadwire.web import metrics
 
+_READS: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 ADDED: Final = "leadwire.added_headers"
 _SANE_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _TRACEPARENT: Final = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
@@ -59,7 +61,17 @@ class Edge:
                     message["headers"] = own
                 else:
                     message["headers"] = [*own, *added]
-                metrics.answered(scope, message["status"], time.perf_counter() - start)
+                _answered(scope, message["status"], time.perf_counter() - start)
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
+
+
+def _answered(scope: Any, status: int, seconds: float) -> None:
+    """Count it, and tell of it if it changed something or failed. The route, not the path: that may name a person."""
+    metrics.answered(scope, status, seconds)
+    loud = status >= 500 or (status < 400 and scope["method"] not in _READS)
+    level = logging.INFO if loud else logging.DEBUG
+    if telemetry.enabled(level):
+        method, route, ms = scope["method"], scope.get("path_template"), round(seconds * 1000, 1)
+        telemetry.log("request.answered", level=level, method=method, route=route, status=status, ms=ms)

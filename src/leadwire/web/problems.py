@@ -54,7 +54,7 @@ def answer(request: "Request[Any, Any, Any]", error: Exception) -> Answer[Proble
     if isinstance(error, (*db.GONE, *AWAY, db.Deadlock)):
         telemetry.log("request.unavailable", level=logging.WARNING, error=error)
         return _respond(Unavailable("The service cannot reach its database just now.", headers={"Retry-After": "5"}))
-    telemetry.log("request.failed", level=logging.ERROR, error=error, path=request.scope["path"])
+    telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))
     broken = Refusal("Something went wrong on our side. Quote the request id to support.", code="internal")
     broken.status, broken.title = 500, "Internal error"
     return _respond(broken)

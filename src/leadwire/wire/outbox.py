@@ -76,7 +76,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         start = time.perf_counter()
         values = self._values()
         await db.rows(_insert("", 0), *values)
-        self._when_committed(start)
+        self._when_committed(values[0], start)
         return values[0]
 
     async def record_with(self, change: str, *args: object) -> bool:
@@ -85,14 +85,16 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         Answers False, and notes nothing, when the change met no row.
         """
         start = time.perf_counter()
-        made = await db.rows(_insert(change, len(args)), *args, *self._values())
+        values = self._values()
+        made = await db.rows(_insert(change, len(args)), *args, *values)
         if made:
-            self._when_committed(start)
+            self._when_committed(values[0], start)
         return bool(made)
 
-    def _when_committed(self, start: float) -> None:
+    def _when_committed(self, event_id: str, start: float) -> None:
         db.after_commit(wakeup.nudge)
         db.after_commit(functools.partial(metrics.committed, self.kind, start))
+        db.after_commit(functools.partial(telemetry.recorded, self.workspace, event_id))
 
     def _values(self) -> tuple[str, *tuple[object, ...]]:
         return (

@@ -16,7 +16,7 @@ from leadwire.wire.streams import Entry, Key
 # The bounds on the event id let PostgreSQL leave out the days that cannot matter.
 _CLAIM: Final = """
 SELECT d.event_id, d.endpoint_id, d.attempts, d.drive, d.test, d.subject, e.url, e.secret, e.staged_secret, e.headers,
-    e.admission_window, e.failing_since IS NOT NULL, v.body, v.traceparent,
+    e.admission_window, e.failing_since IS NOT NULL, v.body, v.traceparent, v.workspace_id,
     extract(epoch FROM v.relayed_at - v.recorded_at)::float8, extract(epoch FROM now() - d.queued_at)::float8,
     extract(epoch FROM now() - v.recorded_at)::float8
 FROM unnest($1::text[], $2::text[], $3::smallint[]) AS asked(event_id, endpoint_id, attempts)
@@ -47,6 +47,7 @@ class Job(NamedTuple):
     failing: bool
     body: bytes
     traceparent: str | None
+    workspace: str
     relaying: float  # seconds from the event's recording until the relay took it
     queued: float  # seconds in the stream until this claim
     age: float  # of the event, in seconds
@@ -83,6 +84,7 @@ async def claim(entries: Sequence[Entry]) -> tuple[list[Job], list[Entry]]:
         failing,
         body,
         trace,
+        workspace,
         relaying,
         queued,
         age,
@@ -92,11 +94,11 @@ async def claim(entries: Sequence[Entry]) -> tuple[list[Job], list[Entry]]:
             secret = ring.open(sealed)
             staged, headers = (ring.open(one) if one else None for one in more)
         except OperatorError as error:  # one endpoint's trouble; its entries stay pending until the key is mended
-            telemetry.log("secret.unreadable", level=logging.ERROR, error=error, endpoint=endpoint_id)
+            telemetry.log("secret.unreadable", level=logging.ERROR, error=error, endpoint_id=endpoint_id)
             unreadable.add(entry.id)
             continue
         own = _pairs(headers) if headers else ()
-        what = (url, secret, staged, own, window, failing, body.encode(), trace)
+        what = (url, secret, staged, own, window, failing, body.encode(), trace, workspace)
         jobs.append(Job(entry, drive, test, subject is not None, *what, relaying, queued, age, now))
     if by_key:
         asked = _columns(list(by_key))

@@ -61,4 +61,4 @@ async def note(settled: Sequence[Attempted]) -> None:
     for endpoint_id, reason in noted:
         if reason:
             metrics.DISABLED.cell(reason).add()
-            telemetry.log("endpoint.disabled", level=logging.WARNING, endpoint=endpoint_id, reason=reason)
+            telemetry.log("endpoint.disabled", level=logging.WARNING, endpoint_id=endpoint_id, reason=reason)

@@ -25,6 +25,7 @@ from leadwire.wire.deliver.attempt import Attempted, attempt
 from leadwire.wire.deliver.claim import Job, claim
 from leadwire.wire.deliver.pulse import Pulse
 from leadwire.wire.deliver.record import record
+from leadwire.wire.deliver.told import tell
 from leadwire.wire.pause import Pause
 from leadwire.wire.streams import Entry
 from leadwire.wire.transport.guarded import GuardedTransport
@@ -124,7 +125,7 @@ class Deliverer:
     async def _set_aside(self, poison: list[Entry]) -> None:
         for event_id, endpoint_id in await set_aside(poison):
             metrics.SET_ASIDE.cell().add()
-            telemetry.log("delivery.set_aside", level=logging.ERROR, delivery=event_id, endpoint=endpoint_id)
+            telemetry.log("delivery.set_aside", level=logging.ERROR, event_id=event_id, endpoint_id=endpoint_id)
         await streams.done(self._redis, poison)
 
     async def _start(self, entries: list[Entry], stop: asyncio.Event) -> None:
@@ -148,7 +149,7 @@ class Deliverer:
         try:
             self._outcomes.put_nowait(await attempt(job, self._transport, self._settings))
         except Exception as error:  # noqa: BLE001 - stays pending; after some rounds it is set aside
-            telemetry.log("delivery.failed", level=logging.ERROR, error=error, delivery=job.entry.key.event_id)
+            telemetry.log("delivery.failed", level=logging.ERROR, error=error, event_id=job.entry.key.event_id)
             del self._held[job.entry.key[:2]]
 
     def _posted(self, post: asyncio.Task[None]) -> None:
@@ -176,7 +177,7 @@ class Deliverer:
                 for one in done:
                     await self._write_down([one])
                 return
-            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=error, delivery=done[0].job.entry.key[0])
+            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=error, event_id=done[0].job.entry.key[0])
             del self._held[done[0].job.entry.key[:2]]
             return
         for one in done:
@@ -190,6 +191,7 @@ class Deliverer:
             delivered=sum(one.outcome == "delivered" for one in done),
             dead=len(dead),
         )
+        tell(done)
         try:
             await streams.done(self._redis, [one.job.entry for one in done])
             if dead:

@@ -1,0 +1,97 @@
+"""One change is followed from its request to its POST by the ids in the logs, which name no person."""
+
+import json
+
+import httpx
+import pytest
+
+from leadwire import db
+from tests import make
+from tests.flows.commands import Started, free_port
+from tests.receiver import Receiver
+from tests.waiting import eventually
+from tests.wire.wired import endpoint
+
+pytestmark = pytest.mark.flow
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PERSON = ("marguerite", "perey", "francium.example", "1632960442", "1632 960442")
+
+
+@pytest.fixture
+async def processes(servers, redis):
+    """An API process, a relay and a worker on the tests' database, and the API's address."""
+    port = free_port()
+    chosen = {
+        "DATABASE_URL": servers.database_url,
+        "REDIS_URL": servers.redis_url,
+        "SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        "ALLOWED_NETWORKS": "127.0.0.0/8",
+        "RETRY_SCHEDULE": "1,1,1",
+        "LOG_LEVEL": "debug",
+    }
+    started = [Started(*command, **chosen) for command in (("serve", "--port", str(port)), ("relay",), ("deliver",))]
+    try:
+        for process in started:
+            await eventually(lambda process=process: "process.started" in process.err or not process.running(), 30)
+            assert process.running(), process.err
+        yield started, f"http://127.0.0.1:{port}"
+    finally:
+        for process in started:
+            process.close()
+
+
+def lines(process, event):
+    """What a process has logged under this name."""
+    whole = [line for line in process.err.splitlines(keepends=True) if line.endswith("\n")]
+    return [line for line in map(json.loads, whole) if line["event"] == event]
+
+
+async def test_a_change_is_followed_from_its_request_to_its_post(workspace, bot, api_key, processes):
+    (serve, relay, worker), address = processes
+    lead = await make.lead(workspace, bot)
+    await db.rows("DELETE FROM outbox_event")
+    async with Receiver(lambda received: 500 if received.attempt == 1 else 204) as receiver:
+        made = await endpoint(workspace, receiver.url, "lead.updated")
+        async with httpx.AsyncClient(base_url=address, headers={"Authorization": f"Bearer {api_key}"}) as client:
+            answer = await client.patch(
+                f"/v1/leads/{lead.id}",
+                json={"name": "Marguerite Perey", "email": "marguerite.p@francium.example", "phone": "+44 1632 960442"},
+                headers={"X-Request-Id": "asked-for-once", "traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"},
+            )
+            assert answer.status_code == 200
+            await client.get(f"/v1/leads/{lead.id}")
+            await client.get("/v1/leads/marguerite.p@francium.example")
+        first, second = await receiver.received(2, 20)
+        assert {one.headers["traceparent"][3:35] for one in (first, second)} == {TRACE}
+        await eventually(lambda: len(lines(worker, "delivery.attempted")) == 2)
+
+    asked, read, unknown = lines(serve, "request.answered")
+    assert [line["level"] for line in (asked, read, unknown)] == ["info", "debug", "debug"]
+    assert asked["request_id"] == "asked-for-once"
+    assert asked["trace_id"] == TRACE
+    assert asked["event_ids"] == [first.webhook_id]
+    assert (asked["method"], asked["route"], asked["status"]) == ("PATCH", "/v1/leads/{lead_id}", 200)
+    assert (read["status"], unknown["status"]) == (200, 404)
+    assert {line["workspace_id"] for line in (asked, read, unknown)} == {workspace}
+
+    for line, outcome in zip(lines(worker, "delivery.attempted"), ("http_5xx", "delivered"), strict=True):
+        assert line["outcome"] == outcome
+        assert line["event_id"] == first.webhook_id
+        assert line["endpoint_id"] == made.id
+        assert line["workspace_id"] == workspace
+        assert line["trace_id"] == TRACE
+    assert [line["level"] for line in lines(worker, "delivery.attempted")] == ["info", "debug"]
+
+    for process in (serve, relay, worker):
+        assert [word for word in PERSON if word in process.err.lower()] == []
+        assert receiver.url not in process.err  # an address may hold a secret
+
+
+async def test_reads_and_successes_are_not_told_of_unless_asked_for(workspace, bot, client, caplog):
+    caplog.set_level("INFO", "leadwire")
+    await client.get("/v1/leads")
+    assert [record.message for record in caplog.records if record.message == "request.answered"] == []
+    lead = await make.lead(workspace, bot)
+    await client.patch(f"/v1/leads/{lead.id}", json={"score": 3})
+    assert [record.message for record in caplog.records if record.message == "request.answered"] == ["request.answered"]

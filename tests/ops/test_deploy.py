@@ -118,7 +118,8 @@ def test_compose_starts_every_process_after_the_migration_and_stops_none_too_ear
 def test_compose_volumes_secrets_and_connections_are_there() -> None:
     whole = compose()
     used = {volume.partition(":")[0] for one in whole["services"].values() for volume in one.get("volumes", [])}
-    assert used == set(whole["volumes"])
+    assert {name for name in used if "/" not in name} == set(whole["volumes"])
+    assert all((DEPLOY / name).exists() for name in used if "/" in name)
     assert not re.search(r"(PASSWORD|SECRET_KEY): [^$\s\"]", (DEPLOY / "compose.yaml").read_text())
     processes = sum(
         one.get("deploy", {}).get("replicas", 1) for name, one in whole["services"].items() if name != "postgres"
@@ -126,6 +127,17 @@ def test_compose_volumes_secrets_and_connections_are_there() -> None:
     postgres = whole["services"]["postgres"]["command"]
     allowed = int(next(part for part in postgres if part.startswith("max_connections")).partition("=")[2])
     assert allowed > Settings().pool_size * (processes + 1) + 10
+
+
+def test_compose_brings_the_dashboards_and_the_targets_of_prometheus_where_they_are_looked_for() -> None:
+    services = compose()["services"]
+    places = dict(volume.split(":")[:2] for volume in services["grafana"]["volumes"])
+    (provider,) = yaml.safe_load((ROOT / "ops" / "grafana" / "provisioning.yaml").read_text())["providers"]
+    assert places["../grafana"] == provider["options"]["path"]
+    (job,) = yaml.safe_load((ROOT / "ops" / "prometheus" / "prometheus.yml").read_text())["scrape_configs"]
+    (found,) = job["dns_sd_configs"]
+    assert set(found["names"]) < set(services)
+    assert f"LEADWIRE_TELEMETRY_PORT={found['port']}" in (DEPLOY / "Containerfile").read_text()
 
 
 def test_the_container_file_pins_what_it_builds_on_and_does_not_run_as_root() -> None:

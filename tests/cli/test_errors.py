@@ -13,7 +13,9 @@ from typing import Any
 import asyncpg
 import pytest
 
+from leadwire.cli import main
 from leadwire.embedded import Services
+from leadwire.errors import OperatorError
 from tests.flows.commands import COMMAND, data_directory, free_port, refused, run
 
 NOWHERE = "postgresql://nobody@127.0.0.1:{port}/leadwire"
@@ -181,6 +183,21 @@ async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Servi
     for text, result in all_at_once([((*one, "--json"), settings) for one in parsed]):
         assert (result.returncode, result.stderr) == (0, ""), text
         json.loads(result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("cause", "code", "line"), [(BrokenPipeError(), 0, ""), (OperatorError("it is so"), 1, "leadwire: it is so\n")]
+)
+def test_what_a_task_group_wraps_is_told_as_if_it_had_not(
+    cause: Exception, code: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ExceptionGroup("of a task group", [ExceptionGroup("of another", [cause])])
+
+    monkeypatch.setattr(main.cli, "main", fail)
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert (ended.value.code, capsys.readouterr().err) == (code, line)
 
 
 def test_a_taken_port_is_one_line() -> None:

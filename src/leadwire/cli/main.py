@@ -65,16 +65,22 @@ def main(*args: str) -> None:
         _fail(_said(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except (OperatorError, Refusal) as error:
-        _fail(str(error))
-    except BrokenPipeError:
-        sys.exit(0)  # whoever read our output has seen enough
     except Exception as error:
-        line = known(error)
+        cause = _alone(error)
+        if isinstance(cause, BrokenPipeError):
+            sys.exit(0)  # whoever read our output has seen enough
+        line = str(cause) if isinstance(cause, OperatorError | Refusal) else known(cause)
         if line is None:
             raise
         _fail(line)
     sys.exit(result if isinstance(result, int) else 0)
+
+
+def _alone(error: Exception) -> Exception:
+    """The error itself, where a task group has put one alone into a group."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 def _said(error: click.ClickException) -> str:

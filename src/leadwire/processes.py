@@ -16,7 +16,7 @@ from leadwire.conversations import live
 from leadwire.migrate import missing
 from leadwire.serving import HttpProtocol, bind, connections, serve_until, stop_event
 from leadwire.settings import Settings
-from leadwire.telemetry import port, process
+from leadwire.telemetry import port, process, tracing
 from leadwire.telemetry.health import Health
 from leadwire.web import idempotency
 from leadwire.wire import keyring
@@ -114,6 +114,7 @@ async def _run(
     stop, over = stop_event(), asyncio.Event()
     health.stopping = stop.is_set
     process.begin(name)
+    tracing.start(settings.trace_share, name)
     listening = bind(settings.telemetry_host, settings.telemetry_port)
     host, number, *_ = listening.getsockname()
     async with connections(settings.database_url, settings.redis_url, settings.pool_size, one_plan=one_plan):
@@ -126,4 +127,5 @@ async def _run(
             await work(stop)
         over.set()
         await watched
+        await asyncio.to_thread(tracing.stop)
         telemetry.log("process.stopped", name=name)

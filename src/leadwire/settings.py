@@ -79,6 +79,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Database connections per process."""
     retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30
     """Days that events, deliveries and attempts are kept once finished."""
+    trace_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    """Share of the requests of which OpenTelemetry gets spans, whatever their callers say; needs the extra `otel`.
+    Where they go: `OTEL_EXPORTER_OTLP_ENDPOINT`."""
     log_level: Annotated[str, Meta(pattern="^(debug|info|warning)$")] = "info"
     """`debug` adds a line for every request that changes nothing and for every delivery that succeeds."""
     log_format: Annotated[str, Meta(pattern="^(json|text)$")] = "json"

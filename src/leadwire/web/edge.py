@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import time
+from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -14,6 +15,8 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from leadwire import settings, telemetry
+from leadwire.telemetry import tracing
+from leadwire.telemetry.tracing import Span
 from leadwire.web import metrics
 
 _READS: Final = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -36,18 +39,13 @@ class Edge:
             await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        request_id = traceparent = b""
-        for name, value in scope["headers"]:
-            if name == b"x-request-id" and _SANE_ID.fullmatch(value):
-                request_id = value
-            elif name == b"traceparent" and _TRACEPARENT.fullmatch(value):
-                traceparent = value
+        request_id, traceparent = _sent(scope["headers"])
         if b"%2f" in (raw := scope.get("raw_path") or b"").lower():
             # An encoded slash is part of a name: decoded, `lead_x%2F` would be `lead_x/` and find lead_x.
             encoded = raw.partition(b"?")[0].decode("latin-1")
             scope["path"] = unquote(_SLASH.sub("%252F", encoded))
-        request_id = request_id or b"req_" + os.urandom(12).hex().encode()
-        telemetry.begin(request_id.decode(), traceparent.decode() or None)
+        span = tracing.request(traceparent)
+        telemetry.begin(request_id.decode(), span.traceparent if span else traceparent)
         added = [(b"x-request-id", request_id), *_ALWAYS]
         if scope["scheme"] == "https" or settings.get().public_url.startswith("https:"):
             added.append(_STRICT)
@@ -62,9 +60,26 @@ class Edge:
                 else:
                     message["headers"] = [*own, *added]
                 _answered(scope, message["status"], time.perf_counter() - start)
+                if span:
+                    _describe(span, scope, message["status"], request_id.decode())
             await send(message)
 
-        await self._app(scope, receive, send_with_headers)
+        try:
+            await self._app(scope, receive, send_with_headers)
+        finally:
+            if span:
+                span.end()
+
+
+def _sent(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, str | None]:
+    """The request's id, the caller's if it is sane, and the caller's trace context."""
+    request_id, traceparent = b"", None
+    for name, value in headers:
+        if name == b"x-request-id" and _SANE_ID.fullmatch(value):
+            request_id = value
+        elif name == b"traceparent" and _TRACEPARENT.fullmatch(value):
+            traceparent = value.decode()
+    return request_id or b"req_" + os.urandom(12).hex().encode(), traceparent
 
 
 def _answered(scope: Any, status: int, seconds: float) -> None:
@@ -75,3 +90,10 @@ def _answered(scope: Any, status: int, seconds: float) -> None:
     if telemetry.enabled(level):
         method, route, ms = scope["method"], scope.get("path_template"), round(seconds * 1000, 1)
         telemetry.log("request.answered", level=level, method=method, route=route, status=status, ms=ms)
+
+
+def _describe(span: Span, scope: Any, status: int, request_id: str) -> None:
+    method, route = scope["method"], scope.get("path_template") or "unmatched"
+    span.name(f"{method} {route}")
+    about = {"http.request.method": method, "http.route": route, "http.response.status_code": status}
+    span.tell(about | {"leadwire.request_id": request_id}, failed=status >= 500)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from leadwire import clock
 from leadwire.settings import Settings
 from leadwire.wire import retries, signing
+from leadwire.wire.deliver import spans
 from leadwire.wire.deliver.claim import Job
 from leadwire.wire.states import Outcome, of_status
 from leadwire.wire.transport.guarded import GuardedTransport
@@ -36,6 +37,14 @@ class Attempted(NamedTuple):
 
 async def attempt(job: Job, transport: GuardedTransport, settings: Settings) -> Attempted:
     """Make the POST of `job`. The transport holds the deadline and guards the address."""
+    span = spans.begin(job)
+    done = await _attempt(job, span.traceparent if span else job.traceparent, transport, settings)
+    if span:
+        spans.end(span, done.outcome, done.http_status)
+    return done
+
+
+async def _attempt(job: Job, traceparent: str | None, transport: GuardedTransport, settings: Settings) -> Attempted:
     started_at, start = clock.now(), time.perf_counter()
     headers = signing.headers(
         event_id=job.entry.key.event_id,
@@ -45,7 +54,7 @@ async def attempt(job: Job, transport: GuardedTransport, settings: Settings) -> 
         at=int(started_at.timestamp()),
         attempt=job.number,
         prefix=settings.header_prefix,
-        traceparent=job.traceparent,
+        traceparent=traceparent,
         test=job.test,
     )
     headers.extend(job.headers)

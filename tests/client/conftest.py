@@ -8,13 +8,13 @@ import pytest
 import uvicorn
 
 from leadwire import serving
-from leadwire.app import create_app
 from leadwire.client import AsyncLeadwire, Retry
+from tests import asgi
 
 
 @pytest.fixture
 def in_process() -> httpx.ASGITransport:
-    return httpx.ASGITransport(create_app(), raise_app_exceptions=False)  # type: ignore[arg-type]
+    return asgi.transport()
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ async def base_url(database: None) -> AsyncIterator[str]:
     """A server of the API; blocking clients are to be used in a thread, beside its loop."""
     stop = asyncio.Event()
     with serving.bind("127.0.0.1", 0) as listening:
-        config = uvicorn.Config(create_app(), log_config=None, lifespan="off")  # type: ignore[arg-type]
+        config = uvicorn.Config(asgi.app(), log_config=None, lifespan="off")  # type: ignore[arg-type]
         running = asyncio.create_task(serving.serve_until(stop, config, listening))
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         stop.set()

@@ -138,7 +138,7 @@ def one_endpoint(up: Up) -> Iterator[Any]:
 
 def test_up_json_says_where_everything_is_to_its_owner_alone(up: Up) -> None:
     told = up.told()
-    assert set(told) == {"url", "api_key", "workspace_id", "pid", "database_url", "redis_url", "processes"}
+    assert set(told) == {"url", "api_key", "workspace_id", "pid", "database_url", "redis_url", "processes", "join"}
     assert stat.S_IMODE((up.directory / "up.json").stat().st_mode) == 0o600
     assert told["pid"] == up.started.process.pid
     assert told["url"] == f"http://127.0.0.1:{up.port}"
@@ -226,7 +226,9 @@ def test_a_key_works_with_its_scopes_until_it_is_revoked(up: Up) -> None:
 
 def test_status_and_ledger_tell_the_truth(up: Up) -> None:
     status = up.json("status")
-    assert set(status) == {"unrelayed", "deliveries", "overdue", "dead_letters", "set_aside", "streams", "workers"}
+    assert set(status) == {
+        "unrelayed", "deliveries", "overdue", "behind", "dead_letters", "set_aside", "streams", "workers",
+    }  # fmt: skip
     assert len(status["workers"]) >= 1
     ledger = up.json("ledger")
     assert ledger["balanced"] is True

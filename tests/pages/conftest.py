@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from leadwire.accounts import invitations
-from leadwire.app import create_app
+from tests import asgi
 
 PASSWORD = "four quiet grey horses"
 
@@ -38,8 +38,7 @@ class Browser(httpx.AsyncClient):
 
 
 def browser() -> Browser:
-    transport = httpx.ASGITransport(create_app(), raise_app_exceptions=False)  # type: ignore[arg-type]
-    return Browser(transport=transport, base_url="http://test", headers={"Accept": "text/html"})
+    return Browser(transport=asgi.transport(), base_url="http://test", headers={"Accept": "text/html"})
 
 
 @pytest.fixture

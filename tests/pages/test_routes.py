@@ -6,9 +6,9 @@ import pytest
 
 from leadwire import db
 from leadwire.accounts import roles
-from leadwire.app import create_app
 from leadwire.pages import router
 from leadwire.pages.routes import Declared
+from tests import asgi
 
 SCREENS = [one for one in router.DECLARED if "GET" in one.handler.http_methods]
 ACTIONS = [one for one in router.DECLARED if "POST" in one.handler.http_methods]
@@ -73,7 +73,7 @@ async def test_nothing_of_the_web_area_is_served_around_the_declarations():
     open_to_all = {"/sign-in", "/join/{token:str}", "/assets/{name:str}", "/health/live", "/health/ready", "/schema"}
     open_to_all |= {"/docs", "/docs.css", "/metrics", "/demo", "/widget.js"}
     known = {one.path for one in router.DECLARED} | open_to_all
-    app = create_app()._app  # the outermost layer wraps it
+    app = asgi.app()._app  # the outermost layer wraps it
     others = {route.path_format for route in app.routes} - {re.sub(r":\w+", "", path) for path in known}
     assert {path for path in others if not path.startswith(("/v1", "/widget/v1"))} == set()
 

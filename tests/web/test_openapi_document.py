@@ -11,6 +11,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from leadwire import db
 from leadwire.accounts import changes as accounts
+from leadwire.app import create_app
 from leadwire.leads import reads
 from leadwire.web import openapi
 from leadwire.webhooks.samples import SAMPLES
@@ -29,10 +30,12 @@ async def test_it_is_a_valid_document(document):
     OpenAPIV31SpecValidator(document).validate()
 
 
-async def test_it_is_made_once_and_needs_no_key(anonymous, monkeypatch):
+async def test_it_is_made_once_and_needs_no_key(connected, monkeypatch):
     made, make_it = [], openapi.document
     monkeypatch.setattr(openapi, "document", lambda *given: made.append(1) or make_it(*given))
-    answers = [await anonymous.get(path) for path in ("/schema", "/docs", "/schema", "/docs")]
+    transport = httpx.ASGITransport(create_app())
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as new:
+        answers = [await new.get(path) for path in ("/schema", "/docs", "/schema", "/docs")]
     assert [answer.status_code for answer in answers] == [200] * 4
     assert answers[0].headers["content-type"] == "application/vnd.oai.openapi+json;version=3.1"
     assert answers[0].content == answers[2].content

@@ -51,6 +51,18 @@ async def _conversation(page: Page) -> None:
     await _first(page, "/conversations")
 
 
+async def _bot(page: Page) -> None:
+    await _first(page, "/bots")
+
+
+def _bot_part(name: str) -> Way:
+    async def way(page: Page) -> None:
+        await _bot(page)
+        await page.goto(f"{page.url}/{name}")
+
+    return way
+
+
 async def _thread(page: Page) -> None:
     await page.goto("/inbox")
     if await page.locator("a.thread").count():
@@ -75,6 +87,9 @@ SCREENS: dict[str, Way] = {
     "delivery": _delivery,
     "dead-letters": "/dead-letters",
     "dead-letter": _dead,
+    "bots": "/bots",
+    "bot": _bot,
+    **{f"bot-{part}": _bot_part(part) for part in ("preview", "knowledge", "versions", "install")},
     "keys": "/keys",
     "team": "/team",
     "privacy": "/privacy",

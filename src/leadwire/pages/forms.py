@@ -48,12 +48,12 @@ class Form:
         raise Invalid(message, faults=(Fault("wrong_type", message, f"/{name}"),))
 
 
-async def read(request: "Request[Any, Any, Any]") -> Form:
+async def read(request: "Request[Any, Any, Any]", largest: int = body.LARGEST) -> Form:
     """The form in the body. Raises UnsupportedMediaType, BodyTooLarge, InvalidParameter."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise UnsupportedMediaType("Send application/x-www-form-urlencoded.")
-    return parsed(await body.read(request))
+    return parsed(await body.read(request, largest))
 
 
 def parsed(encoded: bytes) -> Form:

@@ -24,6 +24,7 @@ from leadwire.errors import Forbidden, Refusal
 from leadwire.pages import cookie, forms, policy
 from leadwire.pages.forms import Form
 from leadwire.pages.visit import Visit, address, go
+from leadwire.web import body
 from leadwire.web.routes import get
 
 Screen = Callable[[Visit], Awaitable[Response[Any]]]
@@ -50,9 +51,13 @@ def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callabl
 
 
 def action(
-    path: str, role: Role = "admin", shown_on: "Declared | None" = None, confirmed: bool = False
+    path: str,
+    role: Role = "admin",
+    shown_on: "Declared | None" = None,
+    confirmed: bool = False,
+    largest: int = body.LARGEST,
 ) -> Callable[[Screen], "Declared"]:
-    """A change. It needs a form that a page of this very session was given."""
+    """A change. It needs a form that a page of this very session was given, of at most `largest` bytes."""
 
     def declare(done: Screen) -> Declared:
         async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
@@ -61,7 +66,7 @@ def action(
             visit = await _visit(request, role)
             if visit is None:
                 return go(SIGN_IN)
-            visit.form = await forms.read(request)
+            visit.form = await forms.read(request, largest)
             if not hmac.compare_digest(visit.form.text(FORM_TOKEN).encode(), visit.me.form_token.encode()):
                 raise Forbidden("This form is not from a page of your session. Load the page again.")
             if confirmed and not visit.me.confirmed:

@@ -48,18 +48,18 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
     return decoded
 
 
-async def read(request: "Request[Any, Any, Any]") -> bytes:
-    """The body's bytes. Raises BodyTooLarge as soon as it is more than `LARGEST`, whatever it claims to be."""
+async def read(request: "Request[Any, Any, Any]", largest: int = LARGEST) -> bytes:
+    """The body's bytes. Raises BodyTooLarge as soon as it is more than `largest`, whatever it claims to be."""
     declared = header(request.scope, b"content-length") or ""
     size = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
     body, more = b"", True
-    while more and size <= LARGEST:
+    while more and size <= largest:
         message: Any = await request.receive()
         body += message.get("body", b"")
         more = message.get("more_body", False)
         size = max(size, len(body))
-    if size > LARGEST:
-        raise BodyTooLarge(f"At most {LARGEST} bytes.", headers={"Connection": "close"})
+    if size > largest:
+        raise BodyTooLarge(f"At most {largest} bytes.", headers={"Connection": "close"})
     return body
 
 

@@ -13,6 +13,7 @@ from leadwire.errors import Conflict, Fault, Invalid, NotFound
 
 MAX_ORIGINS: Final = 50
 MAX_FAQ: Final = 1000
+_NEWEST: Final = 2**31 - 1  # what the column holds
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 
 _TEACH: Final = """
@@ -77,6 +78,8 @@ async def publish(workspace: str, bot_id: str) -> int:
 
 async def rollback(workspace: str, bot_id: str, version: int) -> None:
     """Let new conversations run a version published before. The draft stays. Raises NotFound."""
+    if not 0 < version <= _NEWEST:
+        raise NotFound("There is no such version of the bot.")
     await reads.flow(workspace, bot_id, version)
     await db.rows(
         "UPDATE bot SET published_version = $3 WHERE workspace_id = $1 AND id = $2", workspace, bot_id, version

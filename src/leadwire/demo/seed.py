@@ -8,7 +8,9 @@ from leadwire import clock, db
 from leadwire.accounts import changes as accounts
 from leadwire.accounts import reads
 from leadwire.bots import changes as bots
+from leadwire.bots import library
 from leadwire.bots.reads import names
+from leadwire.conversations import changes as conversations
 from leadwire.demo.play import play
 from leadwire.demo.script import BOTS, visit
 from leadwire.wire.relay.fan_out import fan_out
@@ -16,6 +18,7 @@ from leadwire.wire.relay.fan_out import fan_out
 WORKSPACE: Final = "Demo"
 _CONVERSATIONS: Final = 850
 _DAYS: Final = 60
+_OPEN: Final = timedelta(hours=6)  # after that no conversation of the past is open any more
 _STEP: Final = timedelta(seconds=17)  # between two messages
 
 
@@ -28,7 +31,7 @@ async def seed() -> tuple[str, bool]:
     async with db.transaction():
         with clock.at(start):
             workspace = await accounts.create_workspace(WORKSPACE)
-            bot_ids = [await bots.create(workspace, name) for name in BOTS]
+            bot_ids = [await _bot(workspace, name) for name in BOTS]
         chance = random.Random(20)  # noqa: S311 - the same history for everybody
         moments = sorted(start + timedelta(days=_DAYS) * chance.random() for _ in range(_CONVERSATIONS))
         for number, moment in enumerate(moments):
@@ -37,6 +40,15 @@ async def seed() -> tuple[str, bool]:
     while (await fan_out()).events:
         pass
     return workspace, True
+
+
+async def _bot(workspace: str, name: str) -> str:
+    """A bot that runs the shipped flow of its name, on any website."""
+    bot_id = await bots.create(workspace, name)
+    await bots.save_draft(workspace, bot_id, library.text(name.lower().replace(" ", "-")))
+    await bots.publish(workspace, bot_id)
+    await bots.embed(workspace, bot_id, ["*"], "#4f46e5")
+    return bot_id
 
 
 async def bots_of(workspace: str) -> list[str]:
@@ -52,4 +64,7 @@ async def _relive(workspace: str, bot_ids: list[str], moment: datetime, chance: 
         clock.set_to(clock.now() + _STEP)
 
     with clock.at(moment):
-        await play(workspace, bot_ids, visit(chance, number), pace)
+        conversation = await play(workspace, bot_ids, visit(chance, number), pace)
+    if moment < clock.now() - _OPEN:  # somebody has seen to it since
+        with clock.at(moment + _OPEN):
+            await conversations.end(workspace, conversation, "agent", "answered")

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import pytest
 from leadwire.cli import main
 from leadwire.embedded import Services
 from leadwire.errors import OperatorError
+from tests.cli.forks import Forks
 from tests.flows.commands import COMMAND, data_directory, free_port, refused, run
 
 NOWHERE = "postgresql://nobody@127.0.0.1:{port}/leadwire"
@@ -30,11 +31,20 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def all_at_once(commands: Sequence[tuple[tuple[str, ...], dict[str, str]]]) -> Iterator[tuple[str, Any]]:
+Commands = Sequence[tuple[tuple[str, ...], dict[str, str]]]
+AllAtOnce = Callable[[Commands], Iterator[tuple[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def all_at_once() -> Iterator[AllAtOnce]:
     """Each command's text beside its result; the processes run side by side."""
-    with ThreadPoolExecutor(4) as pool:
-        results = pool.map(lambda one: run(*one[0], **one[1]), commands)
-        yield from zip([" ".join(command) for command, _ in commands], results, strict=True)
+    with Forks() as forks, ThreadPoolExecutor(4) as pool:
+
+        def each(commands: Commands) -> Iterator[tuple[str, Any]]:
+            results = pool.map(lambda one: forks.run(*one[0], **one[1]), commands)
+            yield from zip([" ".join(command) for command, _ in commands], results, strict=True)
+
+        yield each
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +65,7 @@ def empty(servers: Services) -> dict[str, str]:
     return {"DATABASE_URL": url, "REDIS_URL": servers.redis_url, "SECRET_KEY": KEY}
 
 
-def test_every_command_explains_itself() -> None:
+def test_every_command_explains_itself(all_at_once: AllAtOnce) -> None:
     each = [(name,) for name in COMMANDS] + [(name, part) for name, parts in COMMANDS.items() for part in parts]
     for text, result in all_at_once([((*command, "--help"), {}) for command in [(), *each]]):
         assert (result.returncode, result.stderr) == (0, ""), text
@@ -65,7 +75,7 @@ def test_every_command_explains_itself() -> None:
     assert COMMAND[-1] in run("--version").stdout
 
 
-def test_a_malformed_command_line_is_one_line_that_names_the_mistake() -> None:
+def test_a_malformed_command_line_is_one_line_that_names_the_mistake(all_at_once: AllAtOnce) -> None:
     wrong: list[tuple[tuple[str, ...], str]] = [
         (("nonsense",), "nonsense"),
         (("--nonsense",), "--nonsense"),
@@ -93,7 +103,7 @@ def test_a_malformed_command_line_is_one_line_that_names_the_mistake() -> None:
         assert named in refused(result), text
 
 
-def test_a_setting_that_cannot_be_used_is_named() -> None:
+def test_a_setting_that_cannot_be_used_is_named(all_at_once: AllAtOnce) -> None:
     wrong = {
         "RETRY_SCHEDULE": "soon", "ALLOWED_NETWORKS": "home", "DELIVERY_TIMEOUT": "0", "LEASE": "1", "POOL_SIZE": "0",
         "RATE_LIMIT": "-1", "LOG_FORMAT": "xml", "STREAM_SHARDS": "many", "HEADER_PREFIX": "X Y",
@@ -106,7 +116,7 @@ def test_a_setting_that_cannot_be_used_is_named() -> None:
         assert "LEADWIRE_RETRY_SCHEDULE" in refused(result), text
 
 
-def test_an_unreachable_or_senseless_database_is_one_line(servers: Services) -> None:
+def test_an_unreachable_or_senseless_database_is_one_line(servers: Services, all_at_once: AllAtOnce) -> None:
     redis = {"REDIS_URL": servers.redis_url, "SECRET_KEY": KEY}
     closed = redis | {"DATABASE_URL": NOWHERE.format(port=free_port())}
     alone = [(name, "--port", "0") if name == "serve" else (name,) for name in ("serve", "relay", "deliver", "migrate")]
@@ -130,14 +140,14 @@ def test_a_redis_address_that_cannot_be_one_is_one_line(empty: dict[str, str]) -
     assert "REDIS" in refused(run("status", **empty | {"REDIS_URL": "nonsense"})).upper()
 
 
-def test_a_database_without_tables_says_to_migrate(empty: dict[str, str]) -> None:
+def test_a_database_without_tables_says_to_migrate(empty: dict[str, str], all_at_once: AllAtOnce) -> None:
     alone = [("serve", "--port", "0"), ("relay",), ("deliver",)]
     commands = [*alone, ("status",), ("ledger",), ("keys", "list"), ("endpoints", "list"), ("dead-letters", "list")]
     for text, result in all_at_once([(command, empty) for command in commands]):
         assert "leadwire migrate" in refused(result), text
 
 
-async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Services) -> None:
+async def test_a_wrong_secret_key_and_unknown_things_are_one_line(servers: Services, all_at_once: AllAtOnce) -> None:
     connection = await asyncpg.connect(servers.database_url)
     await connection.execute("DROP DATABASE IF EXISTS other_key")
     await connection.execute("CREATE DATABASE other_key")
@@ -200,7 +210,7 @@ def test_what_a_task_group_wraps_is_told_as_if_it_had_not(
     assert (ended.value.code, capsys.readouterr().err) == (code, line)
 
 
-def test_a_taken_port_is_one_line() -> None:
+def test_a_taken_port_is_one_line(all_at_once: AllAtOnce) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, data_directory() as directory:
         port = str(taken.getsockname()[1])
         commands = [((name, "--port", port), {"DATA_DIR": str(directory)}) for name in ("up", "serve", "listen")]
@@ -208,7 +218,7 @@ def test_a_taken_port_is_one_line() -> None:
             assert (result.returncode, port in refused(result)) == (1, True), text
 
 
-def test_a_data_directory_that_cannot_be_one_is_one_line() -> None:
+def test_a_data_directory_that_cannot_be_one_is_one_line(all_at_once: AllAtOnce) -> None:
     with data_directory() as directory:
         file = directory / "file"
         file.write_text("")

@@ -1,4 +1,4 @@
-"""The app on a socket, in this process: for what needs a connection, such as streams and browsers."""
+"""Apps on a socket, in this process: for what needs a connection, such as streams and browsers."""
 
 import asyncio
 import contextlib
@@ -11,23 +11,31 @@ from leadwire.serving import HttpProtocol, bind, serve_until
 
 
 @contextlib.asynccontextmanager
-async def served():
-    """Its address, inside the block."""
-    listening = bind("127.0.0.1", 0)
-    port = listening.getsockname()[1]
-    config = uvicorn.Config(
-        create_app(), http=HttpProtocol, log_config=None, lifespan="off", timeout_graceful_shutdown=5
-    )
-    stop = asyncio.Event()
+async def served(port=0):
+    """The app's address, inside the block."""
     live.hub.leaving = False
-    tasks = [asyncio.create_task(serve_until(stop, config, listening)), asyncio.create_task(live.hub.listen())]
+    hub = asyncio.create_task(live.hub.listen())
+    try:
+        async with on_socket(create_app(), port, leave=live.hub.leave) as address:
+            yield address
+    finally:
+        hub.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await hub
+        live.hub.leaving = False
+
+
+@contextlib.asynccontextmanager
+async def on_socket(app, port=0, leave=lambda: None):
+    """The address of any ASGI app, inside the block; `leave` is called before it stops."""
+    listening = bind("127.0.0.1", port)
+    port = listening.getsockname()[1]
+    config = uvicorn.Config(app, http=HttpProtocol, log_config=None, lifespan="off", timeout_graceful_shutdown=5)
+    stop = asyncio.Event()
+    serving = asyncio.create_task(serve_until(stop, config, listening))
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
-        live.hub.leave()
+        leave()
         stop.set()
-        await tasks[0]
-        tasks[1].cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await tasks[1]
-        live.hub.leaving = False
+        await serving

@@ -22,6 +22,7 @@ from leadwire.web.idempotency import idempotent
 from leadwire.web.routes import get
 from leadwire.webhooks.samples import SAMPLES
 from leadwire.widget import api as widget
+from leadwire.widget.script import script
 
 EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "lead.created": Lead,
@@ -64,6 +65,7 @@ def create_app(health: Health | None = None) -> ASGIApp:
             route_handlers=[
                 v1,
                 widget.router,
+                script,
                 *router.handlers(),
                 *docs.routes(EVENTS, SAMPLES),
                 live,

@@ -7,7 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
+from leadwire.bots import changes as bots
+from leadwire.bots import library, reads
+from leadwire.bots.schema import LiveBot
 from leadwire.widget import api
+from tests.browser.site import website
+from tests.browser.visitor import Chat
 from tests.serving import served
 
 expect.set_options(timeout=20_000)  # a machine may be busy; what is waited for comes
@@ -80,3 +85,22 @@ async def visit(browser: Browser) -> AsyncIterator[Visit]:
     async with visiting(browser) as opened:
         yield opened
         assert opened.complaints == []
+
+
+@pytest.fixture
+async def qualifier(workspace: str) -> LiveBot:
+    """A live bot that finds out who is asking, shown by every website."""
+    bot_id = await bots.create(workspace, "Qualifier")
+    await bots.save_draft(workspace, bot_id, library.text("lead-qualification"))
+    await bots.publish(workspace, bot_id)
+    await bots.embed(workspace, bot_id, ["*"], "#0f766e")
+    return await reads.live(bot_id)
+
+
+@pytest.fixture
+async def chat(visit: Visit, door: str, qualifier: LiveBot) -> AsyncIterator[Chat]:
+    """The chat on a website with a strict policy, not yet opened."""
+    async with website(door, qualifier.id) as address:
+        page = await visit.page()
+        await page.goto(address)
+        yield Chat(page)

@@ -1,0 +1,239 @@
+// What the visitor sees and touches. Whatever a visitor, a bot or an operator typed is text here, and only ever text.
+const SHAPES = {
+  email: { inputmode: "email", autocomplete: "email" }, phone: { inputmode: "tel", autocomplete: "tel" },
+  number: { inputmode: "decimal" }, url: { inputmode: "url", autocomplete: "url" },
+  name: { autocomplete: "name", autocapitalize: "words" }, company: { autocomplete: "organization" },
+};
+const ICONS = {
+  chat: "M21 11.6a8.2 8.2 0 0 1-8.6 8.1 9.6 9.6 0 0 1-3.5-.7L4 20.3l1.3-4A7.6 7.6 0 0 1 3.4 11.4a8.5 8.2 0 0 1 8.8-7.9 8.5 8.2 0 0 1 8.8 8.1z",
+  close: "M6 6l12 12M18 6L6 18", send: "M4.5 12h14M13 6l6 6-6 6", down: "M6 9.5l6 6 6-6",
+};
+const el = (tag, attributes = {}, ...kids) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    typeof value === "function" ? (made[name] = value) : made.setAttribute(name, value);
+  }
+  made.append(...kids);
+  return made;
+};
+const icon = (name) => {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const path = document.createElementNS(svg.namespaceURI, "path");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", ICONS[name]);
+  svg.append(path);
+  return svg;
+};
+const put = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+// Black or white, whichever is read better on a colour (WCAG's relative luminance).
+const readableOn = (hex) => {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.1833 ? "#14151a" : "#fff";
+};
+const sheet = new CSSStyleSheet(); // not a <style>: the page's Content-Security-Policy may forbid those
+sheet.replaceSync(LOOK);
+
+class LeadwireChat extends HTMLElement {
+  connectedCallback() {
+    this.talk = new Talk(this.dataset.base, this.dataset.bot, () => this.render());
+    this.shown = new Map();
+    this.build();
+    this.paint(this.dataset.color);
+    this.listen();
+    this.render();
+  }
+  disconnectedCallback() { this.off.abort(); this.talk.leave(); }
+
+  build() {
+    const root = this.shadowRoot ?? this.attachShadow({ mode: "open" });
+    root.adoptedStyleSheets = [sheet];
+    const press = (handler) => ({ type: "button", onclick: handler });
+    this.badge = el("span", { class: "badge", "aria-hidden": "true", hidden: "" });
+    this.launcher = el("button", { class: "launcher", "aria-expanded": "false", "aria-controls": "panel", ...press(() => this.toggle()) }, icon("chat"), icon("down"), this.badge);
+    this.heading = el("h2", { id: "title" });
+    this.who = el("p", { class: "who" });
+    this.shut = el("button", press(() => this.close()), icon("close"));
+    this.lines = el("div", { class: "lines" });
+    this.dots = el("div", { class: "dots", "aria-hidden": "true" }, el("i"), el("i"), el("i"));
+    this.log = el("div", { class: "log", role: "log", "aria-live": "polite", tabindex: "0" }, this.lines, this.dots);
+    this.picks = el("div", { class: "picks", role: "group" });
+    this.note = el("p", { class: "note", role: "status" });
+    const typing = { oninput: () => this.measure(), onkeydown: (event) => this.typed(event) };
+    this.line = el("input", { ...typing, hidden: "", spellcheck: "false" });
+    this.area = el("textarea", { ...typing, rows: "1", enterkeyhint: "send", autocomplete: "off" });
+    this.send = el("button", { class: "send" }, icon("send"));
+    this.form = el("form", { novalidate: "", onsubmit: (event) => { event.preventDefault(); this.submit(); } }, this.line, this.area, this.send);
+    this.again = el("button", { class: "again", ...press(() => { this.talk.renew(); this.focusField(); }) });
+    this.over = el("div", { class: "over" }, this.again);
+    this.person = el("button", press(() => this.talk.askForPerson(this.words.person)));
+    this.finish = el("button", press(() => this.talk.end()));
+    this.more = el("div", { class: "more" }, this.person, this.finish);
+    this.panel = el("div", { class: "panel", id: "panel", role: "dialog", "aria-labelledby": "title", hidden: "" },
+      el("header", {}, el("span", { class: "face" }, icon("chat")), el("div", {}, this.heading, this.who), this.shut),
+      this.log, this.picks, this.note, this.form, this.over, this.more);
+    this.panel.onkeydown = (event) => { if (event.key === "Escape" && !event.isComposing) { event.stopPropagation(); this.close(); } };
+    root.replaceChildren(this.panel, this.launcher);
+  }
+
+  listen() {
+    this.off = new AbortController();
+    const on = (target, kind, handler) => target.addEventListener(kind, handler, { signal: this.off.signal });
+    on(window, "online", () => this.talk.wake());
+    on(window, "offline", () => { if (this.talk.unsent.length) this.talk.trouble = "offline"; this.render(); });
+    on(window, "pageshow", (event) => event.persisted && this.talk.wake());
+    on(window, "pagehide", () => this.talk.stopStream?.abort());
+    on(window, "storage", (event) => event.key === this.talk.key && this.talk.adopt());
+    on(document, "visibilitychange", () => document.hidden || !this.isOpen && this.talk.status !== "handoff" || this.talk.wake());
+    on(document, "click", (event) => { // a link to #leadwire opens the chat, wherever it is on the page
+      if (event.target.closest?.('a[href$="#leadwire"]')) { event.preventDefault(); this.open(); }
+    });
+    for (const kind of ["pointerenter", "focus"]) on(this.launcher, kind, () => this.talk.meet());
+    if (window.visualViewport) { // what a phone's keyboard leaves
+      on(visualViewport, "resize", () => this.style.setProperty("--room", `${visualViewport.height}px`));
+    }
+  }
+
+  paint(color) {
+    if (!/^#[0-9a-f]{6}$/i.test(color ?? "")) return;
+    this.style.setProperty("--accent", color);
+    this.style.setProperty("--on-accent", readableOn(color));
+  }
+
+  get isOpen() { return !this.panel.hidden; }
+  toggle() { this.isOpen ? this.close() : this.open(); }
+  async open() {
+    this.panel.hidden = false;
+    this.render();
+    this.focusField();
+    if (this.talk.kept.id) this.talk.refresh();
+    await this.talk.meet();
+  }
+  close() {
+    this.panel.hidden = true;
+    this.render();
+    this.launcher.focus();
+  }
+  get field() { return this.line.hidden ? this.area : this.line; }
+  focusField() { // not on a touch screen, where a keyboard would cover what there is to read
+    const still = matchMedia("(pointer: coarse)").matches || this.form.hidden;
+    (still ? this.log : this.field).focus({ preventScroll: true });
+  }
+
+  typed(event) { // no value is returned: false would keep the key from the field
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); this.submit(); }
+  }
+  get tooMany() { return Math.max(0, [...this.field.value.trim()].length - MOST); }
+  measure() {
+    this.area.style.height = "40px";
+    this.area.style.height = `${Math.min(this.area.scrollHeight, 132)}px`;
+    this.tell();
+  }
+  submit() {
+    const content = this.field.value.trim();
+    if (!content || this.tooMany) return this.tell();
+    this.field.value = "";
+    this.measure();
+    this.talk.say(content);
+    this.field.focus();
+  }
+  pick(option) { this.talk.say(option); this.focusField(); }
+
+  render() {
+    if (!this.panel) return;
+    const { talk } = this;
+    const locale = talk.bot_?.locale ?? document.documentElement.lang;
+    this.words = wordsIn(locale);
+    this.panel.lang = locale;
+    this.panel.dir = directionOf(locale);
+    if (talk.bot_ && !this.dataset.color) this.paint(talk.bot_.color);
+    this.label();
+    if (!this.isOpen) return;
+    this.draw();
+    this.ask();
+    this.tell();
+  }
+
+  label() {
+    const { talk, words } = this, unread = talk.unread(this.isOpen && !document.hidden);
+    this.badge.hidden = !unread;
+    put(this.badge, unread > 9 ? "9+" : String(unread));
+    this.launcher.setAttribute("aria-expanded", String(this.isOpen));
+    this.launcher.setAttribute("aria-label", this.isOpen ? words.close : words.open + (unread ? `, ${unread} ${words.unread}` : ""));
+    this.shut.setAttribute("aria-label", words.close);
+    this.log.setAttribute("aria-label", words.log);
+    this.picks.setAttribute("aria-label", words.field);
+    this.send.setAttribute("aria-label", words.send);
+    for (const field of [this.line, this.area]) field.setAttribute("aria-label", words.field);
+    put(this.heading, talk.bot_?.title ?? "");
+    const live = talk.lines.some((one) => one.role === "agent");
+    put(this.who, { handoff: live ? words.live : words.waiting, ended: words.ended }[talk.status] ?? words.bot);
+    this.who.toggleAttribute("data-live", talk.status !== "ended");
+    put(this.again, words.again); put(this.person, words.person); put(this.finish, words.end);
+  }
+
+  // Lines come and change; what is on the screen already stays the same node, so that it is not read out again.
+  draw() {
+    const { lines } = this.talk, keys = new Set(lines.map((one) => one.key));
+    const low = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80;
+    for (const [key, node] of this.shown) if (!keys.has(key)) { node.remove(); this.shown.delete(key); }
+    let before = null;
+    for (const one of lines) {
+      let node = this.shown.get(one.key);
+      if (!node) this.shown.set(one.key, (node = one.rule ? el("p", { class: "rule" }, this.words.ended) : this.lineOf(one)));
+      if (!one.rule) this.mark(node, one);
+      const next = before ? before.nextSibling : this.lines.firstChild;
+      if (node !== next) this.lines.insertBefore(node, next);
+      before = node;
+    }
+    this.dots.hidden = !this.talk.waiting;
+    if (low || lines.at(-1)?.key !== this.last && lines.at(-1)?.role === "user") this.log.scrollTop = this.log.scrollHeight;
+    this.last = lines.at(-1)?.key;
+  }
+  lineOf(one) {
+    const by = { user: this.words.you, bot: this.words.says, agent: this.words.team }[one.role];
+    const name = el("p", { class: one.role === "agent" ? "name" : "unseen" }, by);
+    return el("div", { class: "line", "data-role": one.role }, name, el("p", { class: "text", dir: "auto" }), el("p", { class: "state", hidden: "" }));
+  }
+  mark(node, one) {
+    const [, text, state] = node.children;
+    put(text, one.content); // a choice may come back in the bot's words
+    if (one.created_at) text.title = new Date(one.created_at).toLocaleString();
+    node.classList.toggle("failed", Boolean(one.failed));
+    state.hidden = !(one.failed || (one.unsent && this.talk.trouble));
+    put(state, one.failed ? this.words.failed : this.words.unsent);
+  }
+
+  ask() {
+    const { talk } = this, ended = talk.status === "ended", options = (!ended && !talk.waiting && talk.prompt?.options) || [];
+    this.form.hidden = ended;
+    this.over.hidden = !ended;
+    this.person.hidden = talk.status !== "active";
+    this.finish.hidden = ended || !talk.kept.id;
+    if (options.join("\n") !== this.offered) {
+      this.offered = options.join("\n");
+      this.picks.replaceChildren(...options.map((one) => el("button", { type: "button", onclick: () => this.pick(one) }, one)));
+      if (options.length) this.log.scrollTop = this.log.scrollHeight;
+    }
+    const shape = SHAPES[talk.prompt?.kind] ?? SHAPES[talk.prompt?.field];
+    const was = this.field, focused = this.shadowRoot.activeElement === was;
+    this.line.hidden = !shape || talk.status !== "active";
+    this.area.hidden = !this.line.hidden;
+    if (was !== this.field) {
+      this.field.value = was.value;
+      was.value = "";
+      if (focused) this.field.focus();
+    }
+    for (const name of ["inputmode", "autocomplete", "autocapitalize"]) this.line.setAttribute(name, shape?.[name] ?? "off");
+    this.field.placeholder = (!ended && talk.status === "active" && talk.prompt?.placeholder) || this.words.field;
+  }
+
+  tell() {
+    const { tooMany, words } = this;
+    const text = tooMany ? `${words.long} ${tooMany}` : (words[this.talk.trouble] ?? "");
+    put(this.note, text);
+    this.note.hidden = !text;
+    this.send.setAttribute("aria-disabled", String(!this.field.value.trim() || tooMany > 0));
+  }
+}

@@ -1,0 +1,238 @@
+// The conversation: what is to be sent, what was said, and that both survive a bad network. Knows nothing of the screen.
+const MOST = 4000; // characters of a message
+const SILENT = 40_000; // ms until a stream without a sign of life counts as dead; the server sends one every 15 s
+const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("");
+
+// Storage that a page or a browser may forbid: then the conversation lives as long as the page.
+const stored = (area, key) => {
+  try { return JSON.parse(window[area].getItem(key)); } catch { return null; }
+};
+const store = (area, key, value) => {
+  try { value ? window[area].setItem(key, JSON.stringify(value)) : window[area].removeItem(key); } catch { /* see above */ }
+};
+
+class Talk {
+  constructor(base, bot, changed) {
+    Object.assign(this, { base, bot, changed, key: `leadwire:${bot}` });
+    this.kept = stored("localStorage", this.key) ?? {}; // id, token, status, seen: shared by the tabs of a website
+    this.unsent = stored("sessionStorage", this.key) ?? []; // this tab's, in order
+    this.said = new Map(); // by place
+    this.past = []; // conversations before this one, of this page
+    this.refused = [];
+    this.wakers = new Set();
+    this.room = new BroadcastChannel(this.key);
+    this.room.onmessage = ({ data }) => data.id === this.kept.id && (data.line ? this.hear(data.line) : this.refresh());
+    if (this.kept.status === "handoff" || this.unsent.length) this.refresh();
+  }
+
+  // The bot's looks and first words. Asked for when somebody is about to open the chat.
+  async meet() {
+    if (this.bot_ || this.meeting) return;
+    this.meeting = true;
+    try { this.bot_ = await this.call(`bots/${this.bot}`); this.trouble = null; }
+    catch (error) { this.trouble = error.status >= 400 && error.status < 500 && error.status !== 429 ? "closed" : this.why(error); }
+    this.meeting = false;
+    this.changed();
+  }
+
+  get status() { return this.kept.status ?? "active"; }
+  get prompt() { return this.kept.id ? this.asked : this.bot_?.input; }
+  get waiting() { return this.sending && this.unsent.some((one) => one.content) && this.status !== "handoff" && !this.trouble; }
+
+  // Everything to be shown, in order. A line keeps its key from the moment it is written.
+  get lines() {
+    const greeting = (this.bot_?.messages ?? []).map((one, place) => ({ key: `hello ${place + 1}`, role: "bot", content: one.content }));
+    const said = [...this.said.values()].sort((a, b) => a.seq - b.seq).map((one) => (
+      { ...one, key: one.client_message_id ?? (one.role === "bot" && one.seq <= greeting.length ? `hello ${one.seq}` : one.id) }));
+    const unsent = this.unsent.filter((one) => one.content && !said.some((line) => line.key === one.client_message_id));
+    return [...this.past, ...(this.kept.id ? said : greeting), ...this.refused,
+      ...unsent.map((one) => ({ key: one.client_message_id, role: "user", content: one.content, unsent: true }))];
+  }
+
+  say(content) { this.put({ content, client_message_id: newId() }); }
+  askForPerson(words) {
+    if (!this.kept.id && !this.unsent.length) this.say(words); // a conversation begins with a word
+    this.put({ action: "handoff" });
+  }
+  end() { this.put({ action: "end" }); }
+  put(one) {
+    this.unsent.push(one);
+    store("sessionStorage", this.key, this.unsent);
+    this.changed();
+    this.flush();
+  }
+
+  // A conversation that is over stays to be read; what is said next begins another.
+  renew() {
+    const over = this.kept.id;
+    if (over) this.past = [...this.lines.filter((one) => !one.unsent).map((one) => ({ ...one, key: `${over} ${one.key}` })), { key: over, rule: true }];
+    this.said.clear();
+    this.refused = [];
+    this.kept = {};
+    store("localStorage", this.key, null);
+    this.changed();
+  }
+
+  refresh() { this.stale = true; return this.flush(); }
+  // Another tab has said or begun something.
+  adopt() {
+    const kept = stored("localStorage", this.key) ?? {};
+    if (kept.id === this.kept.id && kept.status === this.kept.status) return;
+    if (kept.id !== this.kept.id) this.said.clear();
+    this.kept = kept;
+    kept.id ? this.refresh() : this.changed();
+  }
+
+  // One thing at a time, in order: so no answer is ever older than what is known. A message is sent until it is answered,
+  // always under the same client_message_id, by which the server knows it again.
+  async flush() {
+    if (this.sending) return;
+    this.sending = true;
+    for (let tries = 0; this.unsent.length || (this.stale && this.kept.id);) {
+      const [one] = this.unsent;
+      try {
+        this.changed();
+        if (one) { this.take(await this.deliver(one)); this.drop(); }
+        else { this.stale = false; this.take(await this.call(`conversations/${this.kept.id}/messages?after=${this.place}`)); }
+        tries = 0;
+        this.trouble = null;
+      } catch (error) {
+        this.stale ||= !one;
+        if (!this.settle(error, one)) await this.pause(error.after * 1000 || Math.min(500 * 2 ** tries++, 20_000));
+      }
+    }
+    this.sending = this.stale = false;
+    this.changed();
+    this.follow();
+  }
+
+  deliver({ action, ...message }) {
+    if (this.kept.id) return this.call(`conversations/${this.kept.id}/${action ?? "messages"}`, action ? null : message);
+    if (action) return { status: "active", messages: [], input: this.prompt };
+    return this.call(`bots/${this.bot}/conversations`, {
+      ...message, page_url: location.href.slice(0, 2048), referrer: document.referrer.slice(0, 2048),
+      locale: navigator.language, timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    });
+  }
+
+  drop(refused) {
+    const one = this.unsent.shift();
+    if (refused && one.content) this.refused.push({ key: one.client_message_id, role: "user", content: one.content, failed: true });
+    store("sessionStorage", this.key, this.unsent.length ? this.unsent : null);
+  }
+
+  // What an error means. False: only that it has to be tried again.
+  settle(error, one) {
+    const { status, code } = error;
+    if (this.kept.id && code === "conversation_ended" && one?.content) return this.renew(), true;
+    if (this.kept.id && (status === 401 || status === 404)) { // forgotten there; or another tab has a newer token
+      const token = this.kept.token;
+      this.kept = stored("localStorage", this.key) ?? {};
+      if (this.kept.token === token || !this.kept.id) this.renew();
+      return true;
+    }
+    if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
+      if (one) this.drop(true); else this.stale = false;
+      this.trouble = !this.kept.id && (status === 403 || status === 404) ? "closed" : null;
+      return true;
+    }
+    this.trouble = this.why(error);
+    this.changed();
+    return false;
+  }
+  why(error) { return error.status === 429 ? "slow" : navigator.onLine ? "away" : "offline"; }
+
+  take(answer) {
+    if (answer.conversation_id) this.kept = { id: answer.conversation_id, token: answer.token, seen: 0 };
+    for (const line of answer.messages) this.said.set(line.seq, line);
+    this.asked = answer.input;
+    this.kept.status = answer.status;
+    if (this.kept.id) store("localStorage", this.key, this.kept);
+  }
+  hear(line) { this.said.set(line.seq, line); this.changed(); }
+
+  // The last place before the first gap: what is asked for again begins there.
+  get place() {
+    let place = 0;
+    while (this.said.has(place + 1)) place++;
+    return place;
+  }
+  // What nobody has looked at yet: how many lines of others.
+  unread(looking) {
+    const theirs = [...this.said.values()].filter((one) => one.role !== "user" && one.seq > (this.kept.seen ?? 0));
+    if (!looking || !theirs.length) return theirs.length;
+    this.kept.seen = Math.max(...theirs.map((one) => one.seq));
+    store("localStorage", this.key, this.kept);
+    return 0;
+  }
+
+  // While a person is there, what they say comes by itself: one stream for all the tabs of a website, to that which
+  // holds the lock; it tells the others.
+  async follow() {
+    if (this.following || this.gone || this.status !== "handoff") return;
+    this.following = true;
+    const listen = async () => {
+      for (let wait = 1000; this.status === "handoff" && !this.gone; wait = Math.min(wait * 2, 30_000)) {
+        try { await this.stream(() => (wait = 500)); }
+        catch (error) { if (error.status >= 400 && error.status < 500 && error.status !== 429) await this.refresh(); }
+        if (this.status === "handoff" && !this.gone) await this.pause(wait);
+      }
+    };
+    await (navigator.locks ? navigator.locks.request(this.key, listen) : listen());
+    this.following = false;
+  }
+  async stream(opened) {
+    const stop = (this.stopStream = new AbortController());
+    let bell;
+    const alive = () => { clearTimeout(bell); bell = setTimeout(() => stop.abort(), SILENT); };
+    alive();
+    try {
+      const answer = await this.call(`conversations/${this.kept.id}/events`, undefined, stop.signal);
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      opened();
+      for (let rest = "";;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        alive();
+        const blocks = (rest + value).split("\n\n");
+        rest = blocks.pop();
+        for (const block of blocks) await this.happened(block);
+      }
+    } finally { clearTimeout(bell); stop.abort(); }
+  }
+  async happened(block) {
+    const data = /^data: ?(.*)$/m.exec(block)?.[1];
+    if (!data) return;
+    const line = /^event: ?status$/m.test(block) ? null : JSON.parse(data);
+    this.room.postMessage({ id: this.kept.id, line });
+    line ? this.hear(line) : await this.refresh();
+  }
+
+  // Wait, but not for longer than until there is reason to look again.
+  async pause(ms) {
+    let timer, waker;
+    await new Promise((done) => { timer = setTimeout(done, ms * (0.7 + 0.6 * Math.random())); this.wakers.add((waker = done)); });
+    clearTimeout(timer);
+    this.wakers.delete(waker);
+  }
+  wake() {
+    this.stopStream?.abort();
+    for (const waker of this.wakers) waker();
+    if (this.kept.id || this.unsent.length) this.refresh();
+  }
+  leave() { this.gone = true; this.stopStream?.abort(); this.room.close(); }
+
+  // `body`: undefined for GET, null for a POST that says it all by its address.
+  async call(path, body, signal = AbortSignal.timeout(20_000)) {
+    const headers = {};
+    if (body) headers["Content-Type"] = "application/json";
+    if (path.startsWith("conversations/")) headers.Authorization = `Bearer ${this.kept.token}`;
+    if (path.endsWith("/events")) headers["Last-Event-ID"] = String(this.place);
+    const answer = await fetch(`${this.base}/widget/v1/${path}`, {
+      method: body === undefined ? "GET" : "POST", body: body && JSON.stringify(body), headers, signal, credentials: "omit",
+    });
+    if (answer.ok) return path.endsWith("/events") ? answer : answer.json();
+    const { code } = await answer.json().catch(() => ({}));
+    throw Object.assign(new Error(code), { status: answer.status, code, after: Number(answer.headers.get("Retry-After")) });
+  }
+}

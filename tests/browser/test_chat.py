@@ -1,0 +1,85 @@
+"""A visitor, a bot, a person and a receiver: everything a conversation can be, in two browsers."""
+
+import gzip
+
+import pytest
+from playwright.async_api import expect
+
+from leadwire import db
+from leadwire.webhooks.samples import SAMPLES
+from leadwire.widget.script import source
+from tests.browser.conftest import visiting
+from tests.browser.desk import signed_in, turning
+from tests.receiver import Receiver
+from tests.wire.wired import Wire, endpoint
+
+
+@pytest.fixture
+async def receiver():
+    async with Receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+async def wire(redis):
+    async with Wire(redis) as wire, turning(wire):
+        yield wire
+
+
+def test_the_script_is_light():
+    assert len(gzip.compress(source(), 9)) <= 15_000
+
+
+async def test_from_hello_to_the_end_in_two_browsers(browser, chat, door, workspace, wire, receiver):
+    kinds = [kind for kind in SAMPLES if kind != "lead.deleted"]
+    await endpoint(workspace, receiver.url, *kinds)
+    await chat.open()
+    await chat.picks("I am ready to start")
+    await chat.picks("51-200")
+    await chat.says("no address")
+    await chat.hears("That does not look like an e-mail address. Could you check it?")
+    await chat.says("grace@navy.example")
+    await chat.says("Grace <b>Hopper</b>")
+    await expect(chat.log.get_by_text("Grace <b>Hopper</b>", exact=True)).to_be_visible()  # as text
+
+    async with visiting(browser) as visit:
+        desk = await signed_in(visit, door, workspace, "ada@example.org", "agent")
+        await desk.goto(f"{door}/inbox")
+        await chat.says("Navy")  # a good lead: the flow asks for a person by itself
+        await desk.get_by_role("link", name="Grace").first.click()
+        draft = desk.get_by_label("Answer", exact=True)
+        await draft.fill("Hello Grace, Ada here.")
+        await desk.get_by_role("button", name="Take", exact=True).click()
+        await chat.says("Are you there?")
+        await expect(desk.locator("#log").get_by_text("Are you there?")).to_be_visible()  # live
+        await expect(draft).to_have_value("Hello Grace, Ada here.")  # and the draft has stayed
+        await draft.press("Enter")
+        await chat.hears("Hello Grace, Ada here.")
+        await desk.get_by_role("button", name="End", exact=True).click()
+        await expect(desk.locator("#head .pill")).to_have_text("Ended")
+
+    await expect(chat.dialog).to_contain_text("ended")
+    while await db.value("SELECT count(*) FROM delivery WHERE state <> 'delivered'"):
+        await receiver.received(len(receiver.deliveries) + 1)
+    heard = [delivery.event for delivery in receiver.deliveries]
+    assert set(heard) == set(kinds)
+    assert heard.count("conversation.started") == heard.count("conversation.handoff") == 1
+    assert heard.count("conversation.ended") == heard.count("lead.created") == 1
+
+
+async def test_what_is_said_survives_a_reload_and_a_cut_network(chat, visit):
+    await chat.open()
+    await chat.picks("Just looking")
+    before = await chat.read()
+    await chat.page.context.set_offline(True)
+    await chat.picks("1-10")
+    await chat.page.context.set_offline(False)
+    await expect(chat.log).to_contain_text("work e-mail")
+    read = await chat.read()
+    assert read[: len(before)] == before
+    assert read.count("1-10") == 1
+    await chat.page.reload()
+    await chat.open()
+    await expect(chat.log).to_contain_text("work e-mail")
+    assert await chat.read() == read
+    visit.complaints = [told for told in visit.complaints if "ERR_INTERNET_DISCONNECTED" not in told]

@@ -69,7 +69,8 @@ def recorded() -> list[dict[str, str]]:
     return [
         {
             "record": f"leadwire:{one.name}:ratio_rate{window}",
-            "expr": f"({one.bad.format(w=window)}) / ({one.every.format(w=window)} > 0)",
+            # A counter of 5xx is not there before the first of them.
+            "expr": f"(({one.bad.format(w=window)}) or vector(0)) / ({one.every.format(w=window)} > 0)",
         }
         for one in OBJECTIVES
         for window in WINDOWS

@@ -1,4 +1,4 @@
-"""A real Prometheus beside real processes: every panel of every dashboard shows something, an alert sees what is gone."""
+"""A real Prometheus beside real processes: every panel shows something, and an alert sees what is gone."""
 
 import asyncio
 import shutil
@@ -85,11 +85,10 @@ async def test_every_panel_shows_something(wire, prometheus):
     ]
     missing: list[str] = []
     async with httpx.AsyncClient(trust_env=False) as http:
-        await wire.write(20)
-        await wire.all_delivered(20)
 
         async def shown():
             """Note which show nothing, while requests are made; whether all of them show something."""
+            await wire.write(1)
             await http.get(f"http://127.0.0.1:{wire.started[0].process.args[-1]}/health/ready")
             left = [expression for expression in expressions if not await prometheus.ask(http, expression)]
             missing.clear()

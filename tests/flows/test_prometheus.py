@@ -96,7 +96,7 @@ async def test_every_panel_shows_something(wire, prometheus):
             return not left
 
         try:
-            await eventually(shown, 30)
+            await eventually(shown, 60)
         except AssertionError:
             assert missing == []
 
@@ -104,11 +104,11 @@ async def test_every_panel_shows_something(wire, prometheus):
 async def test_a_worker_that_is_gone_is_noticed(wire, prometheus):
     pending = 'ALERTS{alertname="LeadwireProcessMissing", alertstate="pending"}'
     async with httpx.AsyncClient(trust_env=False) as http:
-        await eventually(lambda: prometheus.ask(http, 'leadwire_build_info{role="deliver"}'), 30)
+        await eventually(lambda: prometheus.ask(http, 'leadwire_build_info{role="deliver"}'), 60)
         assert await asyncio.to_thread(wire.started[2].signal) == 0
 
         async def noticed():
             found = await prometheus.ask(http, pending)
             return [one["metric"]["role"] for one in found] == ["deliver"]
 
-        await eventually(noticed, 30)
+        await eventually(noticed, 60)

@@ -60,7 +60,7 @@ async def test_what_was_delivered_is_counted_at_every_hop(wire, ask):
         """The observer has looked since."""
         return (await scraped(ask, relay)).get(("leadwire_deliveries_queued",)) == 0
 
-    await eventually(seen)
+    await eventually(seen, 60)
 
 
 async def test_failures_are_counted_by_what_they_are(wire, ask):
@@ -74,7 +74,7 @@ async def test_failures_are_counted_by_what_they_are(wire, ask):
         here.update(await scraped(ask, worker))
         return here["leadwire_dead_letters_made_total", ("reason", "gone")] == 1
 
-    await eventually(given_up, 20)
+    await eventually(given_up, 60)
     assert here["leadwire_delivery_attempts_total", ("outcome", "http_5xx")] == 1
     assert here["leadwire_delivery_attempts_total", ("outcome", "gone")] == 1
     assert here["leadwire_deliveries_retried_total",] == 1
@@ -94,7 +94,7 @@ async def test_two_workers_on_one_host_tell_of_themselves_only(wire, ask):
 
 async def test_the_names_are_what_the_catalogue_says_and_promtool_finds_nothing(wire, ask):
     relay = await wire.start("relay")
-    await eventually(lambda: _ready_to_show(ask, relay))
+    await eventually(lambda: _ready_to_show(ask, relay), 60)
     text = (await ask(f"{address(relay)}/metrics")).text
     exposed = set(re.findall(r"^# TYPE (leadwire_\w+)", text, re.MULTILINE))
     assert exposed == set(cells.known)

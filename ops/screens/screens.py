@@ -69,7 +69,14 @@ async def _thread(page: Page) -> None:
         await page.goto(await page.locator("a.thread").first.get_attribute("href") or "/inbox")
 
 
+async def _demo(page: Page) -> None:
+    await page.goto("/demo")
+    await page.locator("leadwire-chat .launcher").click()
+    await page.locator("leadwire-chat .line").first.wait_for()
+
+
 SCREENS: dict[str, Way] = {
+    "demo": _demo,
     "overview": "/",
     "inbox": "/inbox",
     "inbox-thread": _thread,

@@ -11,6 +11,7 @@ from leadwire import settings
 from leadwire.accounts.guards import ApiKeyGuard
 from leadwire.conversations import api as conversations
 from leadwire.conversations.schema import ConversationEnded, ConversationHandoff, ConversationStarted, MessageEvent
+from leadwire.demo import site
 from leadwire.leads import api as leads
 from leadwire.leads.schema import Lead, LeadDeleted, LeadUpdated
 from leadwire.pages import problems, router
@@ -66,6 +67,7 @@ def create_app(health: Health | None = None) -> ASGIApp:
                 v1,
                 widget.router,
                 script,
+                *(site.routes(bot) if (bot := settings.get().demo_bot) else ()),
                 *router.handlers(),
                 *docs.routes(EVENTS, SAMPLES),
                 live,

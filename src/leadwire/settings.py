@@ -84,6 +84,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     Where they go: `OTEL_EXPORTER_OTLP_ENDPOINT`."""
     log_level: Annotated[str, Meta(pattern="^(debug|info|warning)$")] = "info"
     """`debug` adds a line for every request that changes nothing and for every delivery that succeeds."""
+    demo_bot: str = ""
+    """The bot on the website at `/demo`; set by `leadwire up`. Empty: there is no such page."""
     log_format: Annotated[str, Meta(pattern="^(json|text)$")] = "json"
     """`json`: one object a line, for machines. `text`: for a terminal."""
 

@@ -15,7 +15,7 @@ from leadwire.accounts import changes as accounts
 from leadwire.accounts import invitations, keys, reads
 from leadwire.cli.instance import publish
 from leadwire.cli.supervisor import Child, Say
-from leadwire.demo.seed import seed
+from leadwire.demo.seed import bots_of, seed
 from leadwire.errors import NotFound, OperatorError
 from leadwire.migrate import migrate
 from leadwire.serving import connections
@@ -38,7 +38,7 @@ class Stage:
         self._url = settings.public_url or f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
         self._demo = demo
         self._children: list[Child] = []
-        self._key = self._workspace = self._join = ""
+        self._key = self._workspace = self._join = self._bot = ""
 
     async def play(self) -> None:
         """Run until cancelled. Raises OperatorError when a part does not stay up."""
@@ -69,6 +69,7 @@ class Stage:
             click.echo("Preparing the demo workspace ...")
             self._workspace, _ = await seed()
             self._join = await self._first_admin()
+            self._bot = next(iter(await bots_of(self._workspace)), "") if self._demo else ""
             kept = self._kept()
             self._key = await self._working_key(kept.get("api_key", ""))
             port, secret = _free_port(), ""
@@ -107,6 +108,7 @@ class Stage:
             "LEADWIRE_DATABASE_URL": self._settings.database_url,
             "LEADWIRE_REDIS_URL": self._settings.redis_url,
             "LEADWIRE_DATA_DIR": str(self._directory),
+            "LEADWIRE_DEMO_BOT": self._bot,
             "LEADWIRE_ALLOWED_NETWORKS": ",".join(map(str, self._settings.allowed_networks)),
         }
 
@@ -181,6 +183,8 @@ class Stage:
             click.echo(f"  Open the web area (works once, for three days):\n    {self._join}\n")
         else:
             click.echo(f"  The web area: {self._url}/\n")
+        if self._bot:
+            click.echo(f"  A website with the widget on it, to talk to a bot: {self._url}/demo\n")
         click.secho("  Try next", **bold)  # type: ignore[arg-type]
         click.echo(f"    {curl} '{self._url}/v1/leads?limit=1'")
         click.echo(f"    {curl} -X PATCH -H 'Content-Type: application/json' \\")

@@ -14,8 +14,8 @@ from leadwire.web.routes import get
 PREFIX: Final = "/assets/"
 _FOLDER: Final = Path(__file__).with_name("static")
 _KINDS: Final = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css",
+    ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
 

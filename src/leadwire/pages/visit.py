@@ -19,7 +19,7 @@ from leadwire.web import query as queries
 
 Q = TypeVar("Q", bound=msgspec.Struct)
 
-HTML: Final = "text/html; charset=utf-8"
+HTML: Final = "text/html"
 
 
 class Visit(msgspec.Struct):

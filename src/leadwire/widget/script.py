@@ -45,4 +45,4 @@ async def script(request: Request[Any, Any, Any]) -> Response[bytes]:
     body, headers = _encoded(zipped="gzip" in request.headers.get("accept-encoding", ""))
     if headers["ETag"] in request.headers.get("if-none-match", ""):
         return Response(b"", status_code=304, headers=headers, media_type="text/javascript")
-    return Response(body, headers=headers, media_type="text/javascript; charset=utf-8")
+    return Response(body, headers=headers, media_type="text/javascript")

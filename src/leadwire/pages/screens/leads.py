@@ -42,5 +42,5 @@ async def export(visit: Visit) -> Response[Any]:
         pass  # nothing changes here, but that they left the house is worth knowing
     name = f"leads-{clock.now():%Y-%m-%d}.{kind}"
     if kind == "csv":
-        return visit.download(name, "text/csv; charset=utf-8", files.as_csv(visit.workspace, wanted, names))
+        return visit.download(name, "text/csv", files.as_csv(visit.workspace, wanted, names))
     return visit.download(name, "application/json", files.as_json(visit.workspace, wanted))

@@ -197,7 +197,7 @@ async def test_pages_hold_everything_once(workspace, bot, wire, receiver, wanted
     assert {endpoint_id for _, endpoint_id in seen} == {first.id, second.id}
 
 
-async def test_figures_are_of_what_was_attempted(workspace, bot, wire, receiver):
+async def test_figures_are_of_what_was_attempted(admin, workspace, bot, wire, receiver):
     made = await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await wire.turn()
@@ -211,6 +211,9 @@ async def test_figures_are_of_what_was_attempted(workspace, bot, wire, receiver)
     known = (await figures.of(workspace, [made.id]))[made.id]
     assert (known.delivered, known.failed, known.share, known.waiting) == (1, 1, 0.5, 1)
     assert known.last_outcome == "http_5xx"
+    page = await admin.open("/")
+    assert "50.00 % of the attempts delivered" in page
+    assert "1 waiting" in page
     assert known.next_at is not None
     assert len(known.hours) == 24
     assert await figures.of(await accounts.create_workspace("Other"), [made.id]) == {}

@@ -17,6 +17,8 @@ from leadwire.pages.charts import Series
 from leadwire.pages.routes import screen
 from leadwire.pages.visit import Visit
 from leadwire.web.paging import BotId
+from leadwire.webhooks import figures, reads
+from leadwire.webhooks.figures import Figures
 
 PERIODS: Final = {7: "7 d", 30: "30 d", 90: "90 d"}
 _BAND_NAMES: Final = [f"{band * 10}–{band * 10 + 9 if band < BANDS - 1 else 100}" for band in range(BANDS)]  # noqa: RUF001
@@ -60,4 +62,27 @@ async def overview(visit: Visit) -> Response[str]:
         ],
         bands=_BAND_NAMES,
         per_band=[Series("Leads", [by_band[band] for band in range(BANDS)])],
+        webhooks=await _webhooks(visit.workspace),
     )
+
+
+async def _webhooks(workspace: str) -> dict[str, object] | None:
+    """The last day of all endpoints together; None while there is none."""
+    endpoints = await reads.endpoints(workspace)
+    found: list[Figures] = list((await figures.of(workspace, [one.id for one in endpoints])).values())
+    if not found:
+        return None
+    hours = list(zip(*(one.hours for one in found), strict=True))
+    delivered, failed = sum(one.delivered for one in found), sum(one.failed for one in found)
+    return {
+        "labels": [f"{hour[0].at:%H:00}" for hour in hours],
+        "series": [
+            Series("Delivered", [sum(one.delivered for one in hour) for hour in hours], "good"),
+            Series("Failed", [sum(one.failed for one in hour) for hour in hours], "bad"),
+        ],
+        "share": delivered / (delivered + failed) if delivered + failed else None,
+        "slowest": max((one.p95 for one in found if one.p95 is not None), default=None),
+        "waiting": sum(one.waiting for one in found),
+        "dead": sum(one.dead for one in found),
+        "oldest": min((one.next_at for one in found if one.next_at), default=None),
+    }

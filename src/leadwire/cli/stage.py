@@ -35,7 +35,8 @@ class Stage:
         self._directory = settings.data_dir
         self._address = (host, port)
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-        self._url = settings.public_url or f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
+        self._here = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
+        self._url = settings.public_url or self._here
         self._demo = demo
         self._children: list[Child] = []
         self._key = self._workspace = self._join = self._bot = ""
@@ -127,7 +128,7 @@ class Stage:
         secret_only = {"LEADWIRE_LISTEN_SECRET": secret}  # not an argument: those show in `ps`
         return [
             self._child("receiver", listen, on_line=_show_delivery, environment=secret_only),
-            self._child("visitors", ["visitors"]),
+            self._child("visitors", ["visitors", "--url", self._here]),
         ]
 
     def _child(

@@ -8,7 +8,8 @@ from leadwire.settings import Settings
 
 
 @click.command(hidden=True)
-def visitors() -> None:
+@click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="Where the widget's channel is.")
+def visitors(url: str) -> None:
     """Let simulated visitors talk to the demo's bots."""
 
     async def work(settings: Settings) -> None:
@@ -24,7 +25,7 @@ def visitors() -> None:
             demo = [workspace for workspace, name in await reads.workspaces() if name == WORKSPACE]
             if not demo:
                 raise OperatorError("there is no demo workspace here: run `leadwire up`")
-            await talk(demo[0], stop)
+            await talk(demo[0], url, stop)
             await asyncio.sleep(0)
 
     run_loop(work)

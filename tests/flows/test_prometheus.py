@@ -56,6 +56,8 @@ class Prometheus:
             answer = await http.get(f"{self.url}/api/v1/query", params={"query": expression})
         except httpx.TransportError:
             return []
+        if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE:  # it is still starting
+            return []
         said = answer.json()
         assert said["status"] == "success", (expression, said)
         return said["data"]["result"]

@@ -1,0 +1,1 @@
+"""Visitors by the hundred, through the widget's channel."""

@@ -65,6 +65,22 @@ async def test_from_hello_to_the_end_in_two_browsers(browser, chat, door, worksp
     assert set(heard) == set(kinds)
     assert heard.count("conversation.started") == heard.count("conversation.handoff") == 1
     assert heard.count("conversation.ended") == heard.count("lead.created") == 1
+    told = [one.event for one in sorted(receiver.deliveries, key=lambda one: one.webhook_id)]  # ids tell the order
+    assert (told[0], told[-1]) == ("conversation.started", "conversation.ended")
+    assert told.index("message.received") < told.index("lead.created") < told.index("lead.updated")
+    assert told.index("lead.created") < told.index("conversation.handoff") < len(told) - 1
+
+
+async def test_what_is_too_long_is_held_back(chat):
+    await chat.open()
+    await chat.picks("Just looking")
+    await chat.picks("1-10")
+    await chat.field.fill("x" * 5000)
+    await chat.field.press("Enter")
+    await expect(chat.dialog.get_by_text("Characters too many: 1000")).to_be_visible()
+    assert len(await chat.field.input_value()) == 5000  # it can be shortened
+    await chat.says("x" * 4000)
+    await chat.hears("That does not look like an e-mail address. Could you check it?")
 
 
 async def test_what_is_said_survives_a_reload_and_a_cut_network(chat, visit):

@@ -94,6 +94,7 @@ async def test_dead_letters_and_full_windows_are_counted(wire, workspace, bot, r
 @pytest.mark.parametrize("name", gauges.STATEMENTS)
 async def test_a_statement_stays_on_the_indexes_of_what_is_unfinished(name, workspace):
     """Those are partial, so what is finished costs nothing. Sequential scans are off, as they are for the observer."""
+    today = await _finished(workspace)
     async with db.transaction():
         await db.rows("SET LOCAL enable_seqscan = off")
         plan = await db.value(f"EXPLAIN (FORMAT JSON) {gauges.STATEMENTS[name]}")
@@ -101,11 +102,28 @@ async def test_a_statement_stays_on_the_indexes_of_what_is_unfinished(name, work
         row["name"]
         for row in await db.rows("SELECT indexrelid::regclass::text AS name FROM pg_index WHERE indpred IS NOT NULL")
     }
-    scans = [node for node in nodes(json.loads(bytes(plan))[0]["Plan"]) if is_of_events(node)]
+    found = [node for node in nodes(json.loads(bytes(plan))[0]["Plan"]) if is_of_events(node)]
+    scans = [node for node in found if node["Relation Name"].endswith(today)]  # of empty days any index will do
     assert scans
     assert {node["Node Type"] for node in scans} <= {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
     assert {node["Index Name"] for node in scans if "Index Name" in node} <= partial
     assert not [node for node in scans if "state" in node.get("Filter", "") or "relayed" in node.get("Filter", "")]
+
+
+async def _finished(workspace):
+    """Thousands of events that are done with, for the planner to reckon with. Answers how their tables end."""
+    await db.rows(
+        """INSERT INTO outbox_event (id, workspace_id, kind, body, occurred_at, relayed_at)
+           SELECT left(event_id_floor(current_date), 14) || lpad(n::text, 16, '0'), $1, 'lead.created', '', now(), now()
+           FROM generate_series(1, 3000) n""",
+        workspace,
+    )
+    await db.rows(
+        """INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at, finished_at)
+           SELECT id, 'we_' || repeat('0', 26), workspace_id, 'delivered', now(), now() FROM outbox_event"""
+    )
+    await db.rows("ANALYZE outbox_event, delivery")
+    return await db.value("SELECT to_char(current_date, 'YYYYMMDD')")
 
 
 def nodes(node):

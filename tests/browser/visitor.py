@@ -15,6 +15,7 @@ class Chat:
         self.log = page.get_by_role("log")
         self.lines = page.locator("leadwire-chat .line")
         self.launcher = page.locator("leadwire-chat .launcher")
+        self.thinking = page.locator("leadwire-chat .dots:not([hidden])")
         self.field = self.dialog.get_by_role("textbox")
 
     async def open(self) -> None:
@@ -24,7 +25,8 @@ class Chat:
         await expect(self.lines.first).to_be_visible()
 
     async def says(self, text: str) -> None:
-        """Type and send."""
+        """Read what came, type and send."""
+        await expect(self.thinking).to_have_count(0)  # the next question may bring another field
         await self.field.fill(text)
         await self.field.press("Enter")
 

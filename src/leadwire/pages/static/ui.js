@@ -13,10 +13,16 @@ function toast(text) {
 
 // ---- swapping: ask for the whole page, take over the named parts
 
-let latest = 0;
+let latest = 0, loading = 0; // what a person asked for last; how much is under way
 
 async function load(url, options, selectors, push) {
-  const turn = ++latest;
+  if (!options.alone) latest++;
+  loading++;
+  try { return await take(latest, url, options, selectors, push); }
+  finally { loading--; refresh(); }
+}
+
+async function take(turn, url, options, selectors, push) {
   let response, text;
   try {
     response = await fetch(url, { ...options, headers: { Accept: "text/html" } });
@@ -24,7 +30,9 @@ async function load(url, options, selectors, push) {
   } catch {
     return toast("No connection. Nothing is lost: try again.");
   }
-  if (turn !== latest && !options.method) return; // a later question was asked meanwhile
+  const overtaken = turn !== latest && !options.method; // something else was asked for meanwhile
+  if (options.alone && (overtaken || pressed)) due.add(selectors);
+  if (overtaken || (options.alone && pressed)) return;
   const next = parse(text), at = new URL(response.url), here = location.pathname;
   const parts = selectors.split(",").map((selector) => [document.querySelector(selector), next.querySelector(selector)]);
   const elsewhere = at.pathname !== here && response.redirected;
@@ -59,9 +67,11 @@ const addressOf = (form) => form?.getAttribute("action") || location.pathname;
 
 function heldFocus() {
   const focus = document.activeElement, caret = focus?.selectionStart;
-  const key = focus?.name && focus.form ? [addressOf(focus.form), focus.name] : null;
+  const key = focus?.name && focus.form ? [addressOf(focus.form), focus.name] : null, link = focus?.getAttribute("href");
   return () => {
-    if (!key || document.contains(focus)) return;
+    if (document.contains(focus)) return;
+    if (link) return document.querySelector(`a[href="${CSS.escape(link)}"]`)?.focus({ preventScroll: true });
+    if (!key) return;
     const again = [...document.getElementsByName(key[1])].find((element) => addressOf(element.form) === key[0]);
     again?.focus({ preventScroll: true });
     try { again?.setSelectionRange(caret, caret); } catch { /* not a text field */ }
@@ -114,7 +124,20 @@ addEventListener("popstate", () => { if (place() !== shown) location.reload(); }
 
 // ---- live pages: the server says "changed", the page asks for itself again
 
-const followed = new Map();
+const followed = new Map(), due = new Set();
+let pressed = false;
+
+// One at a time. A person's click is never overtaken by it, and what they press is not swapped away under their finger.
+function refresh() {
+  if (loading || pressed || !due.size) return;
+  const selectors = [...due].join();
+  due.clear();
+  load(location.href, { quiet: true, alone: true }, selectors, false);
+}
+addEventListener("pointerdown", () => (pressed = true));
+for (const kind of ["pointerup", "pointercancel"]) {
+  addEventListener(kind, () => setTimeout(() => { pressed = false; refresh(); })); // after the click
+}
 
 function follow() {
   const live = [...document.querySelectorAll("[data-follow]")];
@@ -122,12 +145,12 @@ function follow() {
   for (const [url, source] of followed) if (!wanted.has(url)) { source.close(); followed.delete(url); }
   for (const [url, selectors] of wanted) {
     if (followed.has(url)) continue;
-    const source = new EventSource(url), refresh = () => load(location.href, { quiet: true }, selectors, false);
+    const source = new EventSource(url), changed = () => { due.add(selectors); refresh(); };
     let lost = false;
-    source.addEventListener("changed", refresh);
+    source.addEventListener("changed", changed);
     source.addEventListener("done", () => source.close());
     source.onerror = () => (lost = true);
-    source.onopen = () => { if (lost) refresh(); lost = false; };
+    source.onopen = () => { if (lost) changed(); lost = false; };
     followed.set(url, source);
   }
 }

@@ -1,0 +1,65 @@
+"""The inbox while much happens: what a person does is never undone by what comes by itself."""
+
+import asyncio
+
+import pytest
+from playwright.async_api import expect
+
+from leadwire.bots import runtime
+from tests.bots.conftest import live, visitor  # noqa: F401 - fixtures
+from tests.browser.desk import signed_in
+
+
+@pytest.fixture
+async def inbox(visit, door, workspace, visitor):  # noqa: F811
+    """The inbox with one visitor who waits."""
+    await visitor.says("Is anybody there?")
+    await runtime.hand_off(await visitor.visit())
+    page = await signed_in(visit, door, workspace, "ada@example.org", "agent")
+    await page.goto(f"{door}/inbox")
+    await expect(page.locator("a.thread")).to_have_count(1)
+    return page
+
+
+async def something_said(inbox, visitor):  # noqa: F811
+    """The visitor says something, and the page has been told."""
+    await inbox.evaluate("""() => new Promise(open => {
+        const told = new EventSource('/inbox/live')
+        told.onopen = open
+        window.told = new Promise(done => told.addEventListener('changed', done))
+    })""")
+    await visitor.says("Hello?")
+    await inbox.evaluate("async () => { await window.told }")
+
+
+async def test_a_click_is_not_overtaken_by_a_live_change(inbox, visitor):  # noqa: F811
+    asked, free = asyncio.Event(), asyncio.Event()
+
+    async def hold(route):
+        asked.set()
+        await free.wait()
+        await route.continue_()
+
+    await inbox.route("**/inbox?c=*", hold)
+    await inbox.locator("a.thread").click()
+    await asked.wait()
+    await something_said(inbox, visitor)
+    free.set()
+    await expect(inbox.locator("#log")).to_contain_text("Hello?")
+
+
+async def test_what_is_pressed_is_not_swapped_away(inbox, visitor):  # noqa: F811
+    await inbox.locator("a.thread").hover()
+    await inbox.mouse.down()
+    await something_said(inbox, visitor)
+    for _ in range(2):  # as long as taking over what is new would take
+        await inbox.evaluate("async () => { await (await fetch('/inbox')).text() }")
+    await inbox.mouse.up()
+    await expect(inbox.locator("#log")).to_contain_text("Hello?")
+
+
+async def test_the_focus_stays_on_a_thread(inbox, visitor):  # noqa: F811
+    await inbox.locator("a.thread").focus()
+    await visitor.says("Hello?")
+    await expect(inbox.locator("a.thread")).to_contain_text("Hello?")
+    await expect(inbox.locator("a.thread")).to_be_focused()

@@ -10,10 +10,17 @@ from leadwire.errors import InvalidParameter
 from leadwire.leads import changes as leads
 from leadwire.wire import feed
 from tests import make
+from tests.waiting import eventually
 
 
 async def person(workspace, bot):
     return await make.lead(workspace, bot, email=f"{ids.new('x')}@example.com")
+
+
+async def settled() -> None:
+    """Nothing is open any more, not even the server's own housekeeping: the feed shows everything."""
+    alone = "SELECT pg_snapshot_xmin(now) = pg_snapshot_xmax(now) FROM pg_current_snapshot() now"
+    await eventually(lambda: db.value(alone))
 
 
 async def read_to_the_end(workspace, after="", limit=2, **how) -> tuple[list[str], str]:
@@ -28,11 +35,13 @@ async def read_to_the_end(workspace, after="", limit=2, **how) -> tuple[list[str
 async def test_every_event_comes_once_in_the_order_of_commits(workspace, bot):
     for _ in range(5):
         await person(workspace, bot)
+    await settled()
     recorded = [row["id"] for row in await db.rows("SELECT id FROM outbox_event ORDER BY xact, position")]
     seen, cursor = await read_to_the_end(workspace)
     assert seen == recorded
     assert await read_to_the_end(workspace, cursor) == ([], cursor)
     await person(workspace, bot)
+    await settled()
     more, _ = await read_to_the_end(workspace, cursor)
     assert len(more) == len(recorded) / 5
     assert not set(more) & set(seen)
@@ -45,6 +54,7 @@ async def test_an_event_committed_late_is_not_skipped(workspace, bot):
         slow = await person(workspace, bot)
         await loop.create_task(person(workspace, bot), context=outside)
         seen, cursor = await loop.create_task(read_to_the_end(workspace), context=outside)
+    await settled()
     rest, _ = await read_to_the_end(workspace, cursor)
     recorded = {row["id"] for row in await db.rows("SELECT id FROM outbox_event")}
     assert sorted([*seen, *rest]) == sorted(recorded)
@@ -70,6 +80,7 @@ async def test_many_writers_and_a_reader_that_never_stops_miss_nothing(workspace
 
     reader = asyncio.create_task(follow())
     await asyncio.gather(*(write() for _ in range(6)))
+    await settled()
     done.set()
     await reader
     recorded = [row["id"] for row in await db.rows("SELECT id FROM outbox_event ORDER BY xact, position")]
@@ -79,17 +90,20 @@ async def test_many_writers_and_a_reader_that_never_stops_miss_nothing(workspace
 async def test_it_goes_on_after_the_last_event_somebody_has(workspace, bot):
     await person(workspace, bot)
     await person(workspace, bot)
+    await settled()
     seen, _ = await read_to_the_end(workspace)
     assert (await read_to_the_end(workspace, seen[2]))[0] == seen[3:]
 
 
 async def test_kinds_workspaces_and_the_erased_are_kept_apart(workspace, bot, other_workspace):
     lead = await person(workspace, bot)
+    await settled()
     assert [one.kind for one in await feed.read(workspace, kinds=["lead.created"])] == ["lead.created"]
     assert await feed.read(other_workspace) == []
     with pytest.raises(InvalidParameter):
         await feed.read(other_workspace, (await feed.read(workspace))[0].id)
     await leads.erase(workspace, lead.id)
+    await settled()
     kinds = [one.kind for one in await feed.read(workspace)]
     assert "lead.created" not in kinds
     assert kinds[-1] == "lead.deleted"
@@ -105,6 +119,7 @@ async def test_what_is_no_cursor_is_refused(workspace, cursor):
 
 async def test_a_cursor_from_anywhere_reads_something_sensible(workspace, bot):
     await person(workspace, bot)
+    await settled()
     assert await feed.read(workspace, "9999999999999999999-1-evt_" + "0" * 26) == []
     assert len(await feed.read(workspace, "1-1-evt_" + "0" * 26)) > 1
 

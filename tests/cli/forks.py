@@ -52,7 +52,8 @@ class Forks:
 def _serve(address: str) -> None:
     from leadwire.cli.main import _COMMANDS, main
 
-    for module in ("leadwire.app", "leadwire.processes", "leadwire.migrate", *(name for name, _ in _COMMANDS.values())):
+    processes = (f"leadwire.processes.{name}" for name in ("serve", "relay", "deliver"))
+    for module in ("leadwire.migrate", *processes, *(name for name, _ in _COMMANDS.values())):
         importlib.import_module(module)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(f"{address}.new")

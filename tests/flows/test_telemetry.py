@@ -8,8 +8,7 @@ import subprocess
 import httpx
 import pytest
 
-import leadwire.processes  # noqa: F401 - knows every module that has a metric
-from leadwire.telemetry import cells
+from tests.catalogue import known
 from tests.flows.commands import free_port, refused, run
 from tests.flows.telemetry import address, scraped
 from tests.waiting import eventually
@@ -93,18 +92,19 @@ async def test_two_workers_on_one_host_tell_of_themselves_only(wire, ask):
 
 
 async def test_the_names_are_what_the_catalogue_says_and_promtool_finds_nothing(wire, ask):
-    relay = await wire.start("relay")
+    relay, serve = await wire.start("relay"), await wire.start("serve", "--port", str(free_port()))
     await eventually(lambda: _ready_to_show(ask, relay), 60)
-    text = (await ask(f"{address(relay)}/metrics")).text
-    exposed = set(re.findall(r"^# TYPE (leadwire_\w+)", text, re.MULTILINE))
-    assert exposed == set(cells.known)
+    texts = [(await ask(f"{address(process)}/metrics")).text for process in (relay, serve)]
+    exposed = {name for text in texts for name in re.findall(r"^# TYPE (leadwire_\w+)", text, re.MULTILINE)}
+    assert exposed == set(known)
     if not shutil.which("promtool"):
         pytest.skip("promtool is not installed (Debian: prometheus)")
-    checked = await asyncio.to_thread(
-        subprocess.run, ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False
-    )
-    said = [line for line in checked.stderr.splitlines() if "leadwire" in line]
-    assert (checked.returncode, said) == (0, []), checked.stderr
+    for text in texts:
+        checked = await asyncio.to_thread(
+            subprocess.run, ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False
+        )
+        said = [line for line in checked.stderr.splitlines() if "leadwire" in line]
+        assert (checked.returncode, said) == (0, []), checked.stderr
 
 
 async def _ready_to_show(ask, relay):

@@ -105,7 +105,9 @@ async def test_one_trace_leads_from_the_request_into_the_post(workspace, bot, ap
 
 def test_no_exporter_is_loaded_where_nobody_asks_for_it():
     """redis-py loads the rest of OpenTelemetry by itself, where it is installed."""
-    code = "import leadwire.processes, sys; print([name for name in sys.modules if 'opentelemetry.exporter' in name])"
+    code = (
+        "import leadwire.processes.serve, sys; print([one for one in sys.modules if 'opentelemetry.exporter' in one])"
+    )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"
 

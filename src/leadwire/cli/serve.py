@@ -10,24 +10,24 @@ from leadwire.cli.running import run_loop
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
 def serve(host: str, port: int) -> None:
     """Serve the /v1 API."""
-    from leadwire import processes
+    from leadwire.processes.serve import serve
     from leadwire.serving import bind
 
     listening = bind(host, port)
-    run_loop(lambda settings: processes.serve(settings, listening))
+    run_loop(lambda settings: serve(settings, listening))
 
 
 @click.command()
 def relay() -> None:
     """Turn committed events into deliveries and put them into the streams."""
-    from leadwire import processes
+    from leadwire.processes.relay import relay
 
-    run_loop(processes.relay)
+    run_loop(relay)
 
 
 @click.command()
 def deliver() -> None:
     """Make the deliveries that the streams name: sign, POST, record."""
-    from leadwire import processes
+    from leadwire.processes.deliver import deliver
 
-    run_loop(processes.deliver)
+    run_loop(deliver)

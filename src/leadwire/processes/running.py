@@ -1,0 +1,42 @@
+"""How a process runs and stops: SIGTERM or SIGINT, then what is in hand is finished, then exit 0."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from leadwire import db, systemd, telemetry
+from leadwire.serving import bind, connections, stop_event
+from leadwire.settings import Settings
+from leadwire.telemetry import port, process, tracing
+from leadwire.telemetry.health import Health
+
+
+async def run(
+    settings: Settings,
+    name: str,
+    health: Health,
+    work: Callable[[asyncio.Event], Awaitable[None]],
+    *,
+    check: Callable[[], Awaitable[None]] | None = None,
+    one_plan: bool = False,
+) -> None:
+    """Do `work` with the servers connected and telemetry served, until a signal. `check` goes before; if it raises, so
+    does this.
+    """
+    stop, over = stop_event(), asyncio.Event()
+    health.stopping = stop.is_set
+    process.begin(name)
+    tracing.start(settings.trace_share, name)
+    listening = bind(settings.telemetry_host, settings.telemetry_port)
+    host, number, *_ = listening.getsockname()
+    async with connections(settings.database_url, settings.redis_url, settings.pool_size, one_plan=one_plan):
+        await db.value("SELECT EXISTS (SELECT 1 FROM outbox_event)")  # no tables: told at the start
+        if check:
+            await check()
+        watched = asyncio.create_task(port.serve(health, listening, over))
+        telemetry.log("process.started", name=name, telemetry=f"http://{host}:{number}")
+        async with systemd.told(lambda: health.stuck() is None):
+            await work(stop)
+        over.set()
+        await watched
+        await asyncio.to_thread(tracing.stop)
+        telemetry.log("process.stopped", name=name)

@@ -1,0 +1,60 @@
+"""The API process: every HTTP door, and the hourly chores beside them."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import uvicorn
+
+from leadwire import telemetry
+from leadwire.accounts import sessions
+from leadwire.app import create_app
+from leadwire.conversations import live
+from leadwire.migrate import missing
+from leadwire.processes import running
+from leadwire.serving import HttpProtocol, serve_until
+from leadwire.settings import Settings
+from leadwire.telemetry.health import Health
+from leadwire.web import replays
+
+_DRAIN: Final = 10  # seconds for requests under way when the API stops
+
+
+async def serve(settings: Settings, listening: socket.socket) -> None:
+    """The HTTP API on a bound socket."""
+    health = Health(needs_redis=False, checks={"migrations": missing})
+    config = uvicorn.Config(
+        create_app(health),
+        http=HttpProtocol,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        proxy_headers=False,  # nobody is believed about the caller's address
+        server_header=False,
+        timeout_graceful_shutdown=_DRAIN,
+    )
+
+    async def run(stop: asyncio.Event) -> None:
+        chores = _hourly(replays.expire), _hourly(sessions.forget_ended)
+        beside = [asyncio.create_task(work) for work in (*chores, live.hub.listen(), _leave(stop))]
+        await serve_until(stop, config, listening)
+        for task in beside:
+            task.cancel()
+
+    await running.run(settings, "serve", health, run, one_plan=True)
+
+
+async def _leave(stop: asyncio.Event) -> None:
+    await stop.wait()
+    live.hub.leave()  # before the server waits for its connections: an open stream would keep it
+
+
+async def _hourly(chore: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        try:
+            await chore()
+        except Exception as error:  # noqa: BLE001 - the next hour tries again
+            telemetry.log("chore.failed", level=logging.WARNING, error=error, chore=chore.__qualname__)
+        await asyncio.sleep(3600)

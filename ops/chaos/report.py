@@ -1,5 +1,9 @@
 """The scorecard as a person reads it."""
 
+from datetime import UTC, datetime
+
+from leadwire import clock
+from ops.chaos.records import Post
 from ops.chaos.verdict import Scorecard
 
 
@@ -18,6 +22,7 @@ def lines(card: Scorecard) -> list[str]:
         f"lost                    {card.lost:8}",
         f"duplicates              {sum(card.duplicates.values()):8}  ({repeated or 'none'})",
         f"  unexplained           {card.unexplained:8}",
+        *(f"    {_post(post)}, after {_post(first)}" for first, post in card.suspects),
         f"wrong signature         {card.wrong_signature:8}",
         f"body not the same twice {card.altered:8}",
         f"out of order            {card.out_of_order:8}  (per lead, everywhere; promised to one endpoint only)",
@@ -38,6 +43,11 @@ def lines(card: Scorecard) -> list[str]:
         "ledger: " + ("balanced" if not any(card.ledger.values()) else _counts(card.ledger)),
         "NOT KEPT: " + "; ".join(card.failures) if card.failures else "Every promise was kept.",
     ]
+
+
+def _post(post: Post) -> str:
+    arrived = clock.iso(datetime.fromtimestamp(post.at, UTC))
+    return f"{post.endpoint}/{post.event_id} attempt {post.attempt} by {post.sender} {arrived} -> {post.answer}"
 
 
 def _counts(counts: object) -> str:

@@ -54,6 +54,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     lost: int
     duplicates: Mapping[str, int]
     unexplained: int
+    suspects: Sequence[tuple[Post, Post]]  # each unexplained POST behind the one that it repeats
     wrong_signature: int
     altered: int
     changes_without_event: int
@@ -85,7 +86,8 @@ def judge(seen: Evidence) -> Scorecard:
     asked = {_key(one) for one in seen.accepted}
     recorded = Counter(_key(one) for one in seen.events)
     acknowledged = {(post.endpoint, _key(post)) for post in seen.posts if post.good and post.verified}
-    causes = Counter(_causes(seen))
+    found = list(_causes(seen))
+    causes = Counter(cause for cause, *_ in found)
     bodies: defaultdict[str, set[int]] = defaultdict(set)
     for post in seen.posts:
         bodies[post.event_id].add(post.digest)
@@ -100,6 +102,7 @@ def judge(seen: Evidence) -> Scorecard:
         lost=sum((endpoint, key) not in acknowledged for endpoint in seen.endpoints for key in asked),
         duplicates=dict(causes.most_common()),
         unexplained=causes["unexplained"],
+        suspects=[(first, post) for cause, first, post in found if cause == "unexplained"],
         wrong_signature=sum(not post.verified for post in seen.posts),
         altered=sum(len(digests) > 1 for digests in bodies.values()),
         changes_without_event=len(asked - recorded.keys()),
@@ -121,13 +124,13 @@ def _key(one: Accepted | Recorded | Post) -> Key:
     return one.kind, one.subject, one.number if one.kind == "lead.updated" else None
 
 
-def _causes(seen: Evidence) -> Iterable[str]:
-    """The cause of each duplicate."""
+def _causes(seen: Evidence) -> Iterable[tuple[str, Post, Post]]:
+    """The cause of each duplicate, what it repeats, and itself."""
     earlier: defaultdict[tuple[str, str], list[Post]] = defaultdict(list)
     for post in seen.posts:
         before = earlier[post.endpoint, post.event_id]
-        if repeated(post, before):
-            yield cause(post, before, seen.faults, seen.timeout) or "unexplained"
+        if first := repeated(post, before):
+            yield cause(post, before, seen.faults, seen.timeout) or "unexplained", first, post
         before.append(post)
 
 

@@ -80,8 +80,8 @@ async def door(database: None) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def visit(browser: Browser) -> AsyncIterator[Visit]:
-    """A visitor's browser. What it complained of is the test's failure."""
+async def visit(browser: Browser, door: str) -> AsyncIterator[Visit]:
+    """A visitor's browser, gone before the app is. What it complained of is the test's failure."""
     async with visiting(browser) as opened:
         yield opened
         assert opened.complaints == []

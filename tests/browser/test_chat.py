@@ -11,7 +11,11 @@ from leadwire.widget.script import source
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in, turning
 from tests.receiver import Receiver
+from tests.waiting import eventually
 from tests.wire.wired import Wire, endpoint
+
+QUIET = """SELECT NOT EXISTS (SELECT FROM outbox_event WHERE relayed_at IS NULL)
+    AND NOT EXISTS (SELECT FROM delivery WHERE state <> 'delivered')"""
 
 
 @pytest.fixture
@@ -59,8 +63,7 @@ async def test_from_hello_to_the_end_in_two_browsers(browser, chat, door, worksp
         await expect(desk.locator("#head .pill")).to_have_text("Ended")
 
     await expect(chat.dialog).to_contain_text("ended")
-    while await db.value("SELECT count(*) FROM delivery WHERE state <> 'delivered'"):
-        await receiver.received(len(receiver.deliveries) + 1)
+    await eventually(lambda: db.value(QUIET), 30)
     heard = [delivery.event for delivery in receiver.deliveries]
     assert set(heard) == set(kinds)
     assert heard.count("conversation.started") == heard.count("conversation.handoff") == 1

@@ -135,6 +135,23 @@ async def test_a_worker_that_wakes_after_its_lease_changes_nothing(workspace, bo
     assert await broken(wire) == []
 
 
+async def test_an_outcome_known_after_redis_forgot_its_delivery_still_counts(
+    workspace, bot, wire, receiver, redis, db_clock
+):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    in_hand = await wire.post(await wire.claim())
+    await redis.flushall()
+    await streams.prepare(redis, wire.settings.stream_shards)
+    await db_clock.forward(31)
+    assert await wire.reconcile() == 1
+    await wire.settle(in_hand)
+    assert await db.value("SELECT state FROM delivery") == "delivered"
+    assert await wire.relay() == 0
+    assert len(receiver.deliveries) == 1
+
+
 async def test_a_worker_that_cannot_record_does_not_take_over_from_itself(workspace, bot, wire, receiver, monkeypatch):
     """Its lease ends while the outcome waits for the database: one POST, one attempt that counts."""
     monkeypatch.setattr(loop, "_RECLAIM_EVERY", 0.0)

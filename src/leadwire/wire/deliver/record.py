@@ -1,7 +1,8 @@
 """Outcomes become attempt rows and next states, in one statement: the second half of the fence.
 
-A delivery is only moved when it is still queued at the attempt that was made, so a worker that slept past its lease
-changes nothing; its POST is kept as an attempt that did not count.
+A delivery is only moved when it is still at the attempt that was made, so a worker that slept past its lease changes
+nothing; its POST is kept as an attempt that did not count. It may be `waiting` again by then, when Redis forgot it
+while the database was away: who knows what came of the attempt saves the receiver another.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ WITH made AS (
         finished_at = CASE made.next WHEN 'waiting' THEN NULL ELSE now() END
     FROM made
     WHERE d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id AND d.event_id BETWEEN $13 AND $14
-      AND d.state = 'queued' AND d.attempts = made.number - 1 AND d.drive = made.drive
+      AND d.state IN ('queued', 'waiting') AND d.attempts = made.number - 1 AND d.drive = made.drive
     RETURNING d.event_id, d.endpoint_id
 ), noted AS (
     INSERT INTO attempt (event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status,

@@ -70,7 +70,15 @@ async def test_what_is_not_there_is_no_fault_of_ours(admin, one):
 
 async def test_nothing_of_the_web_area_is_served_around_the_declarations():
     """A handler that is neither declared nor one of the few that are open would be a hole."""
-    open_to_all = {"/sign-in", "/join/{token:str}", "/assets/{name:str}", "/health/live", "/health/ready", "/schema"}
+    open_to_all = {
+        "/sign-in",
+        "/sign-in/code",
+        "/join/{token:str}",
+        "/assets/{name:str}",
+        "/health/live",
+        "/health/ready",
+        "/schema",
+    }
     open_to_all |= {"/docs", "/docs.css", "/metrics", "/demo", "/widget.js"}
     known = {one.path for one in router.DECLARED} | open_to_all
     app = asgi.app()._app  # the outermost layer wraps it

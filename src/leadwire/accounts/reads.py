@@ -55,6 +55,7 @@ class Colleague(msgspec.Struct, frozen=True):
     role: str
     created_at: datetime
     seen_at: datetime | None
+    second_factor: bool
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -120,8 +121,8 @@ async def users(workspace: str | None = None) -> list[UserListed]:
 async def team(workspace: str) -> list[Colleague]:
     """Everybody with an account in a workspace and when they were last there, oldest account first."""
     found = await db.rows(
-        """SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id)
-           FROM user_account u WHERE workspace_id = $1 ORDER BY created_at, id""",
+        """SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id),
+               totp_secret IS NOT NULL FROM user_account u WHERE workspace_id = $1 ORDER BY created_at, id""",
         workspace,
     )
     return [Colleague(*row) for row in found]

@@ -1,19 +1,24 @@
-"""Signing in: the password, how often it may be tried, and the session that follows."""
+"""Signing in: the password, how often it may be tried, the code where one is wanted, and the session that follows."""
 
 import logging
 
 from leadwire import db, telemetry
-from leadwire.accounts import audit, passwords, sessions, throttle
+from leadwire.accounts import audit, passwords, second_factor, sessions, throttle
+from leadwire.accounts.second_factor import Ticket
 from leadwire.accounts.sessions import Person
 from leadwire.errors import Invalid
 
 
-async def sign_in(email: str, password: str, address: str, agent: str) -> str:
-    """A new session's token. Raises RateLimited; Invalid, the same for a wrong password and an unknown address."""
+async def sign_in(email: str, password: str, address: str, agent: str) -> str | Ticket:
+    """A new session's token, or a ticket for `give_code`.
+
+    Raises RateLimited; Invalid, the same for a wrong password and an unknown address.
+    """
     email = email.strip().lower()
     await throttle.count(email, address)
     account = await db.row(
-        "SELECT id, workspace_id, email, password_hash FROM user_account WHERE lower(email) = $1", email
+        "SELECT id, password_hash, totp_secret IS NOT NULL AS code_wanted FROM user_account WHERE lower(email) = $1",
+        email,
     )
     matches = await passwords.matches(account["password_hash"] if account else None, password[: passwords.LONGEST])
     if account is None or not matches:
@@ -21,13 +26,21 @@ async def sign_in(email: str, password: str, address: str, agent: str) -> str:
         telemetry.log("sign_in.refused", level=logging.WARNING, user=account["id"] if account else None)
         raise Invalid("E-mail or password is not right.")
     await throttle.forgive(email)
-    user_id, workspace, known_as, stored = account
-    fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
-    async with db.transaction():
+    user_id, stored, code_wanted = account
+    if passwords.outdated(stored):
+        fresh = await passwords.digest(password)
         await db.rows("UPDATE user_account SET password_hash = $2 WHERE id = $1", user_id, fresh)
-        token = await sessions.begin(user_id, address, agent)
-        await audit.record(workspace, known_as, audit.Entry("user.signed_in", user_id), address)
-    return token
+    return second_factor.ticket(user_id) if code_wanted else await _begin(user_id, address, agent)
+
+
+async def give_code(ticket: str, code: str, address: str, agent: str) -> str:
+    """A new session's token, for a ticket of `sign_in` and the code of now. Raises RateLimited, Invalid."""
+    try:
+        user_id = await second_factor.redeem(ticket, code, address)
+    except Invalid:
+        telemetry.log("sign_in.code_refused", level=logging.WARNING)
+        raise
+    return await _begin(user_id, address, agent)
 
 
 async def confirm(me: Person, password: str) -> None:
@@ -48,3 +61,13 @@ async def change_password(me: Person, present: str, new: str) -> None:
     async with audit.act(me, "user.password_changed", me.user_id):
         await db.rows("UPDATE user_account SET password_hash = $2 WHERE id = $1", me.user_id, hashed)
         await sessions.end_all(me.user_id, but=me.session_id)
+
+
+async def _begin(user_id: str, address: str, agent: str) -> str:
+    async with db.transaction():
+        account = await db.row("SELECT workspace_id, email FROM user_account WHERE id = $1", user_id)
+        if account is None:
+            raise Invalid("This account has just been removed.")
+        token = await sessions.begin(user_id, address, agent)
+        await audit.record(account["workspace_id"], account["email"], audit.Entry("user.signed_in", user_id), address)
+    return token

@@ -1,6 +1,6 @@
 """Workspaces, and the two ways into one: API keys and users."""
 
-from piccolo.columns import Array, Bytea, Text, Timestamptz
+from piccolo.columns import Array, BigInt, Bytea, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.db import DB
@@ -22,6 +22,8 @@ class UserAccount(Table, db=DB, tablename="user_account"):
     email = Text()
     role = Text()
     password_hash = Text(null=True, default=None)
+    totp_secret = Bytea(null=True, default=None)  # sealed; null: the password is enough
+    totp_step = BigInt(null=True, default=None)  # of the last code used
     created_at = Timestamptz()
 
 

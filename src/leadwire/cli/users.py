@@ -58,12 +58,29 @@ async def list_(workspace: str | None, as_json: bool) -> None:
 @running
 async def remove(email: str, workspace: str | None) -> None:
     """End an account and its sessions. The last admin of a workspace stays."""
-    from leadwire.accounts import changes, reads
+    from leadwire.accounts import changes
+
+    chosen, user_id = await _known(email, workspace)
+    click.echo(f"{await changes.remove_user(chosen, user_id)} can no longer sign in.")
+
+
+@users.command("reset-second-factor")
+@click.argument("email")
+@workspace_option
+@running
+async def reset_second_factor(email: str, workspace: str | None) -> None:
+    """Let somebody who lost their phone sign in by password alone."""
+    from leadwire.accounts import second_factor
+
+    click.echo(f"{await second_factor.remove(*await _known(email, workspace))} signs in by password alone.")
+
+
+async def _known(email: str, workspace: str | None) -> tuple[str, str]:
+    """The workspace and the id of the user with this address. Raises NotFound."""
+    from leadwire.accounts import reads
 
     chosen = await the_workspace(workspace)
     for person in await reads.users(chosen):
         if person.email == email.strip().lower():
-            await changes.remove_user(chosen, person.id)
-            click.echo(f"{person.email} can no longer sign in.")
-            return
+            return chosen, person.id
     raise NotFound(f"There is no user {email}.")

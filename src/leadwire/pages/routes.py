@@ -30,6 +30,7 @@ from leadwire.web.routes import get
 Screen = Callable[[Visit], Awaitable[Response[Any]]]
 FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
 SIGN_IN: Final = "/sign-in"
+CODE: Final = "/sign-in/code"
 CONFIRM: Final = "/confirm"
 
 

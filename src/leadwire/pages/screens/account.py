@@ -1,10 +1,11 @@
-"""One's own account: where one is signed in, and a new password."""
+"""One's own account: where one is signed in, a new password, the second factor."""
 
 from typing import Any
 
 from litestar import Response
 
-from leadwire.accounts import audit, sessions, signing_in
+from leadwire.accounts import audit, second_factor, sessions, signing_in
+from leadwire.pages import qr
 from leadwire.pages.routes import action, screen
 from leadwire.pages.visit import Visit
 
@@ -12,7 +13,11 @@ from leadwire.pages.visit import Visit
 @screen("/account")
 async def account(visit: Visit) -> Response[str]:
     """Signed-in browsers, and the form for another password."""
-    return await visit.page("account.html", sessions=await sessions.listed(visit.me.user_id))
+    return await visit.page(
+        "account.html",
+        sessions=await sessions.listed(visit.me.user_id),
+        second_factor=await second_factor.is_set(visit.me.user_id),
+    )
 
 
 @action("/account/password", role="viewer", shown_on=account)
@@ -28,3 +33,26 @@ async def end_session(visit: Visit) -> Response[Any]:
     async with audit.act(visit.me, "session.ended", visit.part("session_id")):
         await sessions.end_one(visit.me.user_id, visit.part("session_id"))
     return await visit.back("/account", "That browser is signed out.")
+
+
+@screen("/account/second-factor", confirmed=True)
+async def set_up(visit: Visit) -> Response[str]:
+    """A secret for an authenticator app. It is kept once a code shows that the app has it."""
+    secret = visit.form.text("secret") or second_factor.new_secret()
+    picture = qr.picture(second_factor.uri(secret, visit.me.email))
+    return await visit.page("second_factor.html", secret=secret, picture=picture)
+
+
+@action("/account/second-factor", role="viewer", shown_on=set_up, confirmed=True)
+async def switch_on(visit: Visit) -> Response[Any]:
+    """From the next time on a code is asked for; every other browser is signed out."""
+    await second_factor.add(visit.me, visit.form.text("secret"), visit.form.text("code"))
+    return await visit.back("/account", "The second factor is on, and every other browser signed out.")
+
+
+@action("/account/second-factor/remove", role="viewer", shown_on=account, confirmed=True)
+async def switch_off(visit: Visit) -> Response[Any]:
+    """The password is enough again."""
+    async with audit.act(visit.me, "user.second_factor_removed", visit.me.user_id):
+        await second_factor.remove(visit.workspace, visit.me.user_id)
+    return await visit.back("/account", "The second factor is off.")

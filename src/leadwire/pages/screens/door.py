@@ -6,9 +6,10 @@ from litestar import HttpMethod, Request, Response, route
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.accounts import invitations, sessions, signing_in
+from leadwire.accounts.second_factor import Ticket
 from leadwire.errors import Forbidden, NotFound, Refusal
 from leadwire.pages import cookie, forms, policy
-from leadwire.pages.routes import CONFIRM, SIGN_IN, action, screen
+from leadwire.pages.routes import CODE, CONFIRM, SIGN_IN, action, screen
 from leadwire.pages.visit import Visit, address, go, show
 from leadwire.web.routes import get
 
@@ -26,7 +27,7 @@ async def sign_in(request: Asked) -> Response[Any]:
 
 @route(SIGN_IN, http_method=HttpMethod.POST, status_code=200)
 async def signed_in(request: Asked) -> Response[Any]:
-    """A new session, always under a new token; the one that the browser brought along ends."""
+    """A new session, or the question for a code."""
     _from_here(request)
     form = await forms.read(request)
     onward, email = policy.local(form.text("next") or "/"), form.text("email")
@@ -36,8 +37,24 @@ async def signed_in(request: Asked) -> Response[Any]:
         )
     except Refusal as refusal:
         return _sign_in_form(request, onward, email, refusal)
-    await sessions.end(cookie.token(request))
-    return _let_in(request, token, onward)
+    if isinstance(token, Ticket):
+        return _code_form(request, onward, token)
+    return await _signed_in(request, token, onward)
+
+
+@route(CODE, http_method=HttpMethod.POST, status_code=200)
+async def code_given(request: Asked) -> Response[Any]:
+    """A new session, after the password and the code."""
+    _from_here(request)
+    form = await forms.read(request)
+    onward, ticket = policy.local(form.text("next") or "/"), form.text("ticket")
+    try:
+        token = await signing_in.give_code(
+            ticket, form.text("code"), address(request), request.headers.get("user-agent", "")
+        )
+    except Refusal as refusal:
+        return _code_form(request, onward, ticket, refusal)
+    return await _signed_in(request, token, onward)
 
 
 @get("/join/{token:str}")
@@ -85,7 +102,7 @@ async def sign_out(visit: Visit) -> Response[Any]:
 
 def open_routes() -> list[HTTPRouteHandler]:
     """The only pages that anybody may open."""
-    return [sign_in, signed_in, join, joined]
+    return [sign_in, signed_in, code_given, join, joined]
 
 
 def _sign_in_form(request: Asked, onward: str, email: str = "", refusal: Refusal | None = None) -> Response[str]:
@@ -95,10 +112,23 @@ def _sign_in_form(request: Asked, onward: str, email: str = "", refusal: Refusal
     return page
 
 
+def _code_form(request: Asked, onward: str, ticket: str, refusal: Refusal | None = None) -> Response[str]:
+    status = refusal.status if refusal else 200
+    page = show(request, "door/code.html", {"onward": onward, "ticket": ticket, "refusal": refusal}, status)
+    page.headers.update(refusal.headers if refusal else {})
+    return page
+
+
 async def _join_form(request: Asked, email: str = "", refusal: Refusal | None = None) -> Response[str]:
     offer = await invitations.offer(request.path_params["token"])
     status = refusal.status if refusal else 200
     return show(request, "door/join.html", {"offer": offer, "email": email, "refusal": refusal}, status)
+
+
+async def _signed_in(request: Asked, token: str, onward: str) -> Response[Any]:
+    """Always under a new token; the session that the browser brought along ends."""
+    await sessions.end(cookie.token(request))
+    return _let_in(request, token, onward)
 
 
 def _let_in(request: Asked, token: str, onward: str) -> Response[Any]:

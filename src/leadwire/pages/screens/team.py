@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from litestar import Response
 
-from leadwire.accounts import audit, changes, invitations, reads
+from leadwire.accounts import audit, changes, invitations, reads, second_factor
 from leadwire.accounts.roles import ROLES, Role
 from leadwire.errors import Fault, Invalid
 from leadwire.pages.routes import action, screen
@@ -60,6 +60,14 @@ async def remove(visit: Visit) -> Response[Any]:
     async with audit.act(visit.me, "user.removed") as entry:
         entry.subject = await changes.remove_user(visit.workspace, visit.part("user_id"))
     return await visit.back("/team", f"{entry.subject} is signed out and has no account any more.")
+
+
+@action("/team/{user_id:str}/second-factor/remove", shown_on=team, confirmed=True)
+async def take_off_second_factor(visit: Visit) -> Response[Any]:
+    """Somebody has lost their phone: their password is enough again."""
+    async with audit.act(visit.me, "user.second_factor_removed") as entry:
+        entry.subject = await second_factor.remove(visit.workspace, visit.part("user_id"))
+    return await visit.back("/team", f"{entry.subject} signs in by password alone.")
 
 
 def _role(visit: Visit) -> Role:

@@ -1,0 +1,121 @@
+"""The second factor: six digits that an authenticator app makes anew every 30 seconds (TOTP, RFC 6238).
+
+A code opens once. The secret is sealed like an endpoint's. Codes are counted apart from passwords, so that whoever has
+the password has five tries in five minutes at the code, however often they give the password.
+"""
+
+import base64
+import binascii
+import hmac
+import secrets
+from typing import Final
+
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
+
+from leadwire import clock, db
+from leadwire.accounts import audit, sessions, throttle
+from leadwire.accounts.sessions import Person
+from leadwire.errors import Fault, Invalid, NotFound
+from leadwire.wire import keyring
+
+_STEP: Final = 30  # seconds
+_SECRET: Final = 20  # bytes, as RFC 4226 recommends
+_DRIFT: Final = (0, -1, 1)  # steps that a phone's clock may be off
+_PATIENCE: Final = 300  # seconds from the password to the code
+
+
+class Ticket(str):
+    """Says, for five minutes, that somebody gave the right password of an account. Signed; kept nowhere."""
+
+    __slots__ = ()
+
+
+def new_secret() -> str:
+    """What an app is given, as base32."""
+    return base64.b32encode(secrets.token_bytes(_SECRET)).decode()
+
+
+def uri(secret: str, email: str) -> str:
+    """The secret as apps read it from a QR code."""
+    return _totp(secret).get_provisioning_uri(email, "Leadwire")
+
+
+async def add(me: Person, secret: str, code: str) -> None:
+    """From now on a code is asked for, too; sessions elsewhere end. Raises RateLimited, Invalid."""
+    await throttle.count(f"code {me.user_id}", me.address)
+    if (step := _step_of(secret, code)) is None:
+        raise _wrong()
+    await throttle.forgive(f"code {me.user_id}")
+    async with audit.act(me, "user.second_factor_added", me.user_id):
+        await db.rows(
+            "UPDATE user_account SET totp_secret = $2, totp_step = $3 WHERE id = $1",
+            me.user_id, keyring.get().seal(secret), step,
+        )  # fmt: skip
+        await sessions.end_all(me.user_id, but=me.session_id)
+
+
+async def remove(workspace: str, user_id: str) -> str:
+    """The password is enough again. Answers whose. Raises NotFound."""
+    email: str | None = await db.value(
+        """UPDATE user_account SET totp_secret = NULL, totp_step = NULL
+           WHERE workspace_id = $1 AND id = $2 AND totp_secret IS NOT NULL RETURNING email""",
+        workspace, user_id,
+    )  # fmt: skip
+    if email is None:
+        raise NotFound("There is no such user with a second factor.")
+    return email
+
+
+async def is_set(user_id: str) -> bool:
+    """Whether this person is asked for a code."""
+    return bool(await db.value("SELECT totp_secret IS NOT NULL FROM user_account WHERE id = $1", user_id))
+
+
+def ticket(user_id: str) -> Ticket:
+    """For somebody who has just given the right password of `user_id`."""
+    told = f"{user_id}.{int(clock.now().timestamp()) + _PATIENCE}"
+    return Ticket(f"{told}.{_signed(told)}")
+
+
+async def redeem(given: str, code: str, address: str) -> str:
+    """Whose ticket it is, when `code` is theirs and was not used before. Raises RateLimited, Invalid."""
+    told, _, signature = given.rpartition(".")
+    user_id, _, until = told.partition(".")
+    genuine = hmac.compare_digest(signature.encode(), _signed(told).encode())
+    if not genuine or int(until) < clock.now().timestamp():
+        raise Invalid("That took too long. Begin again with your password.")
+    await throttle.count(f"code {user_id}", address)
+    sealed = await db.value("SELECT totp_secret FROM user_account WHERE id = $1", user_id)
+    step = _step_of(keyring.get().open(sealed), code) if sealed else None
+    if step is None or not await db.value(
+        "UPDATE user_account SET totp_step = $2 WHERE id = $1 AND totp_step < $2 RETURNING true", user_id, step
+    ):
+        raise _wrong()
+    await throttle.forgive(f"code {user_id}")
+    return user_id
+
+
+def _step_of(secret: str, code: str) -> int | None:
+    """The step that `code` is the code of, if it is of one that may be now. Raises Invalid for no secret of ours."""
+    given, now = "".join(code.split()).encode(), int(clock.now().timestamp()) // _STEP
+    made = _totp(secret)
+    return next(
+        (now + drift for drift in _DRIFT if hmac.compare_digest(made.generate((now + drift) * _STEP), given)), None
+    )
+
+
+def _totp(secret: str) -> TOTP:
+    try:
+        return TOTP(base64.b32decode(secret), 6, SHA1(), _STEP)  # noqa: S303 - what authenticator apps speak
+    except (binascii.Error, ValueError) as error:
+        raise Invalid("This is no secret of ours. Begin again.") from error
+
+
+def _signed(text: str) -> str:
+    return hmac.digest(keyring.get().derived("sign-in tickets"), text.encode(), "sha256").hex()
+
+
+def _wrong() -> Invalid:
+    message = "That is not the code of this moment. Each opens once: wait for the next one."
+    return Invalid(message, faults=(Fault("wrong_code", message, "/code"),))

@@ -1,0 +1,92 @@
+"""Setting up an authenticator app, signing in with it, and losing the phone."""
+
+import re
+
+import pytest
+
+from leadwire import clock, db
+from leadwire.accounts import changes as accounts
+from leadwire.accounts import second_factor
+from tests.pages.conftest import PASSWORD
+
+EMAIL = "ada@example.org"
+
+
+def code_of(secret, steps=0):
+    now = int(clock.now().timestamp())
+    return second_factor._totp(secret).generate(now + 30 * steps).decode()
+
+
+@pytest.fixture
+async def secret(admin):
+    """The secret of an admin whose second factor is on."""
+    page = await admin.open("/account/second-factor")
+    secret = re.search(r'name="secret" value="(\w+)"', page)[1]
+    assert "<svg" in page
+    page = await admin.fill("/account/second-factor", secret=secret, code=code_of(secret, -1))
+    assert "The second factor is on" in page
+    return secret
+
+
+async def password_given(browser):
+    page = await browser.fill("/sign-in", email=EMAIL, password=PASSWORD, next="/leads")
+    return re.search(r'name="ticket" value="([^"]+)"', page)[1]
+
+
+async def test_a_wrong_code_switches_nothing_on_and_keeps_the_secret(admin):
+    page = await admin.open("/account/second-factor")
+    secret = re.search(r'name="secret" value="(\w+)"', page)[1]
+    page = await admin.fill("/account/second-factor", 422, secret=secret, code="000000")
+    assert secret in page
+    assert not await db.value("SELECT totp_secret IS NOT NULL FROM user_account")
+
+
+async def test_the_password_alone_does_not_sign_in(admin, stranger, secret):
+    ticket = await password_given(stranger)
+    assert not stranger.cookies
+    assert "Sign in to Leadwire" in await stranger.open("/leads")
+    page = await stranger.fill("/sign-in/code", 422, ticket=ticket, code="000000", next="/leads")
+    assert "not the code of this moment" in page
+    assert not stranger.cookies
+    page = await stranger.fill("/sign-in/code", ticket=ticket, code=code_of(secret), next="/leads")
+    assert "<title>Leads" in page
+
+
+async def test_the_secret_is_sealed_in_the_database(secret):
+    sealed = await db.value("SELECT totp_secret FROM user_account")
+    assert secret.encode() not in sealed
+
+
+async def test_setting_it_up_signs_other_browsers_out(admin, stranger):
+    await stranger.fill("/sign-in", email=EMAIL, password=PASSWORD)
+    page = await admin.open("/account/second-factor")
+    secret = re.search(r'name="secret" value="(\w+)"', page)[1]
+    await admin.fill("/account/second-factor", secret=secret, code=code_of(secret))
+    assert "Sign in to Leadwire" in await stranger.open("/")
+
+
+async def test_it_can_be_taken_off_by_its_owner(admin, stranger, secret):
+    await admin.open("/account")
+    assert "The second factor is off" in await admin.fill("/account/second-factor/remove")
+    assert "<title>Overview" in await stranger.fill("/sign-in", email=EMAIL, password=PASSWORD)
+    actions = [row["action"] for row in await db.rows("SELECT action FROM audit_entry ORDER BY id")]
+    assert actions[-3:] == ["user.second_factor_added", "user.second_factor_removed", "user.signed_in"]
+
+
+async def test_an_admin_helps_a_colleague_who_lost_their_phone(admin, agent):
+    page = await agent.open("/account/second-factor")
+    secret = re.search(r'name="secret" value="(\w+)"', page)[1]
+    await agent.fill("/account/second-factor", secret=secret, code=code_of(secret))
+    page = await admin.open("/team")
+    assert "Lost phone" in page
+    grace = await db.value("SELECT id FROM user_account WHERE email = 'grace@example.org'")
+    assert "signs in by password alone" in await admin.fill(f"/team/{grace}/second-factor/remove")
+    assert not await second_factor.is_set(grace)
+    await admin.fill(f"/team/{grace}/second-factor/remove", 404)
+
+
+async def test_another_workspaces_admin_cannot_take_it_off(admin, secret):
+    ada = await db.value("SELECT id FROM user_account")
+    with pytest.raises(second_factor.NotFound):
+        await second_factor.remove(await accounts.create_workspace("Another"), ada)
+    assert await second_factor.is_set(ada)

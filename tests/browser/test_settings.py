@@ -13,6 +13,7 @@ from tests import make
 from tests.browser.conftest import visiting
 from tests.browser.desk import PASSWORD, signed_in, turning
 from tests.receiver import Receiver
+from tests.waiting import eventually
 from tests.wire.wired import Wire, endpoint
 
 
@@ -65,7 +66,7 @@ async def test_why_a_delivery_failed_and_sending_it_again(page, door, workspace,
     receiver.answer = 410
     made = await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
-    await receiver.received(1)
+    await eventually(lambda: db.value("SELECT count(*) FROM delivery WHERE state = 'dead'"))
     await page.goto(f"{door}/dead-letters")
     await expect(async_row := page.locator("table.rows tbody tr")).to_have_count(1)
     await async_row.locator("a.cover").click()

@@ -14,7 +14,8 @@ _WORKSPACES: Final = 20  # a batch
 # share. A batch leaps from workspace to workspace, so that an import of one is no wait for the others. An endpoint with
 # a full window, or with a backlog of its own, gets its deliveries `waiting` behind it; so does one that wants order or
 # has a rate, because `admit` keeps both. What follows a delivery that waits for its retry, in an order, is due no
-# sooner. KEY SHARE makes deleting an endpoint wait for us, so that no delivery is left without one.
+# sooner. KEY SHARE makes deleting an endpoint wait for us, so that no delivery is left without one. now() is of the
+# statement's begin: an event that was committed while it was planned is younger.
 _FAN_OUT: Final = """
 WITH RECURSIVE busy(workspace_id, place) AS (
     (SELECT workspace_id, 1 FROM outbox_event WHERE relayed_at IS NULL AND workspace_id > $1
@@ -59,7 +60,7 @@ WITH RECURSIVE busy(workspace_id, place) AS (
     FROM placed ON CONFLICT DO NOTHING
     RETURNING event_id, endpoint_id, state
 ), marked AS (
-    UPDATE outbox_event SET relayed_at = now() FROM batch WHERE outbox_event.id = batch.id
+    UPDATE outbox_event SET relayed_at = greatest(now(), recorded_at) FROM batch WHERE outbox_event.id = batch.id
     RETURNING extract(epoch FROM clock_timestamp() - recorded_at)::float8 AS age
 )
 SELECT (SELECT coalesce(array_agg(age), '{}') FROM marked), (SELECT workspace_id FROM busy WHERE place = $2),

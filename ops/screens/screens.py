@@ -104,4 +104,5 @@ SCREENS: dict[str, Way] = {
     "system": "/system",
     "ledger": "/system/ledger",
     "account": "/account",
+    "second-factor": "/account/second-factor",
 }

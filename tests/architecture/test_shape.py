@@ -4,11 +4,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
 
 from leadwire import db
+from leadwire.bots.flow import Op
 from leadwire.piccolo_app import TABLES
 from leadwire.settings import Settings
 
@@ -45,6 +47,10 @@ def test_every_setting_is_in_the_readme():
     readme = (ROOT / "README.md").read_text()
     for field in msgspec.structs.fields(Settings):
         assert f"`{field.name.upper()}`" in readme, field.name
+
+
+def test_every_operator_of_a_condition_is_in_the_readme():
+    assert f"`{' '.join(get_args(Op))}`" in (ROOT / "README.md").read_text()
 
 
 def test_the_readmes_first_commands_are_the_promised_ones():

@@ -101,6 +101,29 @@ def test_a_number_has_its_bounds():
         assert any(isinstance(one, Saved) for one in engine.step(flow, state, Said(said))[1]) is fits
 
 
+@pytest.mark.parametrize(
+    ("ending", "address", "holds"),
+    [
+        (".edu", "ada@cs.example.edu", True),
+        (".EDU", "ada@cs.example.edu", True),
+        ("cs.example.edu", "ada@cs.example.edu", True),
+        (".edu", "ada@edu.example.com", False),
+        (".cs.example.edu", "ada@cs.example.edu", False),
+    ],
+)
+def test_ends_with_holds_for_the_end_of_a_text_in_any_case(ending, address, holds):
+    condition = f'var = "email_domain", op = "ends_with", value = "{ending}"'
+    flow = parse(SMALL.replace('var = "score", op = "gte", value = 50', condition))
+    _, _, rest = talk(flow, address, "Small")
+    assert isinstance(rest[-1], HandedOff) is holds
+
+
+def test_ends_with_never_holds_for_what_is_no_text():
+    flow = parse(SMALL.replace('op = "gte", value = 50', 'op = "ends_with", value = "0"'))
+    state, _, rest = talk(flow, "ada@example.com", "Large")
+    assert (state.score, rest[-1]) == (50, Ended("completed"))
+
+
 def test_a_rule_counts_once_however_often_the_flow_passes():
     flow = parse(SMALL.replace('type = "end"\nid = "bye"', 'type = "say"\nnext = "email"\nid = "bye"'))
     state, _, rest = talk(flow, "ada@example.com", "Small", "bea@example.org", "Small")

@@ -109,6 +109,8 @@ def _wrong(condition: Condition, known: set[str]) -> str:
         return f"{condition.op} takes {'a list' if condition.op == 'in' else 'one value'}."
     if condition.op in _ORDERED and (isinstance(value, bool) or not isinstance(value, int | float)):
         return f"{condition.op} compares numbers."
+    if condition.op == "ends_with" and not (isinstance(value, str) and value):
+        return "ends_with takes a text that is not empty."
     return ""
 
 

@@ -234,6 +234,8 @@ def _true(condition: Condition, known: dict[str, Scalar]) -> bool:  # noqa: PLR0
         return _same(value, wanted)
     if condition.op == "contains":
         return isinstance(value, str) and str(wanted).casefold() in value.casefold()
+    if condition.op == "ends_with":
+        return isinstance(value, str) and value.casefold().endswith(str(wanted).casefold())
     if isinstance(value, bool) or not isinstance(value, int | float) or not isinstance(wanted, int | float):
         return False
     return {"gt": value > wanted, "gte": value >= wanted, "lt": value < wanted, "lte": value <= wanted}[condition.op]

@@ -21,11 +21,14 @@ SaveTo = Annotated[str, Meta(pattern=r"^(email|name|phone|company|custom_fields\
 Points = Annotated[int, Meta(ge=-100, le=100)]
 Scalar = Annotated[str, Meta(max_length=500)] | int | float | bool
 Input = Literal["text", "email", "phone", "number", "url", "choice"]
-Op = Literal["eq", "ne", "contains", "gt", "gte", "lt", "lte", "in", "is_set", "not_set"]
+Op = Literal["eq", "ne", "contains", "ends_with", "gt", "gte", "lt", "lte", "in", "is_set", "not_set"]
 
 
 class Condition(Struct, frozen=True, forbid_unknown_fields=True):
-    """One comparison of a variable; `value` is left out for `is_set` and `not_set`, a list for `in`."""
+    """One comparison of a variable; `value` is left out for `is_set` and `not_set`, a list for `in`.
+
+    Texts are compared without regard to case. `ends_with` takes a text: `.edu` of an `email_domain`, say.
+    """
 
     var: Variable
     op: Op

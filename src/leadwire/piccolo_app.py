@@ -7,7 +7,7 @@ from leadwire.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, Score
 from leadwire.conversations.table import Conversation, ConversationNote, Message
 from leadwire.db.migrations import FOLDER
 from leadwire.leads.table import Lead
-from leadwire.web.replays import IdempotentAnswer
+from leadwire.web.idempotent_answers import IdempotentAnswer
 from leadwire.wire.ledger import Attempt, Delivery, EndpointHour, WebhookEndpoint
 from leadwire.wire.outbox import OutboxEvent
 from leadwire.wire.redrive.table import RedriveJob

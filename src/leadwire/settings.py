@@ -54,6 +54,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     operators: tuple[str, ...] = ()
     """E-mail addresses of the admins who see the whole instance in the web area. Empty: whoever is an admin of the
     only workspace."""
+    session_idle: Annotated[int, Meta(ge=60)] = 43_200
+    """Seconds without a click after which a person has to sign in again."""
+    session_life: Annotated[int, Meta(ge=60)] = 1_209_600
+    """Seconds after which they have to in any case."""
     trusted_proxies: tuple[Network, ...] = ()
     """Networks of the proxies in front of us: only from these is `X-Forwarded-For` believed."""
     model_url: str = ""

@@ -15,8 +15,6 @@ from leadwire import clock, db, ids, settings
 from leadwire.accounts.roles import Role
 from leadwire.errors import NotFound
 
-IDLE: Final = timedelta(hours=12)
-LIFE: Final = timedelta(days=14)
 CONFIRMED: Final = timedelta(minutes=10)
 """How long after the password was given secrets may be shown."""
 
@@ -74,16 +72,16 @@ async def begin(user_id: str, address: str, agent: str) -> str:
 
 
 async def person(token: str | None, address: str) -> Person | None:
-    """Whose token this is, or None: unknown, ended, unused for 12 hours, or older than 14 days."""
+    """Whose token this is, or None: unknown, ended, unused for too long, or too old."""
     if not token:
         return None
-    now = clock.now()
+    now, (oldest, idle) = clock.now(), _bounds()
     found = await db.row(
         """SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.seen_at, s.flash,
                NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id) AS alone
            FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
            WHERE s.hash = $1 AND s.created_at > $2 AND s.seen_at > $3""",
-        _digest(token), now - LIFE, now - IDLE,
+        _digest(token), oldest, idle,
     )  # fmt: skip
     if found is None:
         return None
@@ -137,8 +135,13 @@ async def word_said(session_id: str) -> None:
 
 async def forget_ended() -> None:
     """Delete what can never be used again."""
-    now = clock.now()
-    await db.rows("DELETE FROM user_session WHERE created_at <= $1 OR seen_at <= $2", now - LIFE, now - IDLE)
+    await db.rows("DELETE FROM user_session WHERE created_at <= $1 OR seen_at <= $2", *_bounds())
+
+
+def _bounds() -> tuple[datetime, datetime]:
+    """What a session must have begun after, and been used after."""
+    chosen = settings.get()
+    return clock.ago(seconds=chosen.session_life), clock.ago(seconds=chosen.session_idle)
 
 
 def _digest(token: str) -> bytes:

@@ -28,6 +28,7 @@ _COMMANDS: Final = {
     "dead-letters": ("leadwire.cli.dead_letters", "dead_letters"),
     "redrives": ("leadwire.cli.redrives", "redrives"),
     "set-aside": ("leadwire.cli.set_aside", "set_aside"),
+    "reseal": ("leadwire.cli.reseal", "reseal"),
     "ledger": ("leadwire.cli.ledger", "ledger"),
     "visitors": ("leadwire.cli.visitors", "visitors"),
 }

@@ -18,7 +18,7 @@ from leadwire.leads.schema import (
     changed,
     custom_fields,
 )
-from leadwire.web import replays
+from leadwire.web import idempotent_answers
 from leadwire.wire.forget import forget
 
 _UPDATE: Final = """
@@ -150,7 +150,7 @@ async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None
         for statement in _FORGET:
             await db.rows(statement, conversation_ids)
         await forget(lead_id, conversation_ids)
-        await replays.forget(lead_id)
+        await idempotent_answers.forget(lead_id)
         await db.rows("DELETE FROM lead WHERE workspace_id = $1 AND id = $2", workspace, lead_id)
         await events.deleted(workspace, stored.lead).record()
     return LeadDeleted(lead_id)

@@ -1,4 +1,4 @@
-"""What makes two leads the same person: e-mail addresses and phone numbers in one normal form each. Pure."""
+"""E-mail addresses and phone numbers in one normal form each; `changes` knows a person again by them. Pure."""
 
 import re
 from typing import Final
@@ -9,9 +9,7 @@ import phonenumbers
 # Delivery is not our question, only form: addresses on a company's `.local` or `.test` domain are addresses.
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 
-_LONGEST_LOCAL_PART: Final = (
-    64  # octets (RFC 5321 section 4.5.3.1.1); the library counts only what comes to more in all
-)
+_LONGEST_LOCAL_PART: Final = 64  # octets (RFC 5321 section 4.5.3.1.1); the library minds the whole address only
 _EXTENSION: Final = re.compile(r"(?:ext|x)[^a-z]*$", re.IGNORECASE)
 
 

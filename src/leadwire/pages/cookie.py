@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Request, Response
 
-from leadwire.accounts.sessions import LIFE
+from leadwire import settings
 from leadwire.pages.visit import encrypted
 
 
@@ -16,7 +16,7 @@ def token(request: "Request[Any, Any, Any]") -> str | None:
 def give(response: "Response[Any]", request: "Request[Any, Any, Any]", value: str) -> None:
     """Have the browser keep a new session's token."""
     response.set_cookie(
-        _name(request), value, max_age=int(LIFE.total_seconds()), path="/", httponly=True, samesite="lax",
+        _name(request), value, max_age=settings.get().session_life, path="/", httponly=True, samesite="lax",
         secure=encrypted(request),
     )  # fmt: skip
 

@@ -3,10 +3,11 @@
     @screen("/keys", role="admin")
     async def keys(visit: Visit) -> Response[str]: ...
 
-    @action("/keys", role="admin", shown_on=keys)
+    @action("/keys", shown_on=keys)
     async def create(visit: Visit) -> Response[Any]: ...
 
-When an action refuses, the screen it is `shown_on` is rendered again with the refusal and what was filled in.
+A screen that names no role is every viewer's, an action an admin's. When an action refuses, the screen it is `shown_on`
+is rendered again with the refusal and what was filled in.
 """
 
 import hmac

@@ -17,7 +17,7 @@ from leadwire.processes import running
 from leadwire.serving import HttpProtocol, serve_until
 from leadwire.settings import Settings
 from leadwire.telemetry.health import Health
-from leadwire.web import replays
+from leadwire.web import idempotent_answers
 
 _DRAIN: Final = 10  # seconds for requests under way when the API stops
 
@@ -37,7 +37,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     )
 
     async def run(stop: asyncio.Event) -> None:
-        chores = _hourly(replays.expire), _hourly(sessions.forget_ended)
+        chores = _hourly(idempotent_answers.expire), _hourly(sessions.forget_ended)
         beside = [asyncio.create_task(work) for work in (*chores, live.hub.listen(), _leave(stop))]
         await serve_until(stop, config, listening)
         for task in beside:

@@ -12,7 +12,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from leadwire import db
 from leadwire.errors import InvalidParameter
-from leadwire.web import problems, replays
+from leadwire.web import idempotent_answers, problems
 from leadwire.web.body import LARGEST
 
 _LONGEST: Final = 255  # characters of a key
@@ -47,8 +47,8 @@ async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Se
 
     try:
         async with db.transaction():
-            await replays.lock(caller, key)
-            if stored := await replays.stored(caller, key, fingerprint):
+            await idempotent_answers.lock(caller, key)
+            if stored := await idempotent_answers.stored(caller, key, fingerprint):
                 answer.extend(stored)
             else:
                 await app(scope, replay, collect)
@@ -102,4 +102,4 @@ async def _keep(caller: str, key: str, fingerprint: bytes, path: str, answer: li
     body = b"".join(message.get("body", b"") for message in answer[1:])  # type: ignore[misc]
     headers = [(name.decode(), value.decode()) for name, value in start["headers"] if name.lower() in _KEPT_HEADERS]
     subject = next((part for part in path.split("/") if "_" in part), "")
-    await replays.store(caller, key, fingerprint, subject, start["status"], headers, body)
+    await idempotent_answers.store(caller, key, fingerprint, subject, start["status"], headers, body)

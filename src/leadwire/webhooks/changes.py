@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from leadwire import clock, db, ids, settings
 from leadwire.errors import Fault, Invalid
-from leadwire.webhooks import headers, reads
+from leadwire.webhooks import own_headers, reads
 from leadwire.webhooks.samples import SAMPLES
 from leadwire.webhooks.schema import Endpoint, EndpointChange, NewEndpoint
 from leadwire.wire import keyring, signing, wakeup
@@ -58,7 +58,7 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
     if change.rate_limit is not UNSET:
         values |= {"rate_limit": _rate(change.rate_limit), "rate_at": None}
     if change.headers is not UNSET:
-        values["headers"] = headers.sealed(change.headers)
+        values["headers"] = own_headers.sealed(change.headers)
     if values:
         assignments = ", ".join(f"{column} = ${place}" for place, column in enumerate(values, 4))
         await db.rows(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from leadwire import clock, db
 from leadwire.errors import NotFound
-from leadwire.webhooks import headers
+from leadwire.webhooks import own_headers
 from leadwire.webhooks.schema import Attempt, Delivery, DeliveryDetail, Endpoint
 from leadwire.wire.states import State
 
@@ -108,7 +108,7 @@ async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[
 
 def _endpoint(row: Any) -> Endpoint:
     id_, workspace, url, events, enabled, reason, ordered, rate, own, staged_at, failing_since, created_at = row
-    names, since = list(headers.opened(own)), _iso(failing_since)
+    names, since = list(own_headers.opened(own)), _iso(failing_since)
     return Endpoint(
         id_,
         workspace,

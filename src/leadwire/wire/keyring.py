@@ -49,6 +49,10 @@ class Keyring:
         nonce = os.urandom(12)
         return fingerprint + nonce + cipher.encrypt(nonce, text.encode(), None)
 
+    def renewed(self, sealed: bytes) -> bytes | None:
+        """The same, sealed with the first key; None where it is that already. Raises OperatorError as `open` does."""
+        return None if sealed[:4] == next(iter(self._ciphers)) else self.seal(self.open(sealed))
+
     def _open(self, sealed: bytes) -> str:
         """What was sealed. Raises OperatorError when its key is not among ours."""
         cipher = self._ciphers.get(sealed[:4])
@@ -74,6 +78,16 @@ async def check() -> None:
     sealed = await db.value("SELECT secret FROM webhook_endpoint ORDER BY created_at DESC LIMIT 1")
     if sealed is not None:
         get().open(sealed)
+
+
+async def reseal(ring: Keyring, table: str, column: str) -> int:
+    """Seal what a column holds with the ring's first key. Answers how many that were. Raises OperatorError."""
+    done = 0
+    for row_id, sealed in await db.rows(f"SELECT id, {column} FROM {table} WHERE {column} IS NOT NULL"):
+        if fresh := ring.renewed(sealed):
+            change = f"UPDATE {table} SET {column} = $3 WHERE id = $1 AND {column} = $2 RETURNING 1"  # unless it is new
+            done += bool(await db.value(change, row_id, sealed, fresh))
+    return done
 
 
 def _generated(chosen: Settings) -> str:

@@ -15,7 +15,7 @@ OVERLAPS: Final = {0: "at once", 3600: "in 1 hour", 86_400: "in 24 hours", 604_8
 LIVES: Final = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
 
 
-@screen("/keys", role="admin", confirmed=False)
+@screen("/keys", role="admin")
 async def keys(visit: Visit) -> Response[str]:
     """Every key of the workspace, and the form for a new one."""
     return await visit.page(

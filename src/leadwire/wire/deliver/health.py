@@ -12,8 +12,9 @@ from leadwire.wire.relay import window
 from leadwire.wire.states import Outcome
 
 WORN_DAYS: Final = 5
+"""An endpoint is disabled when everything has failed for so many days"""
 WORN_FAILURES: Final = 20
-"""An endpoint is disabled after so many days of nothing but failures, and no fewer failures than these."""
+"""and that was so many attempts at least."""
 
 _NOTE: Final = """
 WITH signal AS (

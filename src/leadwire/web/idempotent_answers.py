@@ -1,5 +1,5 @@
-"""First answers, kept to be given again for 24 hours, in the transaction of the change they speak of. Knows no HTTP
-server, so that an erasure can drop what was answered about somebody.
+"""The first answers to requests with an Idempotency-Key, kept for 24 hours in the transaction of the change they speak
+of. Apart from the middleware that gives them again, so that an erasure can drop what was answered about somebody.
 """
 
 import json

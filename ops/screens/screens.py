@@ -103,6 +103,7 @@ SCREENS: dict[str, Way] = {
     "audit": "/audit",
     "system": "/system",
     "ledger": "/system/ledger",
+    "saved-replies": "/inbox/replies",
     "account": "/account",
     "second-factor": "/account/second-factor",
 }

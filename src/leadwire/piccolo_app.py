@@ -4,7 +4,7 @@ from piccolo.conf.apps import AppConfig
 
 from leadwire.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, UserSession, Workspace
 from leadwire.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, ScoreEntry, Visit
-from leadwire.conversations.table import Conversation, ConversationNote, Message
+from leadwire.conversations.table import Conversation, ConversationNote, Message, SavedReply
 from leadwire.db.migrations import FOLDER
 from leadwire.leads.table import Lead
 from leadwire.web.idempotent_answers import IdempotentAnswer
@@ -26,6 +26,7 @@ TABLES = [
     Conversation,
     Message,
     ConversationNote,
+    SavedReply,
     Visit,
     ScoreEntry,
     BlockedVisitor,

@@ -5,6 +5,7 @@ import secrets
 import pytest
 
 from leadwire import clock, db, ids
+from leadwire.accounts import presence, sessions
 from leadwire.bots import changes, reads, runtime
 from leadwire.bots.answers import Faq
 from leadwire.bots.runtime import Opening
@@ -71,3 +72,12 @@ async def operators(workspace):
             user, workspace, f"agent{number}@example.com", clock.now(),
         )  # fmt: skip
     return made
+
+
+@pytest.fixture
+async def desk(operators):
+    """One of them has the inbox open. Answers their session's id."""
+    await sessions.begin(operators[0], "a", "Browser")
+    session = await db.value("SELECT id FROM user_session")
+    await presence.note(session)
+    return session

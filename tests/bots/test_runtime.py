@@ -19,7 +19,7 @@ async def lead_of(workspace, visitor):
     return (await talks.detail(workspace, visitor.conversation)).lead
 
 
-async def test_a_visit_from_the_first_word_to_the_hand_over(workspace, visitor):
+async def test_a_visit_from_the_first_word_to_the_hand_over(workspace, visitor, desk):
     assert await visitor.says("ada@example.com") == ["Your e-mail?", "How big?"]
     assert (visitor.last.status, visitor.last.prompt.options) == ("active", ("Small", "Large"))
     assert await visitor.says("l") == ["One moment."]
@@ -87,7 +87,7 @@ async def test_a_repeated_start_is_the_same_conversation(live):
     assert refused.value.code == "already_started"
 
 
-async def test_nothing_is_stored_when_a_turn_fails(workspace, visitor, monkeypatch):
+async def test_nothing_is_stored_when_a_turn_fails(workspace, visitor, monkeypatch, desk):
     await visitor.says("ada@example.com")
     await make.emitted(forget=True)
 
@@ -139,7 +139,7 @@ async def test_a_message_that_comes_again_after_the_end_gets_its_reply(visitor):
     assert await visitor.says("Small", "the-very-last-message") == ["Bye ada@gmail.com."]
 
 
-async def test_the_visitor_asks_for_a_person(workspace, visitor):
+async def test_the_visitor_asks_for_a_person(workspace, visitor, desk):
     await visitor.says("what?")
     asked = await runtime.hand_off(await visitor.visit())
     again = await runtime.hand_off(await visitor.visit())

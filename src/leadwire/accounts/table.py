@@ -51,6 +51,7 @@ class UserSession(Table, db=DB, tablename="user_session"):
     created_at = Timestamptz()
     seen_at = Timestamptz()
     confirmed_at = Timestamptz()  # when the password was last given
+    present_at = Timestamptz(null=True, default=None)  # when it last had the inbox open
     address = Text()
     agent = Text()  # the browser's name for itself
     flash = Text(null=True, default=None)  # what the next page says once

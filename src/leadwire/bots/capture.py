@@ -27,7 +27,7 @@ async def keep(visit: Visit, flow: Flow, state: State, effects: Sequence[Effect]
     lead_id = None
     own = visit.lead_id is not None and (told or points) and await _tell_own(visit, told, points)
     if (told or points) and not own:
-        lead_id = await _capture(visit, flow, state)
+        lead_id = await _capture(visit, _told(flow, state), state.score)
     await conversations.note_visitor(
         visit.workspace,
         visit.conversation_id,
@@ -35,6 +35,21 @@ async def keep(visit: Visit, flow: Flow, state: State, effects: Sequence[Effect]
         lead_id=lead_id,
         email=_text(told.get("email")),
         name=_text(told.get("name")),
+    )
+
+
+async def contact(visit: Visit, flow: Flow, email: str) -> None:
+    """Take down an address that was given while waiting for a person. Raises NotFound, Conflict, Unavailable."""
+    told: dict[str, Scalar] = {"email": email}
+    own = visit.lead_id is not None and await _tell_own(visit, told, [])
+    lead_id = None if own else await _capture(visit, {**_told(flow, visit.state), **told}, visit.state.score)
+    await conversations.note_visitor(
+        visit.workspace,
+        visit.conversation_id,
+        variables=visit.state.variables,
+        lead_id=lead_id,
+        email=email,
+        name=None,
     )
 
 
@@ -52,13 +67,17 @@ async def _tell_own(visit: Visit, told: dict[str, Scalar], points: list[Scored])
     return True
 
 
-async def _capture(visit: Visit, flow: Flow, state: State) -> str | None:
-    """Take the visitor down, from everything they have told, once there is a way to reach them."""
+def _told(flow: Flow, state: State) -> dict[str, Scalar]:
+    """Everything that this visitor has said of themselves, by field."""
     asks = {node.variable: node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
-    told = {field: state.variables[name] for name, field in asks.items() if name in state.variables}
+    return {field: state.variables[name] for name, field in asks.items() if name in state.variables}
+
+
+async def _capture(visit: Visit, told: dict[str, Scalar], score: int) -> str | None:
+    """Take the visitor down, from everything they have told, once there is a way to reach them."""
     if not told.keys() & {"email", "phone"}:
         return None
-    patch = _patch(told, state.score)
+    patch = _patch(told, score)
     found = await db.row(
         """SELECT source_url, source_campaign, source_referrer FROM conversation
            WHERE workspace_id = $1 AND id = $2""",

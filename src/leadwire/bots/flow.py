@@ -159,7 +159,9 @@ INPUTS: Final = (Ask, Answer)
 
 
 class Flow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A whole flow. `nudge_text` is said once after `nudge_minutes` of silence."""
+    """A whole flow. `nudge_text` is said once after `nudge_minutes` of silence; the `away` texts follow a handoff when
+    nobody has the inbox open: the first where no e-mail address is known, the last when one was given then.
+    """
 
     format: Literal[1]
     start: NodeId
@@ -169,6 +171,9 @@ class Flow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     nudge_minutes: Annotated[int, Meta(ge=1, le=1440)] = 5
     inactivity_minutes: Annotated[int, Meta(ge=1, le=1440)] = 30
     handoff_text: Text = "I have asked a colleague to join. They will answer here."
+    away_text: Text = "Nobody is at the desk just now. Leave your e-mail address here, and we will write to you."
+    away_known_text: Text = "Nobody is at the desk just now. We will write to you."
+    away_thanks_text: Text = "Thank you. We will write to you there."
     failure_text: Text = "Sorry, something went wrong on my side. I have asked a colleague to help."
     nodes: Annotated[tuple[AnyNode, ...], Meta(min_length=1, max_length=MAX_NODES)]
 

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from leadwire import clock, db, telemetry
-from leadwire.bots import engine, reads, turn
+from leadwire.bots import away, engine, reads, turn
 from leadwire.bots.answers import Answerer, Question
 from leadwire.bots.engine import Said, State
 from leadwire.bots.flow import Flow
@@ -103,7 +103,8 @@ async def hand_off(visit: Visit) -> Turn:
             flow = await reads.flow(now.workspace, now.bot_id, now.version)
             reply = NewMessage(role="bot", content=flow.handoff_text)
             spoken = await conversations.speak(now.workspace, now.conversation_id, [reply])
-        await conversations.hand_off(now.workspace, now.conversation_id, "the visitor asked for a person")
+            await conversations.hand_off(now.workspace, now.conversation_id, "the visitor asked for a person")
+            spoken += await away.say(now, flow)
     return await turn.answer(now, spoken)
 
 

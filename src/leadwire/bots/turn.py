@@ -2,12 +2,12 @@
 
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from leadwire import db, telemetry
-from leadwire.bots import capture, engine, inputs, reads
+from leadwire.bots import away, capture, engine, inputs, reads
 from leadwire.bots.engine import Effect, Ended, HandedOff, Reply, Said, State
 from leadwire.bots.flow import Ask, Flow
 from leadwire.bots.schema import Turn, Visit
@@ -25,8 +25,9 @@ async def act(
 ) -> list[Spoken]:
     """Store what the visitor said, and what follows from it. Answers all that was said, the greeting first."""
     if visit.status == "handoff":  # people are talking; the bot listens
-        message = NewMessage(role="user", content=said.text, client_message_id=client_message_id)
-        return await conversations.speak(visit.workspace, visit.conversation_id, [message])
+        with _moved():
+            user = NewMessage(role="user", content=said.text, client_message_id=client_message_id)
+            return await away.hear(visit, flow, user)
     try:
         state, effects = engine.step(flow, visit.state, said)
     except Exception as error:  # noqa: BLE001 - a failing bot hands over instead of going silent
@@ -44,14 +45,13 @@ async def tell(
     """Write a turn down: its messages, its lead, where the flow is now, and whether it is over."""
     workspace, conversation_id = visit.workspace, visit.conversation_id
     spoken = await conversations.speak(workspace, conversation_id, [*first, *_messages(effects)])
-    try:
+    with _moved():
         await capture.keep(visit, flow, state, effects)
-    except (NotFound, Conflict, Unavailable) as error:  # the lead was erased, or its address taken, a moment ago
-        raise Moved from error
     await db.rows("UPDATE visit SET state = $2 WHERE conversation_id = $1", conversation_id, kept(state))
     for effect in effects:
         if isinstance(effect, HandedOff):
             await conversations.hand_off(workspace, conversation_id, effect.reason)
+            spoken += await away.say(visit, flow)
         elif isinstance(effect, Ended):
             await conversations.end(workspace, conversation_id, "bot", effect.reason)
     return spoken
@@ -76,6 +76,14 @@ async def answer(visit: Visit, spoken: list[Spoken], token: str | None = None) -
     if now.status == "active":
         prompt = engine.prompt(await reads.flow(now.workspace, now.bot_id, now.version), now.state)
     return Turn(now.conversation_id, now.status, spoken, prompt, token)
+
+
+@contextlib.contextmanager
+def _moved() -> Iterator[None]:
+    try:
+        yield
+    except (NotFound, Conflict, Unavailable) as error:  # the lead was erased, or its address taken, a moment ago
+        raise Moved from error
 
 
 def _heard(flow: Flow, state: State, text: str) -> tuple[str, str | None]:

@@ -61,3 +61,13 @@ class ConversationNote(Table, db=DB, tablename="conversation_note"):
     user_id = Text()
     content = Text()
     created_at = Timestamptz()
+
+
+class SavedReply(Table, db=DB, tablename="saved_reply"):
+    """What people of a workspace say often."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    name = Text()
+    content = Text()
+    created_at = Timestamptz()

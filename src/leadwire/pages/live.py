@@ -7,6 +7,7 @@ from typing import Any, Final
 from litestar import Response
 from litestar.response import Stream
 
+from leadwire.accounts import presence
 from leadwire.conversations.live import hub
 from leadwire.pages import policy
 
@@ -25,15 +26,23 @@ def stream(look: Look) -> Response[Any]:
     return Stream(_told(look), headers=sent, media_type=_KIND)
 
 
-def bells(workspace: str) -> Response[Any]:
-    """`changed` when anything happened in a conversation of the workspace, at most three times a second."""
-    return Stream(_rung(workspace), headers={**policy.HEADERS, "Cache-Control": "no-store"}, media_type=_KIND)
+def bells(workspace: str, session_id: str) -> Response[Any]:
+    """`changed` when anything happened in a conversation of the workspace, at most three times a second. As long as it
+    is open, the session's owner is at the desk.
+    """
+    return Stream(
+        _rung(workspace, session_id), headers={**policy.HEADERS, "Cache-Control": "no-store"}, media_type=_KIND
+    )
 
 
-async def _rung(workspace: str) -> AsyncIterator[bytes]:
+async def _rung(workspace: str, session_id: str) -> AsyncIterator[bytes]:
     yield b"retry: 2000\n\n"
+    loop, noted = asyncio.get_running_loop(), float("-inf")
     with hub.watch(workspace) as watch:
         while not hub.leaving:
+            if loop.time() - noted > presence.EVERY:
+                noted = loop.time()
+                await presence.note(session_id)
             yield b"event: changed\ndata:\n\n" if await watch.wait(_PING) else b":\n\n"
             await asyncio.sleep(_CALM)
 

@@ -9,7 +9,7 @@ from leadwire.accounts import audit
 from leadwire.accounts import reads as accounts
 from leadwire.bots import reads as bots
 from leadwire.bots import runtime
-from leadwire.conversations import inbox, queue, reads
+from leadwire.conversations import inbox, queue, reads, saved_replies
 from leadwire.errors import Invalid
 from leadwire.pages.live import bells
 from leadwire.pages.routes import action, screen
@@ -25,12 +25,16 @@ async def threads(visit: Visit) -> Response[str]:
     talk = await reads.detail(visit.workspace, chosen) if chosen else None
     places = await queue.threads(visit.workspace, visit.me.user_id)
     thread = next((one for found in places.values() for one in found if one.id == chosen), None)
+    replies = await saved_replies.listed(visit.workspace) if talk else []
+    picked = next((one.content for one in replies if one.id == visit.query.text("say")), "")
     return await visit.page(
         "inbox/inbox.html",
         places=places,
         titles={"waiting": "Waiting", "mine": "Mine", "theirs": "With colleagues", "bot": "With the bot"},
         talk=talk,
         thread=thread,
+        replies=replies,
+        draft=saved_replies.filled(picked, talk.lead.name if talk and talk.lead else None),
         bots=await bots.names(visit.workspace),
         people={person.id: person.email for person in await accounts.users(visit.workspace)},
         notes=await inbox.notes(visit.workspace, chosen) if talk else [],
@@ -41,7 +45,7 @@ async def threads(visit: Visit) -> Response[str]:
 @screen("/inbox/live", role="agent")
 async def live(visit: Visit) -> Response[Any]:
     """Tells when anything happened in any conversation of the workspace."""
-    return bells(visit.workspace)
+    return bells(visit.workspace, visit.me.session_id)
 
 
 @action("/inbox/{conversation_id:str}/reply", role="agent", shown_on=threads)

@@ -94,7 +94,7 @@ addEventListener("click", (event) => {
   const link = event.target.closest("a[data-update]");
   if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  load(link.href, {}, link.dataset.update, true);
+  load(link.href, {}, link.dataset.update, !("stay" in link.dataset)); // the address of a moment is not to be reloaded
 });
 
 addEventListener("keydown", (event) => {

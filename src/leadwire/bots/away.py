@@ -1,0 +1,61 @@
+"""When a person is asked for and nobody is at the desk: the bot says so, and takes an e-mail address."""
+
+import re
+from typing import Final
+
+from leadwire import db
+from leadwire.accounts import presence
+from leadwire.bots import capture
+from leadwire.bots.flow import Flow
+from leadwire.bots.schema import Visit
+from leadwire.conversations import changes as conversations
+from leadwire.conversations.schema import NewMessage, Spoken
+from leadwire.leads import identity
+
+_LIKE_AN_ADDRESS: Final = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+\.[^\s<>()\[\],;:\"'.]+")
+
+_KNOWN: Final = """
+SELECT coalesce(l.email, c.visitor_email) IS NOT NULL, c.assigned_to IS NOT NULL
+FROM conversation c LEFT JOIN lead l ON l.id = c.lead_id WHERE c.workspace_id = $1 AND c.id = $2"""
+
+
+async def say(visit: Visit, flow: Flow) -> list[Spoken]:
+    """What the bot says to a visitor who waits for nobody, in the transaction of their turn. Nothing when somebody is
+    there.
+    """
+    if await presence.anybody(visit.workspace):
+        return []
+    reachable, _ = await _known(visit)
+    text = flow.away_known_text if reachable else flow.away_text
+    return await conversations.speak(visit.workspace, visit.conversation_id, [NewMessage(role="bot", content=text)])
+
+
+async def hear(visit: Visit, flow: Flow, user: NewMessage) -> list[Spoken]:
+    """Store what a visitor says while they wait. If that holds the address the bot has asked for, they are a lead.
+
+    Raises as `capture.keep`.
+    """
+    email = _address(user.content)
+    reachable, taken = await _known(visit)
+    if email is None or reachable or taken:
+        return await conversations.speak(visit.workspace, visit.conversation_id, [user])
+    told = NewMessage(role="user", content=user.content, answers="email", client_message_id=user.client_message_id)
+    thanks = NewMessage(role="bot", content=flow.away_thanks_text)
+    spoken = await conversations.speak(visit.workspace, visit.conversation_id, [told, thanks])
+    await capture.contact(visit, flow, email)
+    return spoken
+
+
+async def _known(visit: Visit) -> tuple[bool, bool]:
+    """Whether we know where to write to, and whether somebody has the conversation."""
+    found = await db.row(_KNOWN, visit.workspace, visit.conversation_id)
+    return (found[0], found[1]) if found else (True, True)
+
+
+def _address(text: str) -> str | None:
+    for found in _LIKE_AN_ADDRESS.findall(text):
+        try:
+            return identity.email(found.rstrip(".!?"))
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,101 @@
+"""A person is asked for, and nobody is at the desk."""
+
+import pytest
+
+from leadwire import clock, db
+from leadwire.accounts import presence
+from leadwire.bots import away, runtime
+from leadwire.conversations import inbox
+from leadwire.conversations import reads as talks
+from leadwire.leads import changes as leads
+from tests import make
+
+ASKS = "Nobody is at the desk just now. Leave your e-mail address here, and we will write to you."
+KNOWS = "Nobody is at the desk just now. We will write to you."
+THANKS = "Thank you. We will write to you there."
+
+
+async def waits(visitor):
+    await visitor.says("hm")
+    turn = await runtime.hand_off(await visitor.visit())
+    return [said.content for said in turn.messages]
+
+
+async def lead_of(workspace, visitor):
+    return (await talks.detail(workspace, visitor.conversation)).lead
+
+
+async def test_the_bot_says_so_and_asks_for_an_address_which_makes_a_lead(workspace, visitor):
+    assert (await waits(visitor))[1:] == [ASKS]
+    assert await visitor.says("hello?") == []
+    assert await visitor.says("Oh. It is <Ada@Example.com>, thanks!") == [THANKS]
+    lead = await lead_of(workspace, visitor)
+    assert lead.email == "Ada@example.com"
+    assert await visitor.says("or bob@example.com") == []
+    assert (await lead_of(workspace, visitor)).email == "Ada@example.com"
+    kinds = await make.kinds()
+    assert (kinds.count("lead.created"), kinds.count("lead.updated")) == (1, 0)
+    assert kinds.index("conversation.handoff") < kinds.index("lead.created")
+
+
+async def test_who_is_known_is_not_asked(visitor):
+    assert await visitor.says("ada@example.com") == ["Your e-mail?", "How big?"]
+    assert await visitor.says("Large") == ["One moment.", KNOWS]
+
+
+async def test_a_repeated_word_gets_the_same_thanks_and_makes_no_other_lead(workspace, visitor):
+    await waits(visitor)
+    assert await visitor.says("ada@example.com", "a-message-sent-twice") == [THANKS]
+    assert await visitor.says("ada@example.com", "a-message-sent-twice") == [THANKS]
+    assert (await make.kinds()).count("lead.created") == 1
+
+
+@pytest.mark.usefixtures("desk")
+async def test_nothing_is_said_while_somebody_has_the_inbox_open(visitor):
+    assert ASKS not in await waits(visitor)
+
+
+async def test_who_has_closed_the_inbox_is_gone_after_a_while(workspace, desk, monkeypatch):
+    assert await presence.anybody(workspace)
+    now = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: now + presence._GONE)
+    assert not await presence.anybody(workspace)
+
+
+async def test_a_viewer_and_another_workspaces_people_do_not_count(workspace, desk):
+    await db.rows("UPDATE user_account SET role = 'viewer'")
+    assert not await presence.anybody(workspace)
+    await db.rows("UPDATE user_account SET role = 'agent'")
+    assert not await presence.anybody("ws_another")
+
+
+async def test_what_is_said_to_a_person_is_not_taken_for_an_answer(workspace, visitor, operators):
+    await waits(visitor)
+    await inbox.claim(workspace, visitor.conversation, operators[0])
+    assert await visitor.says("My colleague bob@example.com knows") == []
+    assert await lead_of(workspace, visitor) is None
+
+
+async def test_an_erasure_takes_the_words_along(workspace, visitor):
+    await waits(visitor)
+    await visitor.says("write to ada@example.com")
+    await leads.erase(workspace, (await lead_of(workspace, visitor)).id)
+    assert not await db.value("SELECT count(*) FROM message WHERE content LIKE '%ada@%'")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("ada@example.com", "ada@example.com"),
+        ("mailto:ada@example.com.", "ada@example.com"),
+        ("(ada@example.com)", "ada@example.com"),
+        ("a@b, ada@EXAMPLE.com", "ada@example.com"),
+        ("me @ home", None),
+        ("@ada", None),
+        ("a@b", None),
+        ("x" * 3000 + "@" + "y" * 900, None),
+        ("@." * 1500, None),
+    ],
+)
+def test_an_address_is_found_among_words(text, found):
+    assert away._address(text) == found

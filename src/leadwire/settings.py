@@ -58,6 +58,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds without a click after which a person has to sign in again."""
     session_life: Annotated[int, Meta(ge=60)] = 1_209_600
     """Seconds after which they have to in any case."""
+    second_factor: Annotated[str, Meta(pattern="^(optional|admins|everybody)$")] = "optional"
+    """Who has to set up a second factor before they can do anything else in the web area."""
     trusted_proxies: tuple[Network, ...] = ()
     """Networks of the proxies in front of us: only from these is `X-Forwarded-For` believed."""
     model_url: str = ""

@@ -3,8 +3,9 @@
 import re
 
 import pytest
+from msgspec import structs
 
-from leadwire import clock, db
+from leadwire import clock, db, settings
 from leadwire.accounts import changes as accounts
 from leadwire.accounts import second_factor
 from tests.pages.conftest import PASSWORD
@@ -90,3 +91,16 @@ async def test_another_workspaces_admin_cannot_take_it_off(admin, secret):
     with pytest.raises(second_factor.NotFound):
         await second_factor.remove(await accounts.create_workspace("Another"), ada)
     assert await second_factor.is_set(ada)
+
+
+async def test_where_it_is_asked_of_admins_they_can_do_nothing_before(admin, agent, monkeypatch):
+    asked = structs.replace(settings.get(), second_factor="admins")
+    monkeypatch.setattr(settings, "get", lambda: asked)
+    page = await admin.open("/leads")
+    assert "has to have one before anything else" in page
+    secret = re.search(r'name="secret" value="(\w+)"', page)[1]
+    answer = await admin.post("/keys", data={"form_token": admin.token, "name": "CRM", "scope": "leads:read"})
+    assert answer.headers["Location"] == "/account/second-factor"
+    assert "<title>Leads" in await agent.open("/leads")
+    await admin.fill("/account/second-factor", secret=secret, code=code_of(secret))
+    assert "<title>Leads" in await admin.open("/leads")

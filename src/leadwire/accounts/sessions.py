@@ -38,12 +38,20 @@ class Person(msgspec.Struct, frozen=True):
     flash: str | None
     alone: bool
     """Whether this is the only workspace of the instance."""
+    second_factor: bool
+    """Whether signing in took a code, too."""
 
     @property
     def operator(self) -> bool:
         """Whether they may look at the whole instance: an admin whom LEADWIRE_OPERATORS names, or who is alone here."""
         operators = settings.get().operators
         return self.role == "admin" and (self.email in operators if operators else self.alone)
+
+    @property
+    def lacks_second_factor(self) -> bool:
+        """Whether they must set one up first."""
+        asked = settings.get().second_factor
+        return not self.second_factor and (asked == "everybody" or (asked == "admins" and self.role == "admin"))
 
     @property
     def confirmed(self) -> bool:
@@ -78,18 +86,30 @@ async def person(token: str | None, address: str) -> Person | None:
     now, (oldest, idle) = clock.now(), _bounds()
     found = await db.row(
         """SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.seen_at, s.flash,
-               NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id) AS alone
+               NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id) AS alone,
+               u.totp_secret IS NOT NULL AS second_factor
            FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
            WHERE s.hash = $1 AND s.created_at > $2 AND s.seen_at > $3""",
         _digest(token), oldest, idle,
     )  # fmt: skip
     if found is None:
         return None
-    user_id, email, role, workspace, name, session_id, confirmed_at, seen_at, flash, alone = found
+    user_id, email, role, workspace, name, session_id, confirmed_at, seen_at, flash, alone, factor = found
     if seen_at < now - _SEEN_EVERY:
         await db.rows("UPDATE user_session SET seen_at = $2, address = $3 WHERE id = $1", session_id, now, address)
     return Person(
-        user_id, email, role, workspace, name, session_id, confirmed_at, _form_token(token), address, flash, alone
+        user_id,
+        email,
+        role,
+        workspace,
+        name,
+        session_id,
+        confirmed_at,
+        _form_token(token),
+        address,
+        flash,
+        alone,
+        factor,
     )
 
 

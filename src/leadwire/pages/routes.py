@@ -33,6 +33,8 @@ FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
 SIGN_IN: Final = "/sign-in"
 CODE: Final = "/sign-in/code"
 CONFIRM: Final = "/confirm"
+SECOND_FACTOR: Final = "/account/second-factor"
+_BEFORE_THE_FACTOR: Final = (SECOND_FACTOR, CONFIRM, "/sign-out")
 
 
 def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callable[[Screen], "Declared"]:
@@ -43,6 +45,8 @@ def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callabl
             visit = await _visit(request, role)
             if visit is None:
                 return go(f"{SIGN_IN}?next={_here(request)}")
+            if visit.me.lacks_second_factor and path not in _BEFORE_THE_FACTOR:
+                return go(SECOND_FACTOR)
             if confirmed and not visit.me.confirmed:
                 return go(f"{CONFIRM}?next={_here(request)}")
             return await shown(visit)
@@ -68,6 +72,8 @@ def action(
             visit = await _visit(request, role)
             if visit is None:
                 return go(SIGN_IN)
+            if visit.me.lacks_second_factor and path not in _BEFORE_THE_FACTOR:
+                return go(SECOND_FACTOR)
             visit.form = await forms.read(request, largest)
             if not hmac.compare_digest(visit.form.text(FORM_TOKEN).encode(), visit.me.form_token.encode()):
                 raise Forbidden("This form is not from a page of your session. Load the page again.")

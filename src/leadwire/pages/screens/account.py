@@ -6,7 +6,7 @@ from litestar import Response
 
 from leadwire.accounts import audit, second_factor, sessions, signing_in
 from leadwire.pages import qr
-from leadwire.pages.routes import action, screen
+from leadwire.pages.routes import SECOND_FACTOR, action, screen
 from leadwire.pages.visit import Visit
 
 
@@ -35,7 +35,7 @@ async def end_session(visit: Visit) -> Response[Any]:
     return await visit.back("/account", "That browser is signed out.")
 
 
-@screen("/account/second-factor", confirmed=True)
+@screen(SECOND_FACTOR, confirmed=True)
 async def set_up(visit: Visit) -> Response[str]:
     """A secret for an authenticator app. It is kept once a code shows that the app has it."""
     secret = visit.form.text("secret") or second_factor.new_secret()
@@ -43,7 +43,7 @@ async def set_up(visit: Visit) -> Response[str]:
     return await visit.page("second_factor.html", secret=secret, picture=picture)
 
 
-@action("/account/second-factor", role="viewer", shown_on=set_up, confirmed=True)
+@action(SECOND_FACTOR, role="viewer", shown_on=set_up, confirmed=True)
 async def switch_on(visit: Visit) -> Response[Any]:
     """From the next time on a code is asked for; every other browser is signed out."""
     await second_factor.add(visit.me, visit.form.text("secret"), visit.form.text("code"))

@@ -93,3 +93,18 @@ async def test_another_workspace_has_another_inbox(agent, waiting):
     await agent.open("/inbox")
     await agent.fill(f"/inbox/{theirs}/reply", 404, content="Hi")
     await agent.fill(f"/inbox/{waiting}/nonsense", 422)
+
+
+async def test_a_lead_is_corrected_beside_the_conversation(agent, visitor, workspace):  # noqa: F811
+    await visitor.says("ada@example.com")
+    talk = visitor.conversation
+    await agent.open(f"/inbox?c={talk}")
+    kept = {"email": "ada@example.com", "name": "", "phone": "", "company": ""}
+    page = await agent.fill(f"/inbox/{talk}/lead", **kept | {"name": "Ada <b>", "company": "Engines"}, version="1")
+    assert "Ada &lt;b&gt;" in page
+    assert "Engines" in page
+    assert (await make.kinds())[-1] == "lead.updated"
+    page = await agent.fill(f"/inbox/{talk}/lead", 422, **kept | {"email": "nonsense"}, version="2")
+    assert 'value="nonsense"' in page
+    page = await agent.fill(f"/inbox/{talk}/lead", 412, **kept, version="1")  # somebody was quicker
+    assert (await reads.detail(workspace, talk)).lead.name == "Ada <b>"

@@ -40,9 +40,7 @@ def version(form: Form) -> frozenset[int]:
 
 def patch(form: Form, lead: Lead) -> LeadPatch:
     """What differs from `lead`. An emptied field is cleared, an emptied custom field removed. Raises Invalid."""
-    given: dict[str, Any] = {
-        name: form.text(name) or None for name in TEXTS if form.text(name) != (getattr(lead, name) or "")
-    }
+    given = _texts(form, lead)
     if form.number("score") != lead.score:
         given["score"] = form.number("score")
     was = custom_fields(lead)
@@ -59,6 +57,15 @@ def patch(form: Form, lead: Lead) -> LeadPatch:
     if custom:
         given["custom_fields"] = custom
     return body.fields(given, LeadPatch)
+
+
+def contact(form: Form, lead: Lead) -> LeadPatch:
+    """What differs from `lead` in how to reach them, of a form that has no more than that. Raises Invalid."""
+    return body.fields(_texts(form, lead), LeadPatch)
+
+
+def _texts(form: Form, lead: Lead) -> dict[str, Any]:
+    return {name: form.text(name) or None for name in TEXTS if form.text(name) != (getattr(lead, name) or "")}
 
 
 def _pairs(form: Form) -> list[tuple[str, str]]:

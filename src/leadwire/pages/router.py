@@ -68,6 +68,7 @@ DECLARED: Final[list[Declared]] = [
     inbox.reply,
     inbox.note,
     inbox.claim,
+    inbox.edit_lead,
     inbox.do,
     keys.keys,
     keys.create,

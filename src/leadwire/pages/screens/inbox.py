@@ -10,9 +10,12 @@ from leadwire.accounts import reads as accounts
 from leadwire.bots import reads as bots
 from leadwire.bots import runtime
 from leadwire.conversations import inbox, queue, reads, saved_replies
-from leadwire.errors import Invalid
+from leadwire.errors import Invalid, NotFound
+from leadwire.leads import reads as leads_reads
+from leadwire.pages import lead_form
 from leadwire.pages.live import bells
 from leadwire.pages.routes import action, screen
+from leadwire.pages.screens.lead import save
 from leadwire.pages.visit import Visit
 
 Deed = Callable[[str, str, str], Awaitable[None]]
@@ -38,6 +41,7 @@ async def threads(visit: Visit) -> Response[str]:
         bots=await bots.names(visit.workspace),
         people={person.id: person.email for person in await accounts.users(visit.workspace)},
         notes=await inbox.notes(visit.workspace, chosen) if talk else [],
+        version=(await leads_reads.stored(visit.workspace, talk.lead.id)).version if talk and talk.lead else 0,
         score=await bots.score_of(visit.workspace, talk.lead.id) if talk and talk.lead else [],
     )
 
@@ -67,6 +71,16 @@ async def claim(visit: Visit) -> Response[Any]:
     """Take it: from the queue, the bot, or the colleague who had it when the page was made."""
     held_by = visit.form.text("held_by") or None
     await inbox.claim(visit.workspace, visit.part("conversation_id"), visit.me.user_id, held_by=held_by)
+    return await _back(visit)
+
+
+@action("/inbox/{conversation_id:str}/lead", role="agent", shown_on=threads)
+async def edit_lead(visit: Visit) -> Response[Any]:
+    """Correct how to reach the visitor."""
+    talk = await reads.detail(visit.workspace, visit.part("conversation_id"))
+    if talk.lead is None:
+        raise NotFound("This visitor is no lead yet.")
+    await save(visit, talk.lead.id, lead_form.contact(visit.form, talk.lead))
     return await _back(visit)
 
 

@@ -11,7 +11,7 @@ from leadwire.bots import reads as bots
 from leadwire.conversations import reads as conversations
 from leadwire.errors import Fault, Invalid, PreconditionFailed
 from leadwire.leads import changes, history, reads
-from leadwire.leads.schema import Lead
+from leadwire.leads.schema import Lead, LeadPatch, StoredLead
 from leadwire.pages import lead_form
 from leadwire.pages.routes import action, screen
 from leadwire.pages.visit import Visit
@@ -50,15 +50,19 @@ async def edit(visit: Visit) -> Response[Any]:
     """Other values; refused when somebody else was quicker."""
     lead_id = visit.part("lead_id")
     before = await reads.stored(visit.workspace, lead_id)
-    patch = lead_form.patch(visit.form, before.lead)
+    after = await save(visit, lead_id, lead_form.patch(visit.form, before.lead))
+    word = "Saved." if after.version != before.version else "Nothing was different."
+    return await visit.back(f"/leads/{lead_id}", word)
+
+
+async def save(visit: Visit, lead_id: str, patch: LeadPatch) -> StoredLead:
+    """Apply a form's patch unless somebody else was quicker. Raises PreconditionFailed, NotFound, Conflict."""
     version = lead_form.version(visit.form)
     try:
         async with audit.act(visit.me, "lead.updated", lead_id, ", ".join(msgspec.to_builtins(patch))):
-            after = await changes.update(visit.workspace, lead_id, patch, unchanged={}, if_match=version)
+            return await changes.update(visit.workspace, lead_id, patch, unchanged={}, if_match=version)
     except PreconditionFailed as error:
         raise PreconditionFailed(_OVERTAKEN) from error
-    word = "Saved." if after.version != before.version else "Nothing was different."
-    return await visit.back(f"/leads/{lead_id}", word)
 
 
 @action("/leads/{lead_id:str}/erase", shown_on=lead)

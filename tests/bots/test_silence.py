@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leadwire import clock
+from leadwire import clock, db
 from leadwire.bots import runtime, silence
 from leadwire.conversations import reads as talks
 from tests import make
@@ -73,3 +73,11 @@ async def test_several_sweepers_share_the_work(workspace, live, db_clock):
     swept = await asyncio.gather(*(silence.sweep() for _ in range(4)))
     assert sum(ended for _, ended in swept) == 6
     assert (await make.kinds()).count("conversation.ended") == 6
+
+
+async def test_a_conversation_that_cannot_be_nudged_keeps_no_other_waiting(workspace, visitor, after):
+    await db.rows("UPDATE conversation SET messages_count = 1000")  # full: nobody can say anything in it any more
+    other = Visitor(visitor.bot)
+    await other.says("grace@example.com")
+    assert await after(6) == (1, 0)
+    assert await after(26) == (0, 2)

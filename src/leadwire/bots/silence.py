@@ -1,16 +1,19 @@
 """Visitors who say nothing any more: nudged once, then the conversation is ended.
 
-Minutes are the flow's; a conversation with a person waits a day. Any number of processes may sweep at once.
+Minutes are the flow's; a conversation with a person waits a day. Any number of processes may sweep at once. One
+conversation that refuses is left for the next round, and keeps no other waiting.
 """
 
 import asyncio
 import logging
-from typing import Final
+from collections import Counter
+from typing import Final, Literal
 
 from leadwire import db, telemetry
 from leadwire.bots import reads
 from leadwire.conversations import changes as conversations
 from leadwire.conversations.schema import NewMessage
+from leadwire.errors import Refusal
 
 _EVERY: Final = 30.0  # seconds
 _AT_ONCE: Final = 500
@@ -45,22 +48,30 @@ async def watch(stop: asyncio.Event) -> None:
 
 async def sweep() -> tuple[int, int]:
     """Nudge and end, each conversation in a transaction of its own. Answers how many of each."""
-    nudged = ended = 0
+    done: Counter[str] = Counter()
     for conversation_id, *_ in await db.rows(_DUE):
-        async with db.transaction():
-            found = await db.row(_ONE, conversation_id)
-            if found is None:  # another process has it, or the visitor is back
-                continue
-            _, workspace, bot_id, version, over = found
-            if over:
-                await conversations.end(workspace, conversation_id, "system", "silence")
-                ended += 1
-            else:
-                await _nudge(workspace, conversation_id, bot_id, version)
-                nudged += 1
-    if nudged or ended:
-        telemetry.log("silence.swept", nudged=nudged, ended=ended)
-    return nudged, ended
+        try:
+            async with db.transaction():
+                did = await _see_to(conversation_id)
+        except Refusal as error:  # it is full, or its flow is one that cannot be used any more
+            telemetry.log("silence.refused", level=logging.WARNING, error=error, conversation_id=conversation_id)
+        else:
+            done[did] += 1
+    if done["nudged"] or done["ended"]:
+        telemetry.log("silence.swept", nudged=done["nudged"], ended=done["ended"])
+    return done["nudged"], done["ended"]
+
+
+async def _see_to(conversation_id: str) -> Literal["nudged", "ended", "nothing"]:
+    found = await db.row(_ONE, conversation_id)
+    if found is None:  # another process has it, or the visitor is back
+        return "nothing"
+    _, workspace, bot_id, version, over = found
+    if over:
+        await conversations.end(workspace, conversation_id, "system", "silence")
+        return "ended"
+    await _nudge(workspace, conversation_id, bot_id, version)
+    return "nudged"
 
 
 async def _nudge(workspace: str, conversation_id: str, bot_id: str, version: int) -> None:

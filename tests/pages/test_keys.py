@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from leadwire import db
 
 
@@ -34,6 +36,13 @@ async def test_a_rolled_key_has_a_successor_with_the_same_scopes(admin, stranger
     await admin.open("/keys")
     page = await admin.fill(f"/keys/{await db.value('SELECT id FROM api_key')}/roll", 201, overlap="3600")
     assert await status(stranger, re.search(r"lw_\w+", page)[0]) == 200
+
+
+@pytest.mark.parametrize("overlap", ["--5", "-", "5-", "²", "9" * 30])
+async def test_a_number_that_is_none_is_told(admin, overlap):
+    await made(admin)
+    await admin.open("/keys")
+    await admin.fill(f"/keys/{await db.value('SELECT id FROM api_key')}/roll", 422, overlap=overlap)
 
 
 async def test_what_was_typed_stays_when_something_is_wrong(admin):

@@ -42,7 +42,8 @@ class Form:
         """A whole number, or None when left empty. Raises Invalid."""
         if not (text := self.text(name)):
             return None
-        if text.lstrip("-").isascii() and text.lstrip("-").isdigit() and len(text) <= 12:
+        digits = text.removeprefix("-")
+        if digits.isascii() and digits.isdigit() and len(text) <= 12:
             return int(text)
         message = "A whole number, please."
         raise Invalid(message, faults=(Fault("wrong_type", message, f"/{name}"),))

@@ -1,7 +1,6 @@
 """CORS for the widget: per bot, the websites its owner has named, and ours. Litestar's own is one list for the app."""
 
 from typing import Final
-from urllib.parse import urlsplit
 
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
@@ -30,7 +29,7 @@ class Origins(ASGIMiddleware):
         added.append((b"vary", b"Origin"))
         origin = headers.get(b"origin")
         if origin is not None:
-            ours = urlsplit(origin).netloc == headers.get(b"host", b"")
+            ours = origin.partition(b"://")[2] == headers.get(b"host")
             named = scope["path_params"]
             bot = named.get("bot_id") or await reads.bot_of(named.get("conversation_id", ""))
             allowed = await reads.origins(bot) if bot else []

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from leadwire import db, settings
-from leadwire.accounts import invitations, throttle
+from leadwire.accounts import invitations, passwords, throttle
 from leadwire.pages.policy import local
 from tests.pages.conftest import PASSWORD, browser
 
@@ -44,6 +44,19 @@ async def test_an_account_that_cannot_be_made_leaves_the_link_open(stranger, wor
     await stranger.fill(f"/join/{token}", email="ada@example.org", password=PASSWORD)
 
 
+async def test_nobody_takes_the_address_they_were_invited_by_as_their_password(stranger, workspace):
+    token = await invitations.invite(workspace, "somebody.special@example.org", "agent")
+    await stranger.fill(f"/join/{token}", 422, email="", password="somebody.special")
+
+
+async def test_a_link_that_leads_nowhere_costs_no_password_hash(stranger, workspace, monkeypatch):
+    async def hashed(_password):
+        raise AssertionError("hashed")
+
+    monkeypatch.setattr(passwords, "digest", hashed)
+    await stranger.fill("/join/nothing", 404, email="eve@example.org", password=PASSWORD)
+
+
 async def test_signing_in_makes_a_new_token_and_ends_the_old_session(admin):
     before = admin.cookies["leadwire"]
     await admin.post("/sign-in", data={"email": "ADA@example.org", "password": PASSWORD})
@@ -74,6 +87,17 @@ async def test_a_wrong_password_and_an_unknown_address_look_alike(admin, strange
     assert wrong.text.replace("example.org", "example.com") == unknown.text
 
 
+async def test_a_password_changed_while_it_is_checked_lets_nobody_in_and_stays_changed(admin, stranger, monkeypatch):
+    async def checked(_stored, _password):
+        await db.rows("UPDATE user_account SET password_hash = 'another'")
+        return True
+
+    monkeypatch.setattr(passwords, "matches", checked)
+    await stranger.fill("/sign-in", 422, email="ada@example.org", password=PASSWORD)
+    assert await db.value("SELECT password_hash FROM user_account") == "another"
+    assert await sessions() == 1
+
+
 async def test_a_password_may_be_tried_five_times(admin, stranger):
     for _ in range(throttle.PER_ACCOUNT):
         await stranger.fill("/sign-in", 422, email="ada@example.org", password="wrong")
@@ -98,10 +122,16 @@ async def test_many_guesses_at_once_do_not_slip_through(admin, stranger):
         "javascript:alert(1)",
         "evil",
         "/\r\nSet-Cookie: a=b",
+        "//[",
+        "https://[",
     ],
 )
 async def test_next_leads_to_a_page_of_ours_only(elsewhere):
     assert local(elsewhere) == "/"
+
+
+async def test_an_origin_that_is_none_is_another_site(stranger):
+    assert (await stranger.post("/sign-in", headers={"Origin": "http://["})).status_code == 403
 
 
 async def test_a_page_of_ours_is_kept_through_sign_in(admin, stranger):

@@ -86,13 +86,13 @@ async def offer(token: str) -> Offer:
 
 async def accept(token: str, email: str, password: str, address: str = "") -> str:
     """Make the account, use the link up. Answers the user's id. Raises NotFound, Invalid."""
+    offered = await offer(token)  # before anything is hashed: only who has a link may cost that much
+    email = offered.email or emails.normal(email)
     passwords.check(password, email)
     hashed = await passwords.digest(password)
     async with db.transaction():
-        offered = await offer(token)
         if not await db.value("DELETE FROM invitation WHERE hash = $1 RETURNING id", _digest(token)):
             raise NotFound("This link has been used.")
-        email = offered.email or emails.normal(email)
         made: str | None = await db.value(
             """INSERT INTO user_account (id, workspace_id, email, role, password_hash, created_at)
                VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT ((lower(email))) DO NOTHING RETURNING id""",

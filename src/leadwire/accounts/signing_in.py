@@ -24,13 +24,19 @@ async def sign_in(email: str, password: str, address: str, agent: str) -> str | 
     if account is None or not matches:
         # Not in the database: writing for known addresses only would take longer, and so tell which are known.
         telemetry.log("sign_in.refused", level=logging.WARNING, user=account["id"] if account else None)
-        raise Invalid("E-mail or password is not right.")
+        raise _wrong()
     await throttle.forgive(email)
     user_id, stored, code_wanted = account
-    if passwords.outdated(stored):
-        fresh = await passwords.digest(password)
-        await db.rows("UPDATE user_account SET password_hash = $2 WHERE id = $1", user_id, fresh)
-    return second_factor.ticket(user_id) if code_wanted else await _begin(user_id, address, agent)
+    fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
+    async with db.transaction():
+        # A compare-and-set: while this was checked, another password may have been set, or a second factor.
+        if not await db.value(
+            """UPDATE user_account SET password_hash = $3
+               WHERE id = $1 AND password_hash = $2 AND (totp_secret IS NOT NULL) = $4 RETURNING id""",
+            user_id, stored, fresh, code_wanted,
+        ):  # fmt: skip
+            raise _wrong()
+        return second_factor.ticket(user_id) if code_wanted else await _begin(user_id, address, agent)
 
 
 async def give_code(ticket: str, code: str, address: str, agent: str) -> str:
@@ -71,3 +77,7 @@ async def _begin(user_id: str, address: str, agent: str) -> str:
         token = await sessions.begin(user_id, address, agent)
         await audit.record(account["workspace_id"], account["email"], audit.Entry("user.signed_in", user_id), address)
     return token
+
+
+def _wrong() -> Invalid:
+    return Invalid("E-mail or password is not right.")

@@ -36,7 +36,7 @@ class Stage:
         self._address = (host, port)
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         self._here = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
-        self._url = settings.public_url or self._here
+        self._url = settings.public_url or self._here  # for people; what is in front of us may not be up yet
         self._demo = demo
         self._children: list[Child] = []
         self._key = self._workspace = self._join = self._bot = ""
@@ -139,7 +139,7 @@ class Stage:
         )
 
     async def _ready(self) -> None:
-        async with httpx.AsyncClient(base_url=self._url, trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=self._here, trust_env=False) as client:
             for _ in range(int(_START / 0.1)):
                 with contextlib.suppress(httpx.HTTPError):
                     if (await client.get("/health/ready")).is_success:
@@ -166,7 +166,7 @@ class Stage:
     async def _some_lead(self) -> str:
         """A lead to try things on."""
         headers = {"Authorization": f"Bearer {self._key}"}
-        async with httpx.AsyncClient(base_url=self._url, headers=headers, trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=self._here, headers=headers, trust_env=False) as client:
             found = (await client.get("/v1/leads", params={"limit": 1})).json()
         return str(found["data"][0]["id"]) if found.get("data") else "LEAD_ID"
 

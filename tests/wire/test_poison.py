@@ -63,7 +63,7 @@ async def test_what_every_worker_dies_of_is_set_aside_and_can_be_released(worksp
     await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM delivery WHERE set_aside_at IS NOT NULL"))
     assert len(receiver.deliveries) == 1
     assert await pending(wire) == 0
-    assert len(await aside.listed()) == (await status.read(wire.redis, 1)).set_aside == 1
+    assert len(await aside.listed()) == (await status.read(wire.redis, 1, finished=False)).set_aside == 1
     assert await wire.relay() == 0, "nobody takes it up again by himself"
     assert await aside.release(event) == 1
     await wire.turn()

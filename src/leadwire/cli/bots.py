@@ -57,12 +57,7 @@ async def publish(
 
     source = _text(file)
     parse(source)
-    if bot_id:
-        owner = next((bot.workspace_id for bot in await reads.listed(None) if bot.id == bot_id), None)
-        if owner is None or workspace not in (None, owner):
-            raise OperatorError(f"there is no bot {bot_id}")
-    else:
-        owner = await the_workspace(workspace)
+    owner = await _owner(bot_id, workspace) if bot_id else await the_workspace(workspace)
     async with db.transaction():
         bot_id = bot_id or await changes.create(owner, name or file.stem.replace("-", " ").capitalize())
         if origins:
@@ -81,12 +76,9 @@ async def publish(
 @running
 async def rollback(bot_id: str, version: int) -> None:
     """Let new conversations run a version published before."""
-    from leadwire.bots import changes, reads
+    from leadwire.bots import changes
 
-    owner = next((bot.workspace_id for bot in await reads.listed(None) if bot.id == bot_id), None)
-    if owner is None:
-        raise OperatorError(f"there is no bot {bot_id}")
-    await changes.rollback(owner, bot_id, version)
+    await changes.rollback(await _owner(bot_id), bot_id, version)
     click.echo(f"{bot_id} runs version {version} again.")
 
 
@@ -107,6 +99,16 @@ async def list_(workspace: str | None, as_json: bool) -> None:
         click.echo(f"{bot.id}  {state}  {bot.name}")
     if not found:
         click.echo("No bots yet. Make one: leadwire bots publish FILE")
+
+
+async def _owner(bot_id: str, workspace: str | None = None) -> str:
+    """Whose bot it is; of the chosen workspace, if one is chosen. Raises OperatorError."""
+    from leadwire.bots import reads
+
+    for bot in await reads.listed(workspace):
+        if bot.id == bot_id:
+            return bot.workspace_id
+    raise OperatorError(f"there is no bot {bot_id}")
 
 
 def _text(file: Path) -> str:

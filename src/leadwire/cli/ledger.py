@@ -10,23 +10,16 @@ from leadwire.cli.running import json_option, running, show
 @running
 async def ledger(as_json: bool) -> int:
     """Check what must always hold. Exit 1 when anything does not."""
-    from leadwire import redis_pool, settings
-    from leadwire.wire import invariants, streams
+    from leadwire.webhooks import system
 
-    chosen = settings.get()
-    client = redis_pool.client()
-    try:
-        loads = await streams.loads(client, chosen.stream_shards) if client else None
-    except redis_pool.AWAY:
-        loads = None
-    checks = await invariants.check(loads, attempts=len(chosen.retry_schedule) + 1, slack=chosen.reconcile_after)
+    checks, redis_was_there = await system.ledger()
     broken = sum(check.broken for check in checks)
     if as_json:
         show({"balanced": broken == 0, "checks": [check._asdict() for check in checks]})
     else:
         for check in checks:
             click.echo(f"{check.broken:>8}  {check.meaning}")
-        if loads is None:
+        if not redis_was_there:
             click.echo("          (Redis is away: what its streams hold was not checked)")
         click.echo("The ledger is balanced." if broken == 0 else "The ledger is NOT balanced.")
     return 0 if broken == 0 else 1

@@ -1,5 +1,6 @@
 """`leadwire status`: the wire at a glance, once or live."""
 
+import functools
 from typing import TYPE_CHECKING
 
 import click
@@ -19,13 +20,10 @@ if TYPE_CHECKING:
 @running
 async def status(watch: bool, every: float, as_json: bool) -> None:
     """Show streams, lag, what is overdue, dead letters and workers."""
-    from leadwire import redis_pool, settings
     from leadwire.cli import status_live
-    from leadwire.wire.status import read
+    from leadwire.webhooks import system
 
-    async def look() -> "Status":
-        return await read(redis_pool.client(), settings.get().stream_shards)
-
+    look = functools.partial(system.now, finished=True)
     if watch:
         await status_live.follow(look, every, as_json=as_json)
     elif as_json:

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Final
 
-from leadwire.errors import NotFound
 from leadwire.webhooks import reads
 from leadwire.webhooks.schema import Attempt
 
@@ -15,11 +14,8 @@ async def first_attempt(event_id: str, endpoint_id: str, seconds: float = 35.0) 
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while loop.time() < end:
-        try:
-            (delivery,) = await reads.deliveries_of(None, event_id, endpoint_id)
-        except NotFound:
-            delivery = None
-        if delivery and delivery.history:
-            return delivery.history[0]
+        for delivery in await reads.deliveries_of(None, event_id, endpoint_id, awaited=True):
+            if delivery.history:
+                return delivery.history[0]
         await asyncio.sleep(_POLL)
     return None

@@ -7,9 +7,9 @@ from leadwire.wire.status import Status
 from leadwire.wire.streams import Load
 
 
-async def now() -> Status:
-    """Streams, lag, workers, what is overdue. Delivered and cancelled deliveries, the many, are not counted."""
-    return await status.read(redis_pool.client(), settings.get().stream_shards, finished=False)
+async def now(*, finished: bool = False) -> Status:
+    """Streams, lag, workers, what is overdue; with `finished`, also how many deliveries are done, which may be many."""
+    return await status.read(redis_pool.client(), settings.get().stream_shards, finished=finished)
 
 
 async def ledger() -> tuple[list[Check], bool]:

@@ -80,7 +80,7 @@ class Status(Struct):
     workers: list[Worker] | None
 
 
-async def read(redis: Redis | None, shards: int, *, finished: bool = True) -> Status:
+async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
     """How the wire stands now. Without `finished`, deliveries that are done, perhaps millions, are not counted."""
     events, oldest = await _pair(
         "SELECT count(*), extract(epoch FROM now() - min(recorded_at)) FROM outbox_event WHERE relayed_at IS NULL"

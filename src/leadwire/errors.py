@@ -98,6 +98,10 @@ class RateLimited(Refusal):
     status, code, title = 429, "rate_limited", "Too many requests"
 
 
+class Internal(Refusal):
+    status, code, title = 500, "internal", "Internal error"
+
+
 class Unavailable(Refusal):
     status, code, title = 503, "unavailable", "Temporarily unavailable"
 

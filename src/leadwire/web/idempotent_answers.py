@@ -12,7 +12,7 @@ from piccolo.table import Table
 
 from leadwire import clock, db
 from leadwire.db import DB
-from leadwire.errors import Conflict, Refusal
+from leadwire.errors import Conflict, Invalid
 
 KEPT: Final = timedelta(hours=24)
 
@@ -41,7 +41,7 @@ async def lock(caller: str, key: str) -> None:
 
 
 async def stored(caller: str, key: str, fingerprint: bytes) -> Sequence[Any] | None:
-    """The first answer, as ASGI messages. Raises Refusal when it was to another request."""
+    """The first answer, as ASGI messages. Raises Invalid when it was to another request."""
     row = await db.row(
         """SELECT fingerprint, status, headers, body FROM idempotent_answer
            WHERE api_key_id = $1 AND key = $2 AND created_at > $3""",
@@ -50,9 +50,7 @@ async def stored(caller: str, key: str, fingerprint: bytes) -> Sequence[Any] | N
     if row is None:
         return None
     if row["fingerprint"] != fingerprint:
-        refusal = Refusal("This Idempotency-Key was used for another request.", code="idempotency_mismatch")
-        refusal.status, refusal.title = 422, "The values are not valid"
-        raise refusal
+        raise Invalid("This Idempotency-Key was used for another request.", code="idempotency_mismatch")
     headers = [(name.encode(), value.encode()) for name, value in json.loads(bytes(row["headers"]))]
     length = (b"content-length", str(len(row["body"])).encode())
     start = {

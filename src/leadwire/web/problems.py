@@ -9,18 +9,26 @@ from litestar import Request
 from litestar.exceptions import HTTPException
 
 from leadwire import db, telemetry
-from leadwire.errors import Fault, Refusal, Unavailable
+from leadwire.errors import (
+    BodyTooLarge,
+    Fault,
+    Internal,
+    InvalidParameter,
+    MethodNotAllowed,
+    NotFound,
+    Refusal,
+    Unauthenticated,
+    Unavailable,
+    UnsupportedMediaType,
+)
 from leadwire.redis_pool import AWAY
 from leadwire.web.answers import Answer
 
 _TYPE: Final = "/docs#error-"  # where this very service explains it (RFC 9457 section 3.1.1 allows a relative one)
-_CODES: Final = {
-    400: "invalid_parameter",
-    401: "unauthenticated",
-    404: "not_found",
-    405: "method_not_allowed",
-    413: "body_too_large",
-    415: "unsupported_media_type",
+_DETAILS: Final = {404: "There is nothing here.", 405: "See the Allow header."}
+_ROUTERS: Final = {
+    kind.status: kind
+    for kind in (InvalidParameter, Unauthenticated, NotFound, MethodNotAllowed, BodyTooLarge, UnsupportedMediaType)
 }
 
 
@@ -55,21 +63,18 @@ def answer(request: "Request[Any, Any, Any]", error: Exception) -> Answer[Proble
         telemetry.log("request.unavailable", level=logging.WARNING, error=error)
         return _respond(Unavailable("The service cannot reach its database just now.", headers={"Retry-After": "5"}))
     telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))
-    broken = Refusal("Something went wrong on our side. Quote the request id to support.", code="internal")
-    broken.status, broken.title = 500, "Internal error"
-    return _respond(broken)
+    return _respond(Internal("Something went wrong on our side. Quote the request id to support."))
 
 
 def _from_litestar(error: HTTPException) -> Refusal:
     """The router's own refusals: no such path, no such method."""
     status = error.status_code
-    refusal = Refusal(_detail(status), code=_CODES.get(status, f"http_{status}"), headers=error.headers)
+    detail = _DETAILS.get(status, "The request was refused.")
+    if kind := _ROUTERS.get(status):
+        return kind(detail, headers=error.headers)
+    refusal = Refusal(detail, code=f"http_{status}", headers=error.headers)
     refusal.status, refusal.title = status, HTTPStatus(status).phrase
     return refusal
-
-
-def _detail(status: int) -> str:
-    return {404: "There is nothing here.", 405: "See the Allow header."}.get(status, "The request was refused.")
 
 
 def _respond(refusal: Refusal) -> Answer[Problem]:
@@ -83,5 +88,5 @@ def _respond(refusal: Refusal) -> Answer[Problem]:
         errors=refusal.faults,
         conflicting_id=refusal.extra.get("conflicting_id"),
     )
-    headers = [(name.lower().encode(), value.encode()) for name, value in (refusal.headers or {}).items()]
+    headers = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
     return Answer(problem, status_code=refusal.status, headers=headers, kind=b"application/problem+json")

@@ -11,7 +11,7 @@ from leadwire.web.openapi.parts import REF, REQUEST_ID, header_refs
 UNSAFE: Final = ("post", "put", "patch", "delete")
 """Methods that take an Idempotency-Key."""
 
-_TITLES: Final = {kind.status: kind.title for kind in Refusal.__subclasses__()} | {500: "Internal error"}
+_TITLES: Final = {kind.status: kind.title for kind in Refusal.__subclasses__()}
 _MEANINGS: Final = {
     "malformed_json": "The body is not JSON, or not UTF-8.",
     "invalid_parameter": "A parameter cannot be read, is out of range or was given twice.",

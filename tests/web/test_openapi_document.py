@@ -12,6 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from leadwire import db
 from leadwire.accounts import changes as accounts
 from leadwire.app import create_app
+from leadwire.errors import Refusal
 from leadwire.leads import reads
 from leadwire.web import openapi
 from leadwire.webhooks.samples import SAMPLES
@@ -47,6 +48,14 @@ async def test_every_example_is_what_its_schema_says(document):
     assert len(found) > 100
     for schema, example in found:
         _validate(document, example, schema)
+
+
+async def test_every_refusal_is_shown_with_the_title_that_it_has(document):
+    titles = {kind.code: kind.title for kind in Refusal.__subclasses__()}
+    problems = [shown for schema, shown in _examples(document) if "Problem" in str(schema)]
+    shown = {problem["code"]: problem["title"] for problem in problems}
+    assert len(titles.keys() & shown.keys()) > 8
+    assert {code: title for code, title in shown.items() if title != titles.get(code, title)} == {}
 
 
 async def test_every_operation_has_examples_and_words(document):

@@ -11,7 +11,10 @@ from leadwire.web.openapi.parts import REF, REQUEST_ID, header_refs
 UNSAFE: Final = ("post", "put", "patch", "delete")
 """Methods that take an Idempotency-Key."""
 
-_TITLES: Final = {kind.status: kind.title for kind in Refusal.__subclasses__()}
+# By code; a code that is not a refusal's own comes with the title of its status, as the refusal that carries it does.
+_TITLES: Final[dict[str | int, str]] = {
+    key: kind.title for kind in Refusal.__subclasses__() for key in (kind.status, kind.code)
+}
 _MEANINGS: Final = {
     "malformed_json": "The body is not JSON, or not UTF-8.",
     "invalid_parameter": "A parameter cannot be read, is out of range or was given twice.",
@@ -134,7 +137,7 @@ def _answer(status: int, codes: Mapping[str, str]) -> dict[str, Any]:
 def _example(status: int, code: str, meaning: str) -> dict[str, Any]:
     made: dict[str, Any] = {
         "type": f"/docs#error-{code}",
-        "title": _TITLES[status],
+        "title": _TITLES.get(code, _TITLES[status]),
         "status": status,
         "detail": meaning,
         "code": code,

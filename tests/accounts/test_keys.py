@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from leadwire import clock, db, ids
-from leadwire.accounts import changes, guards, keys, reads
+from leadwire import clock, db, ids, redis_pool
+from leadwire.accounts import changes, keys, reads
 from leadwire.errors import Invalid, NotFound
 from tests import make
 
@@ -210,7 +210,7 @@ async def test_a_hundred_requests_note_one_use_beside_them(client, workspace, mo
     monkeypatch.setattr(changes, "note_use", note)
     for _ in range(100):
         assert (await client.get("/v1/leads")).status_code == 200
-    await asyncio.gather(*guards._notes)
+    await asyncio.gather(*redis_pool._errands)
     assert noted == [(await reads.listed(workspace))[0].id]
 
 

@@ -1,13 +1,13 @@
 """The guard before /v1: an API key, its scope, before anything else of the request is looked at."""
 
 import asyncio
-import contextvars
 import logging
+import math
 from typing import Any, Final
 
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from leadwire import telemetry
+from leadwire import redis_pool, telemetry
 from leadwire.accounts import changes, reads
 from leadwire.errors import InsufficientScope, Unauthenticated
 from leadwire.web import callers
@@ -19,8 +19,7 @@ _LONGEST: Final = 200  # characters of a header worth looking at
 _FAILURES_A_MINUTE: Final = 60  # per network
 _NOTE_EVERY: Final = 60.0  # seconds between two notes that a key was used
 
-_noted: dict[str, float] = {}
-_notes: set[asyncio.Task[None]] = set()
+_noted: dict[str, float] = {}  # key -> when its use was noted last, by the loop's time
 
 
 class ApiKeyGuard:
@@ -54,13 +53,8 @@ class ApiKeyGuard:
             raise InsufficientScope(f"This key lacks the scope {needed}.")
         scope["auth"] = caller
         telemetry.of(caller.workspace)
-        if _noted.get(caller.key_id, 0.0) < loop_time - _NOTE_EVERY or caller.key_id not in _noted:
+        if _noted.get(caller.key_id, -math.inf) < loop_time - _NOTE_EVERY:
             _note(caller.key_id, loop_time)
-
-
-def forget_notes() -> None:
-    """Note the next use of every key, however recent the last one was."""
-    _noted.clear()
 
 
 def _bearer(headers: Any) -> str:
@@ -76,13 +70,11 @@ def _bearer(headers: Any) -> str:
 
 
 def _note(key_id: str, loop_time: float) -> None:
-    """Remember the use, beside the request and not in its transaction or context."""
+    """Remember the use, beside the request and not in its transaction."""
     if len(_noted) > 10_000:
         _noted.clear()
     _noted[key_id] = loop_time
-    task = asyncio.get_running_loop().create_task(_write(key_id), context=contextvars.Context())
-    _notes.add(task)
-    task.add_done_callback(_notes.discard)
+    redis_pool.errand(_write(key_id))
 
 
 async def _write(key_id: str) -> None:

@@ -86,4 +86,4 @@ async def test_another_workspaces_bot_is_not_there(live):
 async def test_what_is_no_origin(workspace, live, origin):
     with pytest.raises(Invalid):
         await changes.embed(workspace, live.id, ["https://example.com", origin], "#4f46e5")
-    assert (await reads.live(live.id)).allowed_origins == []
+    assert await reads.origins(live.id) == []

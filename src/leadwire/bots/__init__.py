@@ -1,1 +1,1 @@
-"""The chatbots: for now their names; flows, the widget and the inbox come to live here."""
+"""The chatbots: their flows, what they have been taught, and the turns that visitors take with them."""

@@ -1,6 +1,5 @@
 """Looking bots, their versions and their visits up."""
 
-import functools
 import hashlib
 from typing import Final
 
@@ -15,10 +14,15 @@ from leadwire.errors import NotFound
 from leadwire.ids import is_id
 
 _VISIT: Final = """
-SELECT v.workspace_id, v.conversation_id, v.bot_id, c.flow_version, c.status, v.state, c.variables, c.lead_id, c.locale,
-    v.started_at, v.address,
+SELECT v.workspace_id, v.conversation_id, v.bot_id, c.flow_version, c.status, v.state, c.variables, c.lead_id,
     EXISTS (SELECT 1 FROM blocked_visitor b WHERE b.workspace_id = v.workspace_id AND b.address = v.address)
-FROM visit v JOIN conversation c ON c.id = v.conversation_id WHERE {}"""
+FROM visit v JOIN conversation c ON c.id = v.conversation_id"""
+_BY_TOKEN: Final = f"{_VISIT} WHERE v.token_hash = $1"
+_BY_START: Final = f"{_VISIT} WHERE v.start_key = $1"
+_BY_CONVERSATION: Final = f"{_VISIT} WHERE v.workspace_id = $1 AND v.conversation_id = $2"
+
+_flows: dict[tuple[str, str, int], Flow] = {}  # versions never change, so nothing here is ever stale
+_FLOWS_KEPT: Final = 1000
 
 
 async def names(workspace: str) -> dict[str, str]:
@@ -76,16 +80,12 @@ async def flow(workspace: str, bot_id: str, version: int) -> Flow:
     return read
 
 
-_flows: dict[tuple[str, str, int], Flow] = {}  # versions never change, so nothing here is ever stale
-_FLOWS_KEPT: Final = 1000
-
-
 async def live(bot_id: str) -> LiveBot:
     """A bot as visitors find it, by its id alone. Raises NotFound, also while nothing is published."""
     found = None
     if is_id("bot", bot_id):
         found = await db.row(
-            """SELECT workspace_id, id, name, published_version, allowed_origins, color FROM bot
+            """SELECT workspace_id, id, published_version, color FROM bot
                WHERE id = $1 AND published_version IS NOT NULL""",
             bot_id,
         )
@@ -108,18 +108,18 @@ async def bot_of(conversation_id: str) -> str | None:
 
 async def visit(token: str) -> Visit | None:
     """The visit that a visitor's token stands for."""
-    return _visit(await db.row(_by_token(), token_hash(token)))
+    return _visit(await db.row(_BY_TOKEN, token_hash(token)))
 
 
 async def visit_of(workspace: str, conversation_id: str, *, lock: bool = False) -> Visit | None:
     """The visit of a conversation; `lock` takes the conversation's row for the open transaction."""
-    found = await db.row(_by_conversation(lock), workspace, conversation_id)
-    return _visit(found)
+    sql = f"{_BY_CONVERSATION} FOR UPDATE OF c, v" if lock else _BY_CONVERSATION
+    return _visit(await db.row(sql, workspace, conversation_id))
 
 
 async def visit_started(key: bytes) -> Visit | None:
     """The visit that a start key has begun."""
-    return _visit(await db.row(_VISIT.format("v.start_key = $1"), key))
+    return _visit(await db.row(_BY_START, key))
 
 
 async def is_blocked(workspace: str, address: bytes | None) -> bool:
@@ -158,16 +158,6 @@ async def score_of(workspace: str, lead_id: str) -> list[ScoreEntry]:
 def token_hash(token: str) -> bytes:
     """What is stored of a visitor's token. 256 random bits need no slower hash."""
     return hashlib.sha256(token.encode()).digest()
-
-
-@functools.cache
-def _by_token() -> str:
-    return _VISIT.format("v.token_hash = $1")
-
-
-@functools.cache
-def _by_conversation(lock: bool) -> str:
-    return _VISIT.format("v.workspace_id = $1 AND v.conversation_id = $2") + (" FOR UPDATE OF c, v" if lock else "")
 
 
 def _visit(row: db.Row | None) -> Visit | None:

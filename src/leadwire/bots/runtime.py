@@ -18,7 +18,7 @@ from leadwire.bots.engine import Said, State
 from leadwire.bots.flow import Flow
 from leadwire.bots.schema import LiveBot, Turn, Visit
 from leadwire.conversations import changes as conversations
-from leadwire.conversations import inbox
+from leadwire.conversations import inbox, refusals
 from leadwire.conversations import reads as talks
 from leadwire.conversations.schema import NewMessage, Origin, Spoken
 from leadwire.errors import Conflict, InsufficientScope, Unavailable
@@ -82,7 +82,7 @@ async def hear(visit: Visit, content: str, client_message_id: str, answerer: Ans
                 stored = await talks.reply_to(visit.workspace, visit.conversation_id, client_message_id)
                 if stored is None:
                     if now.status == "ended":
-                        raise turn.ended()
+                        raise refusals.ended()
                     if engine.questions(flow, now.state) and (now.status, now.state) != (visit.status, visit.state):
                         raise turn.Moved
                     stored = await turn.act(now, flow, Said(content, answer), client_message_id)
@@ -97,7 +97,7 @@ async def hand_off(visit: Visit) -> Turn:
     async with db.transaction():
         now = await turn.locked(visit)
         if now.status == "ended":
-            raise turn.ended()
+            raise refusals.ended()
         spoken: list[Spoken] = []
         if now.status == "active":
             flow = await reads.flow(now.workspace, now.bot_id, now.version)
@@ -122,17 +122,13 @@ async def hand_back(workspace: str, conversation_id: str, user_id: str) -> None:
 async def _open(bot: LiveBot, flow: Flow, state: State, opening: Opening, key: bytes, token: str) -> Visit:
     """The rows of a new conversation and its visit."""
     conversation_id = await conversations.start(bot.workspace, bot.id, opening.origin, bot.version)
-    now = clock.now()
     await db.rows(
         """INSERT INTO visit (conversation_id, workspace_id, bot_id, token_hash, start_key, address, state,
                nudge_minutes, inactivity_minutes, started_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)""",
         conversation_id, bot.workspace, bot.id, reads.token_hash(token), key, opening.address, turn.kept(state),
-        flow.nudge_minutes if flow.nudge_text else None, flow.inactivity_minutes, now,
+        flow.nudge_minutes if flow.nudge_text else None, flow.inactivity_minutes, clock.now(),
     )  # fmt: skip
-    return Visit(
-        bot.workspace, conversation_id, bot.id, bot.version, "active", state, None, opening.origin.locale, now,
-        opening.address,
-    )  # fmt: skip
+    return Visit(bot.workspace, conversation_id, bot.id, bot.version, "active", state, None)
 
 
 async def _started_before(visit: Visit, opening: Opening) -> Turn:

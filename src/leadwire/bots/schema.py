@@ -1,7 +1,5 @@
 """Bots as people and visitors meet them."""
 
-from datetime import datetime
-
 from msgspec import Struct
 
 from leadwire.bots.engine import Prompt, State
@@ -39,13 +37,11 @@ class BotVersion(Struct, frozen=True):
 
 
 class LiveBot(Struct, frozen=True):
-    """A bot that answers visitors: its published version and who may embed it."""
+    """A bot that answers visitors: its published version, and its colour on their screens."""
 
     workspace: str
     id: str
-    name: str
     version: int
-    allowed_origins: list[str]
     color: str
 
 
@@ -59,9 +55,6 @@ class Visit(Struct, frozen=True):
     status: Status
     state: State
     lead_id: str | None
-    locale: str | None
-    started_at: datetime
-    address: bytes | None = None
     blocked: bool = False
 
 

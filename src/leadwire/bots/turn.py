@@ -8,10 +8,11 @@ import msgspec
 
 from leadwire import db, telemetry
 from leadwire.bots import away, capture, engine, inputs, reads
-from leadwire.bots.engine import Effect, Ended, HandedOff, Reply, Said, State
+from leadwire.bots.engine import Effect, Ended, HandedOff, Prompt, Reply, Said, State
 from leadwire.bots.flow import Ask, Flow
 from leadwire.bots.schema import Turn, Visit
 from leadwire.conversations import changes as conversations
+from leadwire.conversations import refusals
 from leadwire.conversations.schema import NewMessage, Spoken
 from leadwire.errors import Conflict, NotFound, Unavailable
 
@@ -58,24 +59,29 @@ async def tell(
 
 
 async def locked(visit: Visit) -> Visit:
-    """The visit as it is now, nobody else's until the transaction ends."""
+    """The visit as it is now, nobody else's until the transaction ends. Raises Conflict when it is gone."""
     return await present(visit, lock=True)
 
 
 async def present(visit: Visit, *, lock: bool = False) -> Visit:
-    """The visit as it is now."""
+    """The visit as it is now. Raises Conflict when it is gone."""
     now = await reads.visit_of(visit.workspace, visit.conversation_id, lock=lock)
     if now is None:
-        raise ended()
+        raise refusals.ended()
     return now
 
 
 async def answer(visit: Visit, spoken: list[Spoken], token: str | None = None) -> Turn:
+    """What the visitor gets: what was said, and how the conversation stands now. Raises Conflict when it is gone."""
     now = await present(visit)
-    prompt = None
-    if now.status == "active":
-        prompt = engine.prompt(await reads.flow(now.workspace, now.bot_id, now.version), now.state)
-    return Turn(now.conversation_id, now.status, spoken, prompt, token)
+    return Turn(now.conversation_id, now.status, spoken, await prompt(now), token)
+
+
+async def prompt(visit: Visit) -> Prompt | None:
+    """What the visitor is asked for; nothing unless it is the bot that listens."""
+    if visit.status != "active":
+        return None
+    return engine.prompt(await reads.flow(visit.workspace, visit.bot_id, visit.version), visit.state)
 
 
 @contextlib.contextmanager
@@ -109,8 +115,3 @@ def _messages(effects: Sequence[Effect]) -> list[NewMessage]:
 def kept(state: State) -> str:
     """The state without the variables: those are the conversation's, where an erasure finds them."""
     return msgspec.json.encode(msgspec.structs.replace(state, variables={})).decode()
-
-
-def ended() -> Conflict:
-    """The conversation is over: what a visitor says then begins a new one."""
-    return Conflict("The conversation has ended.", code="conversation_ended")

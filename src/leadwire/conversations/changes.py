@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from leadwire import clock, db, ids
-from leadwire.conversations import events, live
+from leadwire.conversations import events, live, refusals
 from leadwire.conversations.schema import (
     LIST_COLUMNS,
     MAX_MESSAGES,
@@ -132,7 +132,7 @@ async def capture_lead(workspace: str, conversation_id: str, found: LeadPatch) -
             workspace, conversation_id,
         )  # fmt: skip
         if talk is None:
-            raise NotFound("There is no such conversation.")
+            raise refusals.unknown()
         bot_id, *source = talk
         lead = await leads.capture(workspace, bot_id, conversation_id, found, Source(*source))
         # The visitor's own words, not what is known of the lead: somebody may have typed another's address.
@@ -164,7 +164,7 @@ async def hand_off(workspace: str, conversation_id: str, reason: str) -> None:
 async def end(workspace: str, conversation_id: str, by: EndedBy, reason: str | None = None) -> ConversationEnd:
     """Close a conversation. Closing a closed one answers its first closing and tells nobody. Raises NotFound."""
     if not is_id("conv", conversation_id):
-        raise NotFound("There is no such conversation.")
+        raise refusals.unknown()
     async with db.transaction():
         found = await db.row(_END, workspace, conversation_id, clock.now(), by, reason)
         if found is not None:
@@ -177,7 +177,7 @@ async def end(workspace: str, conversation_id: str, by: EndedBy, reason: str | N
         "SELECT ended_at FROM conversation WHERE workspace_id = $1 AND id = $2", workspace, conversation_id
     )
     if ended_at is None:
-        raise NotFound("There is no such conversation.")
+        raise refusals.unknown()
     return ConversationEnd(conversation_id, "ended", clock.iso(ended_at))
 
 
@@ -206,7 +206,7 @@ async def _why_not(workspace: str, conversation_id: str) -> NotFound | Conflict:
         "SELECT status FROM conversation WHERE workspace_id = $1 AND id = $2", workspace, conversation_id
     )
     if status is None:
-        return NotFound("There is no such conversation.")
+        return refusals.unknown()
     if status == "ended":
-        return Conflict("The conversation has ended.", code="conversation_ended")
+        return refusals.ended()
     return Conflict("A person has been asked for already.", code="already_handed_off")

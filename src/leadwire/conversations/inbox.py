@@ -8,9 +8,9 @@ from typing import Final
 from msgspec import Struct
 
 from leadwire import clock, db, ids
-from leadwire.conversations import changes, live
+from leadwire.conversations import changes, live, refusals
 from leadwire.conversations.schema import NewMessage, Spoken
-from leadwire.errors import Conflict, Invalid, NotFound
+from leadwire.errors import Conflict, Invalid
 
 _LONGEST: Final = 4000  # characters of a reply or a note
 
@@ -41,7 +41,7 @@ async def claim(workspace: str, conversation_id: str, user_id: str, *, held_by: 
             await changes.hand_off(workspace, conversation_id, "taken over by an operator")
         if await db.value(_CLAIM, workspace, conversation_id, user_id, held_by, clock.now()) is None:
             status, holder = await _held(workspace, conversation_id)
-            raise _ended() if status == "ended" else _claimed(holder)
+            raise refusals.ended() if status == "ended" else _claimed(holder)
         live.tell(workspace, conversation_id)
 
 
@@ -50,7 +50,7 @@ async def release(workspace: str, conversation_id: str, user_id: str) -> None:
     async with db.transaction():
         status, holder = await _held(workspace, conversation_id)
         if status != "handoff" or holder != user_id:
-            raise _ended() if status == "ended" else _claimed(holder)
+            raise refusals.ended() if status == "ended" else _claimed(holder)
         await _assign(workspace, conversation_id, None)
 
 
@@ -60,7 +60,7 @@ async def reply(workspace: str, conversation_id: str, user_id: str, content: str
     async with db.transaction():
         status, holder = await _held(workspace, conversation_id)
         if status == "ended":
-            raise _ended()
+            raise refusals.ended()
         if status == "active":
             raise Conflict("The bot has this conversation: claim it first.", code="not_in_handoff")
         if holder is None:
@@ -102,7 +102,7 @@ async def give_back(workspace: str, conversation_id: str, user_id: str) -> None:
     async with db.transaction():
         status, holder = await _held(workspace, conversation_id)
         if status != "handoff":
-            raise _ended() if status == "ended" else Conflict("The bot has it already.", code="not_in_handoff")
+            raise refusals.ended() if status == "ended" else Conflict("The bot has it already.", code="not_in_handoff")
         if holder not in (None, user_id):
             raise _claimed(holder)
         await db.rows(
@@ -150,7 +150,7 @@ async def _held(workspace: str, conversation_id: str) -> tuple[str, str | None]:
         workspace, conversation_id,
     )  # fmt: skip
     if found is None:
-        raise NotFound("There is no such conversation.")
+        raise refusals.unknown()
     return found["status"], found["assigned_to"]
 
 
@@ -169,10 +169,6 @@ def _text(content: str) -> str:
     if not content or len(content) > _LONGEST or "\0" in content:
         raise Invalid(f"A text has 1 to {_LONGEST} characters.")
     return content
-
-
-def _ended() -> Conflict:
-    return Conflict("The conversation has ended.", code="conversation_ended")
 
 
 def _claimed(holder: str | None) -> Conflict:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from leadwire import clock, db
+from leadwire.conversations import refusals
 from leadwire.conversations.schema import (
     LIST_COLUMNS,
     MAX_MESSAGES,
@@ -19,7 +20,6 @@ from leadwire.conversations.schema import (
     from_row,
     metadata_from_row,
 )
-from leadwire.errors import NotFound
 from leadwire.ids import is_id
 from leadwire.leads import schema as leads
 from leadwire.web.paging import BotId, Moment, PageQuery
@@ -60,7 +60,7 @@ async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
     """A conversation with its messages, lead and metadata. Raises NotFound."""
     found = await db.row(_DETAIL, workspace, conversation_id) if is_id("conv", conversation_id) else None
     if found is None:
-        raise NotFound("There is no such conversation.")
+        raise refusals.unknown()
     id_, bot_id, status, email, name, created_at, updated_at, messages, lead, *metadata = found
     iso = clock.iso
     return ConversationDetail(

@@ -10,13 +10,14 @@ from litestar.params import FromPath
 from litestar.response import Stream
 
 from leadwire import settings
-from leadwire.bots import engine, model, reads, runtime
+from leadwire.bots import engine, model, reads, runtime, turn
 from leadwire.bots.schema import Visit
 from leadwire.conversations import changes as conversations
 from leadwire.conversations import reads as talks
+from leadwire.conversations import refusals
 from leadwire.conversations.live import hub
 from leadwire.conversations.schema import Origin
-from leadwire.errors import Conflict, InvalidParameter, NotFound, RateLimited, Unauthenticated
+from leadwire.errors import Conflict, InvalidParameter, RateLimited, Unauthenticated
 from leadwire.leads.schema import Source
 from leadwire.web import body
 from leadwire.web.answers import Answer
@@ -72,8 +73,7 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> Answer[Start
             os=system,
         ),
     )
-    turn = await runtime.start(bot, opening, model.answerer(settings.get()))
-    return Answer(started(turn), status_code=201)
+    return Answer(started(await runtime.start(bot, opening, model.answerer(settings.get()))), status_code=201)
 
 
 @post("/conversations/{conversation_id:str}/messages")
@@ -82,8 +82,7 @@ async def say(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
     visit = await _visit(request, conversation_id)
     _LINES.take(f"{network(request.scope)} {visit.bot_id}", asyncio.get_running_loop().time())
     told = body.fields(await body.json_object(request), NewLine)
-    turn = await runtime.hear(visit, told.content, told.client_message_id, model.answerer(settings.get()))
-    return Answer(said(turn))
+    return Answer(said(await runtime.hear(visit, told.content, told.client_message_id, model.answerer(settings.get()))))
 
 
 @get("/conversations/{conversation_id:str}/messages")
@@ -92,10 +91,7 @@ async def read_messages(request: _R, conversation_id: FromPath[str]) -> Answer[S
     visit = await _visit(request, conversation_id)
     after = _place(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
     spoken = await talks.spoken(visit.workspace, visit.conversation_id, after)
-    prompt = None
-    if visit.status == "active":
-        prompt = engine.prompt(await reads.flow(visit.workspace, visit.bot_id, visit.version), visit.state)
-    return Answer(Said(visit.status, spoken, prompt))
+    return Answer(Said(visit.status, spoken, await turn.prompt(visit)))
 
 
 @get("/conversations/{conversation_id:str}/events")
@@ -131,7 +127,7 @@ async def _visit(request: _R, conversation_id: str) -> Visit:
     if visit is None:
         raise Unauthenticated("This needs a visitor's token.", headers={"WWW-Authenticate": 'Bearer realm="widget"'})
     if visit.conversation_id != conversation_id:
-        raise NotFound("There is no such conversation.")
+        raise refusals.unknown()
     return visit
 
 

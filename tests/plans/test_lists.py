@@ -33,8 +33,7 @@ async def gathered(request, servers, connected):
 def crowd(gathered, monkeypatch) -> Crowd:
     """The crowd, with no total known."""
     for reads in (leads, conversations):
-        known = reads._totals
-        monkeypatch.setattr(reads, "_totals", Totals(known._kinds, known._kinds_when))
+        monkeypatch.setattr(reads, "_totals", Totals(reads.LISTING))
     return gathered
 
 

@@ -1,6 +1,5 @@
 """Looking conversations up. Every query takes the workspace first."""
 
-import functools
 from typing import Any, Final
 
 import msgspec
@@ -24,7 +23,7 @@ from leadwire.ids import is_id
 from leadwire.leads import schema as leads
 from leadwire.web.paging import BotId, Moment, PageQuery
 from leadwire.wire.about import Told, about
-from leadwire.wire.totals import Totals
+from leadwire.wire.totals import Listing, Totals
 
 
 class ConversationQuery(PageQuery, frozen=True, kw_only=True):
@@ -40,12 +39,6 @@ class ConversationQuery(PageQuery, frozen=True, kw_only=True):
     """Created before this time (exclusive)."""
 
 
-_CONDITIONS: Final = {
-    "status": "status = {}",
-    "bot_id": "bot_id = {}",
-    "since": "created_at > {}",
-    "until": "created_at < {}",
-}
 # One statement, so one snapshot; nested rows arrive as records and are not parsed from JSON.
 _DETAIL: Final = f"""
 SELECT id, bot_id, status, visitor_email, visitor_name, created_at, updated_at,
@@ -53,7 +46,19 @@ SELECT id, bot_id, status, visitor_email, visitor_name, created_at, updated_at,
     (SELECT ({leads.COLUMNS}) FROM lead WHERE lead.id = c.lead_id),
     {METADATA_COLUMNS}
 FROM conversation c WHERE workspace_id = $1 AND id = $2"""
-_totals = Totals(kinds=("conversation.started",), kinds_when={"status": ("conversation.handoff", "conversation.ended")})
+LISTING: Final = Listing(
+    table="conversation",
+    columns=LIST_COLUMNS,
+    conditions={
+        "status": "status = {}",
+        "bot_id": "bot_id = {}",
+        "since": "created_at > {}",
+        "until": "created_at < {}",
+    },
+    kinds=("conversation.started",),
+    kinds_when={"status": ("conversation.handoff", "conversation.ended")},
+)
+_totals = Totals(LISTING)
 
 
 async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
@@ -121,12 +126,5 @@ async def reply_to(workspace: str, conversation_id: str, client_message_id: str)
 
 async def page(workspace: str, query: ConversationQuery) -> tuple[list[Conversation], int]:
     """The conversations of one page, newest first, and how many match in all."""
-    used = {name: value for name in _CONDITIONS if (value := getattr(query, name)) is not None}
-    found, total = await _totals.page(workspace, used, _select(tuple(used)), query.limit, query.offset)
+    found, total = await _totals.page(workspace, query, query.limit, query.offset)
     return [from_row(row) for row in found], total
-
-
-@functools.cache  # one text per set of filters that are used: each gets its own plan
-def _select(used: tuple[str, ...]) -> tuple[str, str]:
-    where = " AND ".join(["workspace_id = $1", *(_CONDITIONS[name].format(f"${n}") for n, name in enumerate(used, 2))])
-    return LIST_COLUMNS, f"FROM conversation WHERE {where}"

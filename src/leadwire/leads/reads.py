@@ -1,6 +1,5 @@
 """Looking leads up. Every query takes the workspace first."""
 
-import functools
 from typing import Annotated, Final
 
 from msgspec import Meta
@@ -10,7 +9,7 @@ from leadwire.errors import NotFound
 from leadwire.ids import is_id
 from leadwire.leads.schema import COLUMNS, Lead, StoredLead, from_row
 from leadwire.web.paging import BotId, Moment, PageQuery
-from leadwire.wire.totals import Totals
+from leadwire.wire.totals import Listing, Totals
 
 _Score = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 
@@ -30,18 +29,21 @@ class LeadQuery(PageQuery, frozen=True, kw_only=True):
     """Created before this time (exclusive)."""
 
 
-_CONDITIONS: Final = {
-    "score_min": "score >= {}::int",
-    "score_max": "score <= {}::int",
-    "bot_id": "bot_id = {}",
-    "since": "created_at > {}",
-    "until": "created_at < {}",
-}
 _ONE: Final = f"SELECT {COLUMNS}, version FROM lead WHERE workspace_id = $1 AND id = $2"
-# A score can leave a filter's range by an update; without a score filter only these two change how many there are.
-_totals = Totals(
-    kinds=("lead.created", "lead.deleted"), kinds_when={"score_min": ("lead.updated",), "score_max": ("lead.updated",)}
+LISTING: Final = Listing(
+    table="lead",
+    columns=COLUMNS,
+    conditions={
+        "score_min": "score >= {}::int",
+        "score_max": "score <= {}::int",
+        "bot_id": "bot_id = {}",
+        "since": "created_at > {}",
+        "until": "created_at < {}",
+    },
+    kinds=("lead.created", "lead.deleted"),
+    kinds_when={"score_min": ("lead.updated",), "score_max": ("lead.updated",)},  # a score can leave the range
 )
+_totals = Totals(LISTING)
 
 
 async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredLead:
@@ -57,8 +59,7 @@ async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredL
 
 async def page(workspace: str, query: LeadQuery) -> tuple[list[Lead], int]:
     """The leads of one page, newest first, and how many match in all."""
-    used = {name: value for name in _CONDITIONS if (value := getattr(query, name)) is not None}
-    found, total = await _totals.page(workspace, used, _select(tuple(used)), query.limit, query.offset)
+    found, total = await _totals.page(workspace, query, query.limit, query.offset)
     return [from_row(row) for row in found], total
 
 
@@ -69,9 +70,3 @@ async def holder_of_email(workspace: str, lead_id: str, email: str) -> str | Non
            WHERE workspace_id = $1 AND lead.id = $2 AND lower(other.email) = lower($3)""",
         workspace, lead_id, email,
     )  # fmt: skip
-
-
-@functools.cache  # one text per set of filters that are used: each gets its own plan
-def _select(used: tuple[str, ...]) -> tuple[str, str]:
-    where = " AND ".join(["workspace_id = $1", *(_CONDITIONS[name].format(f"${n}") for n, name in enumerate(used, 2))])
-    return COLUMNS, f"FROM lead WHERE {where}"

@@ -28,38 +28,46 @@ class _Count(msgspec.Struct):
     taken_at: datetime
 
 
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """How a table is listed: its columns, and for each filter SQL with `{}` for the value."""
+
+    table: str
+    columns: str
+    conditions: Mapping[str, str]
+    kinds: Sequence[str]
+    """The events that change how many rows there are."""
+    kinds_when: Mapping[str, Sequence[str]]
+    """Further ones, when a filter (the key) is used."""
+
+
 class Totals:
-    """The totals of one kind of resource, for this process.
+    """The pages and the totals of one kind of resource, for this process."""
 
-    `kinds` are the events that change how many there are; `kinds_when` adds some when a filter (its key) is used.
-    """
-
-    def __init__(self, kinds: Sequence[str], kinds_when: Mapping[str, Sequence[str]]) -> None:
-        self._kinds = tuple(kinds)
-        self._kinds_when = kinds_when
+    def __init__(self, listing: Listing) -> None:
+        self._listing = listing
         self._counts: OrderedDict[tuple[object, ...], _Count] = OrderedDict()
+        self._sql = functools.cache(self._make_sql)  # one text per set of filters that are used: each gets its own plan
 
-    async def page(
-        self, workspace: str, filters: Mapping[str, Any], select: tuple[str, str], limit: int, offset: int
-    ) -> tuple[list[Sequence[Any]], int]:
+    async def page(self, workspace: str, query: object, limit: int, offset: int) -> tuple[list[Sequence[Any]], int]:
         """One page of rows and the exact total, from one snapshot of the database and in one round trip.
 
-        `select` is the columns and the `FROM ... WHERE ...` whose `$1` is the workspace and whose further
-        parameters are the values of `filters` in order. Newest first.
+        The attributes of `query` that are named as filters are used unless they are None. Newest first.
         """
+        listing = self._listing
+        filters = {name: value for name in listing.conditions if (value := getattr(query, name)) is not None}
         now = clock.now()
         key = (workspace, *filters.items())
         known = self._counts.get(key)
         if known and now - known.taken_at > _FRESH:
             known = None
         found = await db.rows(
-            _page_sql(*select, len(filters)),
+            self._sql(tuple(filters)),
             workspace,
             *filters.values(),
             limit,
             offset,
             known.snapshot if known else None,
-            [*self._kinds, *(kind for name in filters for kind in self._kinds_when.get(name, ()))],
+            [*listing.kinds, *(kind for name in filters for kind in listing.kinds_when.get(name, ()))],
             ids.floor("evt", (known.taken_at if known else now) - _LONGEST_TRANSACTION),
             ids.floor("evt", now + _FARTHEST_CLOCK),
         )
@@ -72,8 +80,12 @@ class Totals:
             self._counts.popitem(last=False)
         return [row[2:] for row in found if row[2] is not None], known.total
 
+    def _make_sql(self, used: tuple[str, ...]) -> str:
+        listing = self._listing
+        where = ["workspace_id = $1", *(listing.conditions[name].format(f"${n}") for n, name in enumerate(used, 2))]
+        return _page_sql(listing.columns, f"FROM {listing.table} WHERE {' AND '.join(where)}", len(used))
 
-@functools.cache  # as many texts as there are sets of filters
+
 def _page_sql(columns: str, source: str, taken: int) -> str:
     limit, offset, snapshot, kinds, first, end = (f"${taken + place}" for place in range(2, 8))
     # ORDER BY xact, where sorting is off, holds the planner to the index of workspace, kind and xact: it takes the

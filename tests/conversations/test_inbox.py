@@ -6,6 +6,7 @@ import pytest
 
 from leadwire.bots import runtime
 from leadwire.conversations import inbox, reads
+from leadwire.conversations.reads import ConversationQuery
 from leadwire.errors import Conflict, Invalid, NotFound
 from tests import make
 from tests.bots.conftest import Visitor, live, operators, visitor  # noqa: F401 - fixtures
@@ -63,6 +64,15 @@ async def test_a_note_stays_inside(workspace, waiting, operators):  # noqa: F811
     assert [note.content for note in await inbox.notes(workspace, waiting.conversation)] == ["A difficult one"]
     assert "difficult" not in str(await reads.detail(workspace, waiting.conversation))
     assert await make.kinds() == []
+
+
+async def test_a_conversation_given_back_is_counted_where_it_is(workspace, waiting, operators):  # noqa: F811
+    async def totals():
+        return [(await reads.page(workspace, ConversationQuery(status=one)))[1] for one in ("active", "handoff")]
+
+    assert await totals() == [0, 1]
+    await runtime.hand_back(workspace, waiting.conversation, operators[0])
+    assert await totals() == [1, 0]
 
 
 async def test_given_back_the_bot_goes_on_where_it_was(workspace, waiting, operators):  # noqa: F811

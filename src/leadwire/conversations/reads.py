@@ -56,7 +56,8 @@ LISTING: Final = Listing(
         "until": "created_at < {}",
     },
     kinds=("conversation.started",),
-    kinds_when={"status": ("conversation.handoff", "conversation.ended")},
+    kinds_when={"status": ("conversation.ended",)},
+    unannounced={"status": ("active", "handoff")},  # an operator gives a conversation back; few are open at a time
 )
 _totals = Totals(LISTING)
 

@@ -1,13 +1,14 @@
 """Exact totals without recounting.
 
 Counting is the real cost of a list. A total is kept with the snapshot it was counted in, and counted again only when
-the outbox holds a change of the workspace that this snapshot could not see. That is right because every change is in
+the outbox holds a change of the workspace that this snapshot could not see. That is right because such a change is in
 the outbox, in its own transaction: a change that commits later than the count shows itself however long it was open.
+What a change without an event can touch is counted every time.
 """
 
 import functools
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -38,6 +39,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """The events that change how many rows there are."""
     kinds_when: Mapping[str, Sequence[str]]
     """Further ones, when a filter (the key) is used."""
+    unannounced: Mapping[str, Collection[str]] = {}
+    """Values of a filter that rows come to have, or lose, without an event."""
 
 
 class Totals:
@@ -58,7 +61,7 @@ class Totals:
         now = clock.now()
         key = (workspace, *filters.items())
         known = self._counts.get(key)
-        if known and now - known.taken_at > _FRESH:
+        if known and (now - known.taken_at > _FRESH or self._unannounced(filters)):
             known = None
         found = await db.rows(
             self._sql(tuple(filters)),
@@ -79,6 +82,9 @@ class Totals:
         if len(self._counts) > _KEPT:
             self._counts.popitem(last=False)
         return [row[2:] for row in found if row[2] is not None], known.total
+
+    def _unannounced(self, filters: Mapping[str, Any]) -> bool:
+        return any(filters.get(name) in values for name, values in self._listing.unannounced.items())
 
     def _make_sql(self, used: tuple[str, ...]) -> str:
         listing = self._listing

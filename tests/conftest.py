@@ -84,9 +84,7 @@ async def database(connected: None) -> None:
     await db.rows("SELECT test_clock.empty_tables()")
     await DatabaseClock().reset()
     accounts_reads.forget_keys()
-    client = redis_pool.client()
-    assert client is not None
-    await client.flushall()
+    await redis_pool.opened().flushall()
 
 
 @pytest.fixture
@@ -97,9 +95,7 @@ def db_clock(database: None) -> DatabaseClock:
 
 @pytest.fixture
 def redis(database: None) -> Redis:
-    client = redis_pool.client()
-    assert client is not None
-    return client
+    return redis_pool.opened()
 
 
 @pytest.fixture

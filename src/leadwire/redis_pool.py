@@ -40,6 +40,12 @@ def client() -> "redis.Redis | None":
     return _client
 
 
+def opened() -> "redis.Redis":
+    """The client of a process that has one: after `connect`, before `close`."""
+    assert _client is not None, "Redis is not connected"  # noqa: S101 - a fault of ours, not of anybody's input
+    return _client
+
+
 def errand(work: Coroutine[Any, Any, None]) -> None:
     """Do something small beside the caller: not in its context, which may hold a transaction. `close` waits for it."""
     task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())

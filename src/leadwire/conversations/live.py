@@ -117,9 +117,7 @@ class Hub:
             await asyncio.sleep(pause.next())
 
     async def _subscribed(self, pause: Pause) -> None:
-        client = redis_pool.client()
-        assert client is not None  # noqa: S101 - a process that serves has one
-        async with client.pubsub(ignore_subscribe_messages=True) as subscription:
+        async with redis_pool.opened().pubsub(ignore_subscribe_messages=True) as subscription:
             await subscription.psubscribe(f"{_PREFIX}*")
             pause.reset()
             self._ring_all()  # for what was said meanwhile

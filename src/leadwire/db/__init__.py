@@ -18,6 +18,8 @@ from leadwire.db.keepalive import keep_alive
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
 Deadlock = asyncpg.DeadlockDetectedError
+Orphaned = asyncpg.ForeignKeyViolationError
+"""What a row refers to is not there, or not any more."""
 UNSTORABLE: tuple[type[BaseException], ...] = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
 """What the values themselves are to blame for: no use to try again."""
 

@@ -59,8 +59,7 @@ async def _database(settings: Settings) -> list[Finding]:
 
 async def _redis(settings: Settings) -> list[Finding]:
     redis_pool.connect(settings.redis_url)
-    client = redis_pool.client()
-    assert client is not None  # noqa: S101 - connected above
+    client = redis_pool.opened()
     try:
         return [*redis.check(await client.info()), await clocks.of_redis(client)]
     finally:

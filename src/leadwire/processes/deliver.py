@@ -18,11 +18,9 @@ async def deliver(settings: Settings) -> None:
     health = Health(needs_redis=True, checks={"migrations": missing})
 
     async def run(stop: asyncio.Event) -> None:
-        redis = redis_pool.client()
-        assert redis is not None  # noqa: S101 - opened by _run
         transport = GuardedTransport(settings.allowed_networks, timeout=settings.delivery_timeout)
         try:
-            worker = Deliverer(redis, transport, settings)
+            worker = Deliverer(redis_pool.opened(), transport, settings)
             health.stuck = worker.stuck
             await worker.run(stop)
         finally:

@@ -17,8 +17,7 @@ async def relay(settings: Settings) -> None:
     health = Health(needs_redis=True, checks={"migrations": missing})
 
     async def run(stop: asyncio.Event) -> None:
-        redis = redis_pool.client()
-        assert redis is not None  # noqa: S101 - opened by _run
+        redis = redis_pool.opened()
         relaying = Relay(redis, settings)
         health.stuck = relaying.stuck
         async with asyncio.TaskGroup() as group:

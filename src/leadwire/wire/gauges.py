@@ -14,7 +14,6 @@ from leadwire.telemetry.cells import Gauge
 from leadwire.wire import streams
 
 CAPPED: Final = 10_000
-_ALIVE: Final = 30.0  # seconds since a worker last asked for work
 
 UNRELAYED: Final = Gauge("unrelayed_events", f"Committed events that no relay has taken; counted to {CAPPED}.")
 UNRELAYED_OLDEST: Final = Gauge("unrelayed_oldest_seconds", "Age of the oldest of them.")
@@ -35,7 +34,7 @@ LAG: Final = Gauge("stream_lag", "Entries that no worker has read.", "shard")
 PENDING: Final = Gauge("stream_pending", "Entries read and not acknowledged.", "shard")
 OLDEST: Final = Gauge("stream_oldest_seconds", "Age of the oldest entry of a stream, by Redis's clock.", "shard")
 IDLE: Final = Gauge("stream_pending_idle_seconds", "Longest time a worker has held an entry.", "shard")
-WORKERS: Final = Gauge("workers", f"Workers that asked for work within {_ALIVE:.0f} s.")
+WORKERS: Final = Gauge("workers", f"Workers that asked for work within {streams.ALIVE:.0f} s.")
 REDIS_UP: Final = Gauge("redis_up", "1 when Redis answers the observer, 0 when not.")
 DATABASE_UP: Final = Gauge("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
 
@@ -137,4 +136,4 @@ async def _streams(redis: Redis, shards: int) -> None:
     PENDING.show_all({shard: load.pending for shard, load in loads.items()})
     OLDEST.show_all({shard: load.oldest for shard, load in loads.items()})
     IDLE.show_all({(str(shard),): seconds for shard, seconds in enumerate(idle)})
-    WORKERS.show(sum(seconds < _ALIVE for seconds in (await streams.consumers(redis, shards)).values()))
+    WORKERS.show(sum(seconds < streams.ALIVE for seconds in (await streams.consumers(redis, shards)).values()))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from leadwire import db
+from leadwire.wire.relay.reconcile import lost
 from leadwire.wire.streams import Load
 
 _SETTLING: Final = 60  # seconds that something may be under way before it counts as stuck
@@ -59,11 +60,6 @@ _CHECKS: Final = (
     ),
 )
 
-_LOST: Final = """
-SELECT count(*) FROM delivery d, unnest($1::int[], $2::float8[]) AS stream(shard, age)
-WHERE d.state = 'queued' AND ('x' || substr(md5(d.endpoint_id), 1, 4))::bit(16)::int % $3 = stream.shard
-  AND d.queued_at < now() - (stream.age + $4) * interval '1 second'"""
-
 
 async def check(loads: Sequence[Load] | None, attempts: int, slack: float, *, since: str = "") -> list[Check]:
     """Every invariant, of the events with ids from `since` on.
@@ -76,7 +72,6 @@ async def check(loads: Sequence[Load] | None, attempts: int, slack: float, *, si
         for name, meaning, sql in _CHECKS
     ]
     if loads is not None:
-        shards, ages = list(range(len(loads))), [load.oldest for load in loads]
-        lost = await db.value(_LOST, shards, ages, len(loads), slack + _SETTLING)
-        found.append(Check("queued_but_lost", "deliveries queued although no stream holds them any more", lost))
+        broken = await lost(loads, slack + _SETTLING)
+        found.append(Check("queued_but_lost", "deliveries queued although no stream holds them any more", broken))
     return found

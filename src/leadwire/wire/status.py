@@ -15,7 +15,6 @@ _COUNTED: Final = "SELECT state, count(*) FROM delivery GROUP BY state"
 _UNFINISHED: Final = " UNION ALL ".join(  # each of these states has an index of its own
     f"SELECT '{state}' AS state, count(*) FROM delivery WHERE state = '{state}'" for state in _UNDER_WAY
 )
-_ALIVE: Final = 30.0  # seconds since a worker last asked for work
 _BEHIND: Final = 5  # endpoints
 
 
@@ -112,7 +111,7 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
                 Stream(load.stream, load.length, load.length - load.pending, load.pending, round(load.oldest, 3))
                 for load in loads
             ]
-            workers = [Worker(name, seconds) for name, seconds in sorted(idle.items()) if seconds < _ALIVE]
+            workers = [Worker(name, seconds) for name, seconds in sorted(idle.items()) if seconds < streams.ALIVE]
     return Status(
         unrelayed=Unrelayed(events, oldest),
         deliveries=deliveries,

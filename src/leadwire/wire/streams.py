@@ -17,6 +17,8 @@ GROUP: Final = "deliverers"
 DEAD_LETTERS: Final = "leadwire:dead-letters"
 _DEAD_LETTERS_KEPT: Final = 100_000
 RECLAIMS: Final = 5
+ALIVE: Final = 30.0
+"""Seconds since it last asked for work within which a consumer counts as alive."""
 _SUSPECT: Final = 3  # times handed out
 _LOOKED_AT: Final = 1000  # entries of the dead
 _MOST_ATTEMPTS: Final = 2**15 - 1

@@ -1,6 +1,5 @@
 """One POST: sign, send, classify. Never raises: every failure is an outcome."""
 
-import asyncio
 import time
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -61,8 +60,6 @@ async def _attempt(job: Job, traceparent: str | None, transport: GuardedTranspor
 
     try:
         answer = await transport.post(job.url, headers, job.body)
-    except asyncio.CancelledError:
-        raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the ledger has to know
         outcome: Outcome = getattr(error, "outcome", "protocol_error")
         said = _text(str(error) or type(error).__name__)

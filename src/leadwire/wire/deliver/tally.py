@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-import asyncpg
-
 from leadwire import db, redis_pool, telemetry
 from leadwire.wire.deliver.attempt import Attempted
 from leadwire.wire.states import Outcome
@@ -22,7 +20,7 @@ BOUNDS: Final = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30
 _EVERY: Final = 2.0  # seconds
 _MOST: Final = 10_000  # endpoints' hours that wait while the database is away
 
-_LATER: Final[tuple[type[BaseException], ...]] = (*db.GONE, db.Deadlock, asyncpg.ForeignKeyViolationError)
+_LATER: Final[tuple[type[BaseException], ...]] = (*db.GONE, db.Deadlock, db.Orphaned)
 
 _ADD: Final = """
 INSERT INTO endpoint_hour AS known (endpoint_id, hour, delivered, failed, took, last_at, last_outcome)

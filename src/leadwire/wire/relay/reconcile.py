@@ -11,13 +11,15 @@ from typing import Final
 from leadwire import db
 from leadwire.wire.streams import Load
 
-_RECONCILE: Final = """
-UPDATE delivery d SET state = 'waiting', due_at = now(), queued_at = NULL
-FROM unnest($1::int[], $2::float8[]) AS stream(shard, age)
+# Of streams $1 whose oldest entries have ages $2, $3 in all, with a slack of $4 s.
+_LOST: Final = """unnest($1::int[], $2::float8[]) AS stream(shard, age)
 WHERE d.state = 'queued'
   AND ('x' || substr(md5(d.endpoint_id), 1, 4))::bit(16)::int % $3 = stream.shard
-  AND d.queued_at < now() - (stream.age + $4) * interval '1 second'
-RETURNING 1"""
+  AND d.queued_at < now() - (stream.age + $4) * interval '1 second'"""
+_RECONCILE: Final = (
+    f"UPDATE delivery d SET state = 'waiting', due_at = now(), queued_at = NULL FROM {_LOST} RETURNING 1"
+)
+_COUNT: Final = f"SELECT count(*) FROM delivery d, {_LOST}"
 
 
 async def reconcile(loads: Sequence[Load], slack: float) -> int:
@@ -26,6 +28,13 @@ async def reconcile(loads: Sequence[Load], slack: float) -> int:
     `loads` are the streams' as just read, in order; `slack` the seconds from queueing to being in the stream that are
     nothing unusual.
     """
-    shards = list(range(len(loads)))
-    ages = [load.oldest for load in loads]
-    return len(await db.rows(_RECONCILE, shards, ages, len(loads), slack))
+    return len(await db.rows(_RECONCILE, *_watermarks(loads), slack))
+
+
+async def lost(loads: Sequence[Load], slack: float) -> int:
+    """How many there are, with the same parameters."""
+    return int(await db.value(_COUNT, *_watermarks(loads), slack))
+
+
+def _watermarks(loads: Sequence[Load]) -> tuple[list[int], list[float], int]:
+    return list(range(len(loads))), [load.oldest for load in loads], len(loads)

@@ -177,6 +177,14 @@ async def test_odd_filters_are_told_or_find_nothing(admin, query):
     await admin.open(f"/deliveries?{query}", status)
 
 
+@pytest.mark.parametrize(
+    "since",
+    ["2026-01-02T03:04", "2026-01-02T03:04:05", "2026-01-02T03:04-05:00", "2026-01-02T03:04:05Z", "2026-01-02"],
+)
+async def test_a_filter_takes_a_time_with_and_without_a_zone(admin, since):
+    await admin.open(f"/deliveries?since={since}")
+
+
 @pytest.mark.parametrize("wanted", [{}, {"stage": "delivered"}, {"kind": "lead.created"}, {"outcome": "delivered"}])
 async def test_pages_hold_everything_once(workspace, bot, wire, receiver, wanted):
     first, second = [await endpoint(workspace, receiver.url) for _ in range(2)]

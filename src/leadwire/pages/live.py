@@ -16,23 +16,21 @@ _LOOK: Final = 1.0  # seconds between them
 _PING: Final = 15.0  # seconds: proxies cut what is silent for longer
 _CALM: Final = 0.3
 _KIND: Final = "text/event-stream"
+_HEADERS: Final = {**policy.HEADERS, "Cache-Control": "no-store"}
 
 Look = Callable[[], Awaitable[tuple[Hashable, bool]]]
 
 
 def stream(look: Look) -> Response[Any]:
     """`changed` each time the first thing that `look` answers is another; `done` once the second is true."""
-    sent = {**policy.HEADERS, "Cache-Control": "no-store"}
-    return Stream(_told(look), headers=sent, media_type=_KIND)
+    return Stream(_told(look), headers=_HEADERS, media_type=_KIND)
 
 
 def bells(workspace: str, session_id: str) -> Response[Any]:
     """`changed` when anything happened in a conversation of the workspace, at most three times a second. As long as it
     is open, the session's owner is at the desk.
     """
-    return Stream(
-        _rung(workspace, session_id), headers={**policy.HEADERS, "Cache-Control": "no-store"}, media_type=_KIND
-    )
+    return Stream(_rung(workspace, session_id), headers=_HEADERS, media_type=_KIND)
 
 
 async def _rung(workspace: str, session_id: str) -> AsyncIterator[bytes]:

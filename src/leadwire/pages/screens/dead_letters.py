@@ -4,10 +4,10 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 from litestar import Response
+from msgspec import structs
 
 from leadwire.accounts import audit
 from leadwire.errors import Invalid
-from leadwire.pages.forms import Form
 from leadwire.pages.live import stream
 from leadwire.pages.routes import action, screen
 from leadwire.pages.screens.deliveries import choices, wished
@@ -23,23 +23,11 @@ async def dead_letters(visit: Visit) -> Response[str]:
     """What was given up on, how many a redrive would send, and the redrives so far."""
     form = visit.form or visit.query
     wanted = wished(form)
-    selection = _selection(form)
-    page = await history.page(
-        visit.workspace,
-        history.Filter(
-            endpoint_id=wanted.endpoint_id,
-            stage="dead",
-            kind=wanted.kind,
-            outcome=wanted.outcome,
-            since=wanted.since,
-            until=wanted.until,
-        ),
-        visit.query.text("after"),
-    )
+    dead = structs.replace(wanted, stage="dead", subject="")
     return await visit.page(
         "webhooks/dead_letters.html",
-        page=page,
-        total=await redrives.count(visit.workspace, selection),
+        page=await history.page(visit.workspace, dead, visit.query.text("after")),
+        total=await redrives.count(visit.workspace, _selection(wanted)),
         jobs=await redrives.listed(visit.workspace, 10),
         kept={name: form.text(name) for name in ("endpoint_id", "kind", "outcome", "since", "until")},
         endpoints=await choices(visit),
@@ -58,7 +46,7 @@ async def redrive(visit: Visit) -> Response[Any]:
     if visit.form.text("sure") != "yes":
         raise Invalid("Tick the box: many requests are about to be made.")
     async with audit.act(visit.me, "redrive.started") as entry:
-        job = await redrives.start(visit.workspace, _selection(visit.form), pace)
+        job = await redrives.start(visit.workspace, _selection(wished(visit.form)), pace)
         entry.subject, entry.detail = job.id, f"{job.total} deliveries"
     return await visit.back(f"/redrives/{job.id}")
 
@@ -94,8 +82,7 @@ async def step(visit: Visit) -> Response[Any]:
     return await visit.back(f"/redrives/{job_id}")
 
 
-def _selection(form: Form) -> Selection:
-    wanted = wished(form)
+def _selection(wanted: history.Filter) -> Selection:
     return Selection(
         endpoint_id=wanted.endpoint_id or None,
         kinds=[wanted.kind] if wanted.kind else [],

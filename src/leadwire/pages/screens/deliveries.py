@@ -3,7 +3,6 @@
 from collections.abc import Hashable
 from datetime import datetime
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from litestar import Response
 
@@ -31,12 +30,11 @@ async def deliveries(visit: Visit) -> Response[str]:
     wanted, query = wished(visit.query), visit.query
     page = await history.page(visit.workspace, wanted, query.text("after"))
     kept = {name: query.text(name) for name in ("endpoint_id", "stage", "kind", "outcome", "subject", "since", "until")}
-    onward = urlencode({**{name: value for name, value in kept.items() if value}, "after": page.after or ""})
     return await visit.page(
         "webhooks/deliveries.html",
         page=page,
         kept=kept,
-        onward=f"/deliveries?{onward}" if page.after else None,
+        onward=visit.link(after=page.after) if page.after else None,
         endpoints=await choices(visit),
         stages=_STAGES,
         outcomes={"": "Any outcome", **{name: name.replace("_", " ") for name in history.OUTCOMES}},
@@ -117,10 +115,10 @@ def wished(query: Form) -> history.Filter:
 
 
 def _moment(query: Form, name: str) -> datetime | None:
-    """A time in UTC, as `<input type="datetime-local">` sends it or with a zone."""
+    """A time, as `<input type="datetime-local">` sends it (then in UTC) or with a zone. Raises InvalidParameter."""
     if not (text := query.text(name)):
         return None
     try:
-        return clock.parse(text if text.endswith("Z") or "+" in text else f"{text}{':00' * (text.count(':') == 1)}Z")
+        return clock.parse(text)
     except ValueError as error:
         raise InvalidParameter(f"`{name}` is not a time, such as 2026-01-31T12:00.") from error

@@ -66,14 +66,14 @@ def json_lines(text: str) -> Lines:
     return lines
 
 
-def line_of_byte(text: str, message: str) -> int | None:
+def line_of_byte(text: str, message: str) -> int:
     """The line that a JSON decoder's `(byte 17)` is in; the last one when the text just ends."""
     found = _BYTE.search(message)
     seen = text.encode()[: int(found[1])] if found else text.encode()
     return seen.count(b"\n") + 1
 
 
-def line_of_message(text: str, message: str) -> int | None:
+def line_of_message(text: str, message: str) -> int:
     """The line that a TOML parser's message names; the last one for `at end of document`."""
     found = _LINE.search(message)
     return int(found[1]) if found else text.rstrip("\n").count("\n") + 1

@@ -13,7 +13,7 @@ from leadwire.errors import Fault, Invalid
 
 LARGEST: Final = 256 * 1024  # characters
 
-_KINDS: Final = ("say", "ask", "branch", "score", "answer", "handoff", "end")
+_KINDS: Final = {str(kind.__struct_config__.tag): kind for kind in AnyNode.__args__}
 
 
 class BadFlow(Invalid):
@@ -70,11 +70,10 @@ def _node_flaws(node: Any, place: int) -> list[Flaw]:
     path = ("nodes", place)
     if not isinstance(node, Mapping):
         return [Flaw("wrong_type", "A node is a table.", path)]
-    name = node.get("id") if isinstance(node.get("id"), str) else None
-    if node.get("type") not in _KINDS:
+    name, kind = (text if isinstance(text := node.get(key), str) else None for key in ("id", "type"))
+    if (model := _KINDS.get(kind or "")) is None:
         given = f"'{node['type']}' is no type of node" if "type" in node else "The type is missing"
         return [Flaw("type", f"{given}. There are: {', '.join(_KINDS)}.", (*path, "type"), name)]
-    model = next(kind for kind in AnyNode.__args__ if kind.__struct_config__.tag == node["type"])
     return _members({key: node[key] for key in node if key != "type"}, model, path, name)
 
 

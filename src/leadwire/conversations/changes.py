@@ -192,9 +192,8 @@ def _split(row: db.Row | None) -> tuple[Conversation, Metadata]:
 
 
 async def _lead_of(workspace: str, conversation_id: str) -> Lead | None:
-    columns = ", ".join(f"lead.{column.strip()}" for column in lead_schema.COLUMNS.split(","))
     found = await db.row(
-        f"""SELECT {columns} FROM conversation c JOIN lead ON lead.id = c.lead_id
+        f"""SELECT {lead_schema.COLUMNS_OF_LEAD} FROM conversation c JOIN lead ON lead.id = c.lead_id
             WHERE c.workspace_id = $1 AND c.id = $2""",
         workspace, conversation_id,
     )  # fmt: skip

@@ -62,9 +62,7 @@ class Guest:
         if options := asked.get("options"):
             return str(self._chance.choice(options))
         lead = self._visit.lead
-        field = str(asked.get("field") or "").rpartition(".")[2] or {"email": "email", "phone": "phone"}.get(
-            asked["kind"]
-        )
+        field = str(asked.get("field") or asked["kind"]).rpartition(".")[2]
         if field in ("email", "name", "phone", "company"):
             given = getattr(lead, field, None) if lead else None
             return str(given) if isinstance(given, str) else None

@@ -72,6 +72,9 @@ COLUMNS: Final = (
     " conversation_id, bot_id, created_at"
 )
 
+COLUMNS_OF_LEAD: Final = ", ".join(f"lead.{column}" for column in COLUMNS.split(", "))
+"""The same for a join."""
+
 
 def from_row(row: Any) -> Lead:
     """A lead from the columns of `COLUMNS`, in that order."""

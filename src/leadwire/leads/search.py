@@ -10,7 +10,7 @@ from leadwire import db
 from leadwire.db.keyset import Keyset
 from leadwire.leads import reads
 from leadwire.leads.reads import LeadQuery
-from leadwire.leads.schema import COLUMNS, Lead, Score, from_row
+from leadwire.leads.schema import COLUMNS, COLUMNS_OF_LEAD, Lead, Score, from_row
 from leadwire.web.paging import BotId, Moment
 
 _DAY: Final = timedelta(days=1)
@@ -78,9 +78,8 @@ async def total(workspace: str, search: LeadSearch) -> int | None:
 
 async def with_email(workspace: str, email: str) -> list[Lead]:
     """The leads with this address (compared without case), one a bot at the most, newest first."""
-    columns = ", ".join(f"lead.{column.strip()}" for column in COLUMNS.split(","))
     found = await db.rows(
-        f"""SELECT {columns} FROM bot JOIN lead ON lead.bot_id = bot.id AND lower(lead.email) = lower($2)
+        f"""SELECT {COLUMNS_OF_LEAD} FROM bot JOIN lead ON lead.bot_id = bot.id AND lower(lead.email) = lower($2)
             WHERE bot.workspace_id = $1""",
         workspace,
         email.strip(),

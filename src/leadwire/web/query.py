@@ -76,15 +76,12 @@ def _reader(kind: Any) -> Callable[[str], Any]:
             raise ValueError("not a whole number")
         return msgspec.convert(int(text), kind)
 
-    def moment(text: str) -> datetime:
-        return clock.parse(text)
-
     def plain(text: str) -> Any:
         if not text.isprintable():  # a pattern's `$` would let a newline at the end pass
             raise ValueError("not readable text")
         return msgspec.convert(text, kind)
 
-    return integer if int in inner else moment if datetime in inner else plain
+    return integer if int in inner else clock.parse if datetime in inner else plain
 
 
 def _plain_types(kind: Any) -> set[Any]:

@@ -9,11 +9,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.waiting import until
+from leadwire.embedded import Services
+from tests.waiting import eventually, until
 
 COMMAND = (sys.executable, "-m", "leadwire")
 
@@ -125,6 +126,37 @@ class Started:
         if self.running():
             self.signal(signal.SIGKILL)
         shutil.rmtree(self._directory, ignore_errors=True)
+
+    async def up(self, seconds: float = 60) -> None:
+        """Wait until it says that it has started."""
+        await eventually(lambda: "process.started" in self.err or not self.running(), seconds)
+        assert self.running(), self.err
+
+
+def settings_on(servers: Services, **more: str) -> dict[str, str]:
+    """The settings of a process on these servers, whose receivers are here and whose retries come soon."""
+    return {
+        "DATABASE_URL": servers.database_url,
+        "REDIS_URL": servers.redis_url,
+        "SECRET_KEY": os.environ["LEADWIRE_SECRET_KEY"],
+        "ALLOWED_NETWORKS": "127.0.0.0/8",
+        "RETRY_SCHEDULE": "1,1,1",
+        **more,
+    }
+
+
+@contextlib.asynccontextmanager
+async def everything(kind: type[Started], settings: dict[str, str]) -> AsyncIterator[tuple[list[Started], str]]:
+    """An API process, a relay and a worker, and the API's address."""
+    port = free_port()
+    started = [kind(*command, **settings) for command in (("serve", "--port", str(port)), ("relay",), ("deliver",))]
+    try:
+        for process in started:
+            await process.up()
+        yield started, f"http://127.0.0.1:{port}"
+    finally:
+        for process in started:
+            process.close()
 
 
 class Listener(Started):

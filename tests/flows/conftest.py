@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from leadwire.embedded import Services
-from tests.flows.commands import run
+from tests.flows.commands import run, settings_on
 from tests.flows.wire import Wire
 from tests.receiver import Receiver
 
@@ -17,15 +17,13 @@ from tests.receiver import Receiver
 async def settings(servers: Services, request: pytest.FixtureRequest) -> dict[str, str]:
     """A migrated database of this module's own with an endpoint, and the third database of the session's Redis."""
     name = request.module.__name__.rpartition("_")[2]
-    settings = {
-        "DATABASE_URL": servers.database_url.replace("/leadwire?", f"/{name}?"),
-        "REDIS_URL": servers.redis_url.replace("db=0", "db=2"),
-        "SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
-        "ALLOWED_NETWORKS": "127.0.0.0/8",
-        "LEASE": "3",
-        "DELIVERY_TIMEOUT": "2",
-        "RETRY_SCHEDULE": "1,1,1",
-    }
+    settings = settings_on(
+        servers,
+        DATABASE_URL=servers.database_url.replace("/leadwire?", f"/{name}?"),
+        REDIS_URL=servers.redis_url.replace("db=0", "db=2"),
+        LEASE="3",
+        DELIVERY_TIMEOUT="2",
+    )
     admin = await asyncpg.connect(servers.database_url)
     await admin.execute(f"CREATE DATABASE {name}")
     await admin.close()

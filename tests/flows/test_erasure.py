@@ -11,7 +11,7 @@ from leadwire import db, ids, settings
 from leadwire.conversations import inbox
 from tests import make
 from tests.bots.conftest import published
-from tests.flows.commands import Started, free_port
+from tests.flows.commands import Started, everything, settings_on
 from tests.receiver import Receiver
 from tests.waiting import eventually
 from tests.wire.wired import endpoint
@@ -68,23 +68,8 @@ class Loud(Started):
 @pytest.fixture
 async def processes(servers, redis):
     """An API process, a relay and a worker on the tests' database, and the API's address."""
-    port = free_port()
-    chosen = {
-        "DATABASE_URL": servers.database_url,
-        "REDIS_URL": servers.redis_url,
-        "SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
-        "ALLOWED_NETWORKS": "127.0.0.0/8",
-        "RETRY_SCHEDULE": "1,1,1",
-    }
-    started = [Loud(*command, **chosen) for command in (("serve", "--port", str(port)), ("relay",), ("deliver",))]
-    try:
-        for process in started:
-            await eventually(lambda process=process: "process.started" in process.err or not process.running(), 30)
-            assert process.running(), process.err
-        yield started, f"http://127.0.0.1:{port}"
-    finally:
-        for process in started:
-            process.close()
+    async with everything(Loud, settings_on(servers)) as started:
+        yield started
 
 
 async def chat(client, bot):

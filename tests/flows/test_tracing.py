@@ -10,9 +10,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests import make
-from tests.flows.commands import Started, free_port, refused, run
+from tests.flows.commands import Started, everything, refused, run, settings_on
 from tests.receiver import Receiver
-from tests.waiting import eventually
 from tests.wire.wired import endpoint
 
 pytestmark = pytest.mark.flow
@@ -43,38 +42,22 @@ def about(span):
 
 @pytest.fixture
 def settings(servers, redis):
-    return {
-        "DATABASE_URL": servers.database_url,
-        "REDIS_URL": servers.redis_url,
-        "SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
-        "ALLOWED_NETWORKS": "127.0.0.0/8",
-        "RETRY_SCHEDULE": "1,1,1",
-    }
+    return settings_on(servers)
 
 
 async def test_one_trace_leads_from_the_request_into_the_post(workspace, bot, api_key, settings, monkeypatch):
     lead = await make.lead(workspace, bot)
-    port = free_port()
     async with Collector(200) as collector, Receiver(lambda one: 500 if one.attempt == 1 else 204) as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.port}")
         made = await endpoint(workspace, receiver.url, "lead.updated")
-        started = [
-            Started(*command, **settings, TRACE_SHARE="1")
-            for command in (("serve", "--port", str(port)), ("relay",), ("deliver",))
-        ]
-        try:
-            for process in started:
-                await eventually(lambda process=process: "process.started" in process.err, 30)
+        async with everything(Started, settings | {"TRACE_SHARE": "1"}) as (started, address):
             headers = {"Authorization": f"Bearer {api_key}", "traceparent": CALLER}
-            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers) as client:
+            async with httpx.AsyncClient(base_url=address, headers=headers) as client:
                 answer = await client.patch(f"/v1/leads/{lead.id}", json={"name": "Marguerite Perey"})
                 assert answer.status_code == 200
             posts = await receiver.received(2, 30)
             for process in started:
                 assert await asyncio.to_thread(process.signal) == 0  # what is left is sent at the end
-        finally:
-            for process in started:
-                process.close()
         spans = collector.spans()
 
     ((service, asked),) = spans["PATCH /v1/leads/{lead_id}"]
@@ -98,9 +81,9 @@ async def test_one_trace_leads_from_the_request_into_the_post(workspace, bot, ap
     (_, outbox), (_, stream) = spans["outbox"][0], spans["stream"][0]
     assert outbox.start_time_unix_nano <= outbox.end_time_unix_nano
     assert stream.end_time_unix_nano <= tried[0].end_time_unix_nano
-    everything = b"".join(one.body for one in collector.deliveries)
-    assert b"Marguerite" not in everything
-    assert receiver.url.encode() not in everything
+    told = b"".join(one.body for one in collector.deliveries)
+    assert b"Marguerite" not in told
+    assert receiver.url.encode() not in told
 
 
 def test_no_exporter_is_loaded_where_nobody_asks_for_it():

@@ -34,8 +34,7 @@ class Wire:
     async def start(self, *arguments: str) -> Started:
         process = Started(*arguments, **self.settings)
         self.started.append(process)
-        await eventually(lambda: "process.started" in process.err or not process.running(), 60)
-        assert process.running(), process.err
+        await process.up()
         return process
 
     async def state(self, state: str) -> int:

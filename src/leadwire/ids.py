@@ -8,10 +8,14 @@ import os
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Final
+
+FORM: Final = "[0-7][0-9a-hjkmnp-tv-z]{25}"
+"""What follows the prefix and its underscore, as a regular expression."""
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [high + low for high in _DIGITS for low in _DIGITS]  # 10 bits at a time: a third of the cost of digit by digit
-_SUFFIX = re.compile(r"[0-7][0-9a-hjkmnp-tv-z]{25}")
+_SUFFIX = re.compile(FORM)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _last_tick = 0
 

@@ -6,10 +6,12 @@ from urllib.parse import urlencode
 
 from msgspec import Meta, Struct
 
+from leadwire import ids
+
 Moment = Annotated[datetime, Meta(tz=True)]
 """A moment in a query: RFC 3339, also a date alone or no offset (both UTC)."""
 
-BotId = Annotated[str, Meta(pattern="^bot_[0-7][0-9a-hjkmnp-tv-z]{25}(?![\\s\\S])")]
+BotId = Annotated[str, Meta(pattern=rf"^bot_{ids.FORM}(?![\s\S])")]
 
 
 class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

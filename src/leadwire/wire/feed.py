@@ -16,7 +16,7 @@ from leadwire import clock, db, ids
 from leadwire.errors import Fault, InvalidParameter
 from leadwire.wire.envelope import KINDS
 
-_CURSOR: Final = re.compile(r"([0-9]{1,19})-([0-9]{1,18})-(evt_[0-7][0-9a-hjkmnp-tv-z]{25})")
+_CURSOR: Final = re.compile(f"([0-9]{{1,19}})-([0-9]{{1,18}})-(evt_{ids.FORM})")
 _LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the partitions that are looked at
 
 _READ: Final = """

@@ -6,10 +6,11 @@ from typing import Any, Final, get_origin
 
 import msgspec
 
+from leadwire import ids
 from leadwire.web.openapi import fields
 from leadwire.web.openapi.parts import REF
 
-_ID: Final = re.compile(r"([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}")
+_ID: Final = re.compile(f"([a-z]+)_{ids.FORM}")
 MOMENT: Final = {
     "type": "string",
     "format": "date-time",
@@ -50,7 +51,7 @@ def examples(components: dict[str, Json], samples: Iterable[Mapping[str, Any]]) 
         for field, value in schema["properties"].items():
             text = made[name].get(field)
             if value.keys() == {"type", "description"} and isinstance(text, str) and (found := _ID.fullmatch(text)):
-                value["pattern"] = f"^{found[1]}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$"
+                value["pattern"] = f"^{found[1]}_{ids.FORM}$"
     return made
 
 

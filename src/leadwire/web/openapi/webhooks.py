@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from leadwire import settings
+from leadwire import ids, settings
 from leadwire.web.openapi.parts import REF, TRACEPARENT
 from leadwire.web.openapi.schemas import MOMENT
 
@@ -81,7 +81,7 @@ def _headers(prefix: str) -> list[dict[str, Any]]:
         header(
             "webhook-id",
             "Names the event: the same at every attempt, so a receiver can drop repeats.",
-            "^evt_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+            f"^evt_{ids.FORM}$",
             "evt_" + "0" * 26,
         ),
         header("webhook-timestamp", "When this attempt was made, in Unix seconds.", "^[0-9]+$", "1767323045"),

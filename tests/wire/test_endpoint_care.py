@@ -13,7 +13,9 @@ from leadwire.leads.schema import LeadPatch
 from leadwire.webhooks import changes, reads, rotation
 from leadwire.webhooks.schema import EndpointChange
 from leadwire.wire import signing
+from leadwire.wire.deliver import health
 from leadwire.wire.deliver.health import WORN_FAILURES
+from leadwire.wire.relay import window
 from leadwire.wire.relay.admit import admit
 from leadwire.wire.relay.fan_out import fan_out
 from tests import make
@@ -267,3 +269,15 @@ async def test_a_few_failures_long_ago_do_not_disable_a_quiet_endpoint(workspace
     await db_clock.forward(6 * 86_400)
     await failures(workspace, bot, wire, 1)
     assert (await reads.endpoint(workspace, made.id)).enabled
+
+
+@pytest.mark.parametrize(
+    ("size", "successes", "halvings", "then"),
+    [(64, 3, 0, 67), (64, 0, 2, 16), (64, 0, 8, 1), (1, 0, 8, 1), (256, 300, 0, 256), (200, 60, 1, 160), (3, 0, 1, 1)],
+)
+async def test_a_window_is_halved_then_opened_from_one_to_its_largest(workspace, size, successes, halvings, then):
+    made = await endpoint(workspace, "http://127.0.0.1:8080/")
+    await db.rows("UPDATE webhook_endpoint SET admission_window = $1", size)
+    signal = [made.id], [successes], [0], [halvings], [False]
+    await db.rows(health._NOTE, *signal, window.LARGEST, health.WORN_FAILURES, health.WORN_DAYS)
+    assert await db.value("SELECT admission_window FROM webhook_endpoint") == then

@@ -15,11 +15,9 @@ _ENOUGH: Final = 8  # halvings from the largest window to the smallest
 
 
 def signals(outcomes: Iterable[Outcome]) -> tuple[int, int]:
-    """How far a batch of outcomes opens the window (successes) and how often it halves it."""
+    """How far a batch of outcomes opens the window (successes) and how often it halves it, at most 8 times.
+
+    `deliver.health` does so, in SQL on the row as it is: first the halving, then the opening, from 1 to `LARGEST`.
+    """
     outcomes = list(outcomes)
     return outcomes.count("delivered"), min(sum(outcome in _SETBACKS for outcome in outcomes), _ENOUGH)
-
-
-def after(window: int, gain: int, halvings: int) -> int:
-    """The window after those signals: 1 to 256. `deliver.health` computes the same in SQL, on the row as it is."""
-    return max(1, min(LARGEST, (window >> halvings) + gain))

@@ -39,7 +39,7 @@ def at(moment: datetime) -> Iterator[None]:
 
 
 def set_to(moment: datetime) -> None:
-    """Move the time set by `at` on, inside its block."""
+    """Move the time set by `at` on, inside its block. Raises RuntimeError outside of one."""
     if _set_to.get() is None:
         raise RuntimeError("the clock runs by itself here")
     _set_to.set(moment)

@@ -38,7 +38,8 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 async def start(bot: LiveBot, opening: Opening, answerer: Answerer) -> Turn:
     """Open a conversation and take its first turn. Repeated with the same client_message_id it answers the same again,
-    with a new token. Raises NotFound, Conflict, Invalid; InsufficientScope when the visitor is blocked.
+    with a new token. Raises NotFound, Conflict, Invalid; InsufficientScope when the visitor is blocked; Unavailable
+    when others change the same lead again and again.
     """
     key = hashlib.sha256(f"{bot.id}\0{opening.client_message_id}".encode()).digest()
     if known := await reads.visit_started(key):
@@ -65,8 +66,8 @@ async def start(bot: LiveBot, opening: Opening, answerer: Answerer) -> Turn:
 
 
 async def hear(visit: Visit, content: str, client_message_id: str, answerer: Answerer) -> Turn:
-    """Take a visitor's turn. A repeated one gets the stored reply. Raises Conflict when the conversation is over or
-    full; InsufficientScope when the visitor is blocked.
+    """Take a visitor's turn. A repeated one gets the stored reply. Raises Invalid; Conflict when the conversation is
+    over or full; InsufficientScope when the visitor is blocked; Unavailable when it moves again and again.
     """
     if visit.blocked:
         raise _blocked()

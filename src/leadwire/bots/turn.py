@@ -24,7 +24,10 @@ class Moved(Exception):
 async def act(
     visit: Visit, flow: Flow, said: Said, client_message_id: str, greeting: Sequence[Effect] = ()
 ) -> list[Spoken]:
-    """Store what the visitor said, and what follows from it. Answers all that was said, the greeting first."""
+    """Store what the visitor said, and what follows from it. Answers all that was said, the greeting first.
+
+    Raises Moved; Invalid and Conflict as `conversations.changes.speak`.
+    """
     if visit.status == "handoff":  # people are talking; the bot listens
         with _moved():
             user = NewMessage(role="user", content=said.text, client_message_id=client_message_id)
@@ -43,7 +46,7 @@ async def act(
 async def tell(
     visit: Visit, flow: Flow, state: State, effects: Sequence[Effect], first: Sequence[NewMessage]
 ) -> list[Spoken]:
-    """Write a turn down: its messages, its lead, where the flow is now, and whether it is over."""
+    """Write a turn down: its messages, its lead, where the flow is now, and whether it is over. Raises as `act`."""
     workspace, conversation_id = visit.workspace, visit.conversation_id
     spoken = await conversations.speak(workspace, conversation_id, [*first, *_messages(effects)])
     with _moved():

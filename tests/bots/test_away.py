@@ -7,6 +7,7 @@ from leadwire.accounts import presence
 from leadwire.bots import away, runtime
 from leadwire.conversations import inbox
 from leadwire.conversations import reads as talks
+from leadwire.errors import Conflict
 from leadwire.leads import changes as leads
 from tests import make
 
@@ -99,3 +100,11 @@ async def test_an_erasure_takes_the_words_along(workspace, visitor):
 )
 def test_an_address_is_found_among_words(text, found):
     assert away._address(text) == found
+
+
+async def test_who_waits_in_a_full_conversation_is_told_that_it_is_full(visitor):
+    await waits(visitor)
+    await db.rows("UPDATE conversation SET messages_count = 1000")
+    with pytest.raises(Conflict) as refused:
+        await visitor.says("hello?")
+    assert refused.value.code == "conversation_full"

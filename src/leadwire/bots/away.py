@@ -33,7 +33,7 @@ async def say(visit: Visit, flow: Flow) -> list[Spoken]:
 async def hear(visit: Visit, flow: Flow, user: NewMessage) -> list[Spoken]:
     """Store what a visitor says while they wait. If that holds the address the bot has asked for, they are a lead.
 
-    Raises as `capture.keep`.
+    Raises Moved; Invalid and Conflict as `conversations.changes.speak`.
     """
     email = _address(user.content)
     reachable, taken = await _known(visit)

@@ -1,6 +1,7 @@
 """What a visitor's turn means for the lead: a new one, more about the one they are, or a hint at one we know."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from leadwire import clock, db
@@ -8,6 +9,7 @@ from leadwire.bots.engine import Effect, Saved, Scored, State
 from leadwire.bots.flow import Ask, Flow, Scalar
 from leadwire.bots.schema import Visit
 from leadwire.conversations import changes as conversations
+from leadwire.errors import Conflict, NotFound, Unavailable
 from leadwire.leads import changes as leads
 from leadwire.leads import reads
 from leadwire.leads.schema import LeadPatch, Source
@@ -15,19 +17,24 @@ from leadwire.leads.schema import LeadPatch, Source
 _CUSTOM = "custom_fields."
 
 
+class Moved(Exception):
+    """Somebody else changed the conversation or its lead meanwhile: begin again."""
+
+
 async def keep(visit: Visit, flow: Flow, state: State, effects: Sequence[Effect]) -> None:
     """Write down what this turn told, inside its transaction.
 
     A lead of this very conversation is corrected by its later answers and gains its points. A lead that was known
-    before only gets its blanks filled and its score raised: a stranger may have typed somebody's address.
+    before only gets its blanks filled and its score raised: a stranger may have typed somebody's address. Raises Moved.
     """
     told = {one.field: one.value for one in effects if isinstance(one, Saved) and one.field}
     points = [one for one in effects if isinstance(one, Scored)]
     await _note_points(visit, points)
     lead_id = None
-    own = visit.lead_id is not None and (told or points) and await _tell_own(visit, told, points)
-    if (told or points) and not own:
-        lead_id = await _capture(visit, _told(flow, state), state.score)
+    with _moved():
+        own = visit.lead_id is not None and (told or points) and await _tell_own(visit, told, points)
+        if (told or points) and not own:
+            lead_id = await _capture(visit, _told(flow, state), state.score)
     await conversations.note_visitor(
         visit.workspace,
         visit.conversation_id,
@@ -39,10 +46,11 @@ async def keep(visit: Visit, flow: Flow, state: State, effects: Sequence[Effect]
 
 
 async def contact(visit: Visit, flow: Flow, email: str) -> None:
-    """Take down an address that was given while waiting for a person. Raises NotFound, Conflict, Unavailable."""
+    """Take down an address that was given while waiting for a person. Raises Moved."""
     told: dict[str, Scalar] = {"email": email}
-    own = visit.lead_id is not None and await _tell_own(visit, told, [])
-    lead_id = None if own else await _capture(visit, {**_told(flow, visit.state), **told}, visit.state.score)
+    with _moved():
+        own = visit.lead_id is not None and await _tell_own(visit, told, [])
+        lead_id = None if own else await _capture(visit, {**_told(flow, visit.state), **told}, visit.state.score)
     await conversations.note_visitor(
         visit.workspace,
         visit.conversation_id,
@@ -51,6 +59,14 @@ async def contact(visit: Visit, flow: Flow, email: str) -> None:
         email=email,
         name=None,
     )
+
+
+@contextmanager
+def _moved() -> Iterator[None]:
+    try:
+        yield
+    except (NotFound, Conflict, Unavailable) as error:  # the lead was erased, or its address taken, a moment ago
+        raise Moved from error
 
 
 async def _tell_own(visit: Visit, told: dict[str, Scalar], points: list[Scored]) -> bool:

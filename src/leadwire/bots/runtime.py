@@ -14,6 +14,7 @@ from msgspec import Struct
 from leadwire import clock, db, telemetry
 from leadwire.bots import away, engine, reads, turn
 from leadwire.bots.answers import Answerer, Question
+from leadwire.bots.capture import Moved
 from leadwire.bots.engine import Said, State
 from leadwire.bots.flow import Flow
 from leadwire.bots.schema import LiveBot, Turn, Visit
@@ -57,7 +58,7 @@ async def start(bot: LiveBot, opening: Opening, answerer: Answerer) -> Turn:
                 said = Said(opening.content, answer)
                 spoken = await turn.act(visit, flow, said, opening.client_message_id, greeting)
             return await turn.answer(visit, spoken, token)
-        except (turn.Moved, db.Deadlock):
+        except (Moved, db.Deadlock):
             continue
         except db.UniqueViolation:  # the same start, at the same time
             if known := await reads.visit_started(key):
@@ -85,10 +86,10 @@ async def hear(visit: Visit, content: str, client_message_id: str, answerer: Ans
                     if now.status == "ended":
                         raise refusals.ended()
                     if engine.questions(flow, now.state) and (now.status, now.state) != (visit.status, visit.state):
-                        raise turn.Moved
+                        raise Moved
                     stored = await turn.act(now, flow, Said(content, answer), client_message_id)
             return await turn.answer(now, stored)
-        except (turn.Moved, db.Deadlock):
+        except (Moved, db.Deadlock):
             visit = await turn.present(visit)
     raise _too_busy()
 

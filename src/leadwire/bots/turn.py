@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -14,11 +14,6 @@ from leadwire.bots.schema import Turn, Visit
 from leadwire.conversations import changes as conversations
 from leadwire.conversations import refusals
 from leadwire.conversations.schema import NewMessage, Spoken
-from leadwire.errors import Conflict, NotFound, Unavailable
-
-
-class Moved(Exception):
-    """Somebody else changed the conversation or its lead meanwhile: begin again."""
 
 
 async def act(
@@ -29,9 +24,8 @@ async def act(
     Raises Moved; Invalid and Conflict as `conversations.changes.speak`.
     """
     if visit.status == "handoff":  # people are talking; the bot listens
-        with _moved():
-            user = NewMessage(role="user", content=said.text, client_message_id=client_message_id)
-            return await away.hear(visit, flow, user)
+        user = NewMessage(role="user", content=said.text, client_message_id=client_message_id)
+        return await away.hear(visit, flow, user)
     try:
         state, effects = engine.step(flow, visit.state, said)
     except Exception as error:  # noqa: BLE001 - a failing bot hands over instead of going silent
@@ -49,8 +43,7 @@ async def tell(
     """Write a turn down: its messages, its lead, where the flow is now, and whether it is over. Raises as `act`."""
     workspace, conversation_id = visit.workspace, visit.conversation_id
     spoken = await conversations.speak(workspace, conversation_id, [*first, *_messages(effects)])
-    with _moved():
-        await capture.keep(visit, flow, state, effects)
+    await capture.keep(visit, flow, state, effects)
     await db.rows("UPDATE visit SET state = $2 WHERE conversation_id = $1", conversation_id, kept(state))
     for effect in effects:
         if isinstance(effect, HandedOff):
@@ -85,14 +78,6 @@ async def prompt(visit: Visit) -> Prompt | None:
     if visit.status != "active":
         return None
     return engine.prompt(await reads.flow(visit.workspace, visit.bot_id, visit.version), visit.state)
-
-
-@contextlib.contextmanager
-def _moved() -> Iterator[None]:
-    try:
-        yield
-    except (NotFound, Conflict, Unavailable) as error:  # the lead was erased, or its address taken, a moment ago
-        raise Moved from error
 
 
 def _heard(flow: Flow, state: State, text: str) -> tuple[str, str | None]:

@@ -1,5 +1,7 @@
 """A person is asked for, and nobody is at the desk."""
 
+import time
+
 import pytest
 
 from leadwire import clock, db
@@ -108,3 +110,10 @@ async def test_who_waits_in_a_full_conversation_is_told_that_it_is_full(visitor)
     with pytest.raises(Conflict) as refused:
         await visitor.says("hello?")
     assert refused.value.code == "conversation_full"
+
+
+@pytest.mark.parametrize("text", ["@" * 4000, "a@" * 2000, "a" * 4000, "a@b " * 1000, "@." * 2000])
+def test_no_text_takes_long_to_look_through(text):
+    start = time.perf_counter()
+    assert away._address(text) is None
+    assert time.perf_counter() - start < 1

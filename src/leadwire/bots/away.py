@@ -1,5 +1,6 @@
 """When a person is asked for and nobody is at the desk: the bot says so, and takes an e-mail address."""
 
+import itertools
 import re
 from typing import Final
 
@@ -12,7 +13,9 @@ from leadwire.conversations import changes as conversations
 from leadwire.conversations.schema import NewMessage, Spoken
 from leadwire.leads import identity
 
-_LIKE_AN_ADDRESS: Final = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+\.[^\s<>()\[\],;:\"'.]+")
+_AROUND: Final = re.compile(r"[\s<>()\[\],;:\"']+")  # what parts an address from the words around it
+_LONGEST: Final = 254  # characters of an address
+_TRIED: Final = 5  # words of one message
 
 _KNOWN: Final = """
 SELECT coalesce(l.email, c.visitor_email) IS NOT NULL, c.assigned_to IS NOT NULL
@@ -53,9 +56,11 @@ async def _known(visit: Visit) -> tuple[bool, bool]:
 
 
 def _address(text: str) -> str | None:
-    for found in _LIKE_AN_ADDRESS.findall(text):
+    # Words, not one expression for an address: strangers write this, and it must not take long whatever they write.
+    like_one = (word for word in _AROUND.split(text) if word.count("@") == 1 and len(word) <= _LONGEST)
+    for word in itertools.islice(like_one, _TRIED):
         try:
-            return identity.email(found.rstrip(".!?"))
+            return identity.email(word.rstrip(".!?"))
         except ValueError:
             continue
     return None

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from leadwire.bots.parse import BadFlow, parse
 from tests.bots.flows import SMALL, small
 
+OPERATORS = "There are: contains, ends_with, eq, gt, gte, in, is_set, lt, lte, ne, not_set."
 AS_JSON = json.dumps(tomllib.loads(SMALL), indent=2)
 
 
@@ -63,6 +64,46 @@ def test_a_fault_is_named_with_its_node_and_line_in_both_forms(old, new, code, n
     assert also_where == node
     assert json_line is not None
     assert json_line > 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            'op = "gte"',
+            'op = "gt_e"',
+            f"cases[0].when.all[0].op: Invalid enum value 'gt_e'. {OPERATORS}",
+        ),
+        (
+            'op = "eq", value',
+            "op = 7, value",
+            f"rules[0].when.all[0].op: Expected `str`, got `int`. {OPERATORS}",
+        ),
+        (
+            'var = "score", op',
+            'vra = "score", op',
+            "cases[0].when.all[0]: Object contains unknown field `vra`. There are: var, op, value.",
+        ),
+        (
+            'when = { all = [{ var = "score"',
+            'when = { al = [{ var = "score"',
+            "cases[0].when: Object contains unknown field `al`. There are: all, any.",
+        ),
+        (
+            'input = "choice"',
+            'input = "chioce"',
+            "input: Invalid enum value 'chioce'. There are: choice, email, number, phone, text, url.",
+        ),
+        ("format = 1", "format = 2", "format: Invalid enum value 2. There are: 1."),
+        ("score = 30", "score = 300", "options[1].score: Expected `int` <= 100."),
+    ],
+)
+def test_a_value_that_is_no_choice_is_told_with_the_choices(old, new, told):
+    broken = SMALL.replace(old, new, 1)
+    assert broken != SMALL
+    with pytest.raises(BadFlow) as refused:
+        parse(broken)
+    assert [flaw.message for flaw in refused.value.flaws] == [told]
 
 
 def test_every_fault_is_told_at_once():

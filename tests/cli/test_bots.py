@@ -28,7 +28,7 @@ def test_faults_are_printed_where_editors_find_them(tmp_path):
     line = text[: text.index('next = "web"')].count("\n") + 1
     result = leadwire("bots", "validate", str(file))
     assert result.returncode == 1
-    assert result.stderr.startswith(f"{file}:{line}: line {line}, node 'email': next leads to 'web'")
+    assert result.stderr == f"{file}:{line}: node 'email': next leads to 'web', which is no node.\n"
     faults = json.loads(leadwire("bots", "validate", "--json", str(file)).stdout)["faults"]
     assert [(fault["code"], fault["node"], fault["line"]) for fault in faults] == [("unknown_node", "email", line)]
 

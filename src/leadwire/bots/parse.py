@@ -1,10 +1,12 @@
 """Read a flow from TOML or JSON; everything wrong with it is told at once, with node and line. Pure."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+from msgspec import inspect
 
 from leadwire.bots.check import Flaw, flaws
 from leadwire.bots.flow import MAX_NODES, AnyNode, Flow
@@ -14,6 +16,7 @@ from leadwire.errors import Fault, Invalid
 LARGEST: Final = 256 * 1024  # characters
 
 _KINDS: Final = {str(kind.__struct_config__.tag): kind for kind in AnyNode.__args__}
+_STEP: Final = re.compile(r"\.(\w+)|\[")  # of where msgspec found a fault, such as `[0].when.all[1].op`
 
 
 class BadFlow(Invalid):
@@ -101,8 +104,33 @@ def _members(
         except msgspec.ValidationError as error:
             text, _, inside = str(error).partition(" - at `$")
             where = f"{key}{inside.rstrip('`')}" if inside else key
-            found.append(Flaw("wrong_value", f"{where}: {text}.", (*path, key), name))
+            told = f"{where}: {text}.{_choices(field.type, inside)}"
+            found.append(Flaw("wrong_value", told, (*path, key), name))
     return found
+
+
+def _choices(model: Any, inside: str) -> str:
+    """What could stand at `inside` of a value of type `model`: the choices or the fields. Empty when not of a list."""
+    kind = inspect.type_info(model)
+    for step in _STEP.finditer(inside):
+        kind = _within(kind, step[1])
+    if isinstance(kind, inspect.LiteralType):
+        return f" There are: {', '.join(str(value) for value in kind.values)}."
+    if isinstance(kind, inspect.StructType):
+        return f" There are: {', '.join(field.name for field in kind.fields)}."
+    return ""
+
+
+def _within(kind: inspect.Type, member: str | None) -> inspect.Type:
+    """The type of a struct's member, or (without one) of a list's items; of a union, its part that has them."""
+    for one in kind.types if isinstance(kind, inspect.UnionType) else (kind,):
+        if isinstance(one, inspect.Metadata):
+            return _within(one.type, member)
+        if member is None and isinstance(one, inspect.VarTupleType):
+            return one.item_type
+        if isinstance(one, inspect.StructType):
+            return next((field.type for field in one.fields if field.name == member), kind)
+    return kind
 
 
 def _placed(found: list[Flaw], lines: Lines) -> list[Flaw]:

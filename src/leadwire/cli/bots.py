@@ -20,6 +20,8 @@ def bots() -> None:
 @json_option
 def validate(file: Path, as_json: bool) -> int:
     """Check a flow in FILE (TOML or JSON) without any server. Exit 1 when it has faults."""
+    import msgspec
+
     from leadwire.bots.parse import BadFlow, parse
 
     try:
@@ -28,7 +30,7 @@ def validate(file: Path, as_json: bool) -> int:
         if as_json:
             show({"valid": False, "faults": bad.flaws})
         for flaw in () if as_json else bad.flaws:
-            click.echo(f"{file}:{flaw.line or 1}: {flaw}", err=True)
+            click.echo(f"{file}:{flaw.line or 1}: {msgspec.structs.replace(flaw, line=None)}", err=True)
         return 1
     if as_json:
         show({"valid": True, "nodes": len(flow.nodes)})

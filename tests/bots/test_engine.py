@@ -1,11 +1,15 @@
 """Running flows: golden conversations, and what no conversation may ever do."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leadwire.bots import engine, library
+from leadwire.bots.conditions import holds
 from leadwire.bots.engine import Ended, HandedOff, Reply, Said, Saved, Scored
+from leadwire.bots.flow import Branch, Case, Condition, End, Flow, Op, When
 from leadwire.bots.parse import parse
 from leadwire.bots.words import fill
 from tests.bots.flows import SMALL, small
@@ -101,27 +105,42 @@ def test_a_number_has_its_bounds():
         assert any(isinstance(one, Saved) for one in engine.step(flow, state, Said(said))[1]) is fits
 
 
-@pytest.mark.parametrize(
-    ("ending", "address", "holds"),
-    [
-        (".edu", "ada@cs.example.edu", True),
-        (".EDU", "ada@cs.example.edu", True),
-        ("cs.example.edu", "ada@cs.example.edu", True),
-        (".edu", "ada@edu.example.com", False),
-        (".cs.example.edu", "ada@cs.example.edu", False),
-    ],
-)
-def test_ends_with_holds_for_the_end_of_a_text_in_any_case(ending, address, holds):
-    condition = f'var = "email_domain", op = "ends_with", value = "{ending}"'
-    flow = parse(SMALL.replace('var = "score", op = "gte", value = 50', condition))
-    _, _, rest = talk(flow, address, "Small")
-    assert isinstance(rest[-1], HandedOff) is holds
+OPERATORS = [
+    # operator, what the condition names, values of the variable for which it holds, and for which not
+    ("eq", "Sales", ["Sales", "sALES"], ["sale", "", 7, None]),
+    ("eq", 7, [7, 7.0], [8, "7", None]),
+    ("eq", True, [True], [False, 1, "true", None]),
+    ("ne", "Sales", ["sale", 7, None], ["Sales", "sALES"]),
+    ("ne", 1, [2, "1", True, None], [1, 1.0]),
+    ("contains", "Edu", ["ada@edu.example", "EDUCATION", "edu"], ["", "ed", 7, True, None]),
+    ("ends_with", ".Edu", ["cs.example.edu", ".EDU"], ["edu", "edu.example.com", "", 7, True, None]),
+    ("ends_with", "0", ["50", "0"], ["05", 50, 0, None]),
+    ("gt", 50, [51, 50.5], [50, 49, "51", True, None]),
+    ("gt", 0, [1], [True, 0]),
+    ("gte", 50, [50, 50.0, 51], [49.9, "50", None]),
+    ("lt", 50, [49, 49.5, -1], [50, 51, "49", False, None]),
+    ("lte", 50, [50, 49], [50.1, "50", False, None]),
+    ("in", ("Sales", 7, True), ["sales", 7, True], ["sale", 1, "7", False, None]),
+    ("is_set", None, ["", "x", 0, False], [None]),
+    ("not_set", None, [None], ["", "x", 0, False]),
+]
 
 
-def test_ends_with_never_holds_for_what_is_no_text():
-    flow = parse(SMALL.replace('op = "gte", value = 50', 'op = "ends_with", value = "0"'))
-    state, _, rest = talk(flow, "ada@example.com", "Large")
-    assert (state.score, rest[-1]) == (50, Ended("completed"))
+@pytest.mark.parametrize(("op", "wanted", "true", "false"), OPERATORS)
+def test_every_operator_holds_for_what_it_says_and_for_nothing_else(op, wanted, true, false):
+    case = Case(When(all=(Condition("x", op, wanted),)), "yes")
+    nodes = (Branch(id="b", cases=(case,), otherwise="no"), End(id="yes", reason="yes"), End(id="no", reason="no"))
+    flow = Flow(format=1, start="b", nodes=nodes)
+    for reason, values in (("yes", true), ("no", false)):
+        for value in values:
+            state = engine.State(variables={} if value is None else {"x": value})
+            assert (value, engine.enter(flow, state, "b")[1]) == (value, [Ended(reason)])
+
+
+def test_no_operator_is_forgotten():
+    assert {op for op, _, true, false in OPERATORS if true and false} == set(get_args(Op))
+    with pytest.raises(AssertionError):
+        holds(When(all=(Condition("x", "like"),)), {"x": 1})
 
 
 def test_a_rule_counts_once_however_often_the_flow_passes():

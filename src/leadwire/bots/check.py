@@ -1,11 +1,11 @@
 """What is wrong with a flow although each of its nodes is well formed. Pure; every fault names its node."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 
-from leadwire.bots.flow import INPUTS, Ask, Branch, Case, Condition, End, Flow, Handoff, Rule, Score, targets
+from leadwire.bots.flow import INPUTS, Ask, Branch, Case, Condition, End, Flow, Handoff, Order, Rule, Score, targets
 from leadwire.bots.words import DERIVED, names_in
 from leadwire.leads.schema import MAX_CUSTOM_FIELDS
 
@@ -25,7 +25,7 @@ class Flaw(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"{', '.join(places)}: {self.message}" if places else self.message
 
 
-_ORDERED: Final = ("gt", "gte", "lt", "lte")
+_ORDERED: Final = get_args(Order)
 
 
 def flaws(flow: Flow) -> list[Flaw]:

@@ -6,7 +6,8 @@ import msgspec
 from msgspec import Struct
 
 from leadwire.bots import inputs
-from leadwire.bots.flow import Answer, AnyNode, Ask, Branch, Condition, End, Flow, Handoff, Say, Scalar, Score, When
+from leadwire.bots.conditions import holds
+from leadwire.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Scalar, Score, When
 from leadwire.bots.words import fill
 
 MOST_NODES: Final = 50  # in one turn
@@ -213,36 +214,7 @@ class _Run:
         return {**self._state.variables, "score": self._state.score}
 
     def _holds(self, when: When) -> bool:
-        known = self._known()
-        return all(_true(one, known) for one in when.all) and (
-            not when.any or any(_true(one, known) for one in when.any)
-        )
+        return holds(when, self._known())
 
     def _set(self, **changes: object) -> None:
         self._state = msgspec.structs.replace(self._state, **changes)
-
-
-def _true(condition: Condition, known: dict[str, Scalar]) -> bool:  # noqa: PLR0911 - one line an operator
-    value, wanted = known.get(condition.var), condition.value
-    if condition.op in ("is_set", "not_set"):
-        return (value is not None) == (condition.op == "is_set")
-    if condition.op == "ne":
-        return not _same(value, wanted)
-    if condition.op == "in":
-        return isinstance(wanted, tuple) and any(_same(value, one) for one in wanted)
-    if condition.op == "eq":
-        return _same(value, wanted)
-    if condition.op == "contains":
-        return isinstance(value, str) and str(wanted).casefold() in value.casefold()
-    if condition.op == "ends_with":
-        return isinstance(value, str) and value.casefold().endswith(str(wanted).casefold())
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isinstance(wanted, int | float):
-        return False
-    return {"gt": value > wanted, "gte": value >= wanted, "lt": value < wanted, "lte": value <= wanted}[condition.op]
-
-
-def _same(value: object, wanted: object) -> bool:
-    """Texts without regard to case; `true` is not 1."""
-    if isinstance(value, str) and isinstance(wanted, str):
-        return value.casefold() == wanted.casefold()
-    return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted

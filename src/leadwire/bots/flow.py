@@ -21,7 +21,8 @@ SaveTo = Annotated[str, Meta(pattern=r"^(email|name|phone|company|custom_fields\
 Points = Annotated[int, Meta(ge=-100, le=100)]
 Scalar = Annotated[str, Meta(max_length=500)] | int | float | bool
 Input = Literal["text", "email", "phone", "number", "url", "choice"]
-Op = Literal["eq", "ne", "contains", "ends_with", "gt", "gte", "lt", "lte", "in", "is_set", "not_set"]
+Order = Literal["gt", "gte", "lt", "lte"]
+Op = Literal["eq", "ne", "contains", "ends_with", Order, "in", "is_set", "not_set"]
 
 
 class Condition(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,11 +2,13 @@
 
 import json
 import tomllib
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leadwire.bots.flow import Order
 from leadwire.bots.parse import BadFlow, parse
 from tests.bots.flows import SMALL, small
 
@@ -42,12 +44,21 @@ def test_toml_and_json_are_the_same_flow():
         ("max_retries = 1", "max_retries = 11", "wrong_value", "email"),
         ("max_retries = 1", "max_tries = 1", "unknown_field", "email"),
         ('var = "score"', 'var = "scor"', "condition", "route"),
-        ('op = "gte", value = 50', 'op = "gte", value = "50"', "condition", "route"),
         ('op = "gte", value = 50', 'op = "is_set", value = 50', "condition", "route"),
         ('op = "gte", value = 50', 'op = "ends_with", value = 50', "condition", "route"),
         ('op = "gte", value = 50', 'op = "ends_with", value = ""', "condition", "route"),
         ('op = "gte", value = 50', 'op = "ends_with", value = [".edu"]', "condition", "route"),
         ('op = "gte", value = 50', 'op = "ends_with"', "condition", "route"),
+        ('op = "gte", value = 50', 'op = "contains", value = ""', "condition", "route"),
+        ('op = "gte", value = 50', 'op = "contains", value = 50', "condition", "route"),
+        ('op = "gte", value = 50', 'op = "contains", value = true', "condition", "route"),
+        ('op = "gte", value = 50', 'op = "in", value = []', "condition", "route"),
+        ('op = "gte", value = 50', 'op = "in", value = 50', "condition", "route"),
+        *(
+            ('op = "gte", value = 50', f'op = "{op}", value = {value}', "condition", "route")
+            for op in get_args(Order)
+            for value in ('"50"', "true", "[50]")
+        ),
         ('text = "Bye {{email}}."', 'text = "Bye {{mail}}."', "unknown_variable", "bye"),
         ('text = "One moment."', 'text = ""', "wrong_value", "human"),
         ('type = "handoff"', 'type = "hand"', "type", "human"),
@@ -64,6 +75,11 @@ def test_a_fault_is_named_with_its_node_and_line_in_both_forms(old, new, code, n
     assert also_where == node
     assert json_line is not None
     assert json_line > 1
+
+
+def test_no_number_is_in_order_with_nan():
+    broken = SMALL.replace('op = "gte", value = 50', 'op = "gte", value = nan')
+    assert faults(broken) == [("condition", "route", line_of(broken, "nan"))]
 
 
 @pytest.mark.parametrize(

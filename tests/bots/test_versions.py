@@ -49,6 +49,27 @@ async def test_a_version_never_changes(live):
         await db.rows("UPDATE bot_version SET source = 'x' WHERE bot_id = $1", live.id)
 
 
+async def test_a_version_published_under_older_rules_keeps_running(workspace, live):
+    older = SMALL.replace('op = "gte", value = 50', 'op = "contains", value = ""')
+    await db.rows(
+        """INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at)
+           SELECT bot_id, 2, workspace_id, $2, created_at FROM bot_version WHERE bot_id = $1""",
+        live.id, older,
+    )  # fmt: skip
+    with pytest.raises(BadFlow, match=r"line 33, node 'route': contains takes a text that is not empty\."):
+        await changes.save_draft(workspace, live.id, older)
+    await changes.rollback(workspace, live.id, 2)
+    visitor = Visitor(await reads.live(live.id))
+    await visitor.says("ada@example.com")
+    assert await visitor.says("Small") == ["Bye ada@example.com."]
+    await db.rows("UPDATE bot SET draft = $2 WHERE id = $1", live.id, older)
+    await changes.publish(workspace, live.id)  # what is live already may stay so
+    assert (await reads.live(live.id)).version == 2
+    await changes.rollback(workspace, live.id, 1)
+    with pytest.raises(BadFlow):
+        await changes.publish(workspace, live.id)
+
+
 async def test_publishing_at_once_numbers_each_version_once(workspace, bot):
     await changes.save_draft(workspace, bot, SMALL)
     assert set(await asyncio.gather(*(changes.publish(workspace, bot) for _ in range(10)))) == {1}

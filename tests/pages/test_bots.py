@@ -51,6 +51,13 @@ async def test_a_trial_keeps_nothing(admin, greeter):
         assert await db.value(f"SELECT count(*) FROM {table}") == 0
 
 
+async def test_a_draft_kept_under_older_rules_can_be_tried_and_says_what_is_wrong_now(admin, greeter):
+    older = library.text("lead-qualification").replace('op = "gte", value = 60', 'op = "contains", value = ""')
+    await db.rows("UPDATE bot SET draft = $2 WHERE id = $1", greeter, older)
+    assert "What brings you here?" in await admin.open(f"/bots/{greeter}/preview")
+    assert "contains takes a text that is not empty." in await admin.open(f"/bots/{greeter}")
+
+
 async def test_versions_differ_and_come_back(admin, workspace, greeter):
     first = library.text("lead-qualification")
     await admin.open(f"/bots/{greeter}")

@@ -1,5 +1,9 @@
-"""What is wrong with a flow although each of its nodes is well formed. Pure; every fault names its node."""
+"""What is wrong with a flow although each of its nodes is well formed. Pure; every fault names its node.
 
+Asked when a draft is kept or published, never when a flow runs: rules may become stricter, published flows stay.
+"""
+
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final, get_args
 
@@ -107,11 +111,16 @@ def _wrong(condition: Condition, known: set[str]) -> str:
         return f"{condition.op} takes no value." if needs_none else f"{condition.op} needs a value."
     if (condition.op == "in") != isinstance(value, tuple):
         return f"{condition.op} takes {'a list' if condition.op == 'in' else 'one value'}."
-    if condition.op in _ORDERED and (isinstance(value, bool) or not isinstance(value, int | float)):
+    if condition.op in _ORDERED and not _is_number(value):
         return f"{condition.op} compares numbers."
-    if condition.op == "ends_with" and not (isinstance(value, str) and value):
-        return "ends_with takes a text that is not empty."
-    return ""
+    if condition.op in ("contains", "ends_with") and not (isinstance(value, str) and value):
+        return f"{condition.op} takes a text that is not empty."
+    return "in takes a list that is not empty." if value == () else ""
+
+
+def _is_number(value: object) -> bool:
+    """Neither `true`, which compares as 1, nor `nan`, which is in no order with anything."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
 def _texts(flow: Flow) -> Iterator[Flaw]:

@@ -32,16 +32,27 @@ class BadFlow(Invalid):
 
 def parse(text: str) -> Flow:
     """The flow that `text` is: JSON if it begins with a brace, else TOML. Raises BadFlow."""
-    if len(text) > LARGEST:
-        raise BadFlow([Flaw("too_long", f"At most {LARGEST} characters.")])
-    raw, lines = _decoded(text)
-    shape = _shape_flaws(raw)
-    if shape:
-        raise BadFlow(_placed(shape, lines))
-    flow = msgspec.convert(raw, Flow)
+    flow, lines = _shaped(text)
     if found := flaws(flow):
         raise BadFlow(_placed(found, lines))
     return flow
+
+
+def stored(text: str) -> Flow:
+    """A flow that `parse` has taken before, perhaps under rules less strict than today's. Raises BadFlow when its nodes
+    are no nodes any more.
+    """
+    return _shaped(text)[0]
+
+
+def _shaped(text: str) -> tuple[Flow, Lines]:
+    """The flow, whatever may be wrong between its nodes. Raises BadFlow."""
+    if len(text) > LARGEST:
+        raise BadFlow([Flaw("too_long", f"At most {LARGEST} characters.")])
+    raw, lines = _decoded(text)
+    if shape := _shape_flaws(raw):
+        raise BadFlow(_placed(shape, lines))
+    return msgspec.convert(raw, Flow), lines
 
 
 def _decoded(text: str) -> tuple[dict[str, Any], Lines]:

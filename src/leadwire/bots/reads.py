@@ -8,7 +8,7 @@ import msgspec
 from leadwire import clock, db
 from leadwire.bots.engine import State
 from leadwire.bots.flow import Flow
-from leadwire.bots.parse import parse
+from leadwire.bots.parse import stored
 from leadwire.bots.schema import BotDetail, BotSummary, BotVersion, FaqEntry, LiveBot, ScoreEntry, Visit
 from leadwire.errors import NotFound
 from leadwire.ids import is_id
@@ -76,7 +76,7 @@ async def flow(workspace: str, bot_id: str, version: int) -> Flow:
         raise NotFound("There is no such version of the bot.")
     if len(_flows) >= _FLOWS_KEPT:
         _flows.clear()
-    read = _flows[workspace, bot_id, version] = parse(source)
+    read = _flows[workspace, bot_id, version] = stored(source)
     return read
 
 

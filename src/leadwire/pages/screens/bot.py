@@ -7,7 +7,7 @@ from litestar import Response
 from leadwire.accounts import audit
 from leadwire.bots import changes, preview, reads
 from leadwire.bots.answers import Faq
-from leadwire.bots.parse import parse
+from leadwire.bots.parse import stored
 from leadwire.errors import Invalid
 from leadwire.pages.routes import action, screen
 from leadwire.pages.visit import Visit, public_url
@@ -18,7 +18,7 @@ async def trial(visit: Visit) -> Response[str]:
     """A chat with the draft; everything said so far is in the address, and nothing is kept."""
     one = await reads.detail(visit.workspace, visit.part("bot_id"))
     said = [text[:4000] for text in visit.query.all("said") if text.strip()]
-    talk = await preview.talk(visit.workspace, one.id, parse(one.draft), said, Faq()) if one.draft else None
+    talk = await preview.talk(visit.workspace, one.id, stored(one.draft), said, Faq()) if one.draft else None
     return await visit.page("bots/preview.html", tab="preview", bot=one, talk=talk, said=said)
 
 

@@ -10,7 +10,11 @@ import click
 from leadwire.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted(path for path in (ROOT / "ops").rglob("*.md") if ".venv" not in str(path))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    *sorted((ROOT / "src").rglob("*.md")),
+    *sorted(path for path in (ROOT / "ops").rglob("*.md") if ".venv" not in str(path)),
+]
 _SPAN = re.compile(r"`((?:(?:uv|pip|leadwire|python) |ops\.)[^`]+)`")
 
 

@@ -1,11 +1,16 @@
 """Bots on the screen."""
 
+import re
+from typing import get_args
+
 import pytest
 
 from leadwire import db
 from leadwire.accounts import changes as accounts
-from leadwire.bots import changes, library, reads
+from leadwire.bots import changes, library, reads, reference
+from leadwire.bots.flow import Input, Op
 from leadwire.bots.graph import columns, edges
+from leadwire.pages.rendering import coded
 
 
 @pytest.fixture
@@ -36,6 +41,25 @@ async def test_faults_are_told_with_their_lines_and_the_text_stays(admin, worksp
         page = await admin.fill(f"/bots/{greeter}/draft", 422, source=nonsense)
         assert "<script>alert" not in page
     assert (await admin.post(f"/bots/{greeter}/draft", data={"source": "x" * 2_000_000})).status_code == 413
+
+
+async def test_the_editor_has_the_format_at_hand(admin, viewer, greeter):
+    page = await admin.open(f"/bots/{greeter}")
+    [told] = re.findall(r'<details class="format">.+?</details>', page, re.DOTALL)
+    assert "style=" not in told
+    assert "<script" not in told
+    for part in reference.parts():
+        heading = f'<h3 id="format-{part.name}">{part.name}</h3>'
+        after = told.partition(heading)[2].partition("<h3")[0]
+        assert re.findall(r"<dt><code>(\w+)</code>", after) == [field.name for field in part.fields]
+    for name in (*get_args(Op), *get_args(Input), *reference.DERIVED):
+        assert f"<dt><code>{name}</code></dt>" in told
+    assert "<code>{{name|there}}</code>" in told
+    assert '<details class="format">' in await viewer.open(f"/bots/{greeter}")
+
+
+def test_what_stands_between_backticks_is_code_and_nothing_is_markup():
+    assert coded("<b> `x < y` & `z`") == "&lt;b&gt; <code>x &lt; y</code> &amp; <code>z</code>"
 
 
 async def test_a_trial_keeps_nothing(admin, greeter):

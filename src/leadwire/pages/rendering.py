@@ -39,6 +39,7 @@ def environment() -> jinja2.Environment:
     made.filters |= {
         "ago": ago,
         "brief": brief,
+        "coded": coded,
         "pretty": pretty,
         "count": count,
         "ms": charts.milliseconds,
@@ -63,6 +64,12 @@ def brief(ident: str) -> Markup:
     """An id that people can tell apart: its kind and its last letters; the whole of it on hover."""
     kind, _, rest = ident.partition("_")
     return Markup('<span title="{}">{}_…{}</span>').format(ident, kind, rest[-6:])
+
+
+def coded(text: str) -> Markup:
+    """A text in which what stands between backticks is code."""
+    parts = text.split("`")
+    return Markup().join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
 
 
 def pretty(text: str | bytes | None) -> Markup:

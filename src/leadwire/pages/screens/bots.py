@@ -7,7 +7,7 @@ from typing import Any
 from litestar import Response
 
 from leadwire.accounts import audit
-from leadwire.bots import changes, library, reads
+from leadwire.bots import changes, library, reads, reference
 from leadwire.bots.parse import LARGEST, BadFlow, parse
 from leadwire.errors import Fault, Invalid
 from leadwire.pages.flow_picture import picture
@@ -52,6 +52,7 @@ async def bot(visit: Visit) -> Response[str]:
         bot=one,
         source=source,
         flaws=flaws,
+        format=reference,
         drawn=picture(flow) if flow else "",
         published=next(
             (v for v in await reads.versions(visit.workspace, one.id) if v.version == one.published_version), None

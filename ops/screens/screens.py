@@ -55,6 +55,11 @@ async def _bot(page: Page) -> None:
     await _first(page, "/bots")
 
 
+async def _format(page: Page) -> None:
+    await _bot(page)
+    await page.locator("details.format > summary").click()
+
+
 def _bot_part(name: str) -> Way:
     async def way(page: Page) -> None:
         await _bot(page)
@@ -96,6 +101,7 @@ SCREENS: dict[str, Way] = {
     "dead-letter": _dead,
     "bots": "/bots",
     "bot": _bot,
+    "bot-format": _format,
     **{f"bot-{part}": _bot_part(part) for part in ("preview", "knowledge", "versions", "install")},
     "keys": "/keys",
     "team": "/team",

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from leadwire.bots import engine, flow, reference, words
+from leadwire.bots import engine, flow, inputs, reference, words
 from leadwire.bots.engine import HandedOff, Reply, Said, Saved, Scored
 from leadwire.bots.flow import AnyNode, Input, Op
 from leadwire.bots.parse import LARGEST, parse
@@ -64,6 +64,9 @@ def test_every_operator_input_and_derived_variable_is_told(section, table, all_t
         f"{engine.MOST_NODES} nodes in one turn",
         f"{MAX_CUSTOM_FIELDS} custom fields",
         f"{flow.MAX_TEXT} characters",
+        f"shortened to {words._LONGEST} characters",
+        f"{inputs._LONGEST} characters",
+        "saved to " + ", ".join(f"`{field}` {most}" for field, most in inputs._LENGTHS.items()),
         *(
             f"`{get_args(name)[1].pattern.removeprefix('^').removesuffix(chr(92) + 'Z')}`"
             for name in (flow.NodeId, flow.Variable)

@@ -9,7 +9,8 @@ from typing import Final, get_args
 
 import msgspec
 
-from leadwire.bots.flow import INPUTS, Ask, Branch, Case, Condition, End, Flow, Handoff, Order, Rule, Score, targets
+from leadwire.bots.flow import INPUTS, Ask, Branch, Case, Condition, End, Flow, Handoff, Order, Rule, Score
+from leadwire.bots.graph import targets
 from leadwire.bots.words import DERIVED, names_in
 from leadwire.leads.schema import MAX_CUSTOM_FIELDS
 

@@ -5,7 +5,6 @@ A node either speaks (`say`), waits for the visitor (`ask`, `answer`), decides (
 `bots.engine` runs it. Pure.
 """
 
-from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
@@ -234,16 +233,3 @@ class Flow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             if node.id == node_id:
                 return node
         raise KeyError(node_id)
-
-
-def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
-    """Where a node can lead: (the field that says so, the id it names)."""
-    if isinstance(node, Branch):
-        yield from ((f"cases/{place}/next", case.next) for place, case in enumerate(node.cases))
-        yield "otherwise", node.otherwise
-        return
-    if isinstance(node, Ask):
-        yield from ((f"options/{place}/next", one.next) for place, one in enumerate(node.options) if one.next)
-    for field in ("on_fail", "on_fallback", "next"):
-        if (target := getattr(node, field, None)) is not None:
-            yield field, target

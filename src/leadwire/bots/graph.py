@@ -23,6 +23,19 @@ def edges(flow: Flow) -> list[Edge]:
     return list(dict.fromkeys(edge for node in flow.nodes for edge in _ways(node)))
 
 
+def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
+    """Where a node can lead: (the field that says so, the id it names)."""
+    if isinstance(node, Branch):
+        yield from ((f"cases/{place}/next", case.next) for place, case in enumerate(node.cases))
+        yield "otherwise", node.otherwise
+        return
+    if isinstance(node, Ask):
+        yield from ((f"options/{place}/next", one.next) for place, one in enumerate(node.options) if one.next)
+    for field in ("on_fail", "on_fallback", "next"):
+        if (target := getattr(node, field, None)) is not None:
+            yield field, target
+
+
 def columns(flow: Flow) -> list[list[str]]:
     """The nodes by how many steps they are from the start, those of one column in the order of the text."""
     onward: dict[str, list[str]] = {}

@@ -42,6 +42,12 @@ async def test_a_wrong_code_switches_nothing_on_and_keeps_the_secret(admin):
     assert not await db.value("SELECT totp_secret IS NOT NULL FROM user_account")
 
 
+@pytest.mark.parametrize("secret", ["A" * 4096, "A" * 24, "not base32"])
+async def test_a_secret_that_is_none_of_ours_is_refused(admin, secret):
+    await admin.open("/account/second-factor")
+    assert "no secret of ours" in await admin.fill("/account/second-factor", 422, secret=secret, code="000000")
+
+
 async def test_the_password_alone_does_not_sign_in(admin, stranger, secret):
     ticket = await password_given(stranger)
     assert not stranger.cookies

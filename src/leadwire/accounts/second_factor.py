@@ -107,9 +107,12 @@ def _step_of(secret: str, code: str) -> int | None:
 
 def _totp(secret: str) -> TOTP:
     try:
-        return TOTP(base64.b32decode(secret), 6, SHA1(), _STEP)  # noqa: S303 - what authenticator apps speak
-    except (binascii.Error, ValueError) as error:
-        raise Invalid("This is no secret of ours. Begin again.") from error
+        key = base64.b32decode(secret)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != _SECRET:
+        raise Invalid("This is no secret of ours. Begin again.")
+    return TOTP(key, 6, SHA1(), _STEP)  # noqa: S303 - what authenticator apps speak
 
 
 def _signed(text: str) -> str:

@@ -22,7 +22,7 @@ async def sign_in(request: Asked) -> Response[Any]:
     onward = policy.local(request.query_params.get("next", "/"))
     if await sessions.person(cookie.token(request), address(request)):
         return go(onward)
-    return _sign_in_form(request, onward)
+    return _form(request, "door/sign_in.html", onward=onward, email="")
 
 
 @route(SIGN_IN, http_method=HttpMethod.POST, status_code=200)
@@ -36,9 +36,9 @@ async def signed_in(request: Asked) -> Response[Any]:
             email, form.raw("password"), address(request), request.headers.get("user-agent", "")
         )
     except Refusal as refusal:
-        return _sign_in_form(request, onward, email, refusal)
+        return _form(request, "door/sign_in.html", refusal, onward=onward, email=email)
     if isinstance(token, Ticket):
-        return _code_form(request, onward, token)
+        return _form(request, "door/code.html", onward=onward, ticket=token)
     return await _signed_in(request, token, onward)
 
 
@@ -53,7 +53,7 @@ async def code_given(request: Asked) -> Response[Any]:
             ticket, form.text("code"), address(request), request.headers.get("user-agent", "")
         )
     except Refusal as refusal:
-        return _code_form(request, onward, ticket, refusal)
+        return _form(request, "door/code.html", refusal, onward=onward, ticket=ticket)
     return await _signed_in(request, token, onward)
 
 
@@ -105,24 +105,16 @@ def open_routes() -> list[HTTPRouteHandler]:
     return [sign_in, signed_in, code_given, join, joined]
 
 
-def _sign_in_form(request: Asked, onward: str, email: str = "", refusal: Refusal | None = None) -> Response[str]:
-    status = refusal.status if refusal else 200
-    page = show(request, "door/sign_in.html", {"onward": onward, "email": email, "refusal": refusal}, status)
-    page.headers.update(refusal.headers if refusal else {})
-    return page
-
-
-def _code_form(request: Asked, onward: str, ticket: str, refusal: Refusal | None = None) -> Response[str]:
-    status = refusal.status if refusal else 200
-    page = show(request, "door/code.html", {"onward": onward, "ticket": ticket, "refusal": refusal}, status)
-    page.headers.update(refusal.headers if refusal else {})
-    return page
-
-
 async def _join_form(request: Asked, email: str = "", refusal: Refusal | None = None) -> Response[str]:
     offer = await invitations.offer(request.path_params["token"])
-    status = refusal.status if refusal else 200
-    return show(request, "door/join.html", {"offer": offer, "email": email, "refusal": refusal}, status)
+    return _form(request, "door/join.html", refusal, offer=offer, email=email)
+
+
+def _form(request: Asked, template: str, refusal: Refusal | None = None, **context: object) -> Response[str]:
+    """A page for who is not signed in; after a refusal it has the refusal's status and headers."""
+    page = show(request, template, {"refusal": refusal, **context}, refusal.status if refusal else 200)
+    page.headers.update(refusal.headers if refusal else {})
+    return page
 
 
 async def _signed_in(request: Asked, token: str, onward: str) -> Response[Any]:

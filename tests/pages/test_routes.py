@@ -33,6 +33,25 @@ async def test_a_stranger_changes_nothing(stranger, one):
     assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in")
 
 
+@pytest.mark.parametrize("odd", ["%00", "%ff", "%0a", "%f0%9f%98%80", "x" * 3000])
+async def test_a_path_that_nothing_can_have_is_no_fault_of_ours(admin, odd):
+    for one in router.DECLARED:
+        path = re.sub(r"\{\w+:\w+\}", odd, one.path)
+        if path != one.path:
+            form = {
+                "form_token": admin.token,
+                "role": "agent",
+                "content": "x",
+                "note": "x",
+                "source": "x",
+                "sure": "yes",
+            }
+            answer = await admin.request(
+                "POST" if one in ACTIONS else "GET", path, data=form if one in ACTIONS else None
+            )
+            assert answer.status_code < 500, path
+
+
 @pytest.mark.parametrize("one", ACTIONS, ids=named)
 async def test_a_form_without_this_session_s_token_is_refused(admin, one):
     for token in ("", "0" * 64):

@@ -11,7 +11,7 @@ from litestar.response import Stream
 from leadwire import settings
 from leadwire.accounts import roles, sessions
 from leadwire.accounts.sessions import Person
-from leadwire.errors import Refusal
+from leadwire.errors import NotFound, Refusal
 from leadwire.pages import policy, rendering
 from leadwire.pages.forms import Form, parsed
 from leadwire.web import callers
@@ -52,8 +52,10 @@ class Visit(msgspec.Struct):
         return (path or self.request.scope["path"]) + (f"?{kept}" if kept else "")
 
     def part(self, name: str) -> str:
-        """A part of the path."""
+        """A part of the path. Raises NotFound where it holds NUL, which nothing is called and PostgreSQL refuses."""
         found: str = self.request.path_params[name]
+        if "\0" in found:
+            raise NotFound("There is nothing here.")
         return found
 
     def may(self, role: str) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from leadwire import clock, db
 from leadwire.accounts import presence
 from leadwire.bots import away, runtime
+from leadwire.conversations import changes as conversations
 from leadwire.conversations import inbox
 from leadwire.conversations import reads as talks
 from leadwire.errors import Conflict
@@ -117,3 +118,14 @@ def test_no_text_takes_long_to_look_through(text):
     start = time.perf_counter()
     assert away._address(text) is None
     assert time.perf_counter() - start < 1
+
+
+async def test_in_a_full_conversation_a_person_can_still_be_asked_for(workspace, visitor, monkeypatch):
+    await visitor.says("hm")
+    said = await db.value("SELECT messages_count FROM conversation")
+    for module in (conversations, away):
+        monkeypatch.setattr(module, "MAX_MESSAGES", said + 1)
+    assert len((await runtime.hand_off(await visitor.visit())).messages) == 1
+    detail = await talks.detail(workspace, visitor.conversation)
+    assert (detail.status, len(detail.messages)) == ("handoff", said + 1)
+    assert await db.value("SELECT messages_count FROM conversation") == said + 1

@@ -108,3 +108,16 @@ async def test_a_lead_is_corrected_beside_the_conversation(agent, visitor, works
     assert 'value="nonsense"' in page
     page = await agent.fill(f"/inbox/{talk}/lead", 412, **kept, version="1")  # somebody was quicker
     assert (await reads.detail(workspace, talk)).lead.name == "Ada <b>"
+
+
+async def test_a_blocked_visitor_can_be_talked_to_again(agent, viewer, visitor, waiting):  # noqa: F811
+    await agent.open(f"/inbox?c={waiting}")
+    await agent.fill(f"/inbox/{waiting}/block")
+    assert "Unblock" not in await viewer.open(f"/conversations/{waiting}")
+    assert "No bot talks to this visitor" in await agent.open(f"/conversations/{waiting}")
+    page = await agent.fill(f"/conversations/{waiting}/unblock")
+    assert "The visitor can talk to your bots again." in page
+    assert "No bot talks" not in page
+    await agent.fill(f"/conversations/{waiting}/unblock", 404)
+    visitor.last = None
+    assert await visitor.says("Hello again")

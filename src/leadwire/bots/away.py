@@ -10,7 +10,7 @@ from leadwire.bots import capture
 from leadwire.bots.flow import Flow
 from leadwire.bots.schema import Visit
 from leadwire.conversations import changes as conversations
-from leadwire.conversations.schema import NewMessage, Spoken
+from leadwire.conversations.schema import MAX_MESSAGES, NewMessage, Spoken
 from leadwire.leads import identity
 
 _AROUND: Final = re.compile(r"[\s<>()\[\],;:\"']+")  # what parts an address from the words around it
@@ -18,7 +18,7 @@ _LONGEST: Final = 254  # characters of an address
 _TRIED: Final = 5  # words of one message
 
 _KNOWN: Final = """
-SELECT coalesce(l.email, c.visitor_email) IS NOT NULL, c.assigned_to IS NOT NULL
+SELECT coalesce(l.email, c.visitor_email) IS NOT NULL, c.assigned_to IS NOT NULL, c.messages_count >= $3
 FROM conversation c LEFT JOIN lead l ON l.id = c.lead_id WHERE c.workspace_id = $1 AND c.id = $2"""
 
 
@@ -26,9 +26,9 @@ async def say(visit: Visit, flow: Flow) -> list[Spoken]:
     """What the bot says to a visitor who waits for nobody, in the transaction of their turn. Nothing when somebody is
     there.
     """
-    if await presence.anybody(visit.workspace):
+    reachable, _, full = await _known(visit)
+    if full or await presence.anybody(visit.workspace):  # full: that a person was asked for still counts
         return []
-    reachable, _ = await _known(visit)
     text = flow.away_known_text if reachable else flow.away_text
     return await conversations.speak(visit.workspace, visit.conversation_id, [NewMessage(role="bot", content=text)])
 
@@ -39,7 +39,7 @@ async def hear(visit: Visit, flow: Flow, user: NewMessage) -> list[Spoken]:
     Raises Moved; Invalid and Conflict as `conversations.changes.speak`.
     """
     email = _address(user.content)
-    reachable, taken = await _known(visit)
+    reachable, taken, _ = await _known(visit)
     if email is None or reachable or taken:
         return await conversations.speak(visit.workspace, visit.conversation_id, [user])
     told = NewMessage(role="user", content=user.content, answers="email", client_message_id=user.client_message_id)
@@ -49,10 +49,10 @@ async def hear(visit: Visit, flow: Flow, user: NewMessage) -> list[Spoken]:
     return spoken
 
 
-async def _known(visit: Visit) -> tuple[bool, bool]:
-    """Whether we know where to write to, and whether somebody has the conversation."""
-    found = await db.row(_KNOWN, visit.workspace, visit.conversation_id)
-    return (found[0], found[1]) if found else (True, True)
+async def _known(visit: Visit) -> tuple[bool, bool, bool]:
+    """Whether we know where to write to, whether somebody has the conversation, and whether it is full."""
+    found = await db.row(_KNOWN, visit.workspace, visit.conversation_id, MAX_MESSAGES)
+    return (found[0], found[1], found[2]) if found else (True, True, True)
 
 
 def _address(text: str) -> str | None:

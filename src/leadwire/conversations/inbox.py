@@ -10,7 +10,7 @@ from msgspec import Struct
 from leadwire import clock, db, ids
 from leadwire.conversations import changes, live, refusals
 from leadwire.conversations.schema import NewMessage, Spoken
-from leadwire.errors import Conflict, Invalid
+from leadwire.errors import Conflict, Invalid, NotFound
 
 _LONGEST: Final = 4000  # characters of a reply or a note
 
@@ -137,9 +137,20 @@ async def block(workspace: str, conversation_id: str, user_id: str) -> None:
 
 
 async def unblock(workspace: str, conversation_id: str) -> None:
-    """Talk again with whom that conversation got blocked."""
-    await db.rows(
-        "DELETE FROM blocked_visitor WHERE workspace_id = $1 AND conversation_id = $2", workspace, conversation_id
+    """Talk again with whom that conversation got blocked. Raises NotFound when it got nobody blocked."""
+    if not await db.rows(
+        "DELETE FROM blocked_visitor WHERE workspace_id = $1 AND conversation_id = $2 RETURNING 1",
+        workspace, conversation_id,
+    ):  # fmt: skip
+        raise NotFound("Nobody is blocked because of this conversation.")
+
+
+async def blocks(workspace: str, conversation_id: str) -> bool:
+    """Whether somebody is blocked because of that conversation."""
+    return bool(
+        await db.value(
+            "SELECT 1 FROM blocked_visitor WHERE workspace_id = $1 AND conversation_id = $2", workspace, conversation_id
+        )
     )
 
 

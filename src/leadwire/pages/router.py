@@ -42,6 +42,7 @@ DECLARED: Final[list[Declared]] = [
     account.switch_off,
     conversations.conversations,
     conversations.conversation,
+    conversations.unblock,
     leads.leads,
     leads.export,
     lead.lead,

@@ -1,13 +1,14 @@
 """Conversations: the list, and one of them word for word."""
 
-from typing import Final
+from typing import Any, Final
 
 from litestar import Response
 
+from leadwire.accounts import audit
 from leadwire.bots import reads as bots
-from leadwire.conversations import reads, search
+from leadwire.conversations import inbox, reads, search
 from leadwire.conversations.search import ConversationSearch
-from leadwire.pages.routes import screen
+from leadwire.pages.routes import action, screen
 from leadwire.pages.visit import Visit
 from leadwire.webhooks import reads as webhooks
 
@@ -36,6 +37,7 @@ async def conversation(visit: Visit) -> Response[str]:
     return await visit.page(
         "conversations/one.html",
         talk=one,
+        blocked=await inbox.blocks(visit.workspace, one.id),
         about=one.metadata,
         variables=reads.variables(one),
         events=events,
@@ -43,3 +45,12 @@ async def conversation(visit: Visit) -> Response[str]:
         bot=(await bots.names(visit.workspace)).get(one.bot_id, one.bot_id),
         name=one.visitor.name or one.visitor.email or "A visitor",
     )
+
+
+@action("/conversations/{conversation_id:str}/unblock", role="agent", shown_on=conversation)
+async def unblock(visit: Visit) -> Response[Any]:
+    """Bots talk again with the visitor who was blocked here."""
+    conversation_id = visit.part("conversation_id")
+    async with audit.act(visit.me, "conversation.unblock", conversation_id):
+        await inbox.unblock(visit.workspace, conversation_id)
+    return await visit.back(f"/conversations/{conversation_id}", "The visitor can talk to your bots again.")

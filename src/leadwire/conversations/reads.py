@@ -22,7 +22,7 @@ from leadwire.conversations.schema import (
 from leadwire.ids import is_id
 from leadwire.leads import schema as leads
 from leadwire.web.paging import BotId, Moment, PageQuery
-from leadwire.wire.about import Told, about
+from leadwire.wire.events_about import Told, about
 from leadwire.wire.totals import Listing, Totals
 
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from leadwire import clock
-from leadwire.wire.about import about
+from leadwire.wire.events_about import about
 
 
 class Change(Struct, frozen=True):

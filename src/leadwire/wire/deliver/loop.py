@@ -23,9 +23,9 @@ from leadwire.wire import metrics, streams
 from leadwire.wire.deliver.aside import set_aside
 from leadwire.wire.deliver.attempt import Attempted, attempt
 from leadwire.wire.deliver.claim import Job, claim
+from leadwire.wire.deliver.log_lines import tell
 from leadwire.wire.deliver.pulse import Pulse
 from leadwire.wire.deliver.record import record
-from leadwire.wire.deliver.told import tell
 from leadwire.wire.pause import Pause
 from leadwire.wire.streams import Entry
 from leadwire.wire.transport.guarded import GuardedTransport

@@ -142,3 +142,13 @@ def test_a_data_directory_that_cannot_be_used_is_named(directory):
     with pytest.raises(OperatorError) as refused:
         keyring.get()
     assert str(refused.value) == f"{directory / 'secret.key'} cannot be used as the secret key: Is a directory"
+
+
+def test_what_an_older_key_sealed_is_renewed_with_the_first_one():
+    old, new = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))
+    sealed = Keyring((old,)).seal("secret")
+    fresh = Keyring((new, old)).renewed(sealed)
+    assert Keyring((new,)).open(fresh) == "secret"
+    assert Keyring((new, old)).renewed(fresh) is None
+    with pytest.raises(OperatorError):
+        Keyring((new,)).renewed(sealed)

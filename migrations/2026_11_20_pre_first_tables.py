@@ -6,7 +6,7 @@ precision that is emitted. JSON that Leadwire only stores and forwards is `json`
 
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
-from leadwire.db import DB
+from leadwire.db.scripts import migration
 
 ID = "2026-11-20T22:30:00:000000"
 VERSION = "1.38.0"
@@ -257,17 +257,4 @@ DROP TABLE attempt, delivery, outbox_event, webhook_endpoint, message, conversat
 
 
 async def forwards() -> MigrationManager:
-    manager = MigrationManager(migration_id=ID, app_name="leadwire", description=DESCRIPTION)
-
-    async def up() -> None:
-        async with DB.transaction() as transaction:
-            for script in (PRODUCT, WIRE, PARTITIONS):
-                await transaction.connection.execute(script)
-
-    async def down() -> None:
-        async with DB.transaction() as transaction:
-            await transaction.connection.execute(DOWN)
-
-    manager.add_raw(up)
-    manager.add_raw_backwards(down)
-    return manager
+    return migration(ID, DESCRIPTION, PRODUCT + WIRE + PARTITIONS, DOWN)

@@ -2,7 +2,7 @@
 
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
-from leadwire.db import DB
+from leadwire.db.scripts import migration
 
 ID = "2026-11-21T04:10:00:000000"
 VERSION = "1.38.0"
@@ -102,16 +102,4 @@ ALTER TABLE bot DROP draft, DROP draft_saved_at, DROP published_version, DROP al
 
 
 async def forwards() -> MigrationManager:
-    manager = MigrationManager(migration_id=ID, app_name="leadwire", description=DESCRIPTION)
-
-    async def up() -> None:
-        async with DB.transaction() as transaction:
-            await transaction.connection.execute(UP)
-
-    async def down() -> None:
-        async with DB.transaction() as transaction:
-            await transaction.connection.execute(DOWN)
-
-    manager.add_raw(up)
-    manager.add_raw_backwards(down)
-    return manager
+    return migration(ID, DESCRIPTION, UP, DOWN)

@@ -2,7 +2,7 @@
 
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
-from leadwire.db import DB
+from leadwire.db.scripts import migration
 
 ID = "2026-11-21T12:45:00:000000"
 VERSION = "1.38.0"
@@ -28,18 +28,4 @@ ALTER TABLE user_session DROP COLUMN present_at;
 
 
 async def forwards() -> MigrationManager:
-    manager = MigrationManager(migration_id=ID, app_name="leadwire", description=DESCRIPTION)
-
-    async def run(sql: str) -> None:
-        async with DB.transaction() as transaction:
-            await transaction.connection.execute(sql)
-
-    async def up() -> None:
-        await run(UP)
-
-    async def down() -> None:
-        await run(DOWN)
-
-    manager.add_raw(up)
-    manager.add_raw_backwards(down)
-    return manager
+    return migration(ID, DESCRIPTION, UP, DOWN)

@@ -5,7 +5,7 @@
 
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
-from leadwire.db import DB
+from leadwire.db.scripts import migration
 
 ID = "2026-11-21T01:10:00:000000"
 VERSION = "1.38.0"
@@ -73,16 +73,4 @@ ALTER TABLE webhook_endpoint DROP COLUMN staged_at, DROP COLUMN headers, DROP CO
 
 
 async def forwards() -> MigrationManager:
-    manager = MigrationManager(migration_id=ID, app_name="leadwire", description=DESCRIPTION)
-
-    async def up() -> None:
-        async with DB.transaction() as transaction:
-            await transaction.connection.execute(UP)
-
-    async def down() -> None:
-        async with DB.transaction() as transaction:
-            await transaction.connection.execute(DOWN)
-
-    manager.add_raw(up)
-    manager.add_raw_backwards(down)
-    return manager
+    return migration(ID, DESCRIPTION, UP, DOWN)

@@ -2,7 +2,7 @@
 
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
-from leadwire.db import DB
+from leadwire.db.scripts import migration
 
 ID = "2026-11-21T00:10:00:000000"
 VERSION = "1.38.0"
@@ -26,15 +26,4 @@ CREATE INDEX idempotent_answer_age ON idempotent_answer (created_at);
 
 
 async def forwards() -> MigrationManager:
-    manager = MigrationManager(migration_id=ID, app_name="leadwire", description=DESCRIPTION)
-
-    async def up() -> None:
-        async with DB.transaction() as transaction:
-            await transaction.connection.execute(UP)
-
-    async def down() -> None:
-        await DB.run_ddl("DROP TABLE idempotent_answer")
-
-    manager.add_raw(up)
-    manager.add_raw_backwards(down)
-    return manager
+    return migration(ID, DESCRIPTION, UP, "DROP TABLE idempotent_answer")

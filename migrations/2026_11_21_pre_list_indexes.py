@@ -9,7 +9,7 @@ status writes to every index of its row as it is.
 
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
-from leadwire.db import DB
+from leadwire.db.scripts import migration
 
 ID = "2026-11-21T04:30:00:000000"
 VERSION = "1.38.0"
@@ -31,16 +31,4 @@ CREATE INDEX conversation_newest_of_bot ON conversation (workspace_id, bot_id, c
 
 
 async def forwards() -> MigrationManager:
-    manager = MigrationManager(migration_id=ID, app_name="leadwire", description=DESCRIPTION)
-
-    async def up() -> None:
-        async with DB.transaction() as transaction:
-            await transaction.connection.execute(UP)
-
-    async def down() -> None:
-        async with DB.transaction() as transaction:
-            await transaction.connection.execute(DOWN)
-
-    manager.add_raw(up)
-    manager.add_raw_backwards(down)
-    return manager
+    return migration(ID, DESCRIPTION, UP, DOWN)

@@ -88,6 +88,7 @@ async def test_what_is_too_long_is_held_back(chat):
 async def test_what_is_said_survives_a_reload_and_a_cut_network(chat, visit):
     await chat.open()
     await chat.picks("Just looking")
+    await expect(chat.dialog.get_by_role("button", name="1-10", exact=True)).to_be_visible()
     before = await chat.read()
     await chat.page.context.set_offline(True)
     await chat.picks("1-10")

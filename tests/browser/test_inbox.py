@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from leadwire.bots import runtime
+from leadwire.conversations import saved_replies
 from tests.bots.conftest import live, visitor  # noqa: F401 - fixtures
 from tests.browser.desk import signed_in
 
@@ -63,3 +64,14 @@ async def test_the_focus_stays_on_a_thread(inbox, visitor):  # noqa: F811
     await visitor.says("Hello?")
     await expect(inbox.locator("a.thread")).to_contain_text("Hello?")
     await expect(inbox.locator("a.thread")).to_be_focused()
+
+
+async def test_a_picked_reply_comes_behind_what_is_half_written(inbox, workspace):
+    await saved_replies.add(workspace, "Hello", "How can I help?")
+    await inbox.locator("a.thread").click()
+    answer = inbox.get_by_label("Answer", exact=True)
+    await answer.fill("Good morning.")
+    await inbox.get_by_text("Saved replies").click()
+    await inbox.get_by_role("link", name="Hello", exact=True).click()
+    await expect(answer).to_have_value("Good morning.\nHow can I help?")
+    await expect(answer).to_be_focused()

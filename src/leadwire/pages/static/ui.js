@@ -89,12 +89,16 @@ addEventListener("submit", async (event) => {
   button?.removeAttribute("aria-busy");
 });
 
-addEventListener("click", (event) => {
+addEventListener("click", async (event) => {
   for (const open of document.querySelectorAll("details.sure[open]")) if (!open.contains(event.target)) open.open = false;
   const link = event.target.closest("a[data-update]");
   if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  load(link.href, {}, link.dataset.update, !("stay" in link.dataset)); // the address of a moment is not to be reloaded
+  if (!("stay" in link.dataset)) return load(link.href, {}, link.dataset.update, true);
+  const field = () => document.querySelector(`${link.dataset.update} textarea`), draft = field()?.value.trim();
+  await load(link.href, {}, link.dataset.update, false); // the address of a moment, not to be reloaded
+  if (draft && field()) field().value = `${draft}\n${field().value}`; // what is half-written stays
+  field()?.focus();
 });
 
 addEventListener("keydown", (event) => {

@@ -23,22 +23,29 @@ class Answerer(Protocol):
         """The answer in words for the visitor, or None when it is not known."""
 
 
-# An entry must know at least half of the question's words (stop words do not count) to be its answer.
+_MOST_WORDS: Final = 32  # of a question, its first: what a look-up costs is bounded by it, whatever a visitor sends
+
+# An entry must know at least half of the question's words (stop words do not count) to be its answer. The bot's entries
+# are read by its id, not by the words, which may be in very many entries of other bots. Each entry's vector is unpacked
+# once, not once per word, and ranked only if it knows enough.
 _BEST: Final = """
-WITH asked AS (
-    SELECT tsvector_to_array(to_tsvector('english', $3)) AS words, tsvector_to_array(to_tsvector('simple', $3)) AS plain
-), found AS (
-    SELECT id, question, answer, search,
-        (SELECT count(*) FROM unnest(words) word WHERE search @@ quote_literal(word)::tsquery) AS met,
-        cardinality(words) AS sought
-    FROM faq_entry, asked
-    WHERE workspace_id = $1 AND bot_id = $2
-      AND search @@ (SELECT string_agg(quote_literal(word), ' | ')::tsquery FROM unnest(words || plain) word)
+WITH word AS MATERIALIZED (
+    SELECT config = 'english'::regconfig AS stem, quote_literal(lexeme)::tsquery AS query
+    FROM (VALUES ('english'::regconfig), ('simple')) configs (config), LATERAL (
+        SELECT lexeme FROM unnest(to_tsvector(config, $3)) ORDER BY positions[1], lexeme LIMIT $5
+    ) first
+), asked AS MATERIALIZED (
+    SELECT array_agg(query) FILTER (WHERE stem) AS words,
+        string_agg(query::text, ' | ') FILTER (WHERE stem)::tsquery AS any_word,
+        string_agg(query::text, ' | ')::tsquery AS any_form
+    FROM word
 )
-SELECT question, answer FROM found WHERE met * 2 >= sought AND met > 0
-ORDER BY met DESC,
-    ts_rank(search, (SELECT string_agg(quote_literal(word), ' | ')::tsquery FROM asked, unnest(words || plain) word))
-    DESC, id
+SELECT question, answer FROM asked, LATERAL (
+    SELECT id, question, answer, search, strip(search) AS known FROM faq_entry
+    WHERE workspace_id = $1 AND bot_id = $2 OFFSET 0
+) entry, LATERAL (SELECT count(*) AS met FROM unnest(words) query WHERE known @@ query) counted
+WHERE known @@ any_word AND met * 2 >= cardinality(words)
+ORDER BY met DESC, ts_rank(search, any_form) DESC, id
 LIMIT $4"""
 
 
@@ -53,5 +60,6 @@ class Faq:
 
 async def matching(question: Question, most: int) -> list[tuple[str, str]]:
     """The entries that fit a question best: their questions and answers."""
-    found = await db.rows(_BEST, question.workspace, question.bot_id, question.text.replace("\0", " "), most)
+    text = question.text.replace("\0", " ")
+    found = await db.rows(_BEST, question.workspace, question.bot_id, text, most, _MOST_WORDS)
     return [(row["question"], row["answer"]) for row in found]

@@ -97,11 +97,22 @@ def _headers(_context: click.Context, _option: click.Parameter, texts: tuple[str
 @json_option
 @running
 async def configure(endpoint_id: str, as_json: bool, no_headers: bool, **given: Any) -> None:
-    """Change what is given, from the next attempt on."""
+    """Change what is given, from the next attempt on. A URL of another origin loses the custom headers."""
+    from leadwire import db
+    from leadwire.accounts import audit
     from leadwire.webhooks import changes
+    from leadwire.webhooks.schema import REMOVED
 
-    endpoint = await changes.configure(None, endpoint_id, _change(no_headers=no_headers, **given))
-    show(endpoint) if as_json else click.echo(_line(endpoint))
+    async with db.transaction():
+        endpoint = await changes.configure(None, endpoint_id, _change(no_headers=no_headers, **given))
+        entry = audit.Entry("endpoint.changed", endpoint_id, "; ".join(endpoint.changes))
+        await audit.record(endpoint.workspace_id, "operator", entry)
+    if as_json:
+        show(endpoint)
+        return
+    click.echo(_line(endpoint))
+    if endpoint.removed_headers:
+        click.echo(f"{REMOVED}: {', '.join(endpoint.removed_headers)}.", err=True)
 
 
 @endpoints.command()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET
@@ -10,7 +11,7 @@ from leadwire import clock, db, ids, settings
 from leadwire.errors import Fault, Invalid
 from leadwire.webhooks import own_headers, reads
 from leadwire.webhooks.samples import SAMPLES
-from leadwire.webhooks.schema import Endpoint, EndpointChange, NewEndpoint
+from leadwire.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
 from leadwire.wire import keyring, signing, wakeup
 from leadwire.wire.envelope import KINDS
 from leadwire.wire.outbox import Event
@@ -43,11 +44,35 @@ def checked_url(url: str) -> str:
     return checked(url, settings.get().allowed_networks)
 
 
-async def configure(workspace: str | None, endpoint_id: str, change: EndpointChange) -> Endpoint:
+async def configure(workspace: str | None, endpoint_id: str, change: EndpointChange) -> ChangedEndpoint:
     """Change what is given, from the next attempt on. Raises NotFound, Invalid.
 
-    Order holds among what is relayed from then on; another rate begins with a full second's worth.
+    Order holds among what is relayed from then on; another rate begins with a full second's worth. A URL of another
+    origin loses the custom headers, unless the same change gives new ones: they are secrets of the old receiver.
     """
+    values = _assigned(change)
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR NO KEY UPDATE", endpoint_id)
+        before = await reads.endpoint(workspace, endpoint_id)
+        moved = "url" in values and _origin(str(values["url"])) != _origin(before.url)
+        removed = before.headers if moved and change.headers is UNSET else []
+        if removed:
+            values["headers"] = None
+        if values:
+            assignments = ", ".join(f"{column} = ${place}" for place, column in enumerate(values, 4))
+            await db.rows(
+                f"""UPDATE webhook_endpoint SET updated_at = $3, {assignments}
+                    WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1)""",
+                workspace, endpoint_id, clock.now(), *values.values(),
+            )  # fmt: skip
+            db.after_commit(wakeup.nudge)
+        after = await reads.endpoint(workspace, endpoint_id)
+    differences = _differences(before, after, new_values=bool(after.headers) and change.headers is not UNSET)
+    return ChangedEndpoint(**msgspec.structs.asdict(after), changes=differences, removed_headers=removed)
+
+
+def _assigned(change: EndpointChange) -> dict[str, object]:
+    """The columns that a change sets. Raises Invalid."""
     values: dict[str, object] = {}
     if change.url is not UNSET:
         values["url"] = checked_url(change.url)
@@ -59,15 +84,26 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
         values |= {"rate_limit": _rate(change.rate_limit), "rate_at": None}
     if change.headers is not UNSET:
         values["headers"] = own_headers.sealed(change.headers)
-    if values:
-        assignments = ", ".join(f"{column} = ${place}" for place, column in enumerate(values, 4))
-        await db.rows(
-            f"""UPDATE webhook_endpoint SET updated_at = $3, {assignments}
-                WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1)""",
-            workspace, endpoint_id, clock.now(), *values.values(),
-        )  # fmt: skip
-        wakeup.nudge()
-    return await reads.endpoint(workspace, endpoint_id)
+    return values
+
+
+def _differences(before: Endpoint, after: Endpoint, *, new_values: bool) -> list[str]:
+    """What the audit log says of a change. `new_values`: headers were given anew, perhaps under the same names."""
+    told = []
+    for name in ("url", "events", "ordered", "rate_limit", "headers"):
+        old, new = getattr(before, name), getattr(after, name)
+        if old != new or (name == "headers" and new_values):
+            told.append(f"{name}: {_shown(old)} -> {_shown(new)}")
+    return told
+
+
+def _shown(value: object) -> str:
+    return " ".join(value) or "none" if isinstance(value, list) else "none" if value is None else str(value)
+
+
+def _origin(url: str) -> tuple[str, str | None, int]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
 
 
 async def enable(workspace: str | None, endpoint_id: str) -> Endpoint:

@@ -4,6 +4,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from leadwire.wire.states import Outcome, State
 
+REMOVED = "The address has another origin, so the custom headers were removed"
+
 
 class Endpoint(Struct, frozen=True):
     """A webhook endpoint, without its secret.
@@ -30,6 +32,14 @@ class NewEndpoint(Endpoint, frozen=True, kw_only=True):
     """An endpoint just made, with its secret, this once."""
 
     secret: str
+
+
+class ChangedEndpoint(Endpoint, frozen=True, kw_only=True):
+    """An endpoint just changed. `changes` tells old and new of each setting, and of headers the names alone."""
+
+    changes: list[str]
+    removed_headers: list[str]
+    """Custom headers that went because the URL has another origin."""
 
 
 class EndpointChange(Struct, frozen=True, kw_only=True):

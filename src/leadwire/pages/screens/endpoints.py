@@ -11,7 +11,7 @@ from leadwire.pages.forms import Form
 from leadwire.pages.routes import action, screen
 from leadwire.pages.visit import Visit
 from leadwire.webhooks import changes, figures, history, reads
-from leadwire.webhooks.schema import EndpointChange
+from leadwire.webhooks.schema import REMOVED, EndpointChange
 
 _PERIODS: Final = {"24": "24 hours", "168": "7 days"}
 
@@ -50,9 +50,9 @@ async def endpoint(visit: Visit) -> Response[str]:
     )
 
 
-@action("/webhooks/{endpoint_id:str}/settings", shown_on=endpoint)
+@action("/webhooks/{endpoint_id:str}/settings", shown_on=endpoint, confirmed=True)
 async def configure(visit: Visit) -> Response[Any]:
-    """URL, events, order, rate and own headers."""
+    """URL, events, order and rate. A URL of another origin loses the custom headers."""
     change = EndpointChange(
         url=visit.form.text("url"),
         events=visit.form.all("event"),
@@ -60,17 +60,20 @@ async def configure(visit: Visit) -> Response[Any]:
         rate_limit=visit.form.number("rate_limit"),
     )
     endpoint_id = visit.part("endpoint_id")
-    async with audit.act(visit.me, "endpoint.changed", endpoint_id):
-        await changes.configure(visit.workspace, endpoint_id, change)
-    return await visit.back(f"/webhooks/{endpoint_id}", "Saved. It holds from the next attempt on.")
+    async with audit.act(visit.me, "endpoint.changed", endpoint_id) as entry:
+        changed = await changes.configure(visit.workspace, endpoint_id, change)
+        entry.detail = "; ".join(changed.changes)
+    removed = f" {REMOVED}: {', '.join(changed.removed_headers)}." if changed.removed_headers else ""
+    return await visit.back(f"/webhooks/{endpoint_id}", f"Saved. It holds from the next attempt on.{removed}")
 
 
 @action("/webhooks/{endpoint_id:str}/headers", shown_on=endpoint)
 async def own_headers(visit: Visit) -> Response[Any]:
     """The endpoint's own headers, all at once: what is stored is not shown again."""
     endpoint_id, given = visit.part("endpoint_id"), _headers(visit.form)
-    async with audit.act(visit.me, "endpoint.headers_changed", endpoint_id, ", ".join(given)):
-        await changes.configure(visit.workspace, endpoint_id, EndpointChange(headers=given))
+    async with audit.act(visit.me, "endpoint.headers_changed", endpoint_id) as entry:
+        changed = await changes.configure(visit.workspace, endpoint_id, EndpointChange(headers=given))
+        entry.detail = "; ".join(changed.changes)
     return await visit.back(f"/webhooks/{endpoint_id}", "The headers are stored, encrypted.")
 
 

@@ -1,17 +1,20 @@
 """A new endpoint in five steps: address, events, secret, test, enable. Nothing is sent before the last."""
 
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
 from litestar import Response
 
-from leadwire import settings
+from leadwire import clock, settings
 from leadwire.accounts import audit
 from leadwire.errors import Refusal
 from leadwire.pages.routes import action, screen
 from leadwire.pages.screens.endpoints import tested
-from leadwire.pages.visit import Visit
+from leadwire.pages.visit import Visit, go
 from leadwire.webhooks import changes, reads, rotation, snippets
 from leadwire.webhooks.samples import SAMPLES
+
+_SET_UP_WITHIN: Final = timedelta(hours=1)
 
 
 @screen("/webhooks/new", role="admin")
@@ -44,10 +47,14 @@ async def create(visit: Visit) -> Response[Any]:
 
 
 @screen("/webhooks/{endpoint_id:str}/setup/secret", role="admin", confirmed=True)
-async def secret(visit: Visit) -> Response[str]:
-    """Step 3: the secret, and how a receiver checks with it."""
+async def secret(visit: Visit) -> Response[Any]:
+    """Step 3: the secret, and how a receiver checks with it. That it was looked at is noted."""
     endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
-    revealed, _ = await rotation.reveal(visit.workspace, endpoint.id)
+    created = clock.parse(endpoint.created_at)
+    if endpoint.enabled or endpoint.disabled_reason or created < clock.now() - _SET_UP_WITHIN:
+        return go(f"/webhooks/{endpoint.id}/secret")
+    async with audit.act(visit.me, "endpoint.secret_seen", endpoint.id):
+        revealed, _ = await rotation.reveal(visit.workspace, endpoint.id)
     prefix = settings.get().header_prefix
     return await visit.page(
         "webhooks/secret.html", step=3, endpoint=endpoint, secret=revealed, snippets=snippets.verifiers(prefix)

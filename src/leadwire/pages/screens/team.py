@@ -44,7 +44,7 @@ async def withdraw(visit: Visit) -> Response[Any]:
     return await visit.back("/team", "The link is withdrawn.")
 
 
-@action("/team/{user_id:str}/role", shown_on=team)
+@action("/team/{user_id:str}/role", shown_on=team, confirmed=True)
 async def change_role(visit: Visit) -> Response[Any]:
     """Somebody may do more, or less, from their next click on."""
     role = _role(visit)

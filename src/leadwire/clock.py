@@ -13,11 +13,13 @@ from datetime import UTC, datetime, timedelta
 
 _set_to: ContextVar[datetime | None] = ContextVar("clock_set_to", default=None)
 
-# RFC 3339, and two kindnesses of decisions.md: a date alone, and no offset (both UTC). Digits are ASCII only. The hour
-# is held here because `fromisoformat` takes 24:00 for the next midnight from Python 3.14 on; RFC 3339 has no such hour.
+# The date and time of ISO 8601, each part in all its digits: the extended format (`-` and `:`, conditional on the first
+# `-`) or the basic one; the offset in either. A bare number is a date when it has eight digits: epoch seconds have nine
+# since 1973. Digits are ASCII only. `fromisoformat` reads 24:00 only from Python 3.14 on, so that is done here.
 _ACCEPTED = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[Tt ]((?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)(?:([Zz])|([+ -][0-9]{2}:[0-9]{2}))?)?"
+    r"([0-9]{4})(-)?([0-9]{2})(?(2)-)([0-9]{2})"
+    r"(?:[Tt ]([01][0-9]|2[0-4])(?(2):)([0-9]{2})(?:(?(2):)([0-9]{2})(?:[.,]([0-9]{1,9}))?)?"
+    r"(?:[Zz]|([+ -])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)?)?"
 )
 
 
@@ -60,18 +62,25 @@ def iso(moment: datetime) -> str:
 
 
 def parse(text: str) -> datetime:
-    """Read RFC 3339. An unescaped `+` that came as a space is repaired; epoch numbers are not read.
+    """Read ISO 8601: a date, or a date and a time; without an offset it is UTC. `24:00` is the next day's midnight.
 
-    Raises ValueError when `text` is no such moment or its year is outside 1970-9998.
+    An unescaped `+` that came as a space is repaired; epoch numbers are not read. Raises ValueError when `text` is no
+    such moment or its year is outside 1970-9998.
     """
     found = _ACCEPTED.fullmatch(text)
     if not found:
-        raise ValueError("not an RFC 3339 time such as 2026-01-02T03:04:05Z")
-    date, time, _, offset = found.groups()
-    moment = datetime.fromisoformat(f"{date}T{time or '00:00'}{(offset or '+00:00').replace(' ', '+')}")
-    if not 1970 <= moment.year <= 9998:
-        raise ValueError("the year must be 1970 to 9998")
+        raise ValueError("not an ISO 8601 time such as 2026-01-02T03:04:05Z")
+    year, _, month, day, hour, minute, second, fraction, sign, *offset = found.groups(default="00")
+    midnight = hour == "24"
+    if midnight and int(minute + second + fraction):
+        raise ValueError("the day ends at 24:00:00")
+    hours = "00" if midnight else hour
+    zone = f"{'-' if sign == '-' else '+'}{':'.join(offset)}"
+    moment = datetime.fromisoformat(f"{year}-{month}-{day}T{hours}:{minute}:{second}.{fraction}{zone}")
     try:
+        moment += timedelta(days=midnight)
+        if not 1970 <= moment.year <= 9998:
+            raise ValueError("the year must be 1970 to 9998")
         return moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("the time is out of range") from error

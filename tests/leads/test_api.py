@@ -128,6 +128,11 @@ async def test_pages(client, leads, query, numbers, total, page, per_page):
         ("since=2026-01-02T15:00:00+01:00", [4, 3]),
         ("since=2026-01-02T12:30:00-01:30", [4, 3]),
         ("since=2026-01-02 14:00:00z", [4, 3]),
+        ("since=2026-01-02T14:00:00.000000%2B0000", [4, 3]),  # as openapi-generator's Python client writes it
+        ("since=2026-01-02T15:00:00+0100", [4, 3]),
+        ("since=20260102T140000Z", [4, 3]),
+        ("since=20260101T240000Z", [4, 3, 2, 1, 0]),
+        ("until=20260102", []),
         ("score_min=10&score_max=30&until=2026-01-02T15:00:00Z", [2, 1]),
     ],
 )

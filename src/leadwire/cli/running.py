@@ -23,7 +23,7 @@ workspace_option = click.option(
 
 
 def moment_option(name: str, **how: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """An option that takes an RFC 3339 time."""
+    """An option that takes an ISO 8601 time."""
     return click.option(name, metavar="TIME", callback=_moment, **how)
 
 

@@ -16,7 +16,7 @@ from leadwire.client.types import Lead, Page
 T = TypeVar("T")
 
 Moment = datetime | date | str
-"""A datetime with a time zone, a date (its midnight UTC), or RFC 3339 text."""
+"""A datetime with a time zone, a date (its midnight UTC), or ISO 8601 text."""
 
 
 class Call(Struct, Generic[T], frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from leadwire import ids
 
 Moment = Annotated[datetime, Meta(tz=True)]
-"""A moment in a query: RFC 3339, also a date alone or no offset (both UTC)."""
+"""A moment in a query: whatever `clock.parse` reads."""
 
 BotId = Annotated[str, Meta(pattern=rf"^bot_{ids.FORM}(?![\s\S])")]
 

@@ -121,7 +121,9 @@ def query_parameters(model: type[msgspec.Struct] | None) -> list[dict[str, Any]]
             }
         )
         if schema.get("format") == "date-time":
-            made[-1]["description"] += " RFC 3339, 1970 to 9998. A date alone, or a time without offset, is in UTC."
+            made[-1]["description"] += (
+                " ISO 8601, extended or basic format, 1970 to 9998. A date alone, or a time without offset, is in UTC."
+            )
     return made
 
 

@@ -165,6 +165,13 @@ PROCESSES: Final = (
         "The loop `{{ $labels.loop }}` has been failing for ten minutes.",
     ),
     Alert(
+        "LogLinesDropped",
+        "sum by (job, instance) (increase(leadwire_log_lines_dropped_total[10m])) > 0",
+        "5m",
+        "ticket",
+        "{{ $labels.instance }} has dropped log lines: nobody reads its standard error.",
+    ),
+    Alert(
         "PoolExhausted",
         'max by (job, instance) (leadwire_db_connections{state="awaited"}) > 0',
         "5m",

@@ -88,6 +88,11 @@ CASES = {
         "15m",
         {'leadwire_loop_failures_total{loop="relay"}': "0 12x20"},
     ),
+    "LogLinesDropped": (
+        {'leadwire_log_lines_dropped_total{job="leadwire",instance="a"}': "0+500x20"},
+        "10m",
+        {'leadwire_log_lines_dropped_total{job="leadwire",instance="a"}': "500x20"},
+    ),
     "PoolExhausted": (
         {'leadwire_db_connections{job="leadwire",instance="a",state="awaited"}': "3x20"},
         "8m",

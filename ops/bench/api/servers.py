@@ -5,10 +5,11 @@ import http.client
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ops.bench.api.data import Data
 
@@ -61,16 +62,17 @@ def running(
     }
     started: list[subprocess.Popen[bytes]] = []
     mine = os.sched_getaffinity(0)
+    log = tempfile.TemporaryFile()  # noqa: SIM115 - not a pipe: a server that logs must not wait for us
     try:
         os.sched_setaffinity(0, {core})
         for place, program in enumerate(programs.values()):
             command = [*program.command, str(port + place)]
-            started.append(subprocess.Popen(command, cwd=program.folder, env=environ, stderr=subprocess.PIPE))
+            started.append(subprocess.Popen(command, cwd=program.folder, env=environ, stderr=log))
         os.sched_setaffinity(0, mine)
         ports = range(port, port + len(started))
         found = [Running(name, one.pid, at) for name, one, at in zip(programs, started, ports, strict=True)]
         for server, process in zip(found, started, strict=True):
-            _wait(server, process, data)
+            _wait(server, process, data, log)
         yield found
     finally:
         os.sched_setaffinity(0, mine)
@@ -78,15 +80,16 @@ def running(
             process.terminate()
         for process in started:
             process.wait(20)
+        log.close()
 
 
-def _wait(server: Running, process: subprocess.Popen[bytes], data: Data) -> None:
+def _wait(server: Running, process: subprocess.Popen[bytes], data: Data, log: IO[bytes]) -> None:
     end = time.monotonic() + 60
     while True:
         if process.poll() is not None or time.monotonic() > end:
             process.kill()
-            said = process.stderr.read().decode(errors="replace")[-2000:] if process.stderr else ""
-            raise SystemExit(f"{server.name} does not start:\n{said}")
+            log.seek(0)
+            raise SystemExit(f"{server.name} does not start:\n{log.read().decode(errors='replace')[-2000:]}")
         with contextlib.suppress(OSError):
             status, _ = call(server.port, data.key, "GET", "/v1/leads?limit=1")
             if status == 200:

@@ -93,9 +93,10 @@ DELIVERY: Final = board(
             about="Within five minutes. All 0 while nothing dies.",
         ),
         graph(
-            "Failing loops",
+            "Failing loops, log lines dropped",
             rate("leadwire_loop_failures_total", "loop"),
-            about="Rounds that failed and are tried again. Alert: LoopFailing",
+            ("log lines", "sum(rate(leadwire_log_lines_dropped_total[$__rate_interval]))"),
+            about="Rounds that failed and are tried again; lines nobody read. Alerts: LoopFailing, LogLinesDropped",
         ),
     ],
     [

@@ -6,7 +6,6 @@ data: ids, counts, durations and the bounded enums only.
 
 import logging
 import os
-import sys
 from contextvars import ContextVar
 from traceback import format_tb
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import msgspec
 
 from leadwire import clock
+from leadwire.telemetry.writer import QueuedLines
 
 _log = logging.getLogger("leadwire")
 
@@ -136,9 +136,11 @@ def _trace(error: BaseException) -> str:
 
 
 def configure(form: str, level: str = "info") -> None:
-    """Send the lines of `level` and above to stderr in one form, `json` or `text`. `level` concerns our own lines."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if form == "json" else _Plain())
+    """Send the lines of `level` and above to stderr in one form, `json` or `text`. `level` concerns our own lines.
+
+    Those of libraries, uvicorn's too, go the same way. Nothing waits for whoever reads them: see `telemetry.writer`.
+    """
+    handler = QueuedLines(_Json() if form == "json" else _Plain())
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     _log.setLevel(level.upper())
     for noisy in ("httpx", "uvicorn.access"):

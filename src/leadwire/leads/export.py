@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
@@ -16,8 +17,9 @@ _HEAD: Final = (
     "id", "captured_at", "name", "email", "phone", "company", "score", "bot", "source_url", "source_campaign",
     "source_referrer", "conversation_id", "custom_fields",
 )  # fmt: skip
-# What begins with one of these is run as a formula (OWASP, CSV injection), the full-width ones in some locales.
-_FORMULA: Final = tuple("=+-@\t\r\n＝＋－＠")  # noqa: RUF001
+# What begins with one of these is run as a formula (OWASP, CSV injection), the full-width ones in some locales. A
+# spreadsheet whose locale separates cells by something else than a comma begins a new cell inside of ours.
+_FORMULA: Final = re.compile(r"(^(?=[\t\r\n])|(?:^|[;|\t\r\n])(?=[\s\"]*[=+\-@＝＋－＠]))")  # noqa: RUF001
 
 
 async def as_csv(workspace: str, wanted: LeadSearch, bots: Mapping[str, str]) -> AsyncIterator[bytes]:
@@ -54,4 +56,4 @@ def _rows(rows: list[tuple[object, ...]], start: str = "") -> bytes:
 
 
 def _harmless(cell: object) -> object:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    return _FORMULA.sub(r"\1'", cell) if isinstance(cell, str) else cell

@@ -1,16 +1,20 @@
 """The visitor channel: its answers, who may speak, and who may not."""
 
 import asyncio
+import hashlib
 
 import pytest
 
 from leadwire import db, ids, settings
 from leadwire.accounts import changes as accounts
+from leadwire.accounts import throttle
 from leadwire.bots import changes
 from leadwire.bots import reads as bots
 from leadwire.conversations import reads
+from leadwire.web import rate_limit
 from tests import make
 from tests.bots.conftest import published
+from tests.waiting import eventually
 from tests.widget.conftest import SITE, Caller
 
 
@@ -263,3 +267,24 @@ async def test_another_workspaces_bot_answers_in_its_own(anonymous, shop):
     theirs = Caller(anonymous, await published(other))
     await theirs.says("ada@example.com")
     assert await db.value("SELECT workspace_id FROM lead") == other
+
+
+async def test_redis_holds_nobodys_address(anonymous, caller, redis, monkeypatch):
+    """Neither as it is nor as a hash that can be guessed: there are only so many addresses."""
+    monkeypatch.setattr(rate_limit, "_SETTLE_EVERY", -1)
+    address = anonymous._transport.client[0]
+    await caller.says("hello")
+    await caller.says("ada@example.com")
+    await throttle.count("ada@example.com", address)
+    shared = [b"leadwire:rate:conversations:", b"leadwire:rate:messages:", b"leadwire:sign-in:"]
+
+    async def there() -> bool:
+        keys = await redis.keys("*")
+        return all(any(key.startswith(prefix) for key in keys) for prefix in shared)
+
+    await eventually(there)
+    for key in await redis.keys("*"):
+        held = key + (await redis.dump(key) or b"")
+        for personal in (address, "ada@example.com"):
+            assert personal.encode() not in held
+            assert hashlib.sha256(personal.encode()).hexdigest()[:32].encode() not in held

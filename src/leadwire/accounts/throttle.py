@@ -5,12 +5,14 @@ through; while Redis is away, each process counts by itself.
 """
 
 import hashlib
+import hmac
 import logging
 from collections import Counter
 from typing import Final
 
 from leadwire import clock, redis_pool, telemetry
 from leadwire.errors import RateLimited
+from leadwire.wire import keyring
 
 PER_ACCOUNT: Final = 5
 PER_ADDRESS: Final = 20
@@ -63,5 +65,6 @@ def _count_here(key: str) -> int:
 
 
 def _key(kind: str, name: str) -> str:
-    """Without the e-mail address itself: Redis is no place for it."""
-    return f"leadwire:sign-in:{kind}:{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+    """A keyed hash of the e-mail or network address: a plain hash of either can be guessed by whoever reads Redis."""
+    key = keyring.get().derived("sign-in throttle")
+    return f"leadwire:sign-in:{kind}:{hmac.digest(key, name.encode(), hashlib.sha256).hex()[:32]}"

@@ -29,7 +29,8 @@ from leadwire.widget import callers, stream, visitor
 from leadwire.widget.origins import Origins
 from leadwire.widget.schema import BotConfig, Greeting, NewConversation, NewLine, Said, Started, said, started
 
-_STARTS: Final = RateLimit("conversations", 30, shared=True)  # a minute, per network and bot
+# A minute, per network and bot. Redis holds the networks' keyed hashes only.
+_STARTS: Final = RateLimit("conversations", 30, shared=True)
 _LINES: Final = RateLimit("messages", 60, shared=True)
 _STREAMS: Final = 10  # at once, per conversation: tabs
 _PLACE: Final = 9  # digits of a place in a conversation
@@ -56,15 +57,15 @@ async def show_bot(request: _R, bot_id: FromPath[str]) -> Answer[BotConfig]:
 async def start_conversation(request: _R, bot_id: FromPath[str]) -> Answer[Started]:
     """The first thing a visitor says: only now there is a conversation."""
     bot = await reads.live(bot_id)
-    seen = network(request.scope)
-    _STARTS.take(f"{seen} {bot.id}", asyncio.get_running_loop().time())
+    address = callers.blinded(bot.workspace, network(request.scope))
+    _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
     told = body.fields(await body.json_object(request), NewConversation)
     url, campaign = visitor.page(told.page_url)
     browser, system = visitor.browser_and_system(request.headers.get("user-agent", ""))
     opening = runtime.Opening(
         content=told.content,
         client_message_id=told.client_message_id,
-        address=callers.blinded(bot.workspace, seen),
+        address=address,
         origin=Origin(
             source=Source(url, campaign, visitor.page(told.referrer)[0]),
             locale=told.locale,
@@ -80,7 +81,8 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> Answer[Start
 async def say(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
     """A visitor's turn: the bot's replies and the next question come with the answer."""
     visit = await _visit(request, conversation_id)
-    _LINES.take(f"{network(request.scope)} {visit.bot_id}", asyncio.get_running_loop().time())
+    address = callers.blinded(visit.workspace, network(request.scope))
+    _LINES.take(f"{address.hex()} {visit.bot_id}", asyncio.get_running_loop().time())
     told = body.fields(await body.json_object(request), NewLine)
     return Answer(said(await runtime.hear(visit, told.content, told.client_message_id, model.answerer(settings.get()))))
 

@@ -1,5 +1,8 @@
 """Sending many things again: what is chosen, how fast, and that nothing is sent twice whoever is killed when."""
 
+import asyncio
+import contextvars
+
 import pytest
 
 from leadwire import clock, db, ids
@@ -8,6 +11,7 @@ from leadwire.webhooks import changes, redrives
 from leadwire.webhooks.redrives import Selection
 from leadwire.wire.redrive import step as redrive
 from tests import make
+from tests.waiting import eventually
 from tests.wire.wired import endpoint
 
 
@@ -184,3 +188,55 @@ async def test_a_selection_that_means_nothing_is_refused(workspace, selection):
     for rate in (0, -1, 1001):
         with pytest.raises(Invalid):
             await redrives.start(workspace, Selection(), rate)
+
+
+LOCKED = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+
+
+@pytest.fixture
+def again(workspace):
+    """The ways to send something again to an endpoint."""
+
+    async def one_event(endpoint_id: str) -> None:
+        await changes.redrive(workspace, await db.value("SELECT event_id FROM delivery LIMIT 1"), endpoint_id)
+
+    async def job(_endpoint_id: str) -> None:
+        await redrive.step()
+
+    return {"one": one_event, "redrive": job, "replay": job}
+
+
+@pytest.mark.parametrize("how", ["one", "redrive", "replay"])
+async def test_nothing_waits_for_an_endpoint_that_is_deleted_meanwhile(workspace, bot, wire, receiver, again, how):
+    """The deletion is under way, and what it cancels is found, when the redrive comes; or the other way round."""
+    endpoint_id = await dead(workspace, bot, wire, receiver, 2)
+    if how != "one":
+        await redrives.start(workspace, Selection(endpoint_id=endpoint_id, replay=how == "replay"), 1000)
+    outside = contextvars.copy_context()
+    async with db.transaction():
+        await changes.delete(workspace, endpoint_id)
+        redriving = asyncio.get_running_loop().create_task(again[how](endpoint_id), context=outside.copy())
+        await eventually(lambda: redriving.done() or _locked(outside))
+    await asyncio.gather(redriving, return_exceptions=True)
+    assert await states() == {"dead": 2}
+
+
+@pytest.mark.parametrize("how", ["one", "redrive", "replay"])
+async def test_a_deletion_waits_for_what_is_sent_again(workspace, bot, wire, receiver, again, how):
+    endpoint_id = await dead(workspace, bot, wire, receiver, 1)
+    if how != "one":
+        await redrives.start(workspace, Selection(endpoint_id=endpoint_id, replay=how == "replay"), 1000)
+    outside = contextvars.copy_context()
+    async with db.transaction():
+        await again[how](endpoint_id)
+        deleting = asyncio.get_running_loop().create_task(
+            changes.delete(workspace, endpoint_id), context=outside.copy()
+        )
+        await eventually(lambda: deleting.done() or _locked(outside))
+    await deleting
+    assert await states() == {"cancelled": 1}
+
+
+async def _locked(outside: contextvars.Context) -> bool:
+    """Whether somebody waits for a lock."""
+    return bool(await asyncio.get_running_loop().create_task(db.value(LOCKED), context=outside.copy()))

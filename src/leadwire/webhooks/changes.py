@@ -22,7 +22,8 @@ _REDRIVE: Final = """
 UPDATE delivery SET state = 'waiting', attempts = 0, drive = drive + 1, due_at = now(), queued_at = NULL,
     finished_at = NULL
 WHERE event_id = $2 AND state = 'dead' AND NOT test AND ($1::text IS NULL OR workspace_id = $1)
-  AND ($3::text IS NULL OR endpoint_id = $3) AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = endpoint_id)
+  AND ($3::text IS NULL OR endpoint_id = $3)
+  AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = endpoint_id FOR KEY SHARE)
 RETURNING 1"""
 
 
@@ -120,7 +121,9 @@ async def delete(workspace: str | None, endpoint_id: str) -> None:
     """Remove an endpoint and cancel what it was still owed. Raises NotFound."""
     async with db.transaction():
         await reads.endpoint(workspace, endpoint_id)
-        await db.rows("SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR UPDATE", endpoint_id)  # waits for a fan-out
+        await db.rows(
+            "SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR UPDATE", endpoint_id
+        )  # waits for a fan-out or redrive
         await db.rows(
             """UPDATE delivery SET state = 'cancelled', finished_at = now(), queued_at = NULL
                WHERE endpoint_id = $1 AND state IN ('waiting', 'queued')""",

@@ -15,12 +15,11 @@ SELECT *, least($1, extract(epoch FROM now() - stepped_at)::float8) * per_second
 WHERE state = 'running' AND NOT id = ANY($2::text[]) ORDER BY stepped_at LIMIT 1 FOR UPDATE SKIP LOCKED"""
 
 DEAD: Final = """
-FROM delivery d
+FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id
 WHERE d.workspace_id = $1 AND d.state = 'dead' AND NOT d.test AND d.event_id >= $2 AND d.event_id < $3
   AND ($4::text IS NULL OR d.endpoint_id = $4)
   AND ($5::text[] IS NULL OR EXISTS (SELECT 1 FROM outbox_event v WHERE v.id = d.event_id AND v.kind = ANY($5)))
-  AND ($6::text[] IS NULL OR d.last_outcome = ANY($6))
-  AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id)"""
+  AND ($6::text[] IS NULL OR d.last_outcome = ANY($6))"""
 """The dead letters of a workspace, a range of event ids, an endpoint, event kinds and last outcomes (null: any)."""
 
 PAST: Final = """
@@ -29,10 +28,11 @@ WHERE v.workspace_id = $1 AND v.id >= $2 AND v.id < $3 AND v.kind = ANY(coalesce
   AND $6::text[] IS NULL AND v.test_endpoint_id IS NULL AND v.body <> '' AND v.relayed_at IS NOT NULL"""
 """The events that an endpoint could have had, with the same parameters; without kinds, those it subscribes to now."""
 
+# KEY SHARE makes deleting an endpoint wait for us, or us for the deletion: no delivery waits for one that is gone.
 _REDRIVE: Final = f"""
 WITH batch AS (
     SELECT d.event_id, d.endpoint_id {DEAD} AND (d.event_id, d.endpoint_id) > ($7, $8)
-    ORDER BY d.event_id, d.endpoint_id LIMIT $9 FOR UPDATE OF d
+    ORDER BY d.event_id, d.endpoint_id LIMIT $9 FOR UPDATE OF d FOR KEY SHARE OF e
 ), again AS (
     UPDATE delivery d SET state = 'waiting', attempts = 0, drive = drive + 1, due_at = now(), queued_at = NULL,
         finished_at = NULL
@@ -44,7 +44,7 @@ _REPLAY: Final = f"""
 WITH batch AS (
     SELECT v.id AS event_id, e.id AS endpoint_id, v.workspace_id, v.position,
         CASE WHEN e.ordered THEN v.subject END AS subject
-    {PAST} AND (v.id, e.id) > ($7, $8) ORDER BY v.id LIMIT $9
+    {PAST} AND (v.id, e.id) > ($7, $8) ORDER BY v.id LIMIT $9 FOR KEY SHARE OF e
 ), again AS (
     INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, subject, position, due_at)
     SELECT event_id, endpoint_id, workspace_id, 'waiting', subject,

@@ -12,6 +12,7 @@ from leadwire import clock, db
 from leadwire.accounts import changes as accounts
 from leadwire.bots import changes as bots
 from leadwire.db import keyset
+from leadwire.db.engine import LIMITS
 from leadwire.leads import search
 from leadwire.leads.search import LeadSearch
 from tests import make
@@ -186,6 +187,22 @@ async def test_csv_opens_in_a_spreadsheet_and_runs_nothing(agent, workspace, bot
     assert rows[1]["company"] == 'He said "hi", the'
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+async def test_csv_runs_nothing_where_cells_are_separated_by_something_else(agent, workspace, bot, separator):
+    """A spreadsheet of such a locale begins a new cell inside of ours."""
+    evil = f'x{separator}=1+1{separator} +1{separator}"@SUM(1)"'
+    await make.lead(
+        workspace, bot, name=evil.replace("\t", " "), custom_fields={"note": f"x;=1+1|{evil}".replace("\t", " ")}
+    )
+    await db.rows("UPDATE lead SET name = $1", evil)  # the API takes no tabs
+    text = (await exported(agent, "csv")).content.decode("utf-8-sig")
+    for cell in re.split(r"[;\t|\r\n]", text):
+        assert not re.match(r"[\s\"]*[=+@-]", cell), cell
+    (row,) = csv.DictReader(io.StringIO(text, newline=""))
+    assert row["name"] == f"x{separator}'=1+1{separator}' +1{separator}'\"@SUM(1)\""
+    assert json.loads(row["custom_fields"])["note"].startswith("x;'=1+1|")
+
+
 async def test_json_is_exactly_what_is_kept(agent, workspace, bot):
     lead = await make.lead(workspace, bot, name="=1+1", phone="+442079460000")
     assert (await exported(agent, "json")).json()[0]["id"] == lead.id
@@ -213,6 +230,20 @@ async def test_an_export_needs_a_format_and_a_sound_filter(agent):
     await agent.open("/leads")
     await agent.fill("/leads/export", 422, format="xlsx")
     await agent.fill("/leads/export?sort=x", 400, format="csv")
+
+
+async def test_a_page_whose_statement_takes_too_long_says_so(agent, monkeypatch):
+    async def slow(*_: object, **__: object) -> object:
+        return await db.value("SELECT pg_sleep(600)")
+
+    monkeypatch.setattr(search, "page", slow)
+    monkeypatch.setitem(LIMITS, "pages", 0.5)
+    monkeypatch.setitem(LIMITS, "api", None)
+    answer = await agent.get("/leads")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert "took too long" in answer.text
+    monkeypatch.undo()
+    await agent.open("/leads")
 
 
 async def test_days_are_whole_and_in_utc(workspace, bot):

@@ -1,6 +1,7 @@
 """What the observer shows is how it stands, and looking costs the same however much is finished."""
 
 import asyncio
+import inspect
 import json
 import re
 
@@ -8,9 +9,10 @@ import pytest
 
 from leadwire import db, settings
 from leadwire.webhooks import changes as webhooks
-from leadwire.wire import gauges, observer
+from leadwire.wire import gauges, metrics, observer
 from leadwire.wire.observer import Observer
 from tests import make
+from tests.waiting import eventually
 from tests.wire.wired import endpoint
 
 
@@ -89,6 +91,23 @@ async def test_dead_letters_and_full_windows_are_counted(wire, workspace, bot, r
     await look()
     assert shown(gauges.DEAD) == 1
     assert shown(gauges.SATURATED) == 0
+
+
+async def test_a_look_that_takes_too_long_is_no_database_that_is_down(redis, workspace, monkeypatch):
+    monkeypatch.setattr(gauges, "STATEMENTS", {"counts": "SELECT pg_sleep(600)"})
+    monkeypatch.setattr(observer, "_EVERY", 0.01)
+    stop, failed = asyncio.Event(), metrics.FAILED.cell("observe")
+    before = failed.value
+    watching = asyncio.create_task(Observer(redis, settings.get()).run(stop))
+    await eventually(lambda: failed.value > before)
+    assert shown(gauges.DATABASE_UP) == 1
+    stop.set()
+    await watching
+
+
+async def test_three_looks_that_take_as_long_as_they_may_are_within_the_patience():
+    allowed = int(re.search(r"statement_timeout = '(\d+)s'", inspect.getsource(gauges._ledger))[1])
+    assert allowed * len(gauges.STATEMENTS) < observer._PATIENCE
 
 
 @pytest.mark.parametrize("name", gauges.STATEMENTS)

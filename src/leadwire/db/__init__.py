@@ -13,11 +13,15 @@ import asyncpg
 import msgspec
 
 from leadwire.db.engine import Connection, Engine
+from leadwire.db.engine import Role as Role
+from leadwire.db.engine import acting_as as acting_as
 from leadwire.db.keepalive import keep_alive
 
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
 Deadlock = asyncpg.DeadlockDetectedError
+Cancelled = asyncpg.QueryCanceledError
+"""A statement ran for longer than it may. The server is there: this is none of `GONE`."""
 Orphaned = asyncpg.ForeignKeyViolationError
 """What a row refers to is not there, or not any more."""
 UNSTORABLE: tuple[type[BaseException], ...] = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
@@ -31,7 +35,10 @@ GONE: tuple[type[BaseException], ...] = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
-    asyncpg.OperatorInterventionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.DatabaseDroppedError,
+    asyncpg.IdleSessionTimeoutError,
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
 )
@@ -57,8 +64,10 @@ def configure(url: str) -> None:
     }
 
 
-async def open_pool(url: str, size: int, *, one_plan: bool = False) -> None:
+async def open_pool(url: str, size: int, *, one_plan: bool = False, role: Role = "maintenance") -> None:
     """Connect. Raises one of `GONE`, or asyncpg's error for a wrong database or user.
+
+    `role` says how long a statement may take, where `acting_as` says nothing else.
 
     `one_plan` lets each statement keep one plan: right for the API, whose statements have a text per set of filters
     and cost less than planning them; wrong for the relay, whose batches vary. A plan that is kept must not be one for
@@ -66,6 +75,7 @@ async def open_pool(url: str, size: int, *, one_plan: bool = False) -> None:
     sort, which leaves the index that was made for the statement.
     """
     configure(url)
+    DB.role = role
     if one_plan:
         DB.config["server_settings"] |= _ONE_PLAN
     await DB.start_connection_pool(

@@ -1,14 +1,34 @@
 """Piccolo's engine as we need it: no connection at import time, connections from the lender, a transaction that never
 keeps one."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from types import TracebackType
-from typing import Any
+from typing import Any, Final, Literal
 
 import asyncpg
 from piccolo.engine.postgres import PostgresEngine, PostgresTransaction
 
 from leadwire.db.lender import Lender
+
+Role = Literal["api", "pages", "engine", "maintenance"]
+
+LIMITS: Final[Mapping[Role, float | None]] = {"api": 5.0, "pages": 20.0, "engine": 120.0, "maintenance": None}
+"""The seconds that one statement may take. The engine's are fewer than make the relay's liveness fail; maintenance is
+what an operator runs, migrations, and the care of partitions: it takes as long as it takes."""
+
+_role: ContextVar[Role | None] = ContextVar("role", default=None)
+
+
+@contextlib.contextmanager
+def acting_as(role: Role) -> Iterator[None]:
+    """Statements inside the block have this role's limit. The process's own role holds everywhere else."""
+    token = _role.set(role)
+    try:
+        yield
+    finally:
+        _role.reset(token)
 
 
 class Connection(asyncpg.Connection):
@@ -22,6 +42,8 @@ class Engine(PostgresEngine):
     """All of it runs on connections of `lender`, which is there while the pool is open."""
 
     lender: Lender | None = None
+    role: Role = "maintenance"
+    """This process's."""
 
     async def check_version(self) -> None:
         """Not at import; the command line refuses what is too old."""
@@ -42,19 +64,29 @@ class Engine(PostgresEngine):
         return Transaction(self, allow_nested)
 
     async def fetch(self, sql: str, args: Sequence[Any]) -> list[asyncpg.Record]:
-        """Run one statement, in the open transaction if there is one."""
+        """Run one statement, in the open transaction if there is one. Raises QueryCanceledError after the limit."""
         if (transaction := self.current_transaction.get()) is not None:
-            return await transaction.connection.fetch(sql, *args)  # type: ignore[no-any-return]
+            return await self._limited(transaction.connection, sql, args)
         lender = self.lender
         assert lender is not None, "the pool is not open"  # noqa: S101 - a fault of ours, not of anybody's input
         connection = await lender.borrow()
         try:
-            found = await connection.fetch(sql, *args)
+            found = await self._limited(connection, sql, args)
         except BaseException:
             await lender.drop(connection)
             raise
         lender.give_back(connection)
-        return found  # type: ignore[no-any-return]
+        return found
+
+    async def _limited(self, connection: Any, sql: str, args: Sequence[Any]) -> list[asyncpg.Record]:
+        """asyncpg cancels the statement on the server. Not `statement_timeout`: a pooler would not keep it for us, and
+        a connection serves pages and the API in turn.
+        """
+        limit = LIMITS[_role.get() or self.role]
+        try:
+            return await connection.fetch(sql, *args, timeout=limit)  # type: ignore[no-any-return]
+        except TimeoutError as error:
+            raise asyncpg.QueryCanceledError(f"canceled: it ran for longer than {limit:g} s") from error
 
     async def _run_in_pool(self, query: str, args: Sequence[Any] | None = None) -> list[asyncpg.Record]:
         return await self.fetch(query, args or ())

@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
-from leadwire.errors import Refusal
+from leadwire.errors import Refusal, Unavailable
 from leadwire.pages.visit import show
 from leadwire.web import problems
 
@@ -19,6 +19,8 @@ def answer(request: "Request[Any, Any, Any]", error: Exception) -> Response[Any]
     if not wants_page or request.scope["path"].startswith(_PROGRAMS):
         return told
     extra = dict(error.headers) if isinstance(error, Refusal | HTTPException) and error.headers else {}
+    if told.status_code == Unavailable.status:
+        extra |= problems.RETRY_SOON
     page = show(
         request, "problem.html", {"problem": told.content, "visit": request.state.get("visit")}, told.status_code or 500
     )

@@ -28,7 +28,8 @@ async def run(
     tracing.start(settings.trace_share, name)
     listening = bind(settings.telemetry_host, settings.telemetry_port)
     host, number, *_ = listening.getsockname()
-    async with connections(settings.database_url, settings.redis_url, settings.pool_size, one_plan=one_plan):
+    urls = settings.database_url, settings.redis_url
+    async with connections(*urls, settings.pool_size, one_plan=one_plan, role="engine"):
         await db.value("SELECT EXISTS (SELECT 1 FROM outbox_event)")  # no tables: told at the start
         if check:
             await check()

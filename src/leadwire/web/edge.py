@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from leadwire import settings, telemetry
+from leadwire import db, settings, telemetry
 from leadwire.telemetry import tracing
 from leadwire.telemetry.tracing import Span
 from leadwire.web import metrics
@@ -25,6 +25,7 @@ _SANE_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _TRACEPARENT: Final = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _SLASH: Final = re.compile("%2f", re.IGNORECASE)
 _ALWAYS: Final = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+_PROGRAMS: Final = ("/v1/", "/widget/")
 _STRICT: Final = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
 
@@ -65,7 +66,8 @@ class Edge:
             await send(message)
 
         try:
-            await self._app(scope, receive, send_with_headers)
+            with db.acting_as("api" if scope["path"].startswith(_PROGRAMS) else "pages"):
+                await self._app(scope, receive, send_with_headers)
         finally:
             if span:
                 span.end()

@@ -25,6 +25,7 @@ from leadwire.redis_pool import AWAY
 from leadwire.web.answers import Answer
 
 _TYPE: Final = "/docs#error-"  # where this very service explains it (RFC 9457 section 3.1.1 allows a relative one)
+RETRY_SOON: Final = {"Retry-After": "5"}
 _DETAILS: Final = {404: "There is nothing here.", 405: "See the Allow header."}
 _ROUTERS: Final = {
     kind.status: kind
@@ -59,9 +60,11 @@ def answer(request: "Request[Any, Any, Any]", error: Exception) -> Answer[Proble
         return _respond(error)
     if isinstance(error, HTTPException):
         return _respond(_from_litestar(error))
-    if isinstance(error, (*db.GONE, *AWAY, db.Deadlock)):
+    if isinstance(error, (*db.GONE, *AWAY, db.Deadlock, db.Cancelled)):
         telemetry.log("request.unavailable", level=logging.WARNING, error=error)
-        return _respond(Unavailable("The service cannot reach its database just now.", headers={"Retry-After": "5"}))
+        if isinstance(error, db.Cancelled):
+            return _respond(Unavailable("The database took too long to answer.", headers=RETRY_SOON))
+        return _respond(Unavailable("The service cannot reach its database just now.", headers=RETRY_SOON))
     telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))
     return _respond(Internal("Something went wrong on our side. Quote the request id to support."))
 

@@ -112,7 +112,7 @@ async def look(redis: Redis, shards: int) -> None:
 async def _ledger() -> None:
     async with db.transaction():
         await db.rows("SET LOCAL enable_seqscan = off")  # whatever the statistics say: no table is read whole
-        await db.rows("SET LOCAL statement_timeout = '5s'")
+        await db.rows("SET LOCAL statement_timeout = '3s'")  # all three within the observer's patience
         found: dict[str, Any] = {name: await db.rows(sql) for name, sql in STATEMENTS.items()}
     DATABASE_UP.show(1)
     (counts,) = found["counts"]

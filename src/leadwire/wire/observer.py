@@ -67,6 +67,8 @@ class Observer:
         self._show_nothing()
         if isinstance(error, db.GONE):
             gauges.DATABASE_UP.show(0)
+        elif isinstance(error, db.Cancelled):  # it answers, too slowly to be looked at
+            gauges.DATABASE_UP.show(1)
         metrics.FAILED.cell("observe").add()
         telemetry.log("observer.failed", level=logging.WARNING, error=error)
 

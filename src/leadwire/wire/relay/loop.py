@@ -13,7 +13,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire import telemetry
+from leadwire import db, telemetry
 from leadwire.settings import Settings
 from leadwire.wire import metrics, streams, wakeup
 from leadwire.wire.pause import Pause, either
@@ -122,7 +122,8 @@ class Relay:
     async def _tend(self) -> None:
         """Days ahead and retention: an hour late is no harm, a relay that waits for them would be."""
         try:
-            made, dropped = await tend(self._settings.retention_days)
+            with db.acting_as("maintenance"):
+                made, dropped = await tend(self._settings.retention_days)
         except Exception as error:  # noqa: BLE001 - a lock not had in time, most likely
             telemetry.log("partitions.failed", level=logging.WARNING, error=error)
             return

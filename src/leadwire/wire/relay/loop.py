@@ -28,6 +28,7 @@ _POLL: Final = 0.25  # seconds, when no nudge comes
 _POLL_BACKLOG: Final = 0.01  # seconds, while a window is what holds deliveries back
 _REDRIVE_EVERY: Final = 0.2
 _TEND_EVERY: Final = 3600.0
+_TEND_AGAIN: Final = 15.0  # after a lock that was not had
 _WEDGED: Final = 120.0  # seconds
 
 
@@ -43,7 +44,7 @@ class Relay:
         self._nudged = asyncio.Event()
         self._after = ""
         self._turned = time.monotonic()
-        self._reconciled = self._tended = self._redriven = float("-inf")
+        self._reconciled = self._redriven = self._tend_at = float("-inf")
 
     async def run(self, stop: asyncio.Event) -> None:
         """Relay until `stop` is set; what is in hand is finished first."""
@@ -73,9 +74,8 @@ class Relay:
     async def step(self) -> float:
         """One round. Answers the seconds to wait for a nudge before the next."""
         loop = asyncio.get_running_loop()
-        if loop.time() - self._tended > _TEND_EVERY:
-            self._tended = loop.time()
-            await self._tend()
+        if loop.time() > self._tend_at:
+            self._tend_at = loop.time() + (_TEND_EVERY if await self._tend() else _TEND_AGAIN)
         if loop.time() - self._reconciled > self._reconcile_every:
             await self._reconcile()
             self._reconciled = loop.time()
@@ -119,16 +119,17 @@ class Relay:
             metrics.RECONCILED.cell().add(lost)
             telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=lost)
 
-    async def _tend(self) -> None:
+    async def _tend(self) -> bool:
         """Days ahead and retention: an hour late is no harm, a relay that waits for them would be."""
         try:
             with db.acting_as("maintenance"):
                 made, dropped = await tend(self._settings.retention_days)
         except Exception as error:  # noqa: BLE001 - a lock not had in time, most likely
             telemetry.log("partitions.failed", level=logging.WARNING, error=error)
-            return
+            return False
         if made or dropped:
-            telemetry.log("partitions.tended", made=made, dropped=[str(day) for day in dropped])
+            telemetry.log("partitions.tended", made=[str(day) for day in made], dropped=[str(day) for day in dropped])
+        return True
 
     async def _listen(self, stop: asyncio.Event) -> None:
         """Turn nudges from other processes into wake-ups. Missing some is harmless."""

@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from leadwire import clock, db, ids
-from leadwire.bots import reads
+from leadwire.bots import off_loop, reads
 from leadwire.bots.parse import parse
 from leadwire.bots.schema import FaqEntry
 from leadwire.errors import Conflict, Fault, Invalid, NotFound
@@ -36,7 +36,7 @@ async def create(workspace: str, name: str) -> str:
 
 async def save_draft(workspace: str, bot_id: str, source: str) -> None:
     """Keep the text of a flow as the draft. Raises NotFound; BadFlow when the flow cannot be used."""
-    parse(source)
+    await off_loop.run(parse, source)
     saved = await db.value(
         "UPDATE bot SET draft = $3, draft_saved_at = $4 WHERE workspace_id = $1 AND id = $2 RETURNING id",
         workspace, bot_id, source, clock.now(),
@@ -63,7 +63,7 @@ async def publish(workspace: str, bot_id: str) -> int:
         )
         if bot["draft"] == published:
             return int(bot["published_version"])
-        parse(bot["draft"])  # rules may have become stricter since it was saved
+        await off_loop.run(parse, bot["draft"])  # rules may have become stricter since it was saved
         version = await db.value(
             """INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at)
                SELECT $2, 1 + coalesce(max(version), 0), $1, $3, $4 FROM bot_version WHERE bot_id = $2

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from leadwire import clock, db
+from leadwire.bots import off_loop
 from leadwire.bots.engine import State
 from leadwire.bots.flow import Flow
 from leadwire.bots.parse import stored
@@ -34,11 +35,14 @@ async def names(workspace: str) -> dict[str, str]:
 async def listed(workspace: str | None) -> list[BotSummary]:
     """The bots of a workspace, or (None, for operators) of all, oldest first."""
     found = await db.rows(
-        """SELECT id, workspace_id, name, published_version, created_at FROM bot
+        """SELECT id, workspace_id, name, published_version, created_at, allowed_origins FROM bot
            WHERE $1::text IS NULL OR workspace_id = $1 ORDER BY created_at, id""",
         workspace,
     )
-    return [BotSummary(id_, owner, name, version, clock.iso(at)) for id_, owner, name, version, at in found]
+    return [
+        BotSummary(id_, owner, name, version, clock.iso(at), websites)
+        for id_, owner, name, version, at, websites in found
+    ]
 
 
 async def detail(workspace: str, bot_id: str) -> BotDetail:
@@ -57,26 +61,38 @@ async def detail(workspace: str, bot_id: str) -> BotDetail:
 async def versions(workspace: str, bot_id: str) -> list[BotVersion]:
     """Every published version of a bot, newest first."""
     found = await db.rows(
-        """SELECT version, source, created_at FROM bot_version WHERE workspace_id = $1 AND bot_id = $2
-           ORDER BY version DESC""",
+        "SELECT version, created_at FROM bot_version WHERE workspace_id = $1 AND bot_id = $2 ORDER BY version DESC",
         workspace, bot_id,
     )  # fmt: skip
-    return [BotVersion(version, source, clock.iso(at)) for version, source, at in found]
+    return [BotVersion(version, clock.iso(at)) for version, at in found]
+
+
+async def source(workspace: str, bot_id: str, version: int) -> tuple[str, str]:
+    """The text of a published flow, and that of the version before it (empty for the first). Raises NotFound."""
+    found = await db.rows(
+        """SELECT version, source FROM bot_version WHERE workspace_id = $1 AND bot_id = $2 AND version <= $3
+           ORDER BY version DESC LIMIT 2""",
+        workspace, bot_id, version,
+    )  # fmt: skip
+    if not found or found[0]["version"] != version:
+        raise NotFound("There is no such version of the bot.")
+    return found[0]["source"], found[1]["source"] if len(found) > 1 else ""
 
 
 async def flow(workspace: str, bot_id: str, version: int) -> Flow:
     """A published flow. Raises NotFound."""
     if (known := _flows.get((workspace, bot_id, version))) is not None:
         return known
-    source = await db.value(
+    text = await db.value(
         "SELECT source FROM bot_version WHERE workspace_id = $1 AND bot_id = $2 AND version = $3",
         workspace, bot_id, version,
     )  # fmt: skip
-    if source is None:
+    if text is None:
         raise NotFound("There is no such version of the bot.")
     if len(_flows) >= _FLOWS_KEPT:
         _flows.clear()
-    read = _flows[workspace, bot_id, version] = stored(source)
+    read = await off_loop.run(stored, text)
+    _flows[workspace, bot_id, version] = read
     return read
 
 

@@ -14,6 +14,7 @@ class BotSummary(Struct, frozen=True):
     name: str
     published_version: int | None
     created_at: str
+    allowed_origins: list[str]
 
 
 class BotDetail(Struct, frozen=True):
@@ -29,10 +30,9 @@ class BotDetail(Struct, frozen=True):
 
 
 class BotVersion(Struct, frozen=True):
-    """A published flow."""
+    """When a flow was published, without its text."""
 
     version: int
-    source: str
     created_at: str
 
 

@@ -17,6 +17,10 @@ _TOKEN: Final = re.compile(
     r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<str>"(?:[^"\\]|\\.)*")'
     r"|(?P<num>-?\b\d[\d.eE+-]*\b)|(?P<lit>\b(?:true|false|null)\b)"
 )
+_OPENED: Final = {kind: Markup('<i class="{}">').format(kind) for kind in _TOKEN.groupindex}
+_BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
+_LARGEST: Final = 8 * 1024  # characters that are indented and coloured
+_DEEPEST: Final = 32
 _MASK: Final = "•" * 8
 
 
@@ -73,19 +77,32 @@ def coded(text: str) -> Markup:
 
 
 def pretty(text: str | bytes | None) -> Markup:
-    """JSON indented and coloured; anything else as it is."""
+    """JSON indented and coloured; anything else as it is, and so is JSON that is large or nested deeply: indented, it
+    grows with the square of its depth.
+    """
     if text is None:
         return Markup()
+    plain = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    if len(plain) > _LARGEST or _depth(plain) > _DEEPEST:
+        return escape(plain)
     try:
-        indented = msgspec.json.format(text, indent=2)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return escape(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
-    shown = indented.decode("utf-8", "replace") if isinstance(indented, bytes) else indented
+        shown = msgspec.json.format(plain, indent=2)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return escape(plain)
     parts, at = [], 0
     for match in _TOKEN.finditer(shown):
-        parts += [escape(shown[at : match.start()]), Markup('<i class="{}">{}</i>').format(match.lastgroup, match[0])]
+        parts += [escape(shown[at : match.start()]), _OPENED[match.lastgroup or ""], escape(match[0]), Markup("</i>")]
         at = match.end()
     return Markup().join([*parts, escape(shown[at:])])
+
+
+def _depth(text: str) -> int:
+    """How deeply brackets are nested, those in strings apart."""
+    depth = deepest = 0
+    for match in _BRACKET.finditer(text):
+        depth += 1 if match[0] in "[{" else -1 if match[0] in "]}" else 0
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def count(number: int) -> str:

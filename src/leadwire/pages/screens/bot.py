@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Response
 
 from leadwire.accounts import audit
-from leadwire.bots import changes, preview, reads
+from leadwire.bots import changes, off_loop, preview, reads
 from leadwire.bots.answers import Faq
 from leadwire.bots.parse import stored
 from leadwire.errors import Invalid
@@ -18,7 +18,8 @@ async def trial(visit: Visit) -> Response[str]:
     """A chat with the draft; everything said so far is in the address, and nothing is kept."""
     one = await reads.detail(visit.workspace, visit.part("bot_id"))
     said = [text[:4000] for text in visit.query.all("said") if text.strip()]
-    talk = await preview.talk(visit.workspace, one.id, stored(one.draft), said, Faq()) if one.draft else None
+    flow = await off_loop.run(stored, one.draft) if one.draft else None
+    talk = await preview.talk(visit.workspace, one.id, flow, said, Faq()) if flow else None
     return await visit.page("bots/preview.html", tab="preview", bot=one, talk=talk, said=said)
 
 

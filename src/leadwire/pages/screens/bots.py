@@ -1,26 +1,25 @@
 """Bots: their flows, what they were taught, where they may be shown."""
 
-import difflib
-import itertools
-from typing import Any
+from typing import Any, Final
 
 from litestar import Response
 
 from leadwire.accounts import audit
-from leadwire.bots import changes, library, reads, reference
+from leadwire.bots import changes, difference, library, off_loop, reads, reference
+from leadwire.bots.check import Flaw
 from leadwire.bots.parse import LARGEST, BadFlow, parse
 from leadwire.errors import Fault, Invalid
 from leadwire.pages.flow_picture import picture
 from leadwire.pages.routes import action, screen
 from leadwire.pages.visit import Visit
 
+_FLAWS: Final = 50  # shown of a draft
+
 
 @screen("/bots")
 async def bots(visit: Visit) -> Response[str]:
     """Every bot, and the form for a new one."""
-    found = await reads.listed(visit.workspace)
-    details = [await reads.detail(visit.workspace, bot.id) for bot in found]
-    return await visit.page("bots/list.html", bots=details, shipped=library.NAMES)
+    return await visit.page("bots/list.html", bots=await reads.listed(visit.workspace), shipped=library.NAMES)
 
 
 @action("/bots", shown_on=bots)
@@ -42,10 +41,8 @@ async def bot(visit: Visit) -> Response[str]:
     """The editor: the draft's text, what is wrong with it line by line, and its picture."""
     one = await reads.detail(visit.workspace, visit.part("bot_id"))
     source = visit.form.raw("source").replace("\r\n", "\n") or one.draft or ""
-    try:
-        flow, flaws = (parse(source) if source else None), []
-    except BadFlow as bad:
-        flow, flaws = None, bad.flaws
+    drawn, flaws = await off_loop.run(_read, source)
+    published = one.published_version and (await reads.source(visit.workspace, one.id, one.published_version))[0]
     return await visit.page(
         "bots/editor.html",
         tab="flow",
@@ -53,10 +50,8 @@ async def bot(visit: Visit) -> Response[str]:
         source=source,
         flaws=flaws,
         format=reference,
-        drawn=picture(flow) if flow else "",
-        published=next(
-            (v for v in await reads.versions(visit.workspace, one.id) if v.version == one.published_version), None
-        ),
+        drawn=drawn,
+        published=published,
     )
 
 
@@ -75,16 +70,15 @@ async def save(visit: Visit) -> Response[Any]:
 
 @screen("/bots/{bot_id:str}/versions")
 async def versions(visit: Visit) -> Response[str]:
-    """What was published when, and what changed from one to the next."""
+    """What was published when, and what the chosen version (`version`, else the newest) changed."""
     one = await reads.detail(visit.workspace, visit.part("bot_id"))
-    found = await reads.versions(visit.workspace, one.id)
-    older = {new.version: old.source for new, old in itertools.pairwise(found)}
-    return await visit.page(
-        "bots/versions.html",
-        tab="versions",
-        bot=one,
-        versions=[(version, _difference(older.get(version.version, ""), version.source)) for version in found[:50]],
-    )
+    found = (await reads.versions(visit.workspace, one.id))[:50]
+    shown = visit.query.number("version") or (found[0].version if found else 0)
+    changed = None
+    if shown in {version.version for version in found}:
+        new, old = await reads.source(visit.workspace, one.id, shown)
+        changed = await off_loop.run(difference.between, old, new)
+    return await visit.page("bots/versions.html", tab="versions", bot=one, versions=found, shown=shown, changed=changed)
 
 
 @action("/bots/{bot_id:str}/rollback", shown_on=versions)
@@ -96,11 +90,11 @@ async def rollback(visit: Visit) -> Response[Any]:
     return await visit.back(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
 
 
-def _difference(old: str, new: str) -> list[tuple[str, str]]:
-    """Lines with their sign: `+`, `-`, a blank, or `@` where lines are left out. The first version is all new."""
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2)
-    return [
-        ("@", "⋯") if line.startswith("@@") else (line[:1] or " ", line[1:])
-        for line in lines
-        if line[:3] not in ("---", "+++")
-    ]
+def _read(source: str) -> tuple[str, list[tuple[Flaw, str]]]:
+    """The picture of a flow, or what is wrong with it, each with the beginning of its line."""
+    try:
+        return (picture(parse(source)) if source else ""), []
+    except BadFlow as bad:
+        lines = source.split("\n")
+        numbers = ((flaw, flaw.line or 0) for flaw in bad.flaws[:_FLAWS])
+        return "", [(flaw, "".join(lines[max(0, number - 1) : number])[:160]) for flaw, number in numbers]

@@ -48,6 +48,38 @@ async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     await asyncio.Event().wait()
 
 
+def broken_body(status: int, how: str) -> Behaviour:
+    """A whole head, and a body that never comes to its end: `how` is a key below."""
+    framing, sent = {
+        "cut": (b"Content-Length: 1000", b"half"),
+        "slow": (b"Content-Length: 1000", b"half"),
+        "none": (b"Content-Length: 1000", b""),
+        "endless chunks": (b"Transfer-Encoding: chunked", b"4\r\nhalf\r\n"),
+        "no chunks": (b"Transfer-Encoding: chunked", b"this is no chunk\r\n"),
+        "no gzip": (b"Content-Encoding: gzip\r\nContent-Length: 4", b"half"),
+        "no length": (b"Transfer-Encoding: chunked\r\nContent-Length: \xff", b"4\r\nhalf\r\n0\r\n\r\n"),
+        "no text": (b"Retry-After: \xff\r\nContent-Length: 4", b"half"),
+    }[how]
+
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _request(reader)
+        writer.write(b"HTTP/1.1 %d X\r\n%b\r\n\r\n%b" % (status, framing, sent))
+        await writer.drain()
+        if how in ("slow", "none", "endless chunks"):
+            await asyncio.Event().wait()
+
+    return behave
+
+
+async def answers_in_parts(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while True:
+        await _request(reader)
+        for part in (b"HTTP/1.1 200 OK\r\n", b"Transfer-Encoding: chunked\r\n\r\n", b"2\r\nok\r\n", b"0\r\n\r\n"):
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(0)
+
+
 async def drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """A byte at a time, for ever."""
     await _request(reader)

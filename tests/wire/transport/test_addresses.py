@@ -35,7 +35,8 @@ https://[::]/ https://[::1]/ https://[::ffff:127.0.0.1]/ https://[::127.0.0.1]/ 
 https://[2002:7f00:1::]/ https://[fe80::1%25eth0]/ https://[::1/ https://1.2.3.4.5/ https://256.1.1.1/ https://example.0/
 https://example.0x1/ https://１２７.0.0.1/ https://127。0。0。1/ https://exa%6dple.com/ https://ex_ample..com/
 https://-example.com/ https://exam\u0000ple.com/ https://еxample.com/ https://example.com/é
-https://foo.lan/ https://router.home.arpa/ https:\\\\example.com/ https://example.com\\@127.0.0.1/
+https://foo.lan/ https://router.home.arpa/ https://xn--a.example/ https://xn--.example.com/
+https:\\\\example.com/ https://example.com\\@127.0.0.1/
 """.split()
 FORBIDDEN_URLS += [
     "https://example.com/a\tb",

@@ -9,6 +9,7 @@ import pytest
 import trustme
 
 from leadwire.wire.transport.addresses import networks
+from leadwire.wire.transport.answers import Answer
 from leadwire.wire.transport.guarded import GuardedTransport
 from tests.wire.transport import hostile
 from tests.wire.transport.test_addresses import FORBIDDEN_ADDRESSES
@@ -44,7 +45,7 @@ async def outcome(transport: GuardedTransport, url: str) -> str:
         (hostile.endless, "200"),
         (hostile.gzip_bomb, "200"),
         (hostile.hangs, "timeout"),
-        (hostile.drips, "timeout"),
+        (hostile.drips, "200"),
         (hostile.drips_headers, "timeout"),
         (hostile.floods_1xx, "timeout"),
         (hostile.resets_mid_headers, "protocol_error"),
@@ -65,6 +66,41 @@ async def test_the_answer_is_cut_and_not_decompressed(transport):
     async with hostile.server(hostile.gzip_bomb) as port:
         answer = await transport.post(f"http://127.0.0.1:{port}/", HEADERS, b"{}")
     assert answer.body.startswith(b"\x1f\x8b")
+
+
+@pytest.mark.parametrize("status", [200, 202, 299, 301, 404, 410, 500, 503])
+async def test_the_status_decides_whatever_becomes_of_the_body(transport, status):
+    async def sent(how: str) -> Answer:
+        async with hostile.server(hostile.broken_body(status, how)) as port:
+            return await transport.post(f"http://127.0.0.1:{port}/", HEADERS, b"{}")
+
+    kinds = ("cut", "slow", "none", "endless chunks", "no chunks", "no gzip", "no length", "no text")
+    answers = dict(zip(kinds, await asyncio.gather(*map(sent, kinds)), strict=True))
+    assert {answer.status for answer in answers.values()} == {status}
+    for how in ("cut", "no gzip", "no length", "no text"):
+        assert answers[how].body == b"half", how
+    assert answers["none"].body == answers["no chunks"].body == b""
+
+
+async def test_who_needs_the_whole_body_is_told_that_it_broke_off(transport):
+    async with httpx.AsyncClient(transport=transport, trust_env=False) as client:
+        for how in ("cut", "no chunks"):
+            async with hostile.server(hostile.broken_body(200, how)) as port:
+                with pytest.raises(httpx.RemoteProtocolError):
+                    await client.post(f"http://127.0.0.1:{port}/", json={})
+
+
+async def test_a_connection_is_used_again_when_its_body_came_in_parts(transport):
+    made = []
+
+    async def counted(reader, writer):
+        made.append(writer)
+        await hostile.answers_in_parts(reader, writer)
+
+    async with hostile.server(counted) as port:
+        for _ in range(5):
+            assert (await transport.post(f"http://127.0.0.1:{port}/", HEADERS, b"{}")).body == b"ok"
+    assert len(made) == 1
 
 
 async def test_a_connection_closed_in_silence_is_opened_again(transport):

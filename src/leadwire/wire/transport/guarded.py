@@ -6,9 +6,9 @@ httpx's request and response objects: they cost as much again as the POST.
 
 import asyncio
 import functools
+import secrets
 import socket
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Final, NamedTuple
@@ -16,34 +16,24 @@ from typing import Final, NamedTuple
 import httpx
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import PyreqwestError
+from pyreqwest.http import Url
+from pyreqwest.proxy import ProxyBuilder
 
 from leadwire.errors import Invalid
 from leadwire.wire import metrics
 from leadwire.wire.transport.addresses import Network, literal, refusal
+from leadwire.wire.transport.answers import Answer, read
 from leadwire.wire.transport.failures import BlockedAddress, DnsError, TimedOut, translated
-from leadwire.wire.transport.urls import checked
+from leadwire.wire.transport.urls import checked, host_of
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
-_LARGEST_BODY: Final = 64 * 1024  # bytes of an answer that are read
-_CLIENTS: Final = 512  # building one takes 4 ms and 130 kB
+_CLIENTS: Final = 1024  # building one takes 4 ms and 115 kB
+_NOWHERE: Final = "http://127.0.0.1:0"  # nothing listens on port 0
 _ANSWER_HOLDS: Final = 60.0  # seconds that a vetted address is used before the name is looked up again
 _LOOKUP_LIMIT: Final = 5.0  # seconds
-_NO_CONTENT: Final = 204
-_MULTIPLE_CHOICES: Final = 300
 _OWN_HEADERS: Final = ("host", "content-length")  # pyreqwest sets these itself
 _LOOKUPS: Final = 16  # at once; a slow name server must not take every thread there is
-
-
-class Answer(NamedTuple):
-    """What a receiver answered: the headers of a success are left out, the body is cut at 64 KiB.
-
-    Header names are looked up without case.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class _Origin(NamedTuple):
@@ -59,6 +49,7 @@ class _Target(NamedTuple):
 
 class _Pinned(NamedTuple):
     client: Client
+    address: str
     until: float
 
 
@@ -83,42 +74,43 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._resolve = resolve or self._look_up
         self._trusted_pem = trusted_pem
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="lookup")
-        self._pinned: OrderedDict[_Origin, _Pinned] = OrderedDict()
+        self._target = functools.lru_cache(4096)(functools.partial(_judged, self._allowed))
+        self._pinned: dict[_Origin, _Pinned] = {}
         self._pinning: dict[_Origin, asyncio.Future[Client]] = {}
 
     async def post(self, url: str, headers: list[tuple[str, str]], body: bytes) -> Answer:
-        """Send one POST. No redirect is followed; a 3xx is the answer."""
-        return await self._send("POST", _target(url), headers, body)
+        """Send one POST. No redirect is followed; a 3xx is the answer.
+
+        The head of the answer decides. Of its body there is what came soon, whatever state it is in.
+        """
+        return await self._send("POST", url, headers, body)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The same for whatever speaks httpx: `httpx.AsyncClient(transport=...)`."""
+        """The same for whatever speaks httpx: `httpx.AsyncClient(transport=...)`. A body that breaks off fails."""
         headers = [(name, value) for name, value in request.headers.multi_items() if name not in _OWN_HEADERS]
-        answer = await self._send(
-            request.method, _target(str(request.url)), headers, await request.aread(), every_header=True
-        )
+        answer = await self._send(request.method, str(request.url), headers, await request.aread(), whole=True)
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
     async def _send(
-        self, method: str, target: _Target, headers: list[tuple[str, str]], body: bytes, *, every_header: bool = False
+        self, method: str, url: str, headers: list[tuple[str, str]], body: bytes, *, whole: bool = False
     ) -> Answer:
+        target = self._target(url)
         origin = target.origin
         loop = asyncio.get_running_loop()
         start = loop.time()
         pinned = self._pinned.get(origin)
         if pinned and pinned.until > start:
-            self._pinned.move_to_end(origin)
             sending = pinned.client.request(method, target.url)
         else:
-            client = await self._vetted_client(target)
+            client = await self._vetted_client(origin)
             # The client's own limit is the whole timeout, of which the look-up took a part.
             left = timedelta(seconds=max(self._timeout - (loop.time() - start), 0.001))
             sending = client.request(method, target.url).timeout(left)
+        # Without a read buffer the head is there before the body: the client would read ahead, and fail with it.
+        sending = sending.headers(headers).body_bytes(body).streamed_read_buffer_limit(0)
         try:
-            async with sending.headers(headers).body_bytes(body).build_streamed() as answer:
-                read = None if answer.status == _NO_CONTENT else await answer.body_reader.read(_LARGEST_BODY)
-                # Nobody asks for the headers of a success, and unpacking them costs.
-                told = answer.headers if every_header or answer.status >= _MULTIPLE_CHOICES else {}
-                return Answer(answer.status, told, bytes(read) if read else b"")
+            async with sending.build_streamed() as response:
+                return await read(response, whole=whole)
         except PyreqwestError as error:
             failure = translated(error)
             if isinstance(failure, httpx.ConnectError):
@@ -132,16 +124,15 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._pinned.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _vetted_client(self, target: _Target) -> Client:
-        """A new client that can only reach the vetted address behind `target`.
+    async def _vetted_client(self, origin: _Origin) -> Client:
+        """A client that can only reach the vetted address behind `origin`.
 
         Many requests may need the same one at once: one makes it, in a task of its own, so that the request that
         happened to come first can be cancelled without failing the rest.
         """
-        origin = target.origin
         making = self._pinning.get(origin)
         if making is None:
-            making = self._pinning[origin] = asyncio.ensure_future(self._pin(target))
+            making = self._pinning[origin] = asyncio.ensure_future(self._pin(origin))
             making.add_done_callback(lambda _: self._pinning.pop(origin, None))
         try:
             async with asyncio.timeout(self._timeout):
@@ -149,19 +140,19 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         except TimeoutError as error:
             raise TimedOut(f"no address within {self._timeout:g} s") from error
 
-    async def _pin(self, target: _Target) -> Client:
-        try:
-            checked(target.url, self._allowed)
-        except Invalid as error:
-            raise BlockedAddress(error.detail) from error
-        address = await self._vetted(target.origin)
+    async def _pin(self, origin: _Origin) -> Client:
+        address = await self._vetted(origin)
         loop = asyncio.get_running_loop()
-        client = await loop.run_in_executor(self._threads, self._build, target.origin, address)
-        metrics.CLIENTS_BUILT.cell().add()
-        self._pinned[target.origin] = _Pinned(client, loop.time() + _ANSWER_HOLDS)
-        self._pinned.move_to_end(target.origin)
-        while len(self._pinned) > _CLIENTS:
-            self._pinned.popitem(last=False)  # closed when its last request lets go of it
+        pinned = self._pinned.get(origin)
+        if pinned and pinned.address == address:
+            client = pinned.client  # with its connections
+        else:
+            client = await loop.run_in_executor(self._threads, self._build, origin, address)
+            metrics.CLIENTS_BUILT.cell().add()
+        if origin not in self._pinned and len(self._pinned) >= _CLIENTS:
+            # Any one, not the least recently used: with more hosts than places in turn, that is always the next needed.
+            del self._pinned[secrets.choice(list(self._pinned))]  # closed when its last request lets go of it
+        self._pinned[origin] = _Pinned(client, address, loop.time() + _ANSWER_HOLDS)
         return client
 
     async def _vetted(self, origin: _Origin) -> str:
@@ -185,7 +176,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         return found[0]
 
     async def _look_up(self, host: str, port: int) -> list[str]:
-        lookup = functools.partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        # As bytes, or Python would apply its own reading of international names, which is that of 2003.
+        lookup = functools.partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
         found = await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
         return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
@@ -205,6 +197,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             .pool_max_idle_per_host(64)
             .pool_idle_timeout(timedelta(seconds=30))
         )
+        # A host that is not the pinned one would be looked up by the client itself: it is sent nowhere instead.
+        builder = builder.proxy(ProxyBuilder.all(_NOWHERE).no_proxy(origin.host))
         if self._trusted_pem:
             builder = builder.add_root_certificate_pem(self._trusted_pem)
         if not literal(origin.host):
@@ -212,8 +206,10 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         return builder.build()
 
 
-@functools.lru_cache(maxsize=4096)
-def _target(url: str) -> _Target:
-    parsed = httpx.URL(url)
-    port = parsed.port or {"https": 443, "http": 80}.get(parsed.scheme, 0)
-    return _Target(str(parsed), _Origin(parsed.scheme, parsed.host, port))
+def _judged(allowed: Sequence[Network], url: str) -> _Target:
+    """What is judged is what is connected to: the normal form, as the client reads it. Raises BlockedAddress."""
+    try:
+        parsed = Url(checked(url, allowed))
+    except Invalid as error:
+        raise BlockedAddress(error.detail) from error
+    return _Target(str(parsed), _Origin(parsed.scheme, host_of(parsed), parsed.port_or_known_default or 0))

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from pyreqwest.http import Url
+
 from leadwire.errors import Fault, Invalid
 from leadwire.wire.transport.addresses import Network, literal, refusal
 
@@ -30,7 +32,11 @@ def checked(url: str, allowed: Sequence[Network]) -> str:
     be spoken to in plain http. Raises Invalid, with what is wrong.
     """
     try:
-        return _checked(url, allowed)
+        normal = _checked(url, allowed)
+        ours, theirs = urlsplit(normal).hostname or "", host_of(Url(normal))
+        if (literal(ours) or ours) != (literal(theirs) or theirs):
+            raise ValueError("its host has more than one reading")
+        return normal
     except ValueError as error:
         text = str(error)
         fault = Fault("invalid_url", f"{text[:1].upper()}{text[1:]}.", "/url")
@@ -64,6 +70,11 @@ def _checked(url: str, allowed: Sequence[Network]) -> str:
     return f"{scheme}://{shown}{'' if port in (None, default) else f':{port}'}{parts.path or '/'}" + (
         f"?{parts.query}" if parts.query else ""
     )
+
+
+def host_of(url: Url) -> str:
+    """The host as the HTTP client looks it up: in ASCII, `xn--` labels as they are, without brackets."""
+    return (url.host_str or "").removeprefix("[").removesuffix("]")
 
 
 def _host_is_inside(host: str, allowed: Sequence[Network]) -> bool:

@@ -69,21 +69,21 @@ def parse(text: str) -> datetime:
     """
     found = _ACCEPTED.fullmatch(text)
     if not found:
-        raise ValueError("not an ISO 8601 time such as 2026-01-02T03:04:05Z")
+        raise ValueError("Must be an ISO 8601 time, such as 2026-01-02T03:04:05Z.")
     year, _, month, day, hour, minute, second, fraction, sign, *offset = found.groups(default="00")
     midnight = hour == "24"
     if midnight and int(minute + second + fraction):
-        raise ValueError("the day ends at 24:00:00")
+        raise ValueError("The day ends at 24:00:00.")
     hours = "00" if midnight else hour
     zone = f"{'-' if sign == '-' else '+'}{':'.join(offset)}"
     moment = datetime.fromisoformat(f"{year}-{month}-{day}T{hours}:{minute}:{second}.{fraction}{zone}")
     try:
         moment += timedelta(days=midnight)
         if not 1970 <= moment.year <= 9998:
-            raise ValueError("the year must be 1970 to 9998")
+            raise ValueError("The year must be 1970 to 9998.")
         return moment.astimezone(UTC)
     except OverflowError as error:
-        raise ValueError("the time is out of range") from error
+        raise ValueError("The time is out of range.") from error
 
 
 def ago(**span: float) -> datetime:

@@ -302,7 +302,7 @@ WRONG_FIELDS = {
     "score": [101, -1, 1.5, "50", True, None, [], 2**63],
     "custom_fields": [
         [], "x", 5, {"": "x"}, {"k" * 65: 1}, {"a": {}}, {"a": []}, {"a": {"b": 1}}, {"a": "x" * 1001}, {"a": "\0"},
-        {"a\0": "x"}, {"plan\n": "x"}, {"a\u202e": "x"}, {f"k{n}": 1 for n in range(51)}, {"a": 1, "b": [None]},
+        {"a\0": "x"}, {"plan\n": "x"}, {"a\u202e": "x"}, {f"k{n}": 1 for n in range(51)}, {"b": [None], "c": 1},
     ],
 }  # fmt: skip
 
@@ -313,7 +313,8 @@ async def test_a_wrong_value_of_a_field(client, lead, field):
     before = (await client.get(f"/v1/leads/{lead.id}")).json()
     for value in WRONG_FIELDS[field]:
         answer = await client.patch(f"/v1/leads/{lead.id}", json={field: value})
-        refused(answer, 422, "validation_error", f"/{field}")
+        entry = "/" + next(iter(value))[:100] if isinstance(value, dict) and value and len(value) < 50 else ""
+        refused(answer, 422, "validation_error", f"/{field}{entry if field == 'custom_fields' else ''}")
     assert (await client.get(f"/v1/leads/{lead.id}")).json() == before
     assert await make.emitted() == []
 

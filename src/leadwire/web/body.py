@@ -3,13 +3,15 @@
 Litestar would parse `text/plain` as JSON, turn "7" into 7 and answer 500 to invalid UTF-8.
 """
 
+import itertools
 import json
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 import msgspec
 from litestar import Request
 
 from leadwire.errors import BodyTooLarge, Fault, Invalid, MalformedJson, Refusal, UnsupportedMediaType
+from leadwire.web import messages
 from leadwire.web.headers import header
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -40,9 +42,11 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
         decoded = _decode(body)
         repeated = _repeated(body, decoded)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedJson(f"The body is not JSON: {error}.") from error
+        raise MalformedJson(messages.malformed(error, body)) from error
     if not isinstance(decoded, dict):
-        raise Invalid("The body must be a JSON object.", faults=(Fault("not_an_object", "Expected an object.", ""),))
+        raise Invalid(
+            "The body must be a JSON object.", faults=(Fault("not_an_object", messages.must_be("object"), ""),)
+        )
     if repeated:
         raise refusal(repeated)
     return decoded
@@ -118,25 +122,37 @@ def _repeated_in(pairs: tuple[tuple[str, Any], ...], *path: str) -> list[Fault]:
 
 
 def _faults(given: dict[str, Any], model: type[msgspec.Struct]) -> list[Fault]:
-    known = {field.encode_name: field.type for field in msgspec.structs.fields(model)}
+    fields = msgspec.structs.fields(model)
+    known = {field.encode_name: field.type for field in fields}
     faults: list[Fault] = []
     for name, raw in given.items():
         if name not in known:
             faults.append(Fault("unknown_field", f"No such field. There are: {', '.join(known)}.", pointer(name)))
             continue
-        try:
-            msgspec.convert(raw, known[name])
-        except msgspec.ValidationError as error:
-            faults.append(_fault(name, str(error)))
-    return faults
+        whole = _wrong(raw, known[name], name)
+        faults += whole and (_wrong_entries(raw, known[name], name) or whole)
+    missing = [field.encode_name for field in fields if field.required and field.encode_name not in given]
+    return faults + [Fault("missing_field", "Must be given.", pointer(name)) for name in missing]
 
 
-def _fault(name: str, message: str) -> Fault:
-    """msgspec says `Expected ... - at `$[...]``: the path is of no use here beyond the field's name."""
-    text, _, _ = message.partition(" - at ")
-    code = "too_long" if "length <=" in text else "out_of_range" if "`int` " in text else "wrong_value"
-    if "matching regex" in text:
-        code, text = "forbidden_characters", "Control characters are not accepted"
-    elif "got" in text:
-        code = "wrong_type"
-    return Fault(code, f"{text.rstrip('.')}.", pointer(name))
+def _wrong_entries(raw: Any, kind: Any, name: str) -> list[Fault]:
+    """A fault for each wrong entry of an object with free keys, at the entry itself; none where that is not all."""
+    entries = next((get_args(choice) for choice in (kind, *get_args(kind)) if get_origin(choice) is dict), None)
+    if entries is None or not isinstance(raw, dict):
+        return []
+    key_kind, value_kind = entries
+    wrong = (
+        fault
+        for key, value in raw.items()
+        for fault in _wrong(key, key_kind, name, key, what="The key: ") or _wrong(value, value_kind, name, key)
+    )
+    return list(itertools.islice(wrong, _MOST_FAULTS))
+
+
+def _wrong(raw: Any, kind: Any, *path: str, what: str = "") -> list[Fault]:
+    try:
+        msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        code, message = messages.plain(error, kind)
+        return [Fault(code, f"{what}{message}", pointer(*path))]
+    return []

@@ -14,6 +14,7 @@ import msgspec
 
 from leadwire import clock
 from leadwire.errors import Fault, InvalidParameter
+from leadwire.web import messages
 
 Q = TypeVar("Q", bound=msgspec.Struct)
 
@@ -51,9 +52,9 @@ def parse(pairs: list[tuple[str, str]], model: type[Q]) -> Q:
         else:
             try:
                 values[name] = readers[name](text)
-            except (ValueError, msgspec.ValidationError) as error:
+            except ValueError as error:
                 values[name] = None
-                faults.append(Fault("invalid_parameter", _sentence(str(error)), parameter=name))
+                faults.append(Fault("invalid_parameter", str(error), parameter=name))
     if faults:
         names = ", ".join(dict.fromkeys(fault.parameter or "" for fault in faults))
         raise InvalidParameter(
@@ -71,23 +72,21 @@ def _readers(model: type[msgspec.Struct]) -> dict[str, Callable[[str], Any]]:
 def _reader(kind: Any) -> Callable[[str], Any]:
     inner = _plain_types(kind)
 
-    def integer(text: str) -> Any:
-        if not _INTEGER.fullmatch(text):
-            raise ValueError("not a whole number")
-        return msgspec.convert(int(text), kind)
+    def read(text: str) -> Any:
+        if datetime in inner:
+            return clock.parse(text)
+        if int in inner and not _INTEGER.fullmatch(text):
+            raise ValueError(messages.must_be("int"))
+        if not text.isprintable():  # NUL would upset the database
+            raise ValueError("Must not contain control characters.")
+        try:
+            return msgspec.convert(int(text) if int in inner else text, kind)
+        except msgspec.ValidationError as error:
+            raise ValueError(messages.plain(error, kind)[1]) from error
 
-    def plain(text: str) -> Any:
-        if not text.isprintable():  # a pattern's `$` would let a newline at the end pass
-            raise ValueError("not readable text")
-        return msgspec.convert(text, kind)
-
-    return integer if int in inner else clock.parse if datetime in inner else plain
+    return read
 
 
 def _plain_types(kind: Any) -> set[Any]:
     """Every type inside unions and annotations."""
     return {kind}.union(*(_plain_types(inner) for inner in get_args(kind) if not isinstance(inner, str | msgspec.Meta)))
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].rstrip(".") + "."

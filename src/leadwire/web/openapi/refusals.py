@@ -66,7 +66,7 @@ _FAULTS: Final[dict[str, list[dict[str, str]]]] = {
             "parameter": "per_page",
         }
     ],
-    "validation_error": [{"code": "out_of_range", "message": "Expected `int` <= 100.", "pointer": "/score"}],
+    "validation_error": [{"code": "out_of_range", "message": "Must be at most 100.", "pointer": "/score"}],
     "unknown_field": [
         {"code": "unknown_field", "message": "No such field. There are: name, email.", "pointer": "/nmae"}
     ],

@@ -151,6 +151,19 @@ async def test_a_path_that_is_not_there(client, path):
     refused(await client.get(path), 404, "not_found")
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST", "PATCH", "DELETE", "PUT"])
+async def test_a_path_with_an_empty_step_is_not_there(client, lead, method):
+    one, talk = f"/v1/leads/{lead.id}", f"/v1/conversations/{lead.conversation_id}"
+    for path in (
+        "/v1/", "/v1/leads/", "/v1/leads//", "/v1//leads", "//v1/leads", "/v1/leads/?limit=1", f"{one}/", f"{one}//",
+        f"/v1/leads//{lead.id}", "/v1/conversations/", f"{talk}/", f"{talk}/end/", f"{talk}//end",
+    ):  # fmt: skip
+        answer = await client.request(method, f"http://test{path}")
+        assert answer.status_code == 404, path
+    assert (await client.get(one)).status_code == 200
+    assert (await client.get(talk)).json()["data"]["status"] == "active"
+
+
 @pytest.mark.parametrize("method", ["FOO", "TRACE", "CONNECT", "PUT"])
 async def test_a_method_nobody_knows(client, method):
     answer = await client.request(method, "/v1/leads")

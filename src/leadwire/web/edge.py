@@ -45,6 +45,9 @@ class Edge:
             # An encoded slash is part of a name: decoded, `lead_x%2F` would be `lead_x/` and find lead_x.
             encoded = raw.partition(b"?")[0].decode("latin-1")
             scope["path"] = unquote(_SLASH.sub("%252F", encoded))
+        path = scope["path"]
+        if "//" in path or (path.startswith("/v1/") and path.endswith("/")):
+            scope["path"] = path.replace("/", "%2F")  # Litestar would drop the empty step and serve the path without
         span = tracing.request(traceparent)
         telemetry.begin(request_id.decode(), span.traceparent if span else traceparent)
         added = [(b"x-request-id", request_id), *_ALWAYS]

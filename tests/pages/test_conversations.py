@@ -28,7 +28,7 @@ async def test_newest_first_with_what_the_visitor_said(viewer, workspace, bot):
     second = await make.conversation(workspace, bot)
     page = await viewer.open("/conversations")
     assert listed(page) == [second, first]
-    assert page.count("<small>Hello</small>") == 2
+    assert page.count('<small dir="auto">Hello</small>') == 2
     assert "2 conversations" in page
 
 
@@ -44,6 +44,46 @@ async def test_filters(viewer, workspace, bot):
     assert listed(await viewer.open(f"/conversations?since={day}&until={day}")) == [waiting]
     assert listed(await viewer.open("/conversations?q=ADA")) == [lead.conversation_id]
     assert "No conversation matches" in await viewer.open("/conversations?q=nobody")
+
+
+async def test_a_corrected_name_is_shown_and_found(viewer, workspace, bot):
+    lead = await make.lead(workspace, bot, name="Grace Hoper")
+    await leads.update(workspace, lead.id, LeadPatch(name="Grace Hopper"), unchanged={})
+    page = await viewer.open("/conversations?q=hopper")
+    assert listed(page) == [lead.conversation_id]
+    assert ">Grace Hopper</a>" in page
+    assert "<h1>Grace Hopper " in await viewer.open(f"/conversations/{lead.conversation_id}")
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "after"),
+    [
+        ("See https://example.com/a?b=1&c=2, please", "https://example.com/a?b=1&amp;c=2", ", please"),
+        ("(http://example.com)", "http://example.com", ")"),
+        (
+            "https://en.wikipedia.org/wiki/Lead_(disambiguation)!",
+            "https://en.wikipedia.org/wiki/Lead_(disambiguation)",
+            "!",
+        ),
+        ("HTTPS://EXAMPLE.COM", "HTTPS://EXAMPLE.COM", ""),
+        ("https://a.example/'onclick='alert(1)", "https://a.example/&#39;onclick=&#39;alert(1)", ""),
+    ],
+)
+async def test_an_address_in_a_message_is_a_link(viewer, workspace, bot, text, address, after):
+    talk = await make.conversation(workspace, bot)
+    await changes.say(workspace, talk, "user", text)
+    page = await viewer.open(f"/conversations/{talk}")
+    link = f'<a href="{address}" target="_blank" rel="noopener noreferrer nofollow">{address}</a>{after}</p>'
+    assert link in page
+
+
+@pytest.mark.parametrize(
+    "text", ["javascript:alert(1)", "ftp://example.com", "https://", "www.example.com", "data:text/html,x"]
+)
+async def test_anything_else_is_text(viewer, workspace, bot, text):
+    talk = await make.conversation(workspace, bot)
+    await changes.say(workspace, talk, "user", text)
+    assert f'<p dir="auto">{text}</p>' in await viewer.open(f"/conversations/{talk}")
 
 
 async def test_pages(viewer, workspace, bot):
@@ -64,7 +104,7 @@ async def test_one_word_for_word(viewer, workspace, bot):
     await changes.say(workspace, lead.conversation_id, "bot", "Thank you, Ada.")
     await changes.hand_off(workspace, lead.conversation_id, "wants a quote")
     page = await viewer.open(f"/conversations/{lead.conversation_id}")
-    said = re.findall(r'<li class="(\w+)"><p>([^<]*)</p>', page)
+    said = re.findall(r'<li class="(\w+)"><p dir="auto">([^<]*)</p>', page)
     assert said == [("user", "Hello"), ("bot", "Thank you, Ada.")]
     assert f'href="/leads/{lead.id}"' in page
     assert "wants a quote" in page

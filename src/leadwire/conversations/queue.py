@@ -15,7 +15,8 @@ _THREADS: Final = """
 SELECT c.id, c.bot_id, coalesce(l.name, l.email, c.visitor_name, c.visitor_email) AS name,
     CASE WHEN c.status = 'active' THEN 'bot' WHEN c.assigned_to IS NULL THEN 'waiting'
         WHEN c.assigned_to = $2 THEN 'mine' ELSE 'theirs' END AS place,
-    c.assigned_to, coalesce(c.handoff_requested_at, c.created_at) AS since, said.role, left(said.content, 160), said.at
+    c.assigned_to, coalesce(c.handoff_requested_at, c.created_at) AS since, said.role, left(said.content, 160), said.at,
+    said.user_id
 FROM (
     (SELECT * FROM conversation WHERE workspace_id = $1 AND status = 'handoff'
         ORDER BY created_at DESC, id DESC LIMIT $3)
@@ -24,12 +25,12 @@ FROM (
         ORDER BY created_at DESC, id DESC LIMIT $3)
 ) AS c
 LEFT JOIN lead l ON l.id = c.lead_id
-LEFT JOIN LATERAL (SELECT m.role, m.content, m.created_at AS at FROM message m WHERE m.conversation_id = c.id
+LEFT JOIN LATERAL (SELECT m.role, m.content, m.created_at AS at, m.user_id FROM message m WHERE m.conversation_id = c.id
     ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS said ON true"""
 
 
 class Thread(Struct, frozen=True):
-    """One open conversation. `role`, `said` and `at` are of what was said last."""
+    """One open conversation. `role`, `said`, `at` and `said_by` (a user's id) are of what was said last."""
 
     id: str
     bot_id: str
@@ -40,6 +41,7 @@ class Thread(Struct, frozen=True):
     role: str | None
     said: str | None
     at: datetime | None
+    said_by: str | None
 
     @property
     def unanswered(self) -> bool:

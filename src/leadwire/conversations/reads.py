@@ -82,6 +82,12 @@ async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
     )
 
 
+def visitor_of(conversation: ConversationDetail) -> str | None:
+    """The visitor's name, else their e-mail address: the lead's, which people correct, before what they typed."""
+    lead, visitor = conversation.lead, conversation.visitor
+    return (lead and (lead.name or lead.email)) or visitor.name or visitor.email
+
+
 async def of_lead(workspace: str, lead_id: str) -> list[Conversation]:
     """The conversations that a lead has had, newest first."""
     found = await db.rows(

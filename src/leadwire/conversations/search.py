@@ -18,10 +18,12 @@ _LIST: Final = Keyset(
     table="conversation",
     columns=LIST_COLUMNS,
     key={"created_at": "timestamptz", "id": "text"},
-    text="concat_ws(' ', visitor_name, visitor_email)",
+    text="""concat_ws(' ', visitor_name, visitor_email,
+        (SELECT concat_ws(' ', name, email) FROM lead WHERE lead.id = looked_at.lead_id))""",
 )
 _OPENER: Final = """
-SELECT id, (SELECT left(content, 200) FROM message WHERE conversation_id = asked.id AND role = 'user'
+SELECT id, (SELECT coalesce(l.name, l.email) FROM conversation c JOIN lead l ON l.id = c.lead_id WHERE c.id = asked.id)
+    AS lead, (SELECT left(content, 200) FROM message WHERE conversation_id = asked.id AND role = 'user'
     ORDER BY conversation_id, seq LIMIT 1) AS said
 FROM unnest($1::text[]) AS asked (id)"""
 
@@ -38,10 +40,13 @@ class ConversationSearch(Struct, frozen=True, kw_only=True):
 
 
 class Found(Struct, frozen=True):
-    """One page, newest first; `openers` has what each visitor said first. `after` and `stopped` as for leads."""
+    """One page, newest first. `openers` has what each visitor said first, `leads` the names of those who became leads;
+    `after` and `stopped` as for leads.
+    """
 
     conversations: list[Conversation]
     openers: dict[str, str]
+    leads: dict[str, str]
     after: str | None
     stopped: bool
 
@@ -57,8 +62,10 @@ async def page(workspace: str, search: ConversationSearch, limit: int = 50) -> F
     conditions = {condition: value for condition, value in given.items() if value is not None}
     found = await _LIST.page(workspace, conditions, search.after, limit, search.q)
     talks = [from_row(row) for row in found.rows]
-    openers = {row["id"]: row["said"] or "" for row in await db.rows(_OPENER, [talk.id for talk in talks])}
-    return Found(talks, openers, found.after, found.stopped)
+    more = await db.rows(_OPENER, [talk.id for talk in talks])
+    openers = {row["id"]: row["said"] or "" for row in more}
+    leads = {row["id"]: row["lead"] for row in more if row["lead"]}
+    return Found(talks, openers, leads, found.after, found.stopped)
 
 
 async def total(workspace: str, search: ConversationSearch) -> int | None:

@@ -21,6 +21,7 @@ _OPENED: Final = {kind: Markup('<i class="{}">').format(kind) for kind in _TOKEN
 _BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
 _LARGEST: Final = 8 * 1024  # characters that are indented and coloured
 _DEEPEST: Final = 32
+_ADDRESS: Final = re.compile(r"""https?://\w[^\s<>"]*""", re.IGNORECASE)
 _MASK: Final = "•" * 8
 
 
@@ -44,6 +45,7 @@ def environment() -> jinja2.Environment:
         "ago": ago,
         "brief": brief,
         "coded": coded,
+        "linked": linked,
         "pretty": pretty,
         "count": count,
         "ms": charts.milliseconds,
@@ -74,6 +76,17 @@ def coded(text: str) -> Markup:
     """A text in which what stands between backticks is code."""
     parts = text.split("`")
     return Markup().join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
+
+
+def linked(text: str) -> Markup:
+    """A text whose http and https addresses are links to another tab; punctuation after one is not part of it."""
+    parts, at = [], 0
+    for match in _ADDRESS.finditer(text):
+        url = match[0].rstrip(".,;:!?'*_" + ("" if "(" in match[0] else ")"))
+        link = Markup('<a href="{0}" target="_blank" rel="noopener noreferrer nofollow">{0}</a>').format(url)
+        parts += [escape(text[at : match.start()]), link]
+        at = match.start() + len(url)
+    return Markup().join([*parts, escape(text[at:])])
 
 
 def pretty(text: str | bytes | None) -> Markup:

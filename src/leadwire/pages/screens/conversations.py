@@ -43,7 +43,7 @@ async def conversation(visit: Visit) -> Response[str]:
         events=events,
         sent=await webhooks.states_of(visit.workspace, [event.id for event in events]),
         bot=(await bots.names(visit.workspace)).get(one.bot_id, one.bot_id),
-        name=one.visitor.name or one.visitor.email or "A visitor",
+        name=reads.visitor_of(one) or "A visitor",
     )
 
 

@@ -36,6 +36,7 @@ async def threads(visit: Visit) -> Response[str]:
         titles={"waiting": "Waiting", "mine": "Mine", "theirs": "With colleagues", "bot": "With the bot"},
         talk=talk,
         thread=thread,
+        name=reads.visitor_of(talk) if talk else None,
         replies=replies,
         draft=saved_replies.filled(picked, talk.lead.name if talk and talk.lead else None),
         bots=await bots.names(visit.workspace),

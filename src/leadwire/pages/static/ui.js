@@ -30,10 +30,14 @@ async function take(turn, url, options, selectors, push) {
   } catch {
     return toast("No connection. Nothing is lost: try again.");
   }
-  const overtaken = turn !== latest && !options.method; // something else was asked for meanwhile
-  if (options.alone && (overtaken || pressed)) due.add(selectors);
-  if (overtaken || (options.alone && pressed)) return;
   const next = parse(text), at = new URL(response.url), here = location.pathname;
+  const refused = !response.ok && next.querySelector("#refusal")?.textContent.trim();
+  const overtaken = turn !== latest; // something else was asked for meanwhile: this may be of another conversation
+  if (overtaken || (options.alone && pressed)) {
+    if (options.alone || options.method) due.add(selectors);
+    if (refused) toast(refused);
+    return response.ok;
+  }
   const parts = selectors.split(",").map((selector) => [document.querySelector(selector), next.querySelector(selector)]);
   const elsewhere = at.pathname !== here && response.redirected;
   if (elsewhere || !parts.some(([old, fresh]) => old && fresh)) {
@@ -45,47 +49,35 @@ async function take(turn, url, options, selectors, push) {
   if (push) history.pushState({}, "", response.url);
   else if (response.redirected) history.replaceState({}, "", response.url); // a reload asks for what is seen
   await swap(parts, next, options);
-  const refused = !response.ok && next.querySelector("#refusal")?.textContent.trim();
   if (refused) toast(refused);
   return response.ok;
 }
 
 async function swap(parts, next, options) {
   const change = () => {
-    const held = heldFocus();
-    for (const [old, fresh] of parts) if (old && fresh) old.replaceWith(document.adoptNode(fresh));
-    held();
+    const focused = heldFocus(), scrolled = heldPlaces();
+    for (const [old, fresh] of parts) {
+      if (old && fresh) options.alone ? merge(old, fresh) : old.replaceWith(document.adoptNode(fresh));
+    }
+    focused();
     document.title = next.title || document.title;
     ready();
+    scrolled();
   };
   if (document.startViewTransition && !options.quiet) await document.startViewTransition(change).updateCallbackDone;
   else change();
-}
-
-// not form.action: a field of that name would hide it
-const addressOf = (form) => form?.getAttribute("action") || location.pathname;
-
-function heldFocus() {
-  const focus = document.activeElement, caret = focus?.selectionStart;
-  const key = focus?.name && focus.form ? [addressOf(focus.form), focus.name] : null, link = focus?.getAttribute("href");
-  return () => {
-    if (document.contains(focus)) return;
-    if (link) return document.querySelector(`a[href="${CSS.escape(link)}"]`)?.focus({ preventScroll: true });
-    if (!key) return;
-    const again = [...document.getElementsByName(key[1])].find((element) => addressOf(element.form) === key[0]);
-    again?.focus({ preventScroll: true });
-    try { again?.setSelectionRange(caret, caret); } catch { /* not a text field */ }
-  };
 }
 
 addEventListener("submit", async (event) => {
   const form = event.target, selectors = form.dataset.update, button = event.submitter;
   if (!selectors) return;
   event.preventDefault();
-  const body = new URLSearchParams(new FormData(form, button));
+  const body = new URLSearchParams(new FormData(form, button)), draft = form.querySelector("[data-draft]");
+  const said = draft && [draftKey(draft), draft.value];
+  if (said) toEnd(document.querySelector(".talk"));
   button?.setAttribute("aria-busy", "true");
   if (form.method === "get") await load(`${addressOf(form).split("?")[0]}?${body}`, {}, selectors, true);
-  else if (await load(addressOf(form), { method: "POST", body }, selectors, false) && "reset" in form.dataset) form.reset();
+  else if (await load(addressOf(form), { method: "POST", body }, selectors, false) && said) sentDraft(...said);
   button?.removeAttribute("aria-busy");
 });
 
@@ -97,8 +89,10 @@ addEventListener("click", async (event) => {
   if (!("stay" in link.dataset)) return load(link.href, {}, link.dataset.update, true);
   const field = () => document.querySelector(`${link.dataset.update} textarea`), draft = field()?.value.trim();
   await load(link.href, {}, link.dataset.update, false); // the address of a moment, not to be reloaded
-  if (draft && field()) field().value = `${draft}\n${field().value}`; // what is half-written stays
-  field()?.focus();
+  if (!field()) return;
+  if (draft) field().value = `${draft}\n${field().value}`; // what is half-written stays
+  keepDraft(field());
+  field().focus();
 });
 
 addEventListener("keydown", (event) => {
@@ -210,9 +204,10 @@ const tellAll = () => document.querySelectorAll("time[datetime]").forEach(tell);
 function ready() {
   shown = place();
   tellAll();
-  document.querySelectorAll(".talk").forEach((element) => (element.scrollTop = element.scrollHeight));
+  restoreDrafts();
   follow();
 }
 
 ready();
+document.querySelectorAll(".talk").forEach(toEnd);
 setInterval(tellAll, 10000);

@@ -153,6 +153,19 @@ def test_it_prints_what_to_try_next_with_the_real_key_and_shows_verified_deliver
     assert up.started.err == ""
 
 
+def test_it_survives_whatever_its_receiver_is_sent(up: Up) -> None:
+    pids = {one["name"]: one["pid"] for one in up.told()["processes"]}
+    (address,) = {one["url"] for one in up.json("endpoints", "list") if one["url"].endswith("/webhooks")}
+    huge = {"event": "lead.updated", "data": {"id": "lead_1", "custom_fields": {"text": "x" * 900_000}}}
+    strange = {"event": "\x1b[2Jstrange\x00\x07", "data": {"id": "\u202e\r\n"}}
+    for body in (json.dumps(huge).encode(), json.dumps(strange).encode(), b"\xff\x00\x1b[2J", b"[" * 100_000):
+        assert httpx.post(address, content=body, trust_env=False).status_code == 401
+    until(lambda: "REFUSED" in up.started.out and "?[2Jstrange??" in up.started.out, 30)
+    assert "\x1b[2J" not in up.started.out
+    assert {one["name"]: one["pid"] for one in up.told()["processes"]} == pids
+    assert {stat.S_IMODE(log.stat().st_mode) for log in (up.directory / "logs").iterdir()} == {0o600}
+
+
 async def test_the_demo_has_bots_leads_conversations_and_a_past(up: Up) -> None:
     assert up.http.get("/v1/leads", params={"limit": 1}).json()["meta"]["total"] >= 500
     assert up.http.get("/v1/conversations", params={"limit": 1}).json()["meta"]["total"] >= 800

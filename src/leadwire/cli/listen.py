@@ -9,8 +9,9 @@ import sys
 
 import click
 
-from leadwire.cli.receiver import Receiver, Seen
+from leadwire.cli.receiver import Receiver, Seen, plain
 from leadwire.errors import OperatorError
+from leadwire.wire import envelope
 
 
 @click.command()
@@ -68,22 +69,19 @@ def _show(seen: Seen) -> None:
     why = f"  ({seen.reason})" if seen.reason else ""
     test = "  test" if seen.test else ""
     _print(
-        f"{seen.received_at[11:23]}  {click.style(mark, fg=color)}  {_plain(seen.event):<21} {_plain(seen.subject)}  "
-        f"{_plain(seen.webhook_id)}  attempt {_plain(seen.attempt)}  answered {seen.status}{test}{why}"
+        f"{seen.received_at[11:23]}  {click.style(mark, fg=color)}  {plain(seen.event):<21} {plain(seen.subject)}  "
+        f"{plain(seen.webhook_id)}  attempt {plain(seen.attempt)}  answered {seen.status}{test}{why}"
     )
 
 
 def _show_json(seen: Seen) -> None:
     line = {name: getattr(seen, name) for name in seen.__struct_fields__}
+    if seen.size > envelope.LARGEST:  # nothing that Leadwire sends
+        line["body"] = None
     try:
         _print(json.dumps(line, allow_nan=False))
     except (ValueError, RecursionError):  # NaN, 1e999, nesting: Python's reader takes what is no JSON to write
         _print(json.dumps(line | {"body": None}))
-
-
-def _plain(text: str) -> str:
-    """What strangers sent must not move the cursor or ring the bell."""
-    return "".join(character if character.isprintable() else "?" for character in text[:100])
 
 
 def _print(line: str) -> None:

@@ -17,7 +17,7 @@ _LARGEST: Final = 1_000_000  # bytes
 
 
 class Seen(Struct):
-    """One delivery as it came. `verified` is None when there is no secret to verify with."""
+    """One delivery as it came; `size` is the body's, in bytes. `verified` is None without a secret to verify with."""
 
     received_at: str
     verified: bool | None
@@ -29,6 +29,7 @@ class Seen(Struct):
     attempt: str
     test: bool
     timestamp: str
+    size: int
     body: Any
     headers: dict[str, str]
 
@@ -96,6 +97,7 @@ class Receiver:
             attempt=_ours(headers, "attempt"),
             test=_ours(headers, "test") == "true",
             timestamp=_text(envelope.get("timestamp")),
+            size=len(body),
             body=decoded,
             headers=headers,
         )
@@ -111,6 +113,11 @@ class Receiver:
         except ValueError as error:
             return False, str(error)
         return True, None
+
+
+def plain(text: str, most: int = 100) -> str:
+    """Fit for any terminal: what strangers sent must not move the cursor, ring the bell or fill the screen."""
+    return "".join(character if " " <= character <= "~" else "?" for character in text[:most])
 
 
 def _ours(headers: dict[str, str], name: str) -> str:

@@ -10,10 +10,12 @@ from typing import Any, Final
 
 import click
 import httpx
+import msgspec
 
 from leadwire.accounts import changes as accounts
 from leadwire.accounts import invitations, keys, reads
 from leadwire.cli.instance import publish
+from leadwire.cli.receiver import plain
 from leadwire.cli.supervisor import Child, Say
 from leadwire.demo.seed import bots_of, seed
 from leadwire.errors import NotFound, OperatorError
@@ -209,18 +211,30 @@ def _say(line: str) -> None:
     click.secho(f"  {line}", fg="yellow")
 
 
+class _Delivery(msgspec.Struct):
+    """What is shown of a line that `leadwire listen --json` prints."""
+
+    received_at: str
+    verified: bool | None
+    event: str
+    subject: str
+    webhook_id: str
+    attempt: str
+
+
+_read_delivery: Final = msgspec.json.Decoder(_Delivery).decode
+
+
 def _show_delivery(line: str) -> None:
-    """One delivery as the bundled receiver reported it."""
+    """One delivery as the bundled receiver reported it. What is no such line is left out."""
     try:
-        seen = json.loads(line)
-    except ValueError:
+        seen = _read_delivery(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return
-    if "webhook_id" not in seen:
-        return
-    mark = click.style("verified", fg="green") if seen["verified"] else click.style("REFUSED ", fg="red")
-    subject = ((seen.get("body") or {}).get("data") or {}).get("id", "")
-    attempt = f"  attempt {seen['attempt']}" if str(seen["attempt"]) != "1" else ""
-    click.echo(f"  {seen['received_at'][11:23]}  {mark}  {seen['event']:<21} {subject}  {seen['webhook_id']}{attempt}")
+    mark = click.style("verified", fg="green") if seen.verified else click.style("REFUSED ", fg="red")
+    attempt = "" if seen.attempt == "1" else f"  attempt {plain(seen.attempt)}"
+    event, subject, webhook_id = plain(seen.event), plain(seen.subject), plain(seen.webhook_id)
+    click.echo(f"  {plain(seen.received_at[11:23])}  {mark}  {event:<21} {subject}  {webhook_id}{attempt}")
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:

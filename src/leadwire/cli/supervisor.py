@@ -13,12 +13,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from leadwire.cli.receiver import plain
 from leadwire.errors import OperatorError
 from leadwire.serving import SUPERVISED
 
 _PATIENCE: Final = 8.0  # seconds between SIGTERM and SIGKILL
 _HOPELESS: Final = 5  # deaths in a row, each within a few seconds of its start
 _SOON: Final = 3.0
+_LONGEST_LINE: Final = 1 << 18  # bytes
+_TAIL: Final = 1 << 14  # bytes of a log that are read for its last line
 
 Say = Callable[[str], None]
 
@@ -46,7 +49,9 @@ class Child:
 
     async def start(self) -> None:
         """Start it. Its own session: Ctrl-C reaches the supervisor alone, which stops everything in order."""
+        self._log.touch(mode=0o600)
         with self._log.open("ab") as log:
+            os.fchmod(log.fileno(), 0o600)  # of an earlier version, too
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
@@ -57,6 +62,7 @@ class Child:
                 stderr=log,
                 env=self._environment,
                 start_new_session=True,
+                limit=_LONGEST_LINE,
             )
         self.pid = self._process.pid
 
@@ -92,13 +98,20 @@ class Child:
                 await process.wait()
 
     def last_words(self) -> str:
-        """The last line of its log."""
-        with contextlib.suppress(OSError):
-            if lines := self._log.read_text(errors="replace").strip().splitlines():
-                return f"{lines[-1][:300]} ({self._log})"
+        """The last line of its log, fit for a terminal."""
+        with contextlib.suppress(OSError), self._log.open("rb") as log:
+            log.seek(max(os.fstat(log.fileno()).st_size - _TAIL, 0))
+            if lines := log.read().decode(errors="replace").strip().splitlines():
+                return f"{plain(lines[-1], 300)} ({self._log})"
         return f"see {self._log}"
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
-        if self._on_line and process.stdout:
-            async for line in process.stdout:
-                self._on_line(line.decode(errors="replace"))
+        """Hand on each line that it prints. One that is too long is left out, but for its end."""
+        while self._on_line and process.stdout:
+            try:
+                line = await process.stdout.readline()
+            except ValueError:  # longer than the limit
+                continue
+            if not line:
+                return
+            self._on_line(line.decode(errors="replace"))

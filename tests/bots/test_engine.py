@@ -160,7 +160,7 @@ def test_what_a_visitor_typed_is_never_a_template():
 def test_free_questions_are_answered_for_a_while():
     flow = library.flow("support-triage")
     state, _ = engine.step(flow, engine.begin(flow)[0], Said("A question"))
-    assert engine.questions(flow, state)
+    assert engine.questions(flow, state, "What?")
     for _ in range(4):
         state, effects = engine.step(flow, state, Said("What?", "That."))
         assert effects[0] == Reply("That.", personal=True)

@@ -77,6 +77,14 @@ def test_a_fault_is_named_with_its_node_and_line_in_both_forms(old, new, code, n
     assert json_line > 1
 
 
+@pytest.mark.parametrize(("least", "most"), [("3", "2"), ("0.5", "-0.5"), ("nan", "nan")])
+def test_a_number_that_cannot_be_told_is_refused(least, most):
+    broken = SMALL.replace('input = "email"\nsave_to = "email"', f'input = "number"\nmax = {most}\nmin = {least}')
+    found = [fault for fault in faults(broken) if fault[0] == "range"]
+    assert found == [("range", "email", line_of(broken, f"min = {least}"))]
+    parse(SMALL.replace('input = "email"\nsave_to = "email"', 'input = "number"\nmax = 2\nmin = 2'))
+
+
 def test_no_number_is_in_order_with_nan():
     broken = SMALL.replace('op = "gte", value = 50', 'op = "gte", value = nan')
     assert faults(broken) == [("condition", "route", line_of(broken, "nan"))]

@@ -84,6 +84,8 @@ def _fields(flow: Flow) -> Iterator[Flaw]:
         if (node.min is not None or node.max is not None) and node.input != "number":
             field = "min" if node.min is not None else "max"
             yield _at(flow, place, "range", "min and max are for input = 'number' only.", field)
+        if node.min is not None and node.max is not None and not node.min <= node.max:
+            yield _at(flow, place, "range", "No number fits: min is greater than max.", "min")
 
 
 def _conditions(flow: Flow) -> Iterator[Flaw]:

@@ -5,12 +5,14 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from leadwire.bots import inputs
+from leadwire.bots import inputs, wishes
 from leadwire.bots.conditions import holds
 from leadwire.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Scalar, Score, When
 from leadwire.bots.words import fill
 
 MOST_NODES: Final = 50  # in one turn
+
+ASKED_FOR_A_PERSON: Final = "the visitor asked for a person"
 
 _DONE: Final = frozenset({"no", "no thanks", "no, thanks", "nothing", "thanks", "thank you", "that is all", "bye"})
 
@@ -94,6 +96,8 @@ def step(flow: Flow, state: State, said: Said) -> tuple[State, list[Effect]]:
     """One visitor's turn. `state.at` must be a node that waits."""
     node = flow.node(state.at or flow.start)
     run = _Run(flow, state)
+    if wishes.for_a_person(said.text) and not (isinstance(node, Ask) and inputs.offers(node, said.text)):
+        return run.stop(ASKED_FOR_A_PERSON)
     if isinstance(node, Ask):
         return run.hear(node, said.text)
     if isinstance(node, Answer):
@@ -110,9 +114,9 @@ def prompt(flow: Flow, state: State) -> Prompt | None:
     return Prompt("text") if isinstance(node, Answer) else None
 
 
-def questions(flow: Flow, state: State) -> bool:
-    """Whether the next thing the visitor says is a free question, to be looked up first."""
-    return state.at is not None and isinstance(flow.node(state.at), Answer)
+def questions(flow: Flow, state: State, text: str) -> bool:
+    """Whether what the visitor says next is a free question, to be looked up first."""
+    return state.at is not None and isinstance(flow.node(state.at), Answer) and not wishes.for_a_person(text)
 
 
 class _Run:
@@ -144,7 +148,7 @@ class _Run:
         if words in _DONE or words in {word.casefold() for word in node.done}:
             return self.go(node.next)
         if said.answer is None:
-            return self.go(node.on_fallback) if node.on_fallback else self._stop("a question nobody taught the bot")
+            return self.go(node.on_fallback) if node.on_fallback else self.stop("a question nobody taught the bot")
         self._reply(said.answer, plain=True)
         turns = self._state.turns + 1
         if turns >= node.max_turns:
@@ -163,7 +167,12 @@ class _Run:
             if following is None:
                 return self._state, self._effects
             node_id = following
-        return self._stop("the flow went on for too long")
+        return self.stop("the flow went on for too long")
+
+    def stop(self, reason: str) -> tuple[State, list[Effect]]:
+        self._reply(self._flow.handoff_text)
+        self._effects.append(HandedOff(reason))
+        return self._state, self._effects
 
     def _pass(self, node: AnyNode) -> str | None:
         """Do what a node says. Answers the next one, or None to wait or to end."""
@@ -189,14 +198,9 @@ class _Run:
     def _again(self, ask: Ask) -> tuple[State, list[Effect]]:
         retries = self._state.retries + 1
         if retries > ask.max_retries:
-            return self.go(ask.on_fail) if ask.on_fail else self._stop("the visitor could not answer")
+            return self.go(ask.on_fail) if ask.on_fail else self.stop("the visitor could not answer")
         self._reply(ask.retry_text or ask.text)
         self._set(retries=retries)
-        return self._state, self._effects
-
-    def _stop(self, reason: str) -> tuple[State, list[Effect]]:
-        self._reply(self._flow.handoff_text)
-        self._effects.append(HandedOff(reason))
         return self._state, self._effects
 
     def _score(self, node: str, label: str, points: int) -> None:

@@ -1,5 +1,6 @@
 """Whether what a visitor typed answers what was asked, and what it means. Pure."""
 
+import contextlib
 import math
 import re
 from typing import Final
@@ -57,6 +58,14 @@ def option(ask: Ask, text: str) -> Option:
     if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:3]) <= len(ask.options):
         return ask.options[int(wanted[:3]) - 1]
     raise ValueError("none of the options")
+
+
+def offers(ask: Ask, text: str) -> bool:
+    """Whether `text` is one of the options."""
+    with contextlib.suppress(ValueError):
+        option(ask, text)
+        return True
+    return False
 
 
 def about_email(address: str) -> dict[str, Scalar]:

@@ -34,7 +34,7 @@ async def talk(workspace: str, bot_id: str, flow: Flow, said: Sequence[str], ans
     for text in said[:MOST_LINES]:
         if over:
             break
-        asks = engine.questions(flow, state)
+        asks = engine.questions(flow, state, text)
         answer = await answerer.answer(Question(workspace, bot_id, text, state.asked)) if asks else None
         state, effects = engine.step(flow, state, Said(text, answer))
         lines += [Line("user", text), *(_line(effect) for effect in effects)]

@@ -75,7 +75,7 @@ async def hear(visit: Visit, content: str, client_message_id: str, answerer: Ans
     for _ in range(_TRIES):
         flow = await reads.flow(visit.workspace, visit.bot_id, visit.version)
         answer = None
-        asks = visit.status == "active" and engine.questions(flow, visit.state)
+        asks = visit.status == "active" and engine.questions(flow, visit.state, content)
         if asks and await talks.reply_to(visit.workspace, visit.conversation_id, client_message_id) is None:
             answer = await _look_up(visit.workspace, visit.bot_id, flow, visit.state, content, answerer)
         try:
@@ -85,7 +85,10 @@ async def hear(visit: Visit, content: str, client_message_id: str, answerer: Ans
                 if stored is None:
                     if now.status == "ended":
                         raise refusals.ended()
-                    if engine.questions(flow, now.state) and (now.status, now.state) != (visit.status, visit.state):
+                    if engine.questions(flow, now.state, content) and (now.status, now.state) != (
+                        visit.status,
+                        visit.state,
+                    ):
                         raise Moved
                     stored = await turn.act(now, flow, Said(content, answer), client_message_id)
             return await turn.answer(now, stored)
@@ -105,7 +108,7 @@ async def hand_off(visit: Visit) -> Turn:
             flow = await reads.flow(now.workspace, now.bot_id, now.version)
             reply = NewMessage(role="bot", content=flow.handoff_text)
             spoken = await conversations.speak(now.workspace, now.conversation_id, [reply])
-            await conversations.hand_off(now.workspace, now.conversation_id, "the visitor asked for a person")
+            await conversations.hand_off(now.workspace, now.conversation_id, engine.ASKED_FOR_A_PERSON)
             spoken += await away.say(now, flow)
     return await turn.answer(now, spoken)
 
@@ -152,7 +155,7 @@ async def _started_before(visit: Visit, opening: Opening) -> Turn:
 async def _look_up(
     workspace: str, bot_id: str, flow: Flow, state: State, content: str, answerer: Answerer
 ) -> str | None:
-    if not engine.questions(flow, state):
+    if not engine.questions(flow, state, content):
         return None
     try:
         return await answerer.answer(Question(workspace, bot_id, content, state.asked))

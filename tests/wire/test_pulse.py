@@ -53,6 +53,17 @@ def test_one_post_that_ends_now_and_then_is_progress(clock):
     assert beating.stuck(posts=128, unrecorded=0) is None
 
 
+def test_a_redis_that_stays_a_replica_is_told_and_one_that_is_away_is_not(clock):
+    beating = Pulse(30)
+    for replica, alive in ((True, True), (False, True), (True, True), (True, False), (False, True)):
+        beating.asked(replica=replica)
+        clock.now += 91
+        beating.tried()
+        beating.asked(replica=replica)
+        told = beating.stuck(posts=0, unrecorded=0)
+        assert (told is None) == alive or (told or "").startswith("Redis has been a replica for more than 90 s")
+
+
 def test_outcomes_that_nobody_tries_to_record_are_told(clock):
     beating = Pulse(30)
     clock.now += 100

@@ -292,3 +292,45 @@ async def test_an_endpoint_whose_secret_cannot_be_read_holds_up_nobody_else(work
     (done,) = await wire.turn()
     assert done.outcome == "delivered"
     assert await states() == {"delivered": 1, "queued": 1}
+
+
+async def test_what_was_claimed_too_late_is_left_to_a_quicker_worker(workspace, bot, wire, receiver, monkeypatch):
+    """Its POST could outlast the lease, and somebody else would have made it by then."""
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    worker = Deliverer(wire.redis, wire.transport, wire.settings)
+    clock = [1000.0]
+    monkeypatch.setattr(loop.time, "monotonic", lambda: clock[0])
+
+    async def slow_claim(entries):
+        clock[0] += wire.settings.lease - wire.settings.delivery_timeout + 1
+        return await claim(entries)
+
+    monkeypatch.setattr(loop, "claim", slow_claim)
+    entries = await wire.read()
+    await worker._start(entries, asyncio.Event())
+    assert (len(entries), worker._posts, worker._held) == (1, set(), {})
+    monkeypatch.undo()
+    await worker._start(entries, asyncio.Event())
+    await receiver.received(1)
+    await asyncio.gather(*worker._posts)
+
+
+async def test_names_of_killed_workers_go_when_they_hold_nothing(wire, monkeypatch):
+    shards = wire.settings.stream_shards
+    await streams.add(wire.redis, [streams.Key("evt_1", "we_1", 0)], shards)
+    (entry,) = await streams.read(wire.redis, "holds", shards, 1, 1)
+    await streams.read(wire.redis, "killed", shards, 1, 1)
+    await streams.leave(wire.redis, "mine", shards)
+    assert set(await streams.consumers(wire.redis, shards)) == {"holds", "killed"}, "they may only be slow"
+    monkeypatch.setattr(streams, "_KILLED_MS", -1)
+    await streams.leave(wire.redis, "mine", shards)
+    assert set(await streams.consumers(wire.redis, shards)) == {"holds"}
+    assert len(await wire.redis.xpending_range(entry.stream, streams.GROUP, "-", "+", 10)) == 1
+    await streams.done(wire.redis, [entry])
+    monkeypatch.undo()
+    await streams.leave(wire.redis, "holds", shards)
+    assert await streams.consumers(wire.redis, shards) == {}
+    await wire.redis.flushall()
+    await streams.leave(wire.redis, "mine", shards)

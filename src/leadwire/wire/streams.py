@@ -33,6 +33,20 @@ class Key(NamedTuple):
     attempts: int
 
 
+_KILLED_MS: Final = 3_600_000  # a consumer that has asked for nothing for so long
+# In one step, for what a consumer holds when its name is taken off is nobody's any more.
+_LEAVE: Final = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return end
+for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+    if group[2] == ARGV[1] then
+        for _, one in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+            local name, pending, idle = one[2], one[4], one[6]
+            if pending == 0 and (name == ARGV[2] or idle > tonumber(ARGV[3])) then
+                redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], name)
+            end
+        end
+    end
+end"""
 _NO_KEY: Final = Key("", "", 0)
 
 
@@ -145,11 +159,12 @@ async def done(redis: Redis, entries: Sequence[Entry]) -> None:
 
 
 async def leave(redis: Redis, consumer: str, shards: int) -> None:
-    """Take a consumer's name off the groups, unless it still holds something."""
+    """Take a consumer's name off the groups, and those of workers that were killed, unless they still hold something.
+
+    One that was only suspended gets its name back when it reads.
+    """
     for stream in names(shards):
-        for known in await redis.xinfo_consumers(stream, GROUP):
-            if known["name"] == consumer.encode() and known["pending"] == 0:
-                await redis.xgroup_delconsumer(stream, GROUP, consumer)
+        await redis.eval(_LEAVE, 1, stream, GROUP, consumer, str(_KILLED_MS))
 
 
 async def loads(redis: Redis, shards: int) -> list[Load]:

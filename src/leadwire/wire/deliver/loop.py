@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from leadwire import db, telemetry
+from leadwire.redis_pool import NotPrimary
 from leadwire.settings import Settings
 from leadwire.wire import metrics, streams
 from leadwire.wire.deliver.aside import set_aside
@@ -34,6 +35,7 @@ _BATCH: Final = 200  # entries
 _BLOCK_MS: Final = 1000
 _GATHER: Final = 0.004  # seconds in which several free places come together for one claim
 _GATHER_OUTCOMES: Final = 0.01  # and several outcomes for one statement: delays nobody's delivery
+_CLAIMED_WITHIN: Final = 1.0  # seconds, though the lease has less to spare: nothing would be sent at all
 _RECLAIM_EVERY: Final = 5.0
 
 T = TypeVar("T")
@@ -60,6 +62,7 @@ class Deliverer:
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set, then finish what is in hand: at most one delivery timeout, and one to record."""
         settling = asyncio.create_task(self._settle())
+        await self._leave()  # takes off the names of workers that were killed
         pause = Pause()
         while not stop.is_set():
             self._pulse.tried()
@@ -68,7 +71,9 @@ class Deliverer:
                 if entries:
                     await self._start(entries, stop)
                 pause.reset()
+                self._pulse.asked(replica=False)
             except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
+                self._pulse.asked(replica=isinstance(error, NotPrimary))
                 metrics.FAILED.cell("deliver").add()
                 telemetry.log("deliver.failed", level=logging.WARNING, error=error)
                 await asyncio.sleep(pause.next())
@@ -79,14 +84,17 @@ class Deliverer:
             await asyncio.wait_for(settling, self._settings.delivery_timeout)
         except TimeoutError:  # the database is away: the entries stay pending for whoever takes them over
             telemetry.log("deliver.not_recorded", level=logging.WARNING, entries=len(self._held))
-        try:
-            await streams.leave(self._redis, self.consumer, self._shards)
-        except Exception as error:  # noqa: BLE001 - an idle name in a group does no harm
-            telemetry.log("deliver.not_left", level=logging.WARNING, error=error)
+        await self._leave()
 
     def stuck(self) -> str | None:
         """Why only a restart would help, or None."""
         return self._pulse.stuck(len(self._posts), len(self._held) - len(self._posts))
+
+    async def _leave(self) -> None:
+        try:
+            await streams.leave(self._redis, self.consumer, self._shards)
+        except Exception as error:  # noqa: BLE001 - an idle name in a group does no harm
+            telemetry.log("deliver.not_left", level=logging.WARNING, error=error)
 
     async def _take(self) -> list[Entry]:
         """New entries, as many as there is room for; now and then also what another worker dropped."""
@@ -133,8 +141,13 @@ class Deliverer:
         entries = [entry for entry in entries if entry.key[:2] not in self._held]
         if not entries:
             return
+        read = time.monotonic()
         jobs, stale = await self._insist(functools.partial(claim, entries), stop) or ([], [])
         self._pulse.moved = time.monotonic()
+        if self._pulse.moved - read > max(_CLAIMED_WITHIN, self._settings.lease - self._settings.delivery_timeout):
+            # A POST might outlast the lease, and another worker would send the same: let one that is quicker do it.
+            telemetry.log("deliver.too_late", level=logging.WARNING, entries=len(entries))
+            return
         for job in jobs:
             self._held[job.entry.key[:2]] = job.entry
             post = asyncio.create_task(self._post(job))

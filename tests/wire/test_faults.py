@@ -7,8 +7,9 @@ import msgspec
 
 from leadwire import db
 from leadwire.leads import changes as leads
+from leadwire.webhooks import reads as webhooks
 from leadwire.wire import streams
-from leadwire.wire.deliver import loop
+from leadwire.wire.deliver import health, loop
 from leadwire.wire.deliver.claim import claim
 from leadwire.wire.deliver.loop import Deliverer
 from leadwire.wire.deliver.record import record
@@ -334,3 +335,30 @@ async def test_names_of_killed_workers_go_when_they_hold_nothing(wire, monkeypat
     assert await streams.consumers(wire.redis, shards) == {}
     await wire.redis.flushall()
     await streams.leave(wire.redis, "mine", shards)
+
+
+async def test_a_failure_amid_recording_loses_neither_a_410_nor_a_dead_letter(
+    workspace, bot, wire, receiver, monkeypatch
+):
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer = 410
+    await make.lead(workspace, bot)
+    await wire.relay()
+    note, failed = health.note, []
+
+    async def fails_once(settled):
+        if not failed:
+            failed.append(len(settled))
+            raise ConnectionResetError("the database went away")
+        await note(settled)
+
+    monkeypatch.setattr(health, "note", fails_once)
+    stop = asyncio.Event()
+    worker = asyncio.create_task(Deliverer(wire.redis, wire.transport, wire.settings).run(stop))
+    await eventually(lambda: wire.redis.xlen(streams.DEAD_LETTERS))
+    stop.set()
+    await worker
+    assert failed == [1]
+    assert (await webhooks.endpoint(workspace, made.id)).enabled is False
+    assert await db.value("SELECT count(*) FROM attempt WHERE counted") == 1
+    assert len(receiver.deliveries) == 1

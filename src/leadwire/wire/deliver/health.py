@@ -1,5 +1,6 @@
 """What outcomes say of their endpoint: how far its window opens, since when it fails, whether it is to be disabled."""
 
+import functools
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
@@ -39,12 +40,16 @@ FROM verdict v WHERE e.id = v.id
 RETURNING e.id, v.reason"""
 
 
+def concerned(settled: Sequence[Attempted]) -> list[Attempted]:
+    """Those that say something new of their endpoint: a healthy one with an open window costs nothing."""
+    return [one for one in settled if one.outcome != "delivered" or one.job.failing or one.job.window < window.LARGEST]
+
+
 async def note(settled: Sequence[Attempted]) -> None:
-    """Write down what `settled` says of each endpoint. A healthy one with an open window costs nothing."""
+    """Write down what `settled` says of each endpoint."""
     outcomes: dict[str, list[Outcome]] = defaultdict(list)
-    for one in settled:
-        if one.outcome != "delivered" or one.job.failing or one.job.window < window.LARGEST:
-            outcomes[one.job.entry.key.endpoint_id].append(one.outcome)
+    for one in concerned(settled):
+        outcomes[one.job.entry.key.endpoint_id].append(one.outcome)
     if not outcomes:
         return
     signals = [window.signals(of_endpoint) for of_endpoint in outcomes.values()]
@@ -61,5 +66,9 @@ async def note(settled: Sequence[Attempted]) -> None:
     )
     for endpoint_id, reason in noted:
         if reason:
-            metrics.DISABLED.cell(reason).add()
-            telemetry.log("endpoint.disabled", level=logging.WARNING, endpoint_id=endpoint_id, reason=reason)
+            db.after_commit(functools.partial(_disabled, endpoint_id, reason))
+
+
+def _disabled(endpoint_id: str, reason: str) -> None:
+    metrics.DISABLED.cell(reason).add()
+    telemetry.log("endpoint.disabled", level=logging.WARNING, endpoint_id=endpoint_id, reason=reason)

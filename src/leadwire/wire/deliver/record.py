@@ -5,7 +5,8 @@ nothing; its POST is kept as an attempt that did not count. It may be `waiting` 
 while the database was away: who knows what came of the attempt saves the receiver another.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from leadwire import db
@@ -45,6 +46,8 @@ WHERE (failed.event_id, failed.endpoint_id) IN (SELECT * FROM unnest($1::text[],
   AND failed.state = 'waiting' AND d.endpoint_id = failed.endpoint_id AND d.subject = failed.subject
   AND d.position > failed.position AND d.state = 'waiting' AND d.due_at < failed.due_at"""
 
+_LOCK: Final = "SELECT 1 FROM webhook_endpoint WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE"
+
 
 async def record(done: Sequence[Attempted], schedule: Sequence[int]) -> list[Attempted]:
     """Write down what came of `done`. Answers those that counted and ended in a dead letter."""
@@ -52,6 +55,40 @@ async def record(done: Sequence[Attempted], schedule: Sequence[int]) -> list[Att
         retries.after(one.outcome, one.job.number, schedule, retry_after=one.retry_after, test=one.job.test)
         for one in done
     ]
+    async with _with_health(done):
+        settled = await _record(done, nexts)
+        if late := [one for one in settled if one.job.ordered and one.outcome != "delivered"]:
+            await db.rows(_HOLD, *map(list, zip(*(one.job.entry.key[:2] for one in late), strict=True)))
+        await health.note([one for one in settled if not one.job.test])
+    measure.attempts(done)
+    tally.note(settled)
+    counted = {id(one) for one in settled}
+    ended = {id(one) for one, following in zip(done, nexts, strict=True) if following.state == "dead"}
+    retried = sum(
+        following.state == "waiting" and id(one) in counted for one, following in zip(done, nexts, strict=True)
+    )
+    dead = [one for one in settled if id(one) in ended and not one.job.test]
+    measure.ends(len(done) - len(settled), retried, dead)
+    return dead
+
+
+@contextlib.asynccontextmanager
+async def _with_health(done: Sequence[Attempted]) -> AsyncIterator[None]:
+    """One transaction for what came of the attempts and what it says of their endpoints, where it says something: or a
+    failure between them would leave an endpoint that is gone enabled, for a second try finds the attempts recorded.
+
+    The endpoints are locked first, as whoever deletes one does.
+    """
+    if not (touched := health.concerned(done)):
+        yield
+        return
+    async with db.transaction():
+        await db.rows(_LOCK, sorted({one.job.entry.key.endpoint_id for one in touched}))
+        yield
+
+
+async def _record(done: Sequence[Attempted], nexts: Sequence[retries.Next]) -> list[Attempted]:
+    """Those that counted."""
     events = [one.job.entry.key.event_id for one in done]
     found = await db.rows(
         _RECORD,
@@ -71,17 +108,4 @@ async def record(done: Sequence[Attempted], schedule: Sequence[int]) -> list[Att
         max(events),
     )
     counted = {(event_id, endpoint_id) for event_id, endpoint_id in found}
-    measure.attempts(done)
-    settled = [one for one in done if one.job.entry.key[:2] in counted]
-    if late := [one for one in settled if one.job.ordered and one.outcome != "delivered"]:
-        await db.rows(_HOLD, *map(list, zip(*(one.job.entry.key[:2] for one in late), strict=True)))
-    tally.note(settled)
-    await health.note([one for one in settled if not one.job.test])
-    ended = {id(one) for one, following in zip(done, nexts, strict=True) if following.state == "dead"}
-    retried = sum(
-        following.state == "waiting" and one.job.entry.key[:2] in counted
-        for one, following in zip(done, nexts, strict=True)
-    )
-    dead = [one for one in settled if id(one) in ended and not one.job.test]
-    measure.ends(len(done) - len(settled), retried, dead)
-    return dead
+    return [one for one in done if one.job.entry.key[:2] in counted]

@@ -1,13 +1,17 @@
 """Entity tags, idempotency keys and rate limits."""
 
 import asyncio
+import contextlib
 from contextvars import Context
+from typing import Any
 
 import pytest
 
 from leadwire import db, redis_pool
 from leadwire.accounts import changes as accounts
-from leadwire.errors import RateLimited
+from leadwire.errors import Conflict, RateLimited
+from leadwire.leads import changes
+from leadwire.leads.schema import LeadPatch
 from leadwire.web.rate_limit import RateLimit
 from tests import make
 
@@ -65,11 +69,90 @@ async def test_a_deletion_sent_again_is_not_a_404(client, workspace, bot):
     assert answers[0].json() == answers[1].json()
 
 
-async def test_what_was_refused_is_not_remembered(client, workspace, bot):
+@pytest.mark.parametrize(
+    ("sent", "status", "code"),
+    [
+        ({"json": {"score": 101}}, 422, "validation_error"),
+        ({"json": {"email": "bob@example.com"}}, 409, "lead_conflict"),
+        ({"json": {"score": 3}, "headers": {"If-Match": '"999"'}}, 412, "precondition_failed"),
+        ({"content": b"{", "headers": {"Content-Type": "application/json"}}, 400, "malformed_json"),
+        ({"content": b"{}"}, 415, "unsupported_media_type"),
+        ({"content": b"x" * 70_000, "headers": {"Content-Type": "application/json"}}, 413, "body_too_large"),
+    ],
+)
+async def test_an_error_is_the_first_answer_too(client, workspace, bot, sent, status, code):
     lead = await make.lead(workspace, bot)
-    url, headers = f"/v1/leads/{lead.id}", {"Idempotency-Key": "later"}
-    assert (await client.patch(url, json={"score": 101}, headers=headers)).status_code == 422
-    assert (await client.patch(url, json={"score": 100}, headers=headers)).status_code == 200
+    other = await make.lead(workspace, bot, email="bob@example.com")
+    await make.emitted(forget=True)
+    url, sent = f"/v1/leads/{lead.id}", {**sent, "headers": {**sent.get("headers", {}), "Idempotency-Key": "e"}}
+    first = await client.patch(url, **sent)
+    await client.delete(f"/v1/leads/{other.id}")  # now it would not be a conflict
+    again = await client.patch(url, **sent)
+    assert (first.status_code, first.json()["code"]) == (again.status_code, again.json()["code"]) == (status, code)
+    assert first.content == again.content
+    own = {"content-type", "content-length", "accept-patch", "connection"}
+    assert {name: first.headers.get(name) for name in own} == {name: again.headers.get(name) for name in own}
+    assert ("idempotent-replayed" in first.headers, again.headers["idempotent-replayed"]) == (False, "true")
+    changed = await client.patch(url, json={"score": 100}, headers={"Idempotency-Key": "e"})
+    assert (changed.status_code, changed.json()["code"]) == (422, "idempotency_mismatch")
+    assert (await client.get(url)).json()["data"]["score"] == 0
+    assert await make.kinds() == ["lead.deleted"]
+
+
+@pytest.mark.parametrize("strange", ["lead_x", "%00", "lead_%00", "x" * 4096, "%F0%9F%98%80"])
+async def test_that_there_is_nothing_is_the_first_answer_too(client, strange):
+    headers = {"Idempotency-Key": "n"}
+    answers = [await client.delete(f"/v1/leads/{strange}", headers=headers) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[1].headers["idempotent-replayed"] == "true"
+
+
+async def test_what_the_operation_wrote_before_its_error_is_undone(client, workspace, bot, monkeypatch):
+    lead = await make.lead(workspace, bot)
+    await make.emitted(forget=True)
+    update, committed = changes.update, []
+
+    async def write_and_refuse(*given: Any, **named: Any) -> Any:
+        await update(*given, **named)
+        db.after_commit(lambda: committed.append(1))
+        await db.rows("SELECT 1 FROM lead WHERE id = $1 AND 1 / (version - version) = 1", lead.id)
+
+    async def refuse(*given: Any, **named: Any) -> Any:
+        with contextlib.suppress(Exception):
+            await write_and_refuse(*given, **named)
+        raise Conflict("Not now.")
+
+    monkeypatch.setattr(changes, "update", refuse)
+    url, headers = f"/v1/leads/{lead.id}", {"Idempotency-Key": "undo"}
+    answers = [await client.patch(url, json={"name": "Grace"}, headers=headers) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [409, 409]
+    assert answers[1].headers["idempotent-replayed"] == "true"
+    assert (await client.get(url)).json()["data"]["name"] == "Ada"
+    assert (await make.emitted(), committed) == ([], [])
+
+
+async def test_a_failure_of_ours_is_not_remembered(client, workspace, bot, monkeypatch):
+    lead = await make.lead(workspace, bot)
+    url, headers = f"/v1/leads/{lead.id}", {"Idempotency-Key": "again"}
+
+    async def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(changes, "update", fail)
+        assert (await client.patch(url, json={"score": 9}, headers=headers)).status_code == 500
+    assert (await client.patch(url, json={"score": 9}, headers=headers)).json()["data"]["score"] == 9
+
+
+async def test_what_is_refused_before_the_operation_begins_is_not_remembered(client, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    url, headers = f"/v1/leads/{lead.id}", {"Idempotency-Key": "early"}
+    _, reader = await accounts.create_key(workspace, "reader", scopes=("leads:read",))
+    for wrong, status in (("nonsense", 401), (reader, 403)):
+        answer = await client.patch(url, json={}, headers={**headers, "Authorization": f"Bearer {wrong}"})
+        assert answer.status_code == status
+    assert await db.value("SELECT count(*) FROM idempotent_answer") == 0
+    assert (await client.patch(url, json={}, headers=headers)).status_code == 200
 
 
 async def test_a_conflict_under_an_idempotency_key_is_still_a_conflict(client, workspace, bot):
@@ -119,6 +202,18 @@ async def test_an_erased_lead_takes_its_stored_answers_along(client, workspace, 
     await client.patch(f"/v1/leads/{lead.id}", json={"name": "Grace"}, headers={"Idempotency-Key": "k"})
     await client.delete(f"/v1/leads/{lead.id}")
     assert await db.value("SELECT count(*) FROM idempotent_answer") == 0
+
+
+async def test_an_erasure_waits_for_an_answer_that_shows_the_lead(workspace, bot):
+    lead = await make.lead(workspace, bot)
+
+    async def erasable() -> list[Any]:
+        return await db.rows("SELECT 1 FROM lead WHERE id = $1 FOR UPDATE SKIP LOCKED", lead.id)
+
+    async with db.transaction():
+        await changes.update(workspace, lead.id, LeadPatch(name="Ada"), unchanged={})  # her name already
+        assert not await asyncio.get_running_loop().create_task(erasable(), context=Context())
+    assert await erasable()
 
 
 async def test_every_answer_tells_how_much_is_left(client):

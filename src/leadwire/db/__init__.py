@@ -5,7 +5,7 @@ Piccolo's query builder costs more than the query. Nothing else in Leadwire know
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -131,6 +131,20 @@ async def transaction() -> AsyncIterator[None]:
         _hooks.reset(token)
     for hook in dict.fromkeys(hooks):
         hook()
+
+
+async def savepoint() -> Callable[[], Awaitable[None]]:
+    """Mark this point of the open transaction. Return what goes back to it, also after a statement has failed."""
+    transaction, hooks = DB.current_transaction.get(), _hooks.get()
+    assert transaction is not None, "no transaction is open"  # noqa: S101 - a fault of ours, not of anybody's input
+    assert hooks is not None, "no transaction is open"  # noqa: S101
+    mark, known = await transaction.savepoint(), len(hooks)
+
+    async def go_back() -> None:
+        await transaction.rollback_to(mark.name)
+        del hooks[known:]
+
+    return go_back
 
 
 def in_transaction() -> bool:

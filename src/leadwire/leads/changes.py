@@ -59,7 +59,8 @@ async def update(
     patch = _normalised(patch)
     try:
         with suppress(_Overtaken):
-            return await _update(workspace, lead_id, patch, unchanged, if_match, lock=False)
+            # A stored answer shows the lead: in its transaction the row is locked, or an erasure could come between.
+            return await _update(workspace, lead_id, patch, unchanged, if_match, lock=db.in_transaction())
         async with db.transaction():
             return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
     except db.UniqueViolation as error:  # somebody took the address between our look and our write

@@ -1,23 +1,24 @@
 """`Idempotency-Key`: a request that is sent again gets the first answer again, for 24 hours.
 
 The answer is stored in the transaction of the change it speaks of, so neither can exist without the other: a client
-whose connection broke at the very commit can simply ask again. What was refused changed nothing and is not stored.
+whose connection broke at the very commit can simply ask again. Errors below 500 are stored, too, after what the
+operation wrote is undone. What is refused before the operation begins (401, 403, 405, 429) is not.
 """
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from litestar import Request
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from leadwire import db
+from leadwire import db, ids
 from leadwire.errors import InvalidParameter
 from leadwire.web import idempotent_answers, problems
 from leadwire.web.body import LARGEST
 
 _LONGEST: Final = 255  # characters of a key
 _METHODS: Final = ("POST", "PATCH", "PUT", "DELETE")
-_KEPT_HEADERS: Final = (b"content-type", b"etag")
 
 
 def idempotent(app: ASGIApp) -> ASGIApp:
@@ -35,6 +36,8 @@ def idempotent(app: ASGIApp) -> ASGIApp:
 
 async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Send) -> None:
     messages, body = await _read(receive)
+    if messages[-1]["type"] == "http.disconnect":  # half a request: nothing to do, nobody to answer
+        return
     caller = scope["auth"].key_id
     fingerprint = hashlib.sha256(f"{scope['method']} {scope['path']}\n".encode() + body).digest()  # type: ignore[typeddict-item]
     answer: list[Message] = []
@@ -51,9 +54,10 @@ async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Se
             if stored := await idempotent_answers.stored(caller, key, fingerprint):
                 answer.extend(stored)
             else:
+                undo = await db.savepoint()
                 await app(scope, replay, collect)
-                await _keep(caller, key, fingerprint, scope["path"], answer)
-    except _Refused:
+                await _keep(caller, key, fingerprint, scope["path"], answer, undo)
+    except _Failed:
         pass
     except Exception as error:
         if not answer:
@@ -65,8 +69,8 @@ async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Se
         await send(message)
 
 
-class _Refused(Exception):
-    """The answer is an error: roll back, remember nothing, and send it."""
+class _Failed(Exception):
+    """The answer is a failure of ours: roll back, remember nothing, and send it."""
 
 
 def _key(scope: Scope) -> str | None:
@@ -92,14 +96,18 @@ async def _read(receive: Receive) -> tuple[list[Any], bytes]:
         size += len(parts[-1])
         if not message.get("more_body"):
             break
-    return messages, b"".join(parts)
+    return messages, b"".join(parts)[: LARGEST + 1]  # the same for a body that comes in other pieces
 
 
-async def _keep(caller: str, key: str, fingerprint: bytes, path: str, answer: list[Message]) -> None:
+async def _keep(
+    caller: str, key: str, fingerprint: bytes, path: str, answer: list[Message], undo: Callable[[], Awaitable[None]]
+) -> None:
     start: Any = answer[0]
+    if start["status"] >= 500:
+        raise _Failed
     if start["status"] >= 400:
-        raise _Refused
+        await undo()
     body = b"".join(message.get("body", b"") for message in answer[1:])  # type: ignore[misc]
-    headers = [(name.decode(), value.decode()) for name, value in start["headers"] if name.lower() in _KEPT_HEADERS]
-    subject = next((part for part in path.split("/") if "_" in part), "")
+    headers = [(name.decode(), value.decode()) for name, value in start["headers"] if name != b"content-length"]
+    subject = next((part for part in path.split("/") if ids.is_id(part.partition("_")[0], part)), "")
     await idempotent_answers.store(caller, key, fingerprint, subject, start["status"], headers, body)

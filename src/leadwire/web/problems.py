@@ -47,7 +47,7 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
     code: str
     """What to rely on."""
     request_id: str
-    """The same as `X-Request-Id`: names this request in our logs."""
+    """The same as `X-Request-Id`: names this request in our logs. In a replayed answer: the first request."""
     errors: tuple[Fault, ...] = ()
     """Each thing that is wrong, up to 50 of them."""
     conflicting_id: str | None = None

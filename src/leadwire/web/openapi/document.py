@@ -23,7 +23,8 @@ needs. One resource comes as `{"data": {...}}`, a page as `{"data": [...], "meta
 from page to page. Times are UTC with milliseconds. No key is ever missing: what is not known is `null`. `HEAD` is \
 answered wherever `GET` is; another method than those listed answers 405.
 
-A change that is sent with an `Idempotency-Key` can be sent again without happening twice. On 429 and 503, wait as \
+A change that is sent with an `Idempotency-Key` can be sent again without happening twice: for 24 hours the first \
+answer is replayed, errors below 500 included; 401, 403, 429 and 5xx are not stored. On 429 and 503, wait as \
 many seconds as `Retry-After` says and send the request again.
 
 `/v1` only grows: objects may gain fields, and webhooks kinds of events. What would break a caller becomes `/v2`, with \

@@ -60,7 +60,9 @@ PARAMETERS: Final = {
     "If-None-Match": _header("Entity tags that are known already: 304 if one is current.", _TEXT, '"3"'),
     "If-Match": _header("Entity tags, or `*`: 412 unless one is current.", _TEXT, '"3"'),
     "Idempotency-Key": _header(
-        "A name for this change. Sent again within 24 hours, it answers what it answered first and changes nothing.",
+        "A name for this change, new for each. The same request again within 24 hours gets the first answer again, be "
+        "that a success or an error below 500, and changes nothing. With another request: 422; while the first is in "
+        "progress: 409. Not stored: 401, 403 and 429, which come before the operation begins, and 5xx.",
         {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
         "9b2f6c1e-0c5d-4f0e-9a53-8a1d6f1f2f10",
     ),

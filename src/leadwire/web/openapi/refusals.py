@@ -57,6 +57,7 @@ _HEADERS: Final = {
     429: ("Retry-After",),
     503: ("Retry-After",),
 }
+_REPLAYED: Final = (400, 404, 409, 412, 413, 415, 422)  # what an operation itself refuses is stored for its key
 _UNCOUNTED: Final = (401, 405)  # answered before the rate limit is looked at
 _FAULTS: Final[dict[str, list[dict[str, str]]]] = {
     "unknown_parameter": [
@@ -118,10 +119,11 @@ def _explained(codes: Iterable[str]) -> dict[str, str]:
 
 def _answer(status: int, codes: Mapping[str, str]) -> dict[str, Any]:
     counted = () if status in _UNCOUNTED else ("RateLimit-Policy", "RateLimit")
+    replayed = ("Idempotent-Replayed",) if status in _REPLAYED else ()
     known = {"properties": {"status": {"const": status}, "code": {"enum": list(codes)}}}
     return {
         "description": " ".join(f"`{code}`: {meaning}" for code, meaning in codes.items()),
-        "headers": header_refs("X-Request-Id", *counted, *_HEADERS.get(status, ())),
+        "headers": header_refs("X-Request-Id", *counted, *replayed, *_HEADERS.get(status, ())),
         "content": {
             "application/problem+json": {
                 "schema": {"allOf": [{"$ref": REF.format(name="Problem")}, known]},

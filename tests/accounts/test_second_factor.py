@@ -10,6 +10,7 @@ from leadwire.accounts import second_factor
 from leadwire.errors import Invalid, RateLimited
 from tests.pages.conftest import admin, browser  # noqa: F401 - a fixture
 
+HASH = "$argon2id$of-the-password"
 SECRET = base64.b32encode(b"12345678901234567890").decode()
 
 
@@ -52,13 +53,14 @@ def test_what_is_no_secret_is_refused(secret):
 @pytest.fixture
 async def user(admin):  # noqa: F811
     """The id of somebody with a second factor."""
-    await db.rows("UPDATE user_account SET totp_secret = $1, totp_step = 0", second_factor.keyring.get().seal(SECRET))
+    sealed = second_factor.keyring.get().seal(SECRET)
+    await db.rows("UPDATE user_account SET totp_secret = $1, totp_step = 0, password_hash = $2", sealed, HASH)
     return await db.value("SELECT id FROM user_account")
 
 
 async def test_a_ticket_lasts_five_minutes_and_cannot_be_made_up(at, user):
     at(59)
-    ticket = second_factor.ticket(user)
+    ticket = second_factor.ticket(user, HASH)
     for forged in ("", ".", "..", ticket[:-1], ticket.replace(".359.", ".999."), f"{user}.x.{ticket[-64:]}"):
         with pytest.raises(Invalid, match="Begin again"):
             await second_factor.redeem(forged, "287082", "a")
@@ -69,17 +71,25 @@ async def test_a_ticket_lasts_five_minutes_and_cannot_be_made_up(at, user):
     assert await second_factor.redeem(ticket, "287082", "a") == user
 
 
+async def test_a_ticket_ends_with_the_password_it_was_given_for(at, user):
+    at(59)
+    ticket = second_factor.ticket(user, HASH)
+    await db.rows("UPDATE user_account SET password_hash = 'another'")
+    with pytest.raises(Invalid, match="Begin again"):
+        await second_factor.redeem(ticket, "287082", "a")
+
+
 async def test_a_code_opens_once(at, user):
     at(59)
-    await second_factor.redeem(second_factor.ticket(user), "287082", "a")
+    await second_factor.redeem(second_factor.ticket(user, HASH), "287082", "a")
     with pytest.raises(Invalid, match="opens once"):
-        await second_factor.redeem(second_factor.ticket(user), "287082", "a")
+        await second_factor.redeem(second_factor.ticket(user, HASH), "287082", "a")
 
 
 async def test_codes_may_be_guessed_five_times_whatever_is_known_of_the_password(at, user):
     at(59)
     for _ in range(5):
         with pytest.raises(Invalid):
-            await second_factor.redeem(second_factor.ticket(user), "000000", "a")
+            await second_factor.redeem(second_factor.ticket(user, HASH), "000000", "a")
     with pytest.raises(RateLimited):
-        await second_factor.redeem(second_factor.ticket(user), "287082", "a")
+        await second_factor.redeem(second_factor.ticket(user, HASH), "287082", "a")

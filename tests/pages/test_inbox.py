@@ -48,7 +48,7 @@ async def test_of_two_who_take_one_conversation_the_second_is_told(agent, admin,
     await admin.open(f"/inbox?c={waiting}")
     await agent.fill(f"/inbox/{waiting}/claim", held_by="")
     page = await admin.fill(f"/inbox/{waiting}/claim", 409, held_by="")
-    assert "Somebody else has this conversation" in page
+    assert "grace@example.org has this conversation." in page
     page = await admin.fill(f"/inbox/{waiting}/reply", 409, content="Me too")
     assert "grace@example.org talks to this visitor" in page
     holder = await db.value("SELECT assigned_to FROM conversation WHERE id = $1", waiting)

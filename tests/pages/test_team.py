@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from leadwire import db
+from leadwire import db, ids
 from leadwire.accounts import changes as accounts
 from leadwire.accounts import invitations
 from tests.pages.conftest import PASSWORD, browser, signed_in
@@ -52,6 +52,34 @@ async def test_what_makes_no_link(admin, wrong):
 async def test_somebody_known_needs_no_link(admin, agent):
     await admin.open("/team")
     assert "has an account already" in await admin.fill("/team", 409, email="grace@example.org", role="admin")
+
+
+async def test_an_account_elsewhere_is_not_told(admin, stranger):
+    elsewhere = await accounts.create_workspace("Other")
+    async with signed_in(elsewhere, "agent", "eve@example.org"):
+        await admin.open("/team")
+        pages = [await admin.fill("/team", 201, email=f"{name}@example.org", role="agent") for name in ("eve", "new")]
+        link = re.search(r"http://test(/join/[\w-]+)", pages[0])[1]
+        told = await stranger.fill(link, 422, password=PASSWORD, email="eve@example.org")
+    assert "No account can be made with this address." in told
+    shown = [re.sub(r"/join/[\w-]+", "", page) for page in pages]
+    assert shown[0].replace("eve@", "new@") == shown[1]
+
+
+async def test_a_link_asks_about_five_addresses_in_five_minutes(workspace, stranger):
+    token = await invitations.invite(workspace, None, "agent")
+    for _ in range(5):
+        await stranger.fill(f"/join/{token}", 422, password="short", email="eve@example.org")
+    await stranger.fill(f"/join/{token}", 429, password=PASSWORD, email="eve@example.org")
+
+
+async def test_a_refusal_names_nobody_by_their_id(admin):
+    gone = ids.new("user")
+    await admin.open("/team")
+    for path, form in ((f"/team/{gone}/role", {"role": "admin"}), (f"/team/{gone}/remove", {})):
+        page = await admin.fill(path, 404, **form)
+        assert "There is no such person in the team." in page
+        assert gone not in page
 
 
 async def test_a_withdrawn_link_leads_nowhere(admin, stranger, workspace):

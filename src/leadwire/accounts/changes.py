@@ -91,7 +91,7 @@ async def _held(workspace: str, user_id: str, *, stays_admin: bool) -> tuple[str
     )
     found = next((row for row in people if row["id"] == user_id), None)
     if found is None:
-        raise NotFound(f"There is no user {user_id}.")
+        raise NotFound("There is no such person in the team.")
     if not stays_admin and [row["id"] for row in people if row["role"] == "admin"] == [user_id]:
         raise Conflict("The last admin stays one: make somebody else an admin first.")
     return found["email"], found["role"]

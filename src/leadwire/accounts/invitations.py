@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from leadwire import clock, db, ids
-from leadwire.accounts import audit, emails, passwords
+from leadwire.accounts import audit, emails, passwords, throttle
 from leadwire.accounts.roles import Role
 from leadwire.errors import Conflict, Fault, Invalid, NotFound
 
@@ -34,10 +34,15 @@ class OpenLink(msgspec.Struct, frozen=True):
 
 
 async def invite(workspace: str, email: str | None, role: Role, by: str = "operator", address: str = "") -> str:
-    """Make a link's token; it replaces open links to the same address. Raises Invalid; Conflict for a known user."""
+    """Make a link's token; it replaces open links to the same address. Raises Invalid; Conflict for a colleague.
+
+    Whether another workspace has an account with the address is not told.
+    """
     email = emails.normal(email) if email is not None else None
     async with db.transaction():
-        if email and await db.value("SELECT id FROM user_account WHERE lower(email) = lower($1)", email):
+        if email and await db.value(
+            "SELECT id FROM user_account WHERE workspace_id = $1 AND lower(email) = lower($2)", workspace, email
+        ):
             raise Conflict(f"{email} has an account already.")
         await db.rows(
             "DELETE FROM invitation WHERE workspace_id = $1 AND email IS NOT DISTINCT FROM $2", workspace, email
@@ -85,8 +90,14 @@ async def offer(token: str) -> Offer:
 
 
 async def accept(token: str, email: str, password: str, address: str = "") -> str:
-    """Make the account, use the link up. Answers the user's id. Raises NotFound, Invalid."""
+    """Make the account, use the link up. Answers the user's id.
+
+    A link may be tried five times in five minutes: it is no way to ask which addresses have an account.
+    Raises NotFound, Invalid, RateLimited, Unavailable.
+    """
     offered = await offer(token)  # before anything is hashed: only who has a link may cost that much
+    passwords.check_room()
+    await throttle.count(f"link {token}", address)
     email = offered.email or emails.normal(email)
     passwords.check(password, email)
     hashed = await passwords.digest(password)
@@ -99,8 +110,8 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
             ids.new("user"), offered.workspace, email, offered.role, hashed, clock.now(),
         )  # fmt: skip
         if made is None:
-            message = "This address has an account already."
-            raise Invalid(message, faults=(Fault("email_taken", message, "/email"),))
+            message = "No account can be made with this address. Ask for a link to another one."
+            raise Invalid(message, faults=(Fault("wrong_value", message, "/email"),))
         await audit.record(offered.workspace, email, audit.Entry("user.joined", email, offered.role), address)
     return made
 

@@ -1,6 +1,7 @@
 """Passwords at rest: argon2id, with the cost that OWASP names first (19 MiB, 2 passes).
 
-A check takes some 30 ms of a core and 19 MiB, so it runs in a thread, and two at a time.
+A check takes some 30 ms of a core and 19 MiB, so it runs in a thread, two at a time. At most 16 wait for that: whoever
+comes then is asked to try again, so that a flood of tries never makes anybody wait for long.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from typing import Final
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 
-from leadwire.errors import Fault, Invalid
+from leadwire.errors import Fault, Invalid, Unavailable
 
 SHORTEST: Final = 12
 LONGEST: Final = 200
@@ -27,7 +28,10 @@ _FEWEST_DIFFERENT: Final = 5  # characters
 _LEFT: Final = 4  # of them, when those are taken out
 
 _hasher: Final = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
-_turns: Final = asyncio.Semaphore(2)
+_AT_ONCE: Final = 2
+_WAITING: Final = 16
+_turns: Final = asyncio.Semaphore(_AT_ONCE)
+_places: Final = asyncio.Semaphore(_AT_ONCE + _WAITING)
 
 
 def check(password: str, email: str) -> None:
@@ -43,15 +47,28 @@ def check(password: str, email: str) -> None:
         raise Invalid(message, faults=(Fault("too_common", message, "/password"),))
 
 
+def check_room() -> None:
+    """Raises Unavailable while too many wait. Ask before a try is counted: it is not the person's fault."""
+    if _places.locked():
+        raise Unavailable(
+            "Too many people are signing in at this moment. Try again in a few seconds.", headers={"Retry-After": "3"}
+        )
+
+
 async def digest(password: str) -> str:
-    """What is stored of a password."""
-    async with _turns:
+    """What is stored of a password. Raises Unavailable."""
+    check_room()
+    async with _places, _turns:
         return await asyncio.to_thread(_hasher.hash, password)
 
 
 async def matches(stored: str | None, password: str) -> bool:
-    """Whether `password` is the stored one. Nothing stored takes as long as something, and never matches."""
-    async with _turns:
+    """Whether `password` is the stored one. Nothing stored takes as long as something, and never matches.
+
+    Raises Unavailable.
+    """
+    check_room()
+    async with _places, _turns:
         right = await asyncio.to_thread(_verify, stored or _decoy(), password)
     return right and stored is not None
 

@@ -16,13 +16,15 @@ from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from leadwire import clock, db
 from leadwire.accounts import audit, sessions, throttle
 from leadwire.accounts.sessions import Person
-from leadwire.errors import Fault, Invalid, NotFound
+from leadwire.errors import Fault, Invalid, NotFound, OperatorError
 from leadwire.wire import keyring
 
 _STEP: Final = 30  # seconds
 _SECRET: Final = 20  # bytes, as RFC 4226 recommends
 _DRIFT: Final = (0, -1, 1)  # steps that a phone's clock may be off
 _PATIENCE: Final = 300  # seconds from the password to the code
+_OFFERED: Final = 900  # seconds to set an app up
+_PURPOSE: Final = "second factor offered to"
 
 
 class Ticket(str):
@@ -31,9 +33,14 @@ class Ticket(str):
     __slots__ = ()
 
 
-def new_secret() -> str:
-    """What an app is given, as base32."""
-    return base64.b32encode(secrets.token_bytes(_SECRET)).decode()
+def offer(user_id: str, again: str = "") -> tuple[str, str]:
+    """A secret for an app, and the sealed form of it that `add` takes: those of the offer `again` while it holds."""
+    try:
+        return _offered(user_id, again), again
+    except Invalid:
+        secret = base64.b32encode(secrets.token_bytes(_SECRET)).decode()
+        until = int(clock.now().timestamp()) + _OFFERED
+        return secret, keyring.get().seal(f"{_PURPOSE} {user_id} {until} {secret}").hex()
 
 
 def uri(secret: str, email: str) -> str:
@@ -41,8 +48,12 @@ def uri(secret: str, email: str) -> str:
     return _totp(secret).get_provisioning_uri(email, "Leadwire")
 
 
-async def add(me: Person, secret: str, code: str) -> None:
-    """From now on a code is asked for, too; sessions elsewhere end. Raises RateLimited, Invalid."""
+async def add(me: Person, offered: str, code: str) -> None:
+    """From now on a code is asked for, too, made with what `offer` sealed; sessions elsewhere end.
+
+    Raises RateLimited, Invalid.
+    """
+    secret = _offered(me.user_id, offered)
     await throttle.count(f"code {me.user_id}", me.address)
     if (step := _step_of(secret, code)) is None:
         raise _wrong()
@@ -72,28 +83,44 @@ async def is_set(user_id: str) -> bool:
     return bool(await db.value("SELECT totp_secret IS NOT NULL FROM user_account WHERE id = $1", user_id))
 
 
-def ticket(user_id: str) -> Ticket:
-    """For somebody who has just given the right password of `user_id`."""
+def ticket(user_id: str, password_hash: str) -> Ticket:
+    """For somebody who has just given the right password of `user_id`. It ends with that password."""
     told = f"{user_id}.{int(clock.now().timestamp()) + _PATIENCE}"
-    return Ticket(f"{told}.{_signed(told)}")
+    return Ticket(f"{told}.{_signed(told, password_hash)}")
 
 
 async def redeem(given: str, code: str, address: str) -> str:
     """Whose ticket it is, when `code` is theirs and was not used before. Raises RateLimited, Invalid."""
     told, _, signature = given.rpartition(".")
     user_id, _, until = told.partition(".")
-    genuine = hmac.compare_digest(signature.encode(), _signed(told).encode())
+    account = await db.row("SELECT password_hash, totp_secret FROM user_account WHERE id = $1", user_id)
+    password_hash, sealed = account or ("", None)
+    genuine = hmac.compare_digest(signature.encode(), _signed(told, password_hash).encode())
     if not genuine or int(until) < clock.now().timestamp():
         raise Invalid("That took too long. Begin again with your password.")
     await throttle.count(f"code {user_id}", address)
-    sealed = await db.value("SELECT totp_secret FROM user_account WHERE id = $1", user_id)
     step = _step_of(keyring.get().open(sealed), code) if sealed else None
     if step is None or not await db.value(
-        "UPDATE user_account SET totp_step = $2 WHERE id = $1 AND totp_step < $2 RETURNING true", user_id, step
-    ):
+        """UPDATE user_account SET totp_step = $2
+           WHERE id = $1 AND totp_step < $2 AND password_hash = $3 AND totp_secret = $4 RETURNING true""",
+        user_id, step, password_hash, sealed,
+    ):  # fmt: skip
         raise _wrong()
     await throttle.forgive(f"code {user_id}")
     return user_id
+
+
+def _offered(user_id: str, sealed: str) -> str:
+    """The secret that was offered to this user, which no browser may choose. Raises Invalid."""
+    try:
+        opened = keyring.get().open(bytes.fromhex(sealed))
+    except (ValueError, OperatorError):
+        opened = ""
+    told, _, secret = opened.rpartition(" ")
+    told, _, until = told.rpartition(" ")
+    if told != f"{_PURPOSE} {user_id}" or int(until) < clock.now().timestamp():
+        raise Invalid("This page is too old, or its secret is not ours. Scan the new one below.")
+    return secret
 
 
 def _step_of(secret: str, code: str) -> int | None:
@@ -115,8 +142,9 @@ def _totp(secret: str) -> TOTP:
     return TOTP(key, 6, SHA1(), _STEP)  # noqa: S303 - what authenticator apps speak
 
 
-def _signed(text: str) -> str:
-    return hmac.digest(keyring.get().derived("sign-in tickets"), text.encode(), "sha256").hex()
+def _signed(text: str, password_hash: str) -> str:
+    told = f"{text}.{password_hash}"
+    return hmac.digest(keyring.get().derived("sign-in tickets"), told.encode(), "sha256").hex()
 
 
 def _wrong() -> Invalid:

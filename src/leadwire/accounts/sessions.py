@@ -113,6 +113,15 @@ async def person(token: str | None, address: str) -> Person | None:
     )
 
 
+async def lives(session_id: str) -> bool:
+    """Whether a session has not ended: by its owner, with their account, or by its age."""
+    return bool(
+        await db.value(
+            "SELECT 1 FROM user_session WHERE id = $1 AND created_at > $2 AND seen_at > $3", session_id, *_bounds()
+        )
+    )
+
+
 async def end(token: str | None) -> None:
     """End the session of this token, if there is one."""
     if token:

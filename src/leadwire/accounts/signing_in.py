@@ -12,9 +12,10 @@ from leadwire.errors import Invalid
 async def sign_in(email: str, password: str, address: str, agent: str) -> str | Ticket:
     """A new session's token, or a ticket for `give_code`.
 
-    Raises RateLimited; Invalid, the same for a wrong password and an unknown address.
+    Raises RateLimited, Unavailable; Invalid, the same for a wrong password and an unknown address.
     """
     email = email.strip().lower()
+    passwords.check_room()
     await throttle.count(email, address)
     account = await db.row(
         "SELECT id, password_hash, totp_secret IS NOT NULL AS code_wanted FROM user_account WHERE lower(email) = $1",
@@ -36,7 +37,7 @@ async def sign_in(email: str, password: str, address: str, agent: str) -> str | 
             user_id, stored, fresh, code_wanted,
         ):  # fmt: skip
             raise _wrong()
-        return second_factor.ticket(user_id) if code_wanted else await _begin(user_id, address, agent)
+        return second_factor.ticket(user_id, fresh) if code_wanted else await _begin(user_id, address, agent)
 
 
 async def give_code(ticket: str, code: str, address: str, agent: str) -> str:
@@ -50,7 +51,8 @@ async def give_code(ticket: str, code: str, address: str, agent: str) -> str:
 
 
 async def confirm(me: Person, password: str) -> None:
-    """The person at the keyboard is still the one who signed in. Raises RateLimited, Invalid."""
+    """The person at the keyboard is still the one who signed in. Raises RateLimited, Unavailable, Invalid."""
+    passwords.check_room()
     await throttle.count(me.email, me.address)
     stored = await db.value("SELECT password_hash FROM user_account WHERE id = $1", me.user_id)
     if not await passwords.matches(stored, password[: passwords.LONGEST]):
@@ -60,7 +62,7 @@ async def confirm(me: Person, password: str) -> None:
 
 
 async def change_password(me: Person, present: str, new: str) -> None:
-    """Another password; sessions elsewhere end. Raises RateLimited, Invalid."""
+    """Another password; sessions elsewhere end. Raises RateLimited, Unavailable, Invalid."""
     await confirm(me, present)
     passwords.check(new, me.email)
     hashed = await passwords.digest(new)

@@ -1,11 +1,14 @@
 """How often a password may be tried: 5 times in 5 minutes for one account, 20 times from one address.
 
+An IPv6 address is its /64. Whoever has one often has the whole /56 or /48 around it, so these are counted as well.
+
 Counted in Redis for all processes together, before the password is looked at, so that many at once do not slip
 through; while Redis is away, each process counts by itself.
 """
 
 import hashlib
 import hmac
+import ipaddress
 import logging
 from collections import Counter
 from typing import Final
@@ -16,6 +19,8 @@ from leadwire.wire import keyring
 
 PER_ACCOUNT: Final = 5
 PER_ADDRESS: Final = 20
+PER_NETWORK: Final = {56: 40, 48: 80}
+"""By the length of an IPv6 prefix."""
 WINDOW: Final = 300  # seconds
 
 _LARGEST: Final = 10_000
@@ -24,10 +29,15 @@ _window: list[int] = [0]
 
 
 async def count(account: str, address: str) -> None:
-    """Count one try. Raises RateLimited."""
-    used = await _count(_key("account", account)), await _count(_key("address", address))
-    if used[0] > PER_ACCOUNT or used[1] > PER_ADDRESS:
-        telemetry.log("sign_in.throttled", level=logging.WARNING, of="account" if used[0] > PER_ACCOUNT else "address")
+    """Count one try from `address`, as `callers.network` tells it. Raises RateLimited."""
+    limits = {"account": (account, PER_ACCOUNT), "address": (address, PER_ADDRESS)}
+    if ":" in address:
+        around = ipaddress.IPv6Network(address)
+        for length, most in PER_NETWORK.items():
+            limits[f"/{length}"] = str(around.supernet(new_prefix=length)), most
+    used = {kind: await _count(_key(kind, name)) for kind, (name, _) in limits.items()}
+    if over := next((kind for kind, (_, most) in limits.items() if used[kind] > most), None):
+        telemetry.log("sign_in.throttled", level=logging.WARNING, of=over)
         raise RateLimited("Too many tries. Wait five minutes.", headers={"Retry-After": str(WINDOW)})
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from leadwire import clock, db, ids
+from leadwire.accounts import reads as accounts
 from leadwire.conversations import changes, live, refusals
 from leadwire.conversations.schema import NewMessage, Spoken
 from leadwire.errors import Conflict, Invalid, NotFound
@@ -41,7 +42,7 @@ async def claim(workspace: str, conversation_id: str, user_id: str, *, held_by: 
             await changes.hand_off(workspace, conversation_id, "taken over by an operator")
         if await db.value(_CLAIM, workspace, conversation_id, user_id, held_by, clock.now()) is None:
             status, holder = await _held(workspace, conversation_id)
-            raise refusals.ended() if status == "ended" else _claimed(holder)
+            raise refusals.ended() if status == "ended" else await _claimed(workspace, holder)
         live.tell(workspace, conversation_id)
 
 
@@ -50,7 +51,7 @@ async def release(workspace: str, conversation_id: str, user_id: str) -> None:
     async with db.transaction():
         status, holder = await _held(workspace, conversation_id)
         if status != "handoff" or holder != user_id:
-            raise refusals.ended() if status == "ended" else _claimed(holder)
+            raise refusals.ended() if status == "ended" else await _claimed(workspace, holder)
         await _assign(workspace, conversation_id, None)
 
 
@@ -66,7 +67,7 @@ async def reply(workspace: str, conversation_id: str, user_id: str, content: str
         if holder is None:
             await _assign(workspace, conversation_id, user_id)
         elif holder != user_id:
-            raise _claimed(holder)
+            raise await _claimed(workspace, holder)
         message = NewMessage(role="agent", content=content, user_id=user_id)
         (said,) = await changes.speak(workspace, conversation_id, [message])
     return said
@@ -104,7 +105,7 @@ async def give_back(workspace: str, conversation_id: str, user_id: str) -> None:
         if status != "handoff":
             raise refusals.ended() if status == "ended" else Conflict("The bot has it already.", code="not_in_handoff")
         if holder not in (None, user_id):
-            raise _claimed(holder)
+            raise await _claimed(workspace, holder)
         await db.rows(
             """UPDATE conversation SET status = 'active', assigned_to = NULL, assigned_at = NULL, updated_at = $3
                WHERE workspace_id = $1 AND id = $2""",
@@ -118,7 +119,7 @@ async def end(workspace: str, conversation_id: str, user_id: str) -> None:
     async with db.transaction():
         status, holder = await _held(workspace, conversation_id)
         if status == "handoff" and holder not in (None, user_id):
-            raise _claimed(holder)
+            raise await _claimed(workspace, holder)
         await changes.end(workspace, conversation_id, "agent", "closed by an operator")
 
 
@@ -182,5 +183,8 @@ def _text(content: str) -> str:
     return content
 
 
-def _claimed(holder: str | None) -> Conflict:
-    return Conflict(f"Somebody else has this conversation: {holder or 'nobody yet'}.", code="already_claimed")
+async def _claimed(workspace: str, holder: str | None) -> Conflict:
+    if holder is None:
+        return Conflict("Nobody has this conversation yet.", code="already_claimed")
+    names = {person.id: person.email for person in await accounts.users(workspace)}
+    return Conflict(f"{names.get(holder, 'A colleague')} has this conversation.", code="already_claimed")

@@ -9,13 +9,17 @@ from leadwire.webhooks import rotation
 from leadwire.webhooks.schema import DeliveryDetail
 from leadwire.wire import signing
 
-_HIDDEN: Final = "(yours, kept encrypted)"
+_KEPT: Final = "(yours, kept encrypted)"
+_HIDDEN: Final = "(shown to admins)"
 
 
-async def headers(workspace: str, delivery: DeliveryDetail, own: Sequence[str] = ()) -> list[tuple[str, str]]:
+async def headers(
+    workspace: str, delivery: DeliveryDetail, own: Sequence[str] = (), *, signed: bool = True
+) -> list[tuple[str, str]]:
     """The headers of the last attempt, or of the next if there was none, signed with the present secret.
 
-    Own headers are named, not shown. Raises NotFound when the endpoint is gone.
+    Own headers are named, not shown, and so are signatures unless `signed`: a receiver takes them for ours. Raises
+    NotFound when the endpoint is gone.
     """
     secret, staged = await rotation.reveal(workspace, delivery.endpoint_id)
     last = delivery.history[-1] if delivery.history else None
@@ -30,12 +34,13 @@ async def headers(workspace: str, delivery: DeliveryDetail, own: Sequence[str] =
         traceparent=delivery.traceparent,
         test=delivery.test,
     )
-    return [*made, *((name, _HIDDEN) for name in own)]
+    shown = [(name, value if signed or not name.lower().endswith("signature") else _HIDDEN) for name, value in made]
+    return [*shown, *((name, _KEPT) for name in own)]
 
 
 def curl(delivery: DeliveryDetail, sent: Sequence[tuple[str, str]]) -> str:
     """The same POST for a shell: every part quoted, the body byte by byte."""
     lines = [f"curl -X POST {shlex.quote(delivery.url or '')}"]
-    lines += [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in sent if value != _HIDDEN]
+    lines += [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in sent if value not in (_KEPT, _HIDDEN)]
     lines.append(f"--data-raw {shlex.quote(delivery.body)}")
     return " \\\n  ".join(lines)

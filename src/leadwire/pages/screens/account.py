@@ -38,15 +38,15 @@ async def end_session(visit: Visit) -> Response[Any]:
 @screen(SECOND_FACTOR, confirmed=True)
 async def set_up(visit: Visit) -> Response[str]:
     """A secret for an authenticator app. It is kept once a code shows that the app has it."""
-    secret = visit.form.text("secret") or second_factor.new_secret()
+    secret, offer = second_factor.offer(visit.me.user_id, visit.form.text("offer"))
     picture = qr.picture(second_factor.uri(secret, visit.me.email))
-    return await visit.page("second_factor.html", secret=secret, picture=picture)
+    return await visit.page("second_factor.html", secret=secret, offer=offer, picture=picture)
 
 
 @action(SECOND_FACTOR, role="viewer", shown_on=set_up, confirmed=True)
 async def switch_on(visit: Visit) -> Response[Any]:
     """From the next time on a code is asked for; every other browser is signed out."""
-    await second_factor.add(visit.me, visit.form.text("secret"), visit.form.text("code"))
+    await second_factor.add(visit.me, visit.form.text("offer"), visit.form.text("code"))
     return await visit.back("/account", "The second factor is on, and every other browser signed out.")
 
 

@@ -67,7 +67,7 @@ async def live(visit: Visit) -> Response[Any]:
         return (now.state, now.done), now.state in ("finished", "cancelled")
 
     await redrives.one(visit.workspace, job_id)
-    return stream(look)
+    return stream(look, visit.me.session_id)
 
 
 @action("/redrives/{job_id:str}/{step:str}", role="agent", shown_on=job)

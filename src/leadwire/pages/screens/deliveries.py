@@ -49,7 +49,7 @@ async def delivery(visit: Visit) -> Response[str]:
     sent: list[tuple[str, str]] = []
     try:
         own = (await reads.endpoint(visit.workspace, shown.endpoint_id)).headers
-        sent = await request.headers(visit.workspace, shown, own)
+        sent = await request.headers(visit.workspace, shown, own, signed=visit.may("admin"))
     except NotFound:
         pass  # the endpoint is gone, and its secret with it
     return await visit.page(
@@ -87,7 +87,7 @@ async def live(visit: Visit) -> Response[Any]:
         shown = found[0]
         return (shown.state, shown.attempts, shown.drive, len(shown.history)), shown.state not in ("waiting", "queued")
 
-    return stream(look)
+    return stream(look, visit.me.session_id)
 
 
 async def _one(visit: Visit) -> Any:

@@ -18,6 +18,9 @@ from leadwire.errors import OperatorError
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Schedule = tuple[Annotated[int, Meta(ge=1, le=604_800)], ...]
 
+LARGEST_WEBHOOK: Final = 65_536
+"""Bytes of the largest body of a webhook, not a setting: the limits of the fields keep it."""
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator can set. The meaning of each is its docstring here and its line in the README."""

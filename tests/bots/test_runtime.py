@@ -52,6 +52,23 @@ async def test_a_visit_from_the_first_word_to_the_hand_over(workspace, visitor, 
     assert events[8]["data"]["lead"]["score"] == 50
 
 
+async def test_answers_beyond_what_a_lead_may_hold_are_left_out_and_the_visit_goes_on(workspace):
+    ask = '[[nodes]]\ntype = "ask"\nid = "{}"\ntext = "{}?"\nsave_to = "{}"\nnext = "{}"\n'
+    names = [f"detail{number}" for number in range(5)]
+    flow = 'format = 1\nstart = "email"\n' + ask.format("email", "email", "email", names[0]).replace(
+        "next", 'input = "email"\nnext'
+    )
+    for name, following in zip(names, [*names[1:], "bye"], strict=True):
+        flow += ask.format(name, name, f"custom_fields.{name}", following)
+    flow += '[[nodes]]\ntype = "end"\nid = "bye"\ntext = "Thank you."\n'
+    visitor = Visitor(await published(workspace, flow))
+    await visitor.says("ada@example.com")
+    for _ in names:
+        said = await visitor.says("😀" * 1000)  # 4 KB; a lead holds 12 KiB
+    assert said == ["Thank you."]
+    assert list(custom_fields(await lead_of(workspace, visitor))) == names[:3]
+
+
 async def test_the_score_is_explained(workspace, visitor):
     await visitor.says("ada@example.com")
     await visitor.says("Large")

@@ -58,6 +58,19 @@ async def test_concurrent_patches_of_different_keys_all_stay(workspace, bot):
     assert len(await make.emitted()) == 20
 
 
+async def test_custom_fields_have_a_size_that_a_webhook_can_hold(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    full = {f"key{n:02}": "x" * 1000 for n in range(12)}
+    stored = await changes.update(workspace, lead.id, LeadPatch(custom_fields=full), unchanged={})
+    with pytest.raises(Invalid) as refused:
+        await changes.update(workspace, lead.id, LeadPatch(custom_fields={"one more": "😀" * 50}), unchanged={})
+    assert [(fault.code, fault.pointer) for fault in refused.value.faults] == [("too_large", "/custom_fields")]
+    assert (await reads.stored(workspace, lead.id)).version == stored.version
+    await changes.update(workspace, lead.id, LeadPatch(name="Grace"), unchanged={})
+    await changes.update(workspace, lead.id, LeadPatch(custom_fields={"key00": "y" * 1000}), unchanged={})
+    assert len(custom_fields((await reads.stored(workspace, lead.id)).lead)) == 12
+
+
 async def test_true_and_one_are_not_the_same_value(workspace, bot):
     lead = await make.lead(workspace, bot, custom_fields={"a": 1})
     stored = await changes.update(workspace, lead.id, LeadPatch(custom_fields={"a": True}), unchanged={})

@@ -12,7 +12,7 @@ from leadwire.conversations import changes as conversations
 from leadwire.errors import Conflict, NotFound, Unavailable
 from leadwire.leads import changes as leads
 from leadwire.leads import reads
-from leadwire.leads.schema import LeadPatch, Source
+from leadwire.leads.schema import Lead, LeadPatch, Source, custom_fields, fitting
 
 _CUSTOM = "custom_fields."
 
@@ -78,7 +78,7 @@ async def _tell_own(visit: Visit, told: dict[str, Scalar], points: list[Scored])
     email = _text(told.get("email"))
     if email and await reads.holder_of_email(visit.workspace, lead.id, email) not in (None, lead.id):
         return False
-    patch = _patch(told, lead.score + sum(one.points for one in points))
+    patch = _patch(told, lead.score + sum(one.points for one in points), lead)
     await leads.update(visit.workspace, lead.id, patch, unchanged={})
     return True
 
@@ -113,11 +113,14 @@ async def _note_points(visit: Visit, points: list[Scored]) -> None:
         )  # fmt: skip
 
 
-def _patch(told: dict[str, Scalar], score: int) -> LeadPatch:
+def _patch(told: dict[str, Scalar], score: int, lead: Lead | None = None) -> LeadPatch:
+    """The change of `lead`, or of a new one. Custom fields beyond what a lead may have are left out."""
     plain: dict[str, Any] = {field: value for field, value in told.items() if not field.startswith(_CUSTOM)}
     custom = {field.removeprefix(_CUSTOM): value for field, value in told.items() if field.startswith(_CUSTOM)}
     if custom:
-        plain["custom_fields"] = custom
+        present = custom_fields(lead) if lead else {}
+        fields = fitting(present, custom)
+        plain["custom_fields"] = {key: fields[key] for key in custom if key in fields}
     return LeadPatch(**plain, score=max(0, min(100, score)))
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct
 
 MAX_NODES: Final = 300
-MAX_TEXT: Final = 4000  # characters of one message, the visitor's too
 
 NodeId = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,47}\Z")]
 Variable = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}\Z")]

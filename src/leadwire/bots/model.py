@@ -15,7 +15,7 @@ import msgspec
 
 from leadwire import telemetry
 from leadwire.bots.answers import Answerer, Faq, Question, matching
-from leadwire.bots.flow import MAX_TEXT
+from leadwire.conversations.schema import MAX_TEXT
 from leadwire.settings import Settings
 from leadwire.wire.transport.guarded import GuardedTransport
 

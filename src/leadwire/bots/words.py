@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from leadwire.bots.flow import MAX_TEXT
+from leadwire.conversations.schema import MAX_TEXT
 
 DERIVED: Final = frozenset({"score", "email_domain", "email_is_business"})
 """Variables that no node sets: the engine does."""

@@ -11,7 +11,7 @@ import click
 
 from leadwire.cli.receiver import Receiver, Seen, plain
 from leadwire.errors import OperatorError
-from leadwire.wire import envelope
+from leadwire.settings import LARGEST_WEBHOOK
 
 
 @click.command()
@@ -76,7 +76,7 @@ def _show(seen: Seen) -> None:
 
 def _show_json(seen: Seen) -> None:
     line = {name: getattr(seen, name) for name in seen.__struct_fields__}
-    if seen.size > envelope.LARGEST:  # nothing that Leadwire sends
+    if seen.size > LARGEST_WEBHOOK:  # nothing that Leadwire sends
         line["body"] = None
     try:
         _print(json.dumps(line, allow_nan=False))

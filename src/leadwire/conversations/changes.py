@@ -13,6 +13,7 @@ from leadwire.conversations import events, live, refusals
 from leadwire.conversations.schema import (
     LIST_COLUMNS,
     MAX_MESSAGES,
+    MAX_TEXT,
     METADATA_COLUMNS,
     Conversation,
     ConversationEnd,
@@ -82,6 +83,8 @@ async def speak(workspace: str, conversation_id: str, messages: Sequence[NewMess
     """Add messages, one after the other. Raises Invalid, NotFound; Conflict when the conversation is ended or full."""
     if any(not message.content.strip() or "\0" in message.content for message in messages):
         raise Invalid("A message needs text.")
+    if any(len(message.content) > MAX_TEXT for message in messages):
+        raise Invalid(f"A message has at most {MAX_TEXT} characters.")
     async with db.transaction():
         now = clock.now()
         place = await db.row(_NEXT_PLACE, workspace, conversation_id, now, len(messages))

@@ -10,10 +10,8 @@ from msgspec import Struct
 from leadwire import clock, db, ids
 from leadwire.accounts import reads as accounts
 from leadwire.conversations import changes, live, refusals
-from leadwire.conversations.schema import NewMessage, Spoken
+from leadwire.conversations.schema import MAX_TEXT, NewMessage, Spoken
 from leadwire.errors import Conflict, Invalid, NotFound
-
-_LONGEST: Final = 4000  # characters of a reply or a note
 
 _CLAIM: Final = """
 UPDATE conversation SET assigned_to = $3, assigned_at = $5
@@ -178,8 +176,8 @@ async def _assign(workspace: str, conversation_id: str, user_id: str | None) -> 
 
 def _text(content: str) -> str:
     content = content.strip()
-    if not content or len(content) > _LONGEST or "\0" in content:
-        raise Invalid(f"A text has 1 to {_LONGEST} characters.")
+    if not content or len(content) > MAX_TEXT or "\0" in content:
+        raise Invalid(f"A text has 1 to {MAX_TEXT} characters.")
     return content
 
 

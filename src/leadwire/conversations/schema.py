@@ -11,6 +11,8 @@ Status = Literal["active", "ended", "handoff"]
 Role = Literal["bot", "user", "agent"]
 EndedBy = Literal["visitor", "bot", "agent", "api", "system"]
 MAX_MESSAGES: Final = 1000
+MAX_TEXT: Final = 4000
+"""Characters of one message."""
 
 
 class Visitor(Struct, frozen=True):

@@ -9,6 +9,7 @@ from leadwire import clock, db, ids
 from leadwire.errors import Conflict, Fault, Invalid, NotFound, PreconditionFailed, Unavailable
 from leadwire.leads import events, identity, reads, search
 from leadwire.leads.schema import (
+    MAX_CUSTOM_BYTES,
     MAX_CUSTOM_FIELDS,
     Lead,
     LeadDeleted,
@@ -17,6 +18,8 @@ from leadwire.leads.schema import (
     StoredLead,
     changed,
     custom_fields,
+    fitting,
+    too_large,
 )
 from leadwire.web import idempotent_answers
 from leadwire.wire.forget import forget
@@ -179,7 +182,7 @@ async def _known(workspace: str, lead: Lead) -> StoredLead | None:
 
 async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
     """Fill the blanks of a lead we know with what was found."""
-    before = known.lead
+    before, present, told = known.lead, custom_fields(known.lead), custom_fields(found)
     after = msgspec.structs.replace(
         before,
         email=before.email or found.email,
@@ -187,7 +190,7 @@ async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
         phone=before.phone or found.phone,
         company=before.company or found.company,
         score=max(before.score, found.score),
-        custom_fields={**custom_fields(found), **custom_fields(before)},
+        custom_fields=fitting(present, {key: custom for key, custom in told.items() if key not in present}),
     )
     if previous := changed(before, after):
         await events.updated(workspace, after, previous).record_with(
@@ -239,8 +242,13 @@ def _refuse_unreachable(lead: Lead) -> None:
     if lead.email is None and lead.phone is None:
         fault = Fault("unreachable", "A lead needs an e-mail address or a phone number.", "/email")
         raise Invalid("1 field is not valid.", faults=(fault,))
-    if len(lead.custom_fields) > MAX_CUSTOM_FIELDS and not isinstance(lead.custom_fields, msgspec.Raw):
+    if isinstance(lead.custom_fields, msgspec.Raw):
+        return  # as they were
+    if len(lead.custom_fields) > MAX_CUSTOM_FIELDS:
         fault = Fault("too_many", f"At most {MAX_CUSTOM_FIELDS} custom fields.", "/custom_fields")
+        raise Invalid("1 field is not valid.", faults=(fault,))
+    if too_large(lead.custom_fields):
+        fault = Fault("too_large", f"At most {MAX_CUSTOM_BYTES} bytes as JSON, names included.", "/custom_fields")
         raise Invalid("1 field is not valid.", faults=(fault,))
 
 

@@ -1,5 +1,6 @@
 """The lead as everybody meets it: /v1, webhooks and pages share one shape and one way to make it from a row."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -18,8 +19,13 @@ Phone = Annotated[str, Meta(max_length=32, pattern=_CLEAN)]
 Url = Annotated[str, Meta(max_length=2048, pattern=_CLEAN)]
 Score = Annotated[int, Meta(ge=0, le=100)]
 FieldKey = Annotated[str, Meta(min_length=1, max_length=64, pattern=_CLEAN)]
-FieldValue = Annotated[str, Meta(max_length=1000, pattern=_CLEAN_LINES)] | int | float | bool
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+FieldValue = Annotated[str, Meta(max_length=1000, pattern=_CLEAN_LINES)] | Integer | float | bool
 MAX_CUSTOM_FIELDS: Final = 50
+MAX_CUSTOM_BYTES: Final = 12_288
+"""Of one lead's custom fields as compact JSON. A webhook holds them up to three times: as they are, as they were, and
+the new names once more. This keeps the largest webhook below `settings.LARGEST_WEBHOOK`.
+"""
 
 
 class Source(Struct, frozen=True):
@@ -98,7 +104,8 @@ class LeadPatch(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """How promising the lead is. Cannot be cleared."""
     custom_fields: dict[FieldKey, FieldValue | None] | None | UnsetType = UNSET
     """Values by name, to be added or replaced; `null` removes one, `null` for the whole removes all. At most 50 in all,
-    with names of up to 64 and texts of up to 1,000 characters."""
+    with names of up to 64 and texts of up to 1,000 characters, whole numbers of 64 bits, and at most 12,288 bytes as
+    JSON in all."""
 
     def applied_to(self, lead: Lead) -> Lead:
         """The lead as this patch leaves it."""
@@ -128,6 +135,22 @@ def custom_fields(lead: Lead) -> dict[str, FieldValue]:
     """The custom fields, parsed if they still are the database's text."""
     fields = lead.custom_fields
     return msgspec.json.decode(fields) if isinstance(fields, msgspec.Raw) else fields
+
+
+def too_large(fields: dict[str, FieldValue]) -> bool:
+    """Whether custom fields are more bytes than a lead may have."""
+    return len(msgspec.json.encode(fields)) > MAX_CUSTOM_BYTES
+
+
+def fitting(fields: dict[str, FieldValue], more: Mapping[str, FieldValue]) -> dict[str, FieldValue]:
+    """Custom fields with as many of `more`, in their order, as a lead may have: visitors cannot be refused an answer,
+    as the API's callers can.
+    """
+    for key, value in more.items():
+        longer = {**fields, key: value}
+        if len(longer) <= MAX_CUSTOM_FIELDS and not too_large(longer):
+            fields = longer
+    return fields
 
 
 def changed(before: Lead, after: Lead) -> dict[str, Any]:

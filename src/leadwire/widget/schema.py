@@ -5,9 +5,8 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from leadwire.bots.engine import Prompt
-from leadwire.bots.flow import MAX_TEXT
 from leadwire.bots.schema import Turn
-from leadwire.conversations.schema import Spoken, Status
+from leadwire.conversations.schema import MAX_TEXT, Spoken, Status
 
 _NO_NUL: Final = r"^[^\x00]*(?![\s\S])"
 _PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"

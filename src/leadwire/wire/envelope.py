@@ -20,9 +20,6 @@ EventKind = Literal[
 KINDS: Final[tuple[str, ...]] = get_args(EventKind)
 """What an endpoint can subscribe to: the seven of the specification, then `lead.deleted`, an extension."""
 
-LARGEST: Final = 65_536
-"""Bytes of the largest body of a webhook. The limits of the fields keep every body below it."""
-
 
 class Envelope(msgspec.Struct):
     event: str

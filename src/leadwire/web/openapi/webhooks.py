@@ -11,7 +11,7 @@ _AT: Final = "2026-01-02T03:04:05.678Z"
 _ABOUT: Final = (
     "A POST to every enabled endpoint that subscribes to `{kind}`. Check `{prefix}Signature`, or the Standard Webhooks "
     "headers, before trusting the body. Deliveries can repeat and overtake each other: `webhook-id` stays the same, "
-    "and `timestamp` tells the order."
+    "and `timestamp` tells the order. A body has at most {largest} bytes."
 )
 
 
@@ -34,7 +34,9 @@ def webhook(kind: str, component: str, sample: Mapping[str, Any]) -> dict[str, A
         "post": {
             "operationId": "on_" + kind.replace(".", "_"),
             "summary": kind,
-            "description": _ABOUT.format(kind=kind, prefix=configured.header_prefix),
+            "description": _ABOUT.format(
+                kind=kind, prefix=configured.header_prefix, largest=f"{settings.LARGEST_WEBHOOK:,}"
+            ),
             "tags": ["Webhooks"],
             "security": [],
             "parameters": _headers(configured.header_prefix),

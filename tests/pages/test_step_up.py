@@ -1,8 +1,11 @@
 """What asks for the password again, what a changed endpoint loses, and what the audit log says of both."""
 
+import re
+
 import pytest
 
 from leadwire import db
+from leadwire.pages import router
 from leadwire.webhooks import changes, reads
 from leadwire.webhooks.schema import EndpointChange
 from tests import make
@@ -101,3 +104,18 @@ async def test_after_the_set_up_its_page_shows_no_secret(admin, made, over):
     page = await admin.get(f"/webhooks/{made.id}/setup/secret")
     assert page.headers["Location"] == f"/webhooks/{made.id}/secret"
     assert made.secret not in page.text
+
+
+GUARDED = [one for one in router.DECLARED if one.confirmed]
+
+
+@pytest.mark.parametrize("one", GUARDED, ids=lambda one: one.path)
+async def test_the_page_that_asks_carries_the_form_along(admin, one):
+    await admin.open("/account")
+    await time_passes()
+    path = re.sub(r"\{\w+:\w+\}", "nothing", one.path) + "?a=b"
+    page = await admin.fill(path, event=["lead.created", 'a "quoted"\nvalue'])
+    assert f'action="{path}"' in page
+    assert '<input type="hidden" name="event" value="lead.created">' in page
+    assert '<input type="hidden" name="event" value="a &#34;quoted&#34;\nvalue">' in page
+    assert page.count(f'value="{admin.token}"') == 2  # of this form, and of the one that signs out

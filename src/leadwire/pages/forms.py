@@ -15,10 +15,10 @@ class Form:
     """What was filled in. A field that was not sent is empty, as in a browser."""
 
     def __init__(self, pairs: list[tuple[str, str]] | None = None) -> None:
-        self._pairs = pairs or []
+        self.pairs = pairs or []
 
     def __bool__(self) -> bool:
-        return bool(self._pairs)
+        return bool(self.pairs)
 
     def text(self, name: str) -> str:
         """The field's last value, trimmed; line ends as \\n."""
@@ -32,7 +32,11 @@ class Form:
 
     def all(self, name: str) -> list[str]:
         """Every value of a field that may be sent several times."""
-        return [value for key, value in self._pairs if key == name]
+        return [value for key, value in self.pairs if key == name]
+
+    def without(self, *names: str) -> "Form":
+        """The other fields."""
+        return Form([(key, value) for key, value in self.pairs if key not in names])
 
     def on(self, name: str) -> bool:
         """Whether a box is ticked."""

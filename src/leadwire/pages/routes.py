@@ -19,7 +19,7 @@ from litestar import HttpMethod, Request, Response, route
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire import telemetry
-from leadwire.accounts import sessions
+from leadwire.accounts import sessions, signing_in
 from leadwire.accounts.roles import Role
 from leadwire.errors import Forbidden, Refusal
 from leadwire.pages import cookie, forms, policy
@@ -30,6 +30,8 @@ from leadwire.web.routes import get
 
 Screen = Callable[[Visit], Awaitable[Response[Any]]]
 FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
+PASSWORD: Final = "confirm_password"  # noqa: S105 - the name of a field
+PAGE: Final = "confirm_page"
 SIGN_IN: Final = "/sign-in"
 CODE: Final = "/sign-in/code"
 CONFIRM: Final = "/confirm"
@@ -62,8 +64,13 @@ def action(
     shown_on: "Declared | None" = None,
     confirmed: bool = False,
     largest: int = body.LARGEST,
+    download: bool = False,
 ) -> Callable[[Screen], "Declared"]:
-    """A change. It needs a form that a page of this very session was given, of at most `largest` bytes."""
+    """A change. It needs a form that a page of this very session was given, of at most `largest` bytes.
+
+    `confirmed` asks for the password again first, on a page that carries the form along. A `download` leaves the page
+    as it is: after the password the page with the form is shown again.
+    """
 
     def declare(done: Screen) -> Declared:
         async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
@@ -77,12 +84,12 @@ def action(
             visit.form = await forms.read(request, largest)
             if not hmac.compare_digest(visit.form.text(FORM_TOKEN).encode(), visit.me.form_token.encode()):
                 raise Forbidden("This form is not from a page of your session. Load the page again.")
-            if confirmed and not visit.me.confirmed:
-                return go(f"{CONFIRM}?next={quote(_page_of(request))}")
+            if confirmed and (asked := await _password(visit, download=download)):
+                return asked
             return await _performed(visit, done, shown_on)
 
         made = route(path, http_method=HttpMethod.POST, status_code=200, name=f"action {path}")(handler)
-        return Declared(path, role, done, made)
+        return Declared(path, role, done, made, confirmed=confirmed)
 
     return declare
 
@@ -90,8 +97,31 @@ def action(
 class Declared:
     """A screen or an action: what the router takes, and what tests walk through."""
 
-    def __init__(self, path: str, role: Role, body: Screen, handler: HTTPRouteHandler) -> None:
-        self.path, self.role, self.body, self.handler = path, role, body, handler
+    def __init__(
+        self, path: str, role: Role, body: Screen, handler: HTTPRouteHandler, *, confirmed: bool = False
+    ) -> None:
+        self.path, self.role, self.body, self.handler, self.confirmed = path, role, body, handler, confirmed
+
+
+async def _password(visit: Visit, *, download: bool) -> Response[Any] | None:
+    """None when the action may go on, else the page that asks for the password. It holds what was filled in and sends
+    it once more, together with the password, to the same address: nothing is kept elsewhere meanwhile.
+    """
+    given, page = visit.form.raw(PASSWORD), policy.local(visit.form.text(PAGE) or _page_of(visit.request))
+    visit.form = visit.form.without(PASSWORD, PAGE)
+    if visit.me.confirmed:
+        return None
+    if given:
+        try:
+            await signing_in.confirm(visit.me, given)
+        except Refusal as refusal:
+            visit.refusal = refusal
+        else:
+            return await visit.back(page, "Your password is confirmed. Start the download again.") if download else None
+    query = visit.request.scope["query_string"].decode("latin-1")
+    action_ = quote(visit.request.scope["path"]) + (f"?{query}" if query else "")
+    held = [*visit.form.without(FORM_TOKEN).pairs, (PAGE, page)]
+    return await visit.page("door/confirm.html", action=action_, held=held, field=PASSWORD, onward=page)
 
 
 async def _performed(visit: Visit, done: Screen, shown_on: Declared | None) -> Response[Any]:

@@ -81,7 +81,9 @@ async def joined(request: Asked) -> Response[Any]:
 async def confirm(visit: Visit) -> Response[str]:
     """Asks for the password again: something secret is about to be shown."""
     onward = policy.local(visit.form.text("next") or visit.query.text("next") or "/")
-    return await visit.page("door/confirm.html", onward=onward)
+    return await visit.page(
+        "door/confirm.html", action=CONFIRM, held=[("next", onward)], field="password", onward=onward
+    )
 
 
 @action(CONFIRM, role="viewer", shown_on=confirm)

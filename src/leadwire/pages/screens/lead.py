@@ -77,7 +77,7 @@ async def erase(visit: Visit) -> Response[Any]:
     return await visit.back("/leads", "The person is erased: here, in conversations, and in what was still to be sent.")
 
 
-@action("/leads/{lead_id:str}/export", role="agent", shown_on=lead, confirmed=True)
+@action("/leads/{lead_id:str}/export", role="agent", shown_on=lead, confirmed=True, download=True)
 async def export(visit: Visit) -> Response[Any]:
     """Everything that is kept of the person, as JSON."""
     one = (await reads.stored(visit.workspace, visit.part("lead_id"))).lead

@@ -31,7 +31,7 @@ async def leads(visit: Visit) -> Response[str]:
     )
 
 
-@action("/leads/export", role="agent", shown_on=leads, confirmed=True)
+@action("/leads/export", role="agent", shown_on=leads, confirmed=True, download=True)
 async def export(visit: Visit) -> Response[Any]:
     """Every lead that matches, as CSV or JSON."""
     wanted, kind = visit.asked(LeadSearch), visit.form.text("format")

@@ -43,8 +43,10 @@ async function take(turn, url, options, selectors, push) {
   if (elsewhere || !parts.some(([old, fresh]) => old && fresh)) {
     const [old, fresh] = ["main", "main"].map((selector, place) => (place ? next : document).querySelector(selector));
     if (!fresh || !next.querySelector(".side")) return location.assign(response.url);
-    history.pushState({}, "", response.url);
-    return swap([[old, fresh]], next, options);
+    if (response.redirected || !options.method) history.pushState({}, "", response.url); // none asks for a POST's
+    await swap([[old, fresh]], next, options);
+    document.querySelector("main [autofocus]")?.focus();
+    return response.ok;
   }
   if (push) history.pushState({}, "", response.url);
   else if (response.redirected) history.replaceState({}, "", response.url); // a reload asks for what is seen

@@ -104,3 +104,21 @@ async def test_a_total_is_counted_again_only_when_it_may_have_changed(crowd, rea
         assert node["Actual Rows"] + node.get("Rows Removed by Filter", 0) == 0
     await busy_day(crowd.workspace, counted)
     assert counting(await explained(read, monkeypatch)) == 1
+
+
+@pytest.mark.parametrize(
+    ("reads", "model", "table"), [(leads, LeadQuery, "lead"), (conversations, ConversationQuery, "conversation")]
+)
+@pytest.mark.parametrize("known", [False, True], ids=["counting", "counted"])
+async def test_a_page_past_the_end_skips_no_rows(crowd, reads, model, table, known, monkeypatch):
+    past = model(page=1_000_000_000, limit=100)
+    found, total = await reads.page(crowd.workspace, model()) if known else ([], None)
+    nodes = await explained(partial(reads.page, crowd.workspace, past), monkeypatch)
+    (page,) = [node for node in nodes if node.get("Relation Name") == table and node["Node Type"] == "Index Scan"]
+    assert page["Actual Loops"] == 0, "never begun"
+    assert counting(nodes) == (0 if known else 1)
+    found, counted = await reads.page(crowd.workspace, past)
+    assert (list(found), counted) == ([], total or counted)
+    assert counted >= 10_000
+    last, _ = await reads.page(crowd.workspace, model(page=-(-counted // 100), limit=100))
+    assert 0 < len(last) <= 100

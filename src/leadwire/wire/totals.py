@@ -70,6 +70,7 @@ class Totals:
             limit,
             offset,
             known.snapshot if known else None,
+            known.total if known else None,
             [*listing.kinds, *(kind for name in filters for kind in listing.kinds_when.get(name, ()))],
             ids.floor("evt", (known.taken_at if known else now) - _LONGEST_TRANSACTION),
             ids.floor("evt", now + _FARTHEST_CLOCK),
@@ -93,20 +94,25 @@ class Totals:
 
 
 def _page_sql(columns: str, source: str, taken: int) -> str:
-    limit, offset, snapshot, kinds, first, end = (f"${taken + place}" for place in range(2, 8))
+    limit, offset, snapshot, total, kinds, first, end = (f"${taken + place}" for place in range(2, 9))
     # ORDER BY xact, where sorting is off, holds the planner to the index of workspace, kind and xact: it takes the
-    # primary key for as cheap, which would read all events of the day.
+    # primary key for as cheap, which would read all events of the day. What is restored from a dump may have a later
+    # xact than this server has come to: no change that is still to be seen.
+    # Beyond the last page the limit is 0, so that nothing is skipped row by row. Materialized: else the count,
+    # which is asked for twice, would be made twice.
     return f"""
-    SELECT counted.*, page.* FROM (
+    WITH counted AS MATERIALIZED (
         SELECT pg_current_snapshot()::text, CASE WHEN {snapshot}::text IS NULL OR EXISTS (
             SELECT 1 FROM unnest({kinds}::text[]) AS changing (kind) CROSS JOIN LATERAL (
                 SELECT 1 FROM outbox_event
                 WHERE workspace_id = $1 AND kind = changing.kind AND id >= {first}::text AND id < {end}::text
                   AND xact >= pg_snapshot_xmin({snapshot}::text::pg_snapshot)
+                  AND xact < pg_snapshot_xmax(pg_current_snapshot())
                   AND NOT pg_visible_in_snapshot(xact, {snapshot}::text::pg_snapshot)
                 ORDER BY xact LIMIT 1
             ) unseen
-        ) THEN (SELECT count(*) {source}) END
-    ) counted LEFT JOIN LATERAL (
-        SELECT {columns} {source} ORDER BY created_at DESC, id DESC LIMIT {limit} OFFSET {offset}
+        ) THEN (SELECT count(*) {source}) END AS count
+    ) SELECT counted.*, page.* FROM counted LEFT JOIN LATERAL (
+        SELECT {columns} {source} ORDER BY created_at DESC, id DESC
+        LIMIT CASE WHEN {offset} < coalesce(counted.count, {total}) THEN {limit} ELSE 0 END OFFSET {offset}
     ) page ON true"""

@@ -120,10 +120,42 @@ async def test_what_is_no_cursor_is_refused(workspace, cursor):
 async def test_a_cursor_from_anywhere_reads_something_sensible(workspace, bot):
     await person(workspace, bot)
     await settled()
-    assert await feed.read(workspace, "9999999999999999999-1-evt_" + "0" * 26) == []
+    everything = await feed.read(workspace)
+    assert await feed.read(workspace, "9999999999999999999-1-evt_" + "0" * 26) == everything, "not of this server"
     assert len(await feed.read(workspace, "1-1-evt_" + "0" * 26)) > 1
 
 
 async def test_an_unknown_kind_is_refused(workspace):
     with pytest.raises(InvalidParameter, match=r"lead\.eaten"):
         await feed.read(workspace, kinds=["lead.eaten"])
+
+
+async def test_a_restored_database_shows_its_events_and_then_those_that_follow(workspace, bot, other_workspace):
+    """As after a dump: a new server's transactions count from the beginning, the events keep theirs."""
+    for _ in range(3):
+        await person(workspace, bot)
+    await settled()
+    old, _ = await read_to_the_end(workspace)
+    middle = (await feed.read(workspace, limit=4))[-1]
+    await db.rows("UPDATE outbox_event SET xact = (xact::text::bigint + 1000000000)::text::xid8")
+    assert (await read_to_the_end(workspace))[0] == old
+    await person(workspace, bot)
+    await settled()
+    new = [
+        row["id"]
+        for row in await db.rows("SELECT id FROM outbox_event ORDER BY xact, position")
+        if row["id"] not in old
+    ]
+    assert new
+    seen, last = await read_to_the_end(workspace)
+    assert seen == old + new, "with a cursor or without, what was restored comes first"
+    assert (await read_to_the_end(workspace, middle.id))[0] == old[4:] + new
+    assert await read_to_the_end(workspace, last) == ([], last)
+    await person(workspace, bot)
+    await settled()
+    assert len((await read_to_the_end(workspace, last))[0]) == len(old) / 3
+    before = f"{int(middle.cursor.split('-')[0]) + 1000000000}-{middle.cursor.split('-', 1)[1]}"
+    assert (await read_to_the_end(workspace, before))[0][: len(old) - 4] == old[4:], (
+        "cursors of before the restore hold"
+    )
+    assert await feed.read(other_workspace) == []

@@ -1,8 +1,11 @@
 """The feed: a workspace's events in the order they were committed, without gaps, for whoever missed deliveries.
 
 A cursor is the transaction and the position of an event. Only transactions older than every open one are shown, so an
-event never turns up before a cursor that was handed out, however long its transaction took. Cursors do not survive a
-restore of the database from a dump.
+event never turns up before a cursor that was handed out, however long its transaction took.
+
+A new server counts its transactions from the beginning, so events restored from a dump may have ones that this server
+has not reached: no open transaction can have such a number, they come first. A cursor among them goes on with the
+events that followed the restore, until the server has counted up to it: a reader has to read past them before.
 """
 
 import re
@@ -19,14 +22,20 @@ from leadwire.wire.envelope import KINDS
 _CURSOR: Final = re.compile(f"([0-9]{{1,19}})-([0-9]{{1,18}})-(evt_{ids.FORM})")
 _LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the partitions that are looked at
 
-_READ: Final = """
-SELECT found.* FROM unnest($2::text[]) AS known (kind) CROSS JOIN LATERAL (
-    SELECT xact, position, id, kind, occurred_at, body FROM outbox_event v
-    WHERE workspace_id = $1 AND v.kind = known.kind AND id >= $5::text
-      AND xact >= $3::text::xid8 AND (xact, position) > ($3::text::xid8, $4::bigint)
-      AND xact < pg_snapshot_xmin(pg_current_snapshot()) AND test_endpoint_id IS NULL AND body <> ''
-    ORDER BY xact, position LIMIT $6
-) found ORDER BY xact, position LIMIT $6"""
+_EVENTS: Final = """SELECT {era} AS era, xact, position, id, kind, occurred_at, body FROM outbox_event v
+    WHERE workspace_id = $1 AND v.kind = known.kind AND id >= $5::text AND test_endpoint_id IS NULL AND body <> ''
+      AND """
+_IN_ORDER: Final = "ORDER BY xact, position LIMIT $6"
+_READ: Final = f"""
+SELECT found.* FROM pg_current_snapshot() AS present, unnest($2::text[]) AS known (kind) CROSS JOIN LATERAL (
+    ({_EVENTS.format(era=0)} xact >= pg_snapshot_xmax(present)
+      AND ($3::text = '0' OR $3::text::xid8 >= pg_snapshot_xmax(present))
+      AND (xact, position) > ($3::text::xid8, $4::bigint) {_IN_ORDER})
+    UNION ALL
+    ({_EVENTS.format(era=1)} xact < pg_snapshot_xmin(present)
+      AND xact >= CASE WHEN $3::text::xid8 >= pg_snapshot_xmax(present) THEN '0' ELSE $3::text::xid8 END
+      AND ($3::text::xid8 >= pg_snapshot_xmax(present) OR (xact, position) > ($3::text::xid8, $4::bigint)) {_IN_ORDER})
+) found ORDER BY era, xact, position LIMIT $6"""
 
 _WHERE: Final = "SELECT xact::text, position FROM outbox_event WHERE workspace_id = $1 AND id = $2"
 
@@ -52,7 +61,7 @@ async def read(workspace: str, after: str = "", kinds: Sequence[str] = (), limit
     found = await db.rows(_READ, workspace, list(kinds or KINDS), xact, position, floor, limit)
     return [
         FeedEvent(f"{xact}-{position}-{id_}", id_, kind, clock.iso(at), body)
-        for xact, position, id_, kind, at, body in found
+        for _, xact, position, id_, kind, at, body in found
     ]
 
 

@@ -26,11 +26,22 @@ const icon = (name) => {
   return svg;
 };
 const put = (node, text) => { if (node.textContent !== text) node.textContent = text; };
-// Black or white, whichever is read better on a colour (WCAG's relative luminance).
-const readableOn = (hex) => {
-  const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255)
-    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.1833 ? "#14151a" : "#fff";
+// Text with its web addresses as links. Nothing but http and https: a link made of any other scheme could run a script.
+const linked = (text) => text.split(/(\bhttps?:\/\/[^\s<>"]+)/i).flatMap((part, place) => {
+  if (place % 2 === 0) return part;
+  const address = part.replace(part.includes("(") ? /[.,;:!?'\]}»]+$/ : /[.,;:!?'\]}»)]+$/, "");
+  const link = el("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, address);
+  return [URL.canParse(address) ? link : address, part.slice(address.length)];
+});
+// Contrast as WCAG defines it, of colors given as three numbers from 0 to 255.
+const light = (color) => color.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+  .reduce((sum, c, at) => sum + c * [0.2126, 0.7152, 0.0722][at], 0);
+const contrast = (one, other) => (Math.max(light(one), light(other)) + 0.05) / (Math.min(light(one), light(other)) + 0.05);
+// The color, mixed with black or white until text in it can be read on paper of the other.
+const readable = (color, paper, ink) => {
+  let mixed = color;
+  for (let share = 0; contrast(mixed, paper) < 4.5; share += 0.05) mixed = color.map((c) => Math.round(c + (ink - c) * share));
+  return `rgb(${mixed})`;
 };
 const sheet = new CSSStyleSheet(); // not a <style>: the page's Content-Security-Policy may forbid those
 sheet.replaceSync(LOOK);
@@ -52,7 +63,7 @@ class LeadwireChat extends HTMLElement {
     const press = (handler) => ({ type: "button", onclick: handler });
     this.badge = el("span", { class: "badge", "aria-hidden": "true", hidden: "" });
     this.launcher = el("button", { class: "launcher", "aria-expanded": "false", "aria-controls": "panel", ...press(() => this.toggle()) }, icon("chat"), icon("down"), this.badge);
-    this.heading = el("h2", { id: "title" });
+    this.heading = el("h2", { id: "title", dir: "auto" });
     this.who = el("p", { class: "who" });
     this.shut = el("button", press(() => this.close()), icon("close"));
     this.lines = el("div", { class: "lines" });
@@ -60,7 +71,7 @@ class LeadwireChat extends HTMLElement {
     this.log = el("div", { class: "log", role: "log", "aria-live": "polite", tabindex: "0" }, this.lines, this.dots);
     this.picks = el("div", { class: "picks", role: "group" });
     this.note = el("p", { class: "note", role: "status" });
-    const typing = { oninput: () => this.measure(), onkeydown: (event) => this.typed(event) };
+    const typing = { dir: "auto", oninput: () => this.measure(), onkeydown: (event) => this.typed(event) };
     this.line = el("input", { ...typing, hidden: "", spellcheck: "false" });
     this.area = el("textarea", { ...typing, rows: "1", enterkeyhint: "send", autocomplete: "off" });
     this.send = el("button", { class: "send" }, icon("send"));
@@ -71,9 +82,9 @@ class LeadwireChat extends HTMLElement {
     this.finish = el("button", press(() => this.talk.end()));
     this.more = el("div", { class: "more" }, this.person, this.finish);
     this.panel = el("div", { class: "panel", id: "panel", role: "dialog", "aria-labelledby": "title", hidden: "" },
-      el("header", {}, el("span", { class: "face" }, icon("chat")), el("div", {}, this.heading, this.who), this.shut),
+      el("div", { class: "top" }, el("span", { class: "face" }, icon("chat")), el("div", {}, this.heading, this.who), this.shut),
       this.log, this.picks, this.note, this.form, this.over, this.more);
-    this.panel.onkeydown = (event) => { if (event.key === "Escape" && !event.isComposing) { event.stopPropagation(); this.close(); } };
+    this.panel.onkeydown = (event) => this.pressed(event);
     root.replaceChildren(this.panel, this.launcher);
   }
 
@@ -97,8 +108,12 @@ class LeadwireChat extends HTMLElement {
 
   paint(color) {
     if (!/^#[0-9a-f]{6}$/i.test(color ?? "")) return;
-    this.style.setProperty("--accent", color);
-    this.style.setProperty("--on-accent", readableOn(color));
+    const rgb = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)), dark = contrast(rgb, [0, 0, 0]) < 4.6;
+    const looks = {
+      accent: color, "on-accent": dark ? "#fff" : "#000", away: dark ? "#000" : "#fff", // text on it; what to shade it with
+      strong: `light-dark(${readable(rgb, [242, 242, 245], 0)}, ${readable(rgb, [38, 40, 47], 255)})`,
+    };
+    for (const [name, value] of Object.entries(looks)) this.style.setProperty(`--${name}`, value);
   }
 
   get isOpen() { return !this.panel.hidden; }
@@ -116,9 +131,17 @@ class LeadwireChat extends HTMLElement {
     this.launcher.focus();
   }
   get field() { return this.line.hidden ? this.area : this.line; }
-  focusField() { // not on a touch screen, where a keyboard would cover what there is to read
-    const still = matchMedia("(pointer: coarse)").matches || this.form.hidden;
+  // The log instead, on a touch screen, where a keyboard would cover what there is to read, and while there are answers
+  // to pick: they are the next thing after it.
+  focusField() {
+    const still = matchMedia("(pointer: coarse)").matches || this.form.hidden || this.offered;
     (still ? this.log : this.field).focus({ preventScroll: true });
+  }
+  pressed(event) {
+    if (event.key === "Escape" && !event.isComposing) { event.stopPropagation(); this.close(); }
+    // Whoever types wherever the focus is types an answer.
+    const types = event.key.length === 1 && event.key !== " " && !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (types && !this.form.hidden) this.field.focus();
   }
 
   typed(event) { // no value is returned: false would keep the key from the field
@@ -198,7 +221,7 @@ class LeadwireChat extends HTMLElement {
   }
   mark(node, one) {
     const [, text, state] = node.children;
-    put(text, one.content); // a choice may come back in the bot's words
+    if (text.textContent !== one.content) text.replaceChildren(...linked(one.content)); // a choice may come back in the bot's words
     if (one.created_at) text.title = new Date(one.created_at).toLocaleString();
     node.classList.toggle("failed", Boolean(one.failed));
     state.hidden = !(one.failed || (one.unsent && this.talk.trouble));
@@ -213,8 +236,10 @@ class LeadwireChat extends HTMLElement {
     this.finish.hidden = ended || !talk.kept.id;
     if (options.join("\n") !== this.offered) {
       this.offered = options.join("\n");
-      this.picks.replaceChildren(...options.map((one) => el("button", { type: "button", onclick: () => this.pick(one) }, one)));
+      this.picks.replaceChildren(...options.map((one) => el("button", { type: "button", dir: "auto", onclick: () => this.pick(one) }, one)));
       if (options.length) this.log.scrollTop = this.log.scrollHeight;
+      const { activeElement } = this.shadowRoot; // none: the focus is somewhere on the page, and stays there
+      if (activeElement === this.log || activeElement === this.field && !this.field.value) this.focusField();
     }
     const shape = SHAPES[talk.prompt?.kind] ?? SHAPES[talk.prompt?.field];
     const was = this.field, focused = this.shadowRoot.activeElement === was;
@@ -223,6 +248,7 @@ class LeadwireChat extends HTMLElement {
     if (was !== this.field) {
       this.field.value = was.value;
       was.value = "";
+      this.measure();
       if (focused) this.field.focus();
     }
     for (const name of ["inputmode", "autocomplete", "autocapitalize"]) this.line.setAttribute(name, shape?.[name] ?? "off");

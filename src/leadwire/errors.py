@@ -78,6 +78,10 @@ class Conflict(Refusal):
     status, code, title = 409, "conflict", "In conflict with the present state"
 
 
+class QuotaExceeded(Conflict):
+    code, title = "quota_exceeded", "The workspace may not have more of this"
+
+
 class PreconditionFailed(Refusal):
     status, code, title = 412, "precondition_failed", "The resource has changed"
 

@@ -84,6 +84,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     rate_limit: Annotated[int, Meta(ge=0)] = 6000
     """Requests a minute per API key; 0 = off."""
+    max_endpoints: Annotated[int, Meta(ge=1)] = 100
+    """Webhook endpoints of a workspace."""
+    max_bots: Annotated[int, Meta(ge=1)] = 100
+    """Bots of a workspace."""
+    max_bot_versions: Annotated[int, Meta(ge=1)] = 1000
+    """Published versions of a bot. They are kept for the conversations that began with them."""
+    max_faq_entries: Annotated[int, Meta(ge=1)] = 1000
+    """Questions that a bot is taught."""
+    max_flow_bytes: Annotated[int, Meta(ge=1)] = 67_108_864
+    """Bytes of all flows of a workspace, drafts and versions together."""
+    max_users: Annotated[int, Meta(ge=1)] = 200
+    """People of a workspace, and links for those who come."""
+    max_api_keys: Annotated[int, Meta(ge=1)] = 100
+    """API keys of a workspace that are in use."""
+    test_event_rate: Annotated[int, Meta(ge=1)] = 30
+    """Test events that a workspace sends to one host in five minutes."""
     pool_size: Annotated[int, Meta(ge=1, le=500)] = 10
     """Database connections per process."""
     retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30

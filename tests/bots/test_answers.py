@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadwire import clock, db
+from leadwire import clock, db, settings
 from leadwire.bots import changes
 from leadwire.bots.answers import Faq, Question
 from tests.plans.explained import explained
@@ -69,11 +69,11 @@ async def test_a_message_of_many_words_is_looked_up_with_few(workspace, bot, api
         """INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)
            SELECT 'faq_' || n, $1, $2, 'Question ' || n, $3, $4, to_tsvector('english', $3)
            FROM generate_series(1, $5) n""",
-        workspace, bot, message, clock.now(), changes.MAX_FAQ,
+        workspace, bot, message, clock.now(), settings.get().max_faq_entries,
     )  # fmt: skip
 
     async def look_up():
         assert await Faq().answer(Question(workspace, bot, message, 0)) == message
 
     steps = await explained(look_up, monkeypatch)
-    assert sum(step["Actual Rows"] * step["Actual Loops"] for step in steps) <= changes.MAX_FAQ * 80
+    assert sum(step["Actual Rows"] * step["Actual Loops"] for step in steps) <= settings.get().max_faq_entries * 80

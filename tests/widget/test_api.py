@@ -276,7 +276,7 @@ async def test_redis_holds_nobodys_address(anonymous, caller, redis, monkeypatch
     await caller.says("hello")
     await caller.says("ada@example.com")
     await throttle.count("ada@example.com", address)
-    shared = [b"leadwire:rate:conversations:", b"leadwire:rate:messages:", b"leadwire:sign-in:"]
+    shared = [b"leadwire:rate:conversations:", b"leadwire:rate:messages:", b"leadwire:throttle:"]
 
     async def there() -> bool:
         keys = await redis.keys("*")

@@ -5,12 +5,16 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from leadwire import clock, db, ids
-from leadwire.accounts import keys
+from leadwire.accounts import keys, quotas
 from leadwire.accounts.roles import Role
 from leadwire.errors import Conflict, Fault, Invalid, NotFound
 
 OVERLAPS: Final = (0, 3600, 86_400, 604_800)
 """Seconds that an old key may go on beside its successor."""
+
+_KEYS_IN_USE: Final = """
+SELECT count(*) FROM api_key
+WHERE workspace_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)"""
 
 
 async def create_workspace(name: str) -> str:
@@ -23,25 +27,27 @@ async def create_workspace(name: str) -> str:
 async def create_key(
     workspace: str, name: str, scopes: Sequence[str] = keys.SCOPES, expires_at: datetime | None = None
 ) -> tuple[str, str]:
-    """A new API key. Answers its id and its text, which is kept nowhere. Raises Invalid."""
+    """A new API key. Answers its id and its text, which is kept nowhere. Raises Invalid, QuotaExceeded."""
     if unknown := [scope for scope in scopes if scope not in keys.SCOPES]:
         message = f"No such scope: {', '.join(unknown)}. There are: {', '.join(keys.SCOPES)}."
         raise Invalid(message, faults=(Fault("unknown_scope", message, "/scopes"),))
     if not name.strip() or len(name) > 200:
         raise Invalid("A key needs a name of at most 200 characters.")
     key_id, key = ids.new("key"), keys.new()
-    await db.rows(
-        """INSERT INTO api_key (id, workspace_id, name, lookup, hash, scopes, created_at, expires_at)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
-        key_id, workspace, name.strip(), key.lookup, key.hash, list(dict.fromkeys(scopes)), clock.now(), expires_at,
-    )  # fmt: skip
+    async with db.transaction():
+        await db.rows(
+            """INSERT INTO api_key (id, workspace_id, name, lookup, hash, scopes, created_at, expires_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
+            key_id, workspace, name.strip(), key.lookup, key.hash, list(dict.fromkeys(scopes)), clock.now(), expires_at,
+        )  # fmt: skip
+        await quotas.check(workspace, "api_keys", _KEYS_IN_USE, clock.now())
     return key_id, key.text
 
 
 async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[str, str]:
     """A new key with the same name and scopes; the old one ends after `overlap` seconds (0, 1 h, 24 h or 7 d).
 
-    Answers the new key's id and text. Raises NotFound, also for a key that has ended; Invalid.
+    Answers the new key's id and text. Raises NotFound, also for a key that has ended; Invalid; QuotaExceeded.
     """
     if overlap not in OVERLAPS:
         raise Invalid(f"The overlap must be one of {', '.join(map(str, OVERLAPS))} seconds.")

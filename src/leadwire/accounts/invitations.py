@@ -8,11 +8,14 @@ from typing import Final
 import msgspec
 
 from leadwire import clock, db, ids
-from leadwire.accounts import audit, emails, passwords, throttle
+from leadwire.accounts import audit, emails, passwords, quotas, throttle
 from leadwire.accounts.roles import Role
 from leadwire.errors import Conflict, Fault, Invalid, NotFound
 
 LIFE: Final = timedelta(days=3)
+_PEOPLE: Final = """
+SELECT (SELECT count(*) FROM user_account WHERE workspace_id = $1)
+    + (SELECT count(*) FROM invitation WHERE workspace_id = $1 AND expires_at > $2)"""
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -34,9 +37,10 @@ class OpenLink(msgspec.Struct, frozen=True):
 
 
 async def invite(workspace: str, email: str | None, role: Role, by: str = "operator", address: str = "") -> str:
-    """Make a link's token; it replaces open links to the same address. Raises Invalid; Conflict for a colleague.
+    """Make a link's token; it replaces open links to the same address.
 
-    Whether another workspace has an account with the address is not told.
+    Whether another workspace has an account with the address is not told. Raises Invalid, QuotaExceeded; Conflict for
+    a colleague.
     """
     email = emails.normal(email) if email is not None else None
     async with db.transaction():
@@ -53,6 +57,7 @@ async def invite(workspace: str, email: str | None, role: Role, by: str = "opera
                VALUES ($1, $2, $3, $4, $5, $6, $7)""",
             ids.new("inv"), workspace, email, role, _digest(token), now, now + LIFE,
         )  # fmt: skip
+        await quotas.check(workspace, "users", _PEOPLE, now)
         await audit.record(workspace, by, audit.Entry("user.invited", email or "", role), address)
     return token
 
@@ -93,7 +98,7 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
     """Make the account, use the link up. Answers the user's id.
 
     A link may be tried five times in five minutes: it is no way to ask which addresses have an account.
-    Raises NotFound, Invalid, RateLimited, Unavailable.
+    Raises NotFound, Invalid, RateLimited, Unavailable, QuotaExceeded.
     """
     offered = await offer(token)  # before anything is hashed: only who has a link may cost that much
     passwords.check_room()
@@ -112,6 +117,7 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
         if made is None:
             message = "No account can be made with this address. Ask for a link to another one."
             raise Invalid(message, faults=(Fault("wrong_value", message, "/email"),))
+        await quotas.check(offered.workspace, "users", _PEOPLE, clock.now())
         await audit.record(offered.workspace, email, audit.Entry("user.joined", email, offered.role), address)
     return made
 

@@ -41,6 +41,12 @@ async def count(account: str, address: str) -> None:
         raise RateLimited("Too many tries. Wait five minutes.", headers={"Retry-After": str(WINDOW)})
 
 
+async def take(kind: str, name: str, most: int, told: str) -> None:
+    """Count one deed of this kind by or to `name`; of these there may be `most` in `WINDOW`. Raises RateLimited."""
+    if await _count(_key(kind, name)) > most:
+        raise RateLimited(told, headers={"Retry-After": str(WINDOW)})
+
+
 async def forgive(account: str) -> None:
     """The password was right: the account's tries do not count any more."""
     key = _key("account", account)
@@ -77,4 +83,4 @@ def _count_here(key: str) -> int:
 def _key(kind: str, name: str) -> str:
     """A keyed hash of the e-mail or network address: a plain hash of either can be guessed by whoever reads Redis."""
     key = keyring.get().derived("sign-in throttle")
-    return f"leadwire:sign-in:{kind}:{hmac.digest(key, name.encode(), hashlib.sha256).hex()[:32]}"
+    return f"leadwire:throttle:{kind}:{hmac.digest(key, name.encode(), hashlib.sha256).hex()[:32]}"

@@ -6,13 +6,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from leadwire import clock, db, ids
+from leadwire.accounts import quotas
 from leadwire.bots import off_loop, reads
 from leadwire.bots.parse import parse
 from leadwire.bots.schema import FaqEntry
 from leadwire.errors import Conflict, Fault, Invalid, NotFound
 
 MAX_ORIGINS: Final = 50
-MAX_FAQ: Final = 1000
 _NEWEST: Final = 2**31 - 1  # what the column holds
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 
@@ -20,35 +20,45 @@ _TEACH: Final = """
 INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)
 SELECT $1, $2, $3, $4, $5, $6,
     setweight(to_tsvector('english', $4), 'A') || setweight(to_tsvector('simple', $4), 'B') ||
-    setweight(to_tsvector('english', $5), 'D')
-WHERE (SELECT count(*) FROM faq_entry WHERE workspace_id = $2 AND bot_id = $3) < $7 RETURNING id"""
+    setweight(to_tsvector('english', $5), 'D')"""
+_TAUGHT: Final = "SELECT count(*) FROM faq_entry WHERE workspace_id = $1 AND bot_id = $2"
+_BOTS: Final = "SELECT count(*) FROM bot WHERE workspace_id = $1"
+_VERSIONS: Final = "SELECT count(*) FROM bot_version WHERE workspace_id = $1 AND bot_id = $2"
+_BYTES: Final = """
+SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
+    SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
+FROM bot b WHERE b.workspace_id = $1"""
 
 
 async def create(workspace: str, name: str) -> str:
-    """A new bot. Answers its id."""
+    """A new bot. Answers its id. Raises QuotaExceeded."""
     bot_id = ids.new("bot")
-    await db.rows(
-        "INSERT INTO bot (id, workspace_id, name, created_at) VALUES ($1, $2, $3, $4)",
-        bot_id, workspace, name, clock.now(),
-    )  # fmt: skip
+    async with db.transaction():
+        await db.rows(
+            "INSERT INTO bot (id, workspace_id, name, created_at) VALUES ($1, $2, $3, $4)",
+            bot_id, workspace, name, clock.now(),
+        )  # fmt: skip
+        await quotas.check(workspace, "bots", _BOTS)
     return bot_id
 
 
 async def save_draft(workspace: str, bot_id: str, source: str) -> None:
-    """Keep the text of a flow as the draft. Raises NotFound; BadFlow when the flow cannot be used."""
+    """Keep the text of a flow as the draft. Raises NotFound, QuotaExceeded; BadFlow when the flow cannot be used."""
     await off_loop.run(parse, source)
-    saved = await db.value(
-        "UPDATE bot SET draft = $3, draft_saved_at = $4 WHERE workspace_id = $1 AND id = $2 RETURNING id",
-        workspace, bot_id, source, clock.now(),
-    )  # fmt: skip
-    if saved is None:
-        raise NotFound("There is no such bot.")
+    async with db.transaction():
+        saved = await db.value(
+            "UPDATE bot SET draft = $3, draft_saved_at = $4 WHERE workspace_id = $1 AND id = $2 RETURNING id",
+            workspace, bot_id, source, clock.now(),
+        )  # fmt: skip
+        if saved is None:
+            raise NotFound("There is no such bot.")
+        await quotas.check(workspace, "flow_bytes", _BYTES)
 
 
 async def publish(workspace: str, bot_id: str) -> int:
     """Make the draft what new conversations run. Answers its version; publishing the same again changes nothing.
 
-    Raises NotFound; Conflict when there is no draft.
+    Raises NotFound, QuotaExceeded; Conflict when there is no draft.
     """
     async with db.transaction():
         bot = await db.row(
@@ -73,6 +83,8 @@ async def publish(workspace: str, bot_id: str) -> int:
         await db.rows(
             "UPDATE bot SET published_version = $3 WHERE workspace_id = $1 AND id = $2", workspace, bot_id, version
         )
+        await quotas.check(workspace, "bot_versions", _VERSIONS, bot_id)
+        await quotas.check(workspace, "flow_bytes", _BYTES)
     return int(version)
 
 
@@ -108,15 +120,16 @@ async def embed(workspace: str, bot_id: str, origins: Sequence[str], color: str)
 
 
 async def teach(workspace: str, bot_id: str, question: str, answer: str) -> FaqEntry:
-    """Teach a bot the answer to a question. Raises NotFound, Invalid."""
+    """Teach a bot the answer to a question. Raises NotFound, Invalid, QuotaExceeded."""
     question, answer = question.strip(), answer.strip()
     if not (0 < len(question) <= 500 and 0 < len(answer) <= 2000) or "\0" in question + answer:
         raise Invalid("A question has 1 to 500 characters, an answer 1 to 2000.")
     await reads.detail(workspace, bot_id)
-    made = await db.value(_TEACH, ids.new("faq"), workspace, bot_id, question, answer, clock.now(), MAX_FAQ)
-    if made is None:
-        raise Invalid(f"At most {MAX_FAQ} questions.")
-    return FaqEntry(made, question, answer)
+    entry = FaqEntry(ids.new("faq"), question, answer)
+    async with db.transaction():
+        await db.rows(_TEACH, entry.id, workspace, bot_id, question, answer, clock.now())
+        await quotas.check(workspace, "faq_entries", _TAUGHT, bot_id)
+    return entry
 
 
 async def unteach(workspace: str, entry_id: str) -> None:

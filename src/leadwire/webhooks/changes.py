@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from leadwire import clock, db, ids, settings
+from leadwire.accounts import quotas, throttle
 from leadwire.errors import Fault, Invalid
 from leadwire.webhooks import own_headers, reads
 from leadwire.webhooks.samples import SAMPLES
@@ -28,14 +29,17 @@ RETURNING 1"""
 
 
 async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint:
-    """A new endpoint, disabled, with its secret. Raises Invalid for the URL or for an unknown event kind."""
+    """A new endpoint, disabled, with its secret. Raises QuotaExceeded; Invalid for the URL or an unknown event kind."""
     url, kinds = checked_url(url), _known_kinds(events)
     endpoint_id, secret, now = ids.new("we"), signing.new_secret(), clock.now()
-    await db.rows(
-        """INSERT INTO webhook_endpoint (id, workspace_id, url, events, secret, created_at, updated_at)
-           VALUES ($1, $2, $3, $4, $5, $6, $6)""",
-        endpoint_id, workspace, url, kinds, keyring.get().seal(secret), now,
-    )  # fmt: skip
+    async with db.transaction():
+        await db.rows(
+            """INSERT INTO webhook_endpoint (id, workspace_id, url, events, secret, created_at, updated_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $6)""",
+            endpoint_id, workspace, url, kinds, keyring.get().seal(secret), now,
+        )  # fmt: skip
+        counted = "SELECT count(*) FROM webhook_endpoint WHERE workspace_id = $1"
+        await quotas.check(workspace, "endpoints", counted)
     made = await reads.endpoint(workspace, endpoint_id)
     return NewEndpoint(**msgspec.structs.asdict(made), secret=secret)
 
@@ -136,10 +140,13 @@ async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = 
     """Send a sample event to this endpoint alone, over the real path. Answers the event's id.
 
     Works while the endpoint is disabled; is tried once. `kind` defaults to the first it subscribes to.
-    Raises NotFound, Invalid.
+    Raises NotFound, Invalid; RateLimited after too many to one host.
     """
     endpoint = await reads.endpoint(workspace, endpoint_id)
     (chosen,) = _known_kinds([kind or endpoint.events[0]])
+    host, most = urlsplit(endpoint.url).hostname or "", settings.get().test_event_rate
+    told = f"At most {most} test events to {host} in five minutes. Wait a little."
+    await throttle.take("test-events", f"{endpoint.workspace_id} {host}", most, told)
     async with db.transaction():
         return await Event(
             workspace=endpoint.workspace_id,

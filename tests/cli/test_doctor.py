@@ -13,6 +13,7 @@ from leadwire.doctor.clocks import _compared
 from leadwire.doctor.finding import Finding
 from leadwire.embedded import Services
 from leadwire.settings import Settings, read
+from leadwire.web.callers import NOT_TRUSTED
 from tests.flows.commands import data_directory, free_port, run
 
 KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
@@ -40,7 +41,10 @@ def examined(**settings: str) -> tuple[int, dict[str, dict[str, str]]]:
 
 @pytest.fixture
 def sound(servers: Services, connected: None) -> dict[str, str]:
-    return {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "SECRET_KEY": KEY}
+    with Redis.from_url(servers.redis_url) as client:
+        client.delete(NOT_TRUSTED)  # of another test
+    front = {"PUBLIC_URL": "https://leads.example.com", "TRUSTED_PROXIES": "10.0.0.0/8"}
+    return {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "SECRET_KEY": KEY, **front}
 
 
 @pytest.fixture
@@ -104,6 +108,26 @@ def test_a_key_that_does_not_open_the_secrets_is_an_error(sound: dict[str, str])
     assert (found[about]["level"], "sealed with a key" in found[about]["says"]) == ("error", True)
     assert examined(**sound | {"SECRET_KEY": f"{other},{KEY}"})[1][about]["level"] == "ok"
     assert run("endpoints", "delete", json.loads(made.stdout)["id"], **sound).returncode == 0
+
+
+def test_an_installation_that_names_neither_its_address_nor_its_proxies_is_warned() -> None:
+    production = {"LEADWIRE_DATABASE_URL": "postgresql://db.example.com/leadwire"}
+    both = {"public address": "warning", "trusted proxies": "warning"}
+    assert bad(here._in_front(Settings(), production)) == both
+    assert bad(here._in_front(Settings(), {})) == {}, "a trial on this machine"
+    public = read({"LEADWIRE_PUBLIC_URL": "https://leads.example.com"})
+    assert bad(here._in_front(public, {})) == {"trusted proxies": "warning"}
+    named = read({"LEADWIRE_PUBLIC_URL": "https://x.example.com", "LEADWIRE_TRUSTED_PROXIES": "10.0.0.0/8"})
+    assert bad(here._in_front(named, production)) == {}
+
+
+def test_a_proxy_that_was_seen_and_is_not_trusted_is_told(sound: dict[str, str], servers: Services) -> None:
+    client: Any = Redis.from_url(servers.redis_url)
+    client.set(NOT_TRUSTED, "")
+    assert examined(**sound)[1]["requests forwarded"]["level"] == "warning"
+    client.delete(NOT_TRUSTED)
+    assert examined(**sound)[1]["requests forwarded"]["level"] == "ok"
+    client.close()
 
 
 def test_a_misspelt_setting_is_told_with_what_was_meant() -> None:

@@ -257,3 +257,22 @@ def test_the_kustomization_holds_every_file_but_the_migration() -> None:
     (whole,) = of_kind("Kustomization")
     others = {path.name for path in MANIFESTS} - {"kustomization.yaml", "migrate.yaml"}
     assert set(whole["resources"]) == others
+
+
+def test_every_way_to_run_it_names_the_public_address_and_the_proxies() -> None:
+    """Else all callers share one address: a few wrong sign-ins lock everybody out."""
+    told = compose()
+    environment = told["services"]["serve"]["environment"]
+    assert environment["LEADWIRE_PUBLIC_URL"].startswith("${LEADWIRE_PUBLIC_URL:?"), "it must be set"
+    subnet = told["networks"]["default"]["ipam"]["config"][0]["subnet"]
+    assert subnet in environment["LEADWIRE_TRUSTED_PROXIES"]
+    (chosen,) = (one["data"] for one in of_kind("ConfigMap"))
+    file = dict(
+        line.split("=", 1)
+        for line in (DEPLOY / "systemd" / "leadwire.env").read_text().splitlines()
+        if line and not line.startswith("#")
+    )
+    for one in (chosen, file):
+        read = settings.read({name: value for name, value in one.items() if name.startswith("LEADWIRE_") and value})
+        assert read.public_url.startswith("https://")
+        assert read.trusted_proxies

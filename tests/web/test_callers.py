@@ -5,7 +5,9 @@ import ipaddress
 import pytest
 
 from leadwire import settings
+from leadwire.settings import Settings
 from leadwire.web import callers
+from tests.waiting import eventually
 
 PROXIES = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8"))
 
@@ -60,3 +62,26 @@ async def test_whoever_guesses_keys_behind_a_proxy_slows_down_nobody_else(behind
 async def test_nobody_is_believed_who_is_no_proxy(anonymous):
     assert await _until_refused(anonymous, "203.0.113.9") >= 60
     assert await _until_refused(anonymous, "203.0.113.10") == 0
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "told"),
+    [
+        ("172.18.0.1", "203.0.113.9", True),  # a proxy that nobody named
+        ("127.0.0.9", "203.0.113.9", False),  # one that is named
+        ("172.18.0.1", "", False),  # no proxy
+        ("9.9.9.9", "203.0.113.9", False),  # anybody can make up the header
+    ],
+)
+async def test_a_proxy_that_is_not_trusted_is_told_once(redis, monkeypatch, caplog, peer, forwarded, told):
+    monkeypatch.setattr(callers, "_told", [])
+    monkeypatch.setattr(
+        callers.settings, "get", lambda: Settings(trusted_proxies=(ipaddress.ip_network("127.0.0.0/8"),))
+    )
+    headers = [(b"x-forwarded-for", forwarded.encode())] if forwarded else []
+    for _ in range(3):
+        callers.network({"type": "http", "client": (peer, 1), "headers": headers})
+    if told:
+        await eventually(lambda: redis.exists(callers.NOT_TRUSTED))
+    assert bool(await redis.exists(callers.NOT_TRUSTED)) is told
+    assert [one.getMessage() for one in caplog.records].count("proxy.not_trusted") == told

@@ -61,6 +61,6 @@ async def _redis(settings: Settings) -> list[Finding]:
     redis_pool.connect(settings.redis_url)
     client = redis_pool.opened()
     try:
-        return [*redis.check(await client.info()), await clocks.of_redis(client)]
+        return [*redis.check(await client.info()), await redis.proxies(client), await clocks.of_redis(client)]
     finally:
         await redis_pool.close()

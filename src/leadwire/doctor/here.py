@@ -22,6 +22,7 @@ _OTHER: Final = (
 _MARGIN: Final = 5.0  # seconds of a lease for what is not the request: signing, recording, a pause of the machine
 _BESIDE: Final = 64  # files that are open whatever the load
 _A_PRIVATE_KEY: Final = 0o077
+SHARED: Final = "until then all callers share one address, and wrong sign-ins or chats of a few lock everybody out"
 
 
 def check(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
@@ -30,6 +31,7 @@ def check(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
         *_unknown(environ),
         _lease(settings),
         *_key_file(settings),
+        *_in_front(settings, environ),
         _networks(settings),
         _files(settings),
     ]
@@ -79,6 +81,28 @@ def _key_file(settings: Settings) -> list[Finding]:
     if mode := stat.S_IMODE(path.stat().st_mode) & _A_PRIVATE_KEY:
         return [warning(about, f"{path} can be read by others (mode {mode:04o} too wide)", f"chmod 600 {path}")]
     return [ok(about, f"in {path}: a backup of the database is of no use without this file")]
+
+
+def _in_front(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
+    """`serve` speaks no TLS: whoever serves customers has a proxy in front. A trial on embedded servers has none."""
+    serves = bool(environ.get("LEADWIRE_DATABASE_URL")) or settings.public_url.startswith("https:")
+    proxies = ", ".join(map(str, settings.trusted_proxies))
+    return [
+        unless(
+            serves and not settings.public_url,
+            "public address",
+            settings.public_url or "taken from each request",
+            "set LEADWIRE_PUBLIC_URL to the https address that customers see: links are made from what a request says",
+            level="warning",
+        ),
+        unless(
+            serves and not settings.trusted_proxies,
+            "trusted proxies",
+            proxies or "none",
+            f"set LEADWIRE_TRUSTED_PROXIES to the networks of the proxies in front: {SHARED}",
+            level="warning",
+        ),
+    ]
 
 
 def _networks(settings: Settings) -> Finding:

@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from redis.asyncio import Redis
+
 from leadwire.doctor.finding import Finding, ok, unless, warning
+from leadwire.doctor.here import SHARED
+from leadwire.web.callers import NOT_TRUSTED
 
 _OLDEST: Final = {"Redis": 7, "Valkey": 8}
 _FULL: Final = 0.8  # of maxmemory
@@ -73,6 +77,18 @@ def _log(info: Info) -> Finding:
         "no append-only file: a restart empties the streams; what was in them is queued again after"
         " LEADWIRE_RECONCILE_AFTER",
         "CONFIG SET appendonly yes, and in its configuration",
+    )
+
+
+async def proxies(client: Redis) -> Finding:
+    """Whether `serve` was sent requests by a proxy that it does not trust."""
+    wrong = bool(await client.exists(NOT_TRUSTED))
+    return unless(
+        wrong,
+        "requests forwarded",
+        "by a proxy that is not trusted, within the last day" if wrong else "by trusted proxies only",
+        f"add its network to LEADWIRE_TRUSTED_PROXIES of every `serve`: {SHARED}",
+        level="warning",
     )
 
 

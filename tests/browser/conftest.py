@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from leadwire.bots import changes as bots
 from leadwire.bots import library, reads
 from leadwire.bots.schema import LiveBot
-from leadwire.widget import api
+from leadwire.widget import api, origins
 from tests.browser.site import website
 from tests.browser.visitor import Chat
 from tests.serving import served
@@ -73,7 +73,7 @@ async def visiting(browser: Browser, **options: object) -> AsyncIterator[Visit]:
 @pytest.fixture
 async def door(database: None) -> AsyncIterator[str]:
     """The app's address."""
-    for limit in (api._STARTS, api._LINES):
+    for limit in (api._STARTS, api._LINES, api._GUESSES, origins._CALLS):
         limit._buckets.clear()
     async with served() as address:
         yield address

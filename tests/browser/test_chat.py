@@ -2,15 +2,18 @@
 
 import gzip
 
+import msgspec
 import pytest
 from playwright.async_api import expect
 
-from leadwire import db
+from leadwire import db, settings
 from leadwire.webhooks.samples import SAMPLES
 from leadwire.widget.script import source
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in, turning
+from tests.browser.visitor import Chat
 from tests.receiver import Receiver
+from tests.serving import served
 from tests.waiting import eventually
 from tests.wire.wired import Wire, endpoint
 
@@ -103,3 +106,17 @@ async def test_what_is_said_survives_a_reload_and_a_cut_network(chat, visit):
     await expect(chat.log).to_contain_text("work e-mail")
     assert await chat.read() == read
     visit.complaints = [told for told in visit.complaints if "ERR_INTERNET_DISCONNECTED" not in told]
+
+
+async def test_the_demo_website_shows_its_bot(browser, qualifier, monkeypatch):
+    """On a page of ours, whatever we are called: the demo's bots are for every website."""
+    demo = msgspec.structs.replace(settings.get(), demo_bot=qualifier.id)
+    monkeypatch.setattr(settings, "get", lambda: demo)
+    async with served() as address, visiting(browser) as visit:
+        page = await visit.page()
+        await page.goto(f"{address.replace('127.0.0.1', 'localhost')}/demo")
+        chat = Chat(page)
+        await chat.open()
+        await chat.picks("Just looking")
+        await chat.hears("How many people would use it?")
+        assert visit.complaints == []

@@ -5,7 +5,7 @@ import secrets
 import pytest
 
 from leadwire.bots import changes
-from leadwire.widget import api
+from leadwire.widget import api, origins
 from tests.bots.conftest import live, operators  # noqa: F401 - fixtures
 
 SITE = "https://shop.example"
@@ -15,7 +15,7 @@ SITE = "https://shop.example"
 async def shop(workspace, live):  # noqa: F811
     """A live bot that one website may show."""
     await changes.embed(workspace, live.id, [SITE], "#0f766e")
-    for limit in (api._STARTS, api._LINES):
+    for limit in (api._STARTS, api._LINES, api._GUESSES, origins._CALLS):
         limit._buckets.clear()
     return live
 

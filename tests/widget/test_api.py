@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 
+import msgspec
 import pytest
 
 from leadwire import db, ids, settings
@@ -179,9 +180,10 @@ async def test_a_page_that_is_no_page_is_forgotten(workspace, caller):
     assert (source.url, source.referrer) == (None, None)
 
 
-async def test_only_the_bots_websites_may_show_it(anonymous, workspace, shop, caller):
+async def test_only_the_bots_websites_may_show_it(anonymous, workspace, shop, caller, monkeypatch):
     await caller.says("ada@example.com")
     bot, talk = f"/widget/v1/bots/{shop.id}", f"/widget/v1/conversations/{caller.conversation}/messages"
+    public = msgspec.structs.replace(settings.get(), public_url="https://leads.example/chat")
     for path in (bot, talk):
         good = await anonymous.get(path, headers={**caller.headers, "Origin": SITE})
         assert good.status_code == 200
@@ -192,7 +194,12 @@ async def test_only_the_bots_websites_may_show_it(anonymous, workspace, shop, ca
             bad = await anonymous.get(path, headers={**caller.headers, "Origin": other})
             assert (bad.status_code, bad.json()["code"]) == (403, "origin_not_allowed")
             assert "access-control-allow-origin" not in bad.headers
-        assert (await anonymous.get(path, headers={**caller.headers, "Origin": "http://test"})).status_code == 200
+        ours = {**caller.headers, "Origin": "https://leads.example"}
+        with monkeypatch.context() as configured:  # what the request calls us is anybody's choice
+            assert (await anonymous.get(path, headers={**ours, "Host": "leads.example"})).status_code == 403
+            assert (await anonymous.get(path, headers={**caller.headers, "Origin": "http://test"})).status_code == 403
+            configured.setattr(settings, "get", lambda: public)
+            assert (await anonymous.get(path, headers=ours)).status_code == 200
     await changes.embed(workspace, shop.id, ["*"], "#000000")
     assert (await anonymous.get(bot, headers={"Origin": "https://evil.example"})).status_code == 200
 
@@ -231,6 +238,39 @@ async def test_messages_are_limited_and_it_is_said_when_to_come_back(caller):
     assert [answer.status_code for answer in answers].count(200) in (60, 61)  # one may have been filled up
     assert answers[-1].status_code == 429
     assert int(answers[-1].headers["retry-after"]) >= 1
+
+
+async def test_reading_is_limited_per_network_before_anything_is_looked_up(anonymous, shop, caller, monkeypatch):
+    await caller.says("what?")
+    asked = []
+    rows = db.rows
+
+    async def counted(sql, *args):
+        asked.append(sql)
+        return await rows(sql, *args)
+
+    monkeypatch.setattr(db, "rows", counted)
+    talk = f"/widget/v1/conversations/{caller.conversation}/messages"
+    for method, path in (("GET", f"/widget/v1/bots/{shop.id}"), ("GET", talk), ("OPTIONS", talk)):
+        for _ in range(70):
+            answer = await anonymous.request(method, path, headers={**caller.headers, "Origin": SITE})
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (429, SITE)
+    assert int(answer.headers["retry-after"]) >= 1
+    asked.clear()
+    while (await anonymous.get(talk, headers=caller.headers)).status_code != 429:
+        asked.clear()
+    assert asked == []
+
+
+async def test_guessing_tokens_is_limited_and_holds_up_nobody_with_a_right_one(anonymous, caller):
+    await caller.says("what?")
+    where = f"/widget/v1/conversations/{caller.conversation}/messages"
+    guesses = [
+        (await anonymous.get(where, headers={"Authorization": f"Bearer {n:043}"})).status_code for n in range(70)
+    ]
+    assert guesses[:60] == [401] * 60
+    assert 429 in guesses[60:]
+    assert (await caller.get("messages")).status_code == 200
 
 
 async def test_a_forwarded_address_counts_from_trusted_proxies_only(anonymous, shop, monkeypatch):

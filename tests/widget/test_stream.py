@@ -7,8 +7,9 @@ import httpx
 import pytest
 
 from leadwire import db
-from leadwire.bots import runtime
+from leadwire.bots import reads, runtime
 from leadwire.conversations import changes, inbox, live
+from leadwire.widget import stream
 from tests.serving import served
 from tests.waiting import eventually
 from tests.widget.conftest import Caller
@@ -119,12 +120,40 @@ async def test_without_a_person_there_is_nothing_to_follow(door, shop):
 
 
 async def test_too_many_streams_are_refused(workspace, caller):
-    followers = [Follower(caller) for _ in range(10)]
-    await eventually(lambda: live.hub.watchers(workspace, caller.conversation) == 10)
+    followers = [Follower(caller) for _ in range(4)]
+    await eventually(lambda: live.hub.watchers(workspace, caller.conversation) == 4)
     assert (await caller.get("events")).status_code == 429
     for follower in followers:
         follower.task.cancel()
     await eventually(lambda: live.hub.watchers(workspace, caller.conversation) == 0)
+
+
+async def test_streams_that_are_opened_at_once_are_no_more(workspace, caller, monkeypatch):
+    """All have been let in before the first of them is there."""
+    visit = await reads.visit(caller.headers["Authorization"].removeprefix("Bearer "))
+    opened = [stream.events(visit, 0) for _ in range(30)]
+    assert {await anext(one) for one in opened} == {b"retry: 2000\n\n"}
+    for one in opened:
+        await anext(one, None)
+    assert live.hub.watchers(workspace, caller.conversation) == 4
+    for one in opened:
+        await one.aclose()
+
+
+@pytest.mark.parametrize("by", ["visitor", "api", "system", "erasure"])
+async def test_whoever_ends_the_conversation_ends_its_streams(workspace, caller, by):
+    followers = [Follower(caller) for _ in range(3)]
+    await eventually(lambda: all(one.seen for one in followers))
+    if by == "visitor":
+        await caller.post("end")
+    elif by == "erasure":
+        await db.rows("DELETE FROM conversation WHERE id = $1", caller.conversation)
+        live.tell(workspace, caller.conversation)
+    else:
+        await changes.end(workspace, caller.conversation, by)
+    await eventually(lambda: all(one.task.done() for one in followers))
+    assert [one.status for one in followers] == ["ended"] * 3
+    assert live.hub.watchers(workspace, caller.conversation) == 0
 
 
 async def test_a_process_that_stops_lets_its_streams_go(workspace, shop):

@@ -32,7 +32,7 @@ from leadwire.widget.schema import BotConfig, Greeting, NewConversation, NewLine
 # A minute, per network and bot. Redis holds the networks' keyed hashes only.
 _STARTS: Final = RateLimit("conversations", 30, shared=True)
 _LINES: Final = RateLimit("messages", 60, shared=True)
-_STREAMS: Final = 10  # at once, per conversation: tabs
+_GUESSES: Final = RateLimit("authentication", 60, shared=False)  # tokens that are none, per network
 _PLACE: Final = 9  # digits of a place in a conversation
 
 _R = Request[Any, Any, Any]
@@ -102,8 +102,8 @@ async def follow(request: _R, conversation_id: FromPath[str]) -> Stream:
     visit = await _visit(request, conversation_id)
     if visit.status != "handoff":
         raise Conflict("The bot answers at once: nothing will come by itself.", code="not_in_handoff")
-    if hub.watchers(visit.workspace, visit.conversation_id) >= _STREAMS:
-        raise RateLimited(f"At most {_STREAMS} streams.", headers={"Retry-After": "15"})
+    if hub.watchers(visit.workspace, visit.conversation_id) >= stream.MOST:
+        raise RateLimited(f"At most {stream.MOST} streams.", headers={"Retry-After": "15"})
     after = _place(request.headers.get("last-event-id", "0"))
     return Stream(stream.events(visit, after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
@@ -123,10 +123,13 @@ async def end(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
 
 
 async def _visit(request: _R, conversation_id: str) -> Visit:
-    """The visit of the caller's token, which speaks in one conversation only. Raises Unauthenticated, NotFound."""
+    """The visit of the caller's token, which speaks in one conversation only. Raises Unauthenticated, NotFound;
+    RateLimited after many wrong tokens.
+    """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     visit = await reads.visit(token) if scheme.lower() == "bearer" and 0 < len(token) < 200 else None
     if visit is None:
+        _GUESSES.take(network(request.scope), asyncio.get_running_loop().time())
         raise Unauthenticated("This needs a visitor's token.", headers={"WWW-Authenticate": 'Bearer realm="widget"'})
     if visit.conversation_id != conversation_id:
         raise refusals.unknown()

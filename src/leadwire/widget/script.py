@@ -15,7 +15,7 @@ from litestar import Request, Response
 from leadwire.web.routes import get
 
 _DIRECTORY: Final = Path(__file__).with_name("browser")
-_PARTS: Final = ("words", "talk", "panel", "start")
+_PARTS: Final = ("words", "talk", "elements", "colors", "panel", "start")
 _HEADERS: Final = {
     "Cache-Control": "public, max-age=300",
     "Cross-Origin-Resource-Policy": "cross-origin",  # also for pages that let in only what says so

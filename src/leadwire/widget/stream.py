@@ -14,13 +14,18 @@ from leadwire.bots.schema import Visit
 from leadwire.conversations import reads as talks
 from leadwire.conversations.live import hub
 
+MOST: Final = 4  # at once, per conversation and process: a browser needs one for all its tabs
 _PING: Final = 15.0  # seconds: proxies cut what is silent for longer
 
 
 async def events(visit: Visit, after: int) -> AsyncIterator[bytes]:
-    """The stream's bytes. Ends when nobody but the bot is there any more, or when the process stops."""
+    """The stream's bytes. Ends when nobody but the bot is there any more, or when the process stops; at once when there
+    are too many, as several may have been let in at the same moment.
+    """
     yield b"retry: 2000\n\n"
     with hub.watch(visit.workspace, visit.conversation_id) as watch:
+        if hub.watchers(visit.workspace, visit.conversation_id) > MOST:
+            return
         while not hub.leaving:
             present = await reads.visit_of(visit.workspace, visit.conversation_id)
             for spoken in await talks.spoken(visit.workspace, visit.conversation_id, after):

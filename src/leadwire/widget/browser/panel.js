@@ -4,45 +4,6 @@ const SHAPES = {
   number: { inputmode: "decimal" }, url: { inputmode: "url", autocomplete: "url" },
   name: { autocomplete: "name", autocapitalize: "words" }, company: { autocomplete: "organization" },
 };
-const ICONS = {
-  chat: "M21 11.6a8.2 8.2 0 0 1-8.6 8.1 9.6 9.6 0 0 1-3.5-.7L4 20.3l1.3-4A7.6 7.6 0 0 1 3.4 11.4a8.5 8.2 0 0 1 8.8-7.9 8.5 8.2 0 0 1 8.8 8.1z",
-  close: "M6 6l12 12M18 6L6 18", send: "M4.5 12h14M13 6l6 6-6 6", down: "M6 9.5l6 6 6-6",
-};
-const el = (tag, attributes = {}, ...kids) => {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    typeof value === "function" ? (made[name] = value) : made.setAttribute(name, value);
-  }
-  made.append(...kids);
-  return made;
-};
-const icon = (name) => {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const path = document.createElementNS(svg.namespaceURI, "path");
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("aria-hidden", "true");
-  path.setAttribute("d", ICONS[name]);
-  svg.append(path);
-  return svg;
-};
-const put = (node, text) => { if (node.textContent !== text) node.textContent = text; };
-// Text with its web addresses as links. Nothing but http and https: a link made of any other scheme could run a script.
-const linked = (text) => text.split(/(\bhttps?:\/\/[^\s<>"]+)/i).flatMap((part, place) => {
-  if (place % 2 === 0) return part;
-  const address = part.replace(part.includes("(") ? /[.,;:!?'\]}»]+$/ : /[.,;:!?'\]}»)]+$/, "");
-  const link = el("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, address);
-  return [URL.canParse(address) ? link : address, part.slice(address.length)];
-});
-// Contrast as WCAG defines it, of colors given as three numbers from 0 to 255.
-const light = (color) => color.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-  .reduce((sum, c, at) => sum + c * [0.2126, 0.7152, 0.0722][at], 0);
-const contrast = (one, other) => (Math.max(light(one), light(other)) + 0.05) / (Math.min(light(one), light(other)) + 0.05);
-// The color, mixed with black or white until text in it can be read on paper of the other.
-const readable = (color, paper, ink) => {
-  let mixed = color;
-  for (let share = 0; contrast(mixed, paper) < 4.5; share += 0.05) mixed = color.map((c) => Math.round(c + (ink - c) * share));
-  return `rgb(${mixed})`;
-};
 const sheet = new CSSStyleSheet(); // not a <style>: the page's Content-Security-Policy may forbid those
 sheet.replaceSync(LOOK);
 
@@ -108,12 +69,7 @@ class LeadwireChat extends HTMLElement {
 
   paint(color) {
     if (!/^#[0-9a-f]{6}$/i.test(color ?? "")) return;
-    const rgb = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)), dark = contrast(rgb, [0, 0, 0]) < 4.6;
-    const looks = {
-      accent: color, "on-accent": dark ? "#fff" : "#000", away: dark ? "#000" : "#fff", // text on it; what to shade it with
-      strong: `light-dark(${readable(rgb, [242, 242, 245], 0)}, ${readable(rgb, [38, 40, 47], 255)})`,
-    };
-    for (const [name, value] of Object.entries(looks)) this.style.setProperty(`--${name}`, value);
+    for (const [name, value] of Object.entries(looks(color))) this.style.setProperty(`--${name}`, value);
   }
 
   get isOpen() { return !this.panel.hidden; }

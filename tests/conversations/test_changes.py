@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
+from leadwire import clock, db
 from leadwire.conversations import changes, reads
+from leadwire.conversations.schema import NewMessage
 from leadwire.errors import Conflict, NotFound
 from leadwire.leads.schema import LeadPatch
 from tests import make
@@ -49,6 +51,21 @@ async def test_messages_keep_their_order_under_concurrency(workspace, bot):
     detail = await reads.detail(workspace, talk)
     assert len(detail.messages) == 31
     assert len({message.id for message in detail.messages}) == 31
+
+
+async def test_the_ids_of_events_tell_their_order_where_timestamps_are_the_same(workspace, bot):
+    with clock.at(clock.now()):
+        async with db.transaction():
+            talk = await make.conversation(workspace, bot)
+            await changes.speak(workspace, talk, [NewMessage(role="bot", content=f"line {n}") for n in range(20)])
+            await changes.capture_lead(workspace, talk, LeadPatch(email="ada@example.com"))
+            await changes.hand_off(workspace, talk, "asked")
+        await asyncio.gather(*(changes.say(workspace, talk, "bot", f"more {n}") for n in range(30)))
+        await changes.end(workspace, talk, "agent")
+    assert len({event["timestamp"] for event in await make.emitted()}) == 1
+    happened = await db.rows("SELECT id FROM outbox_event ORDER BY position")
+    assert len(happened) == 55
+    assert [row["id"] for row in happened] == sorted(row["id"] for row in happened)
 
 
 async def test_ending_fifty_times_at_once_tells_it_once(workspace, bot):

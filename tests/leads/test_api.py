@@ -172,6 +172,25 @@ async def test_the_total_is_exact_after_every_change(client, workspace, bot, lea
     assert await totals() == [4, 2, 2]
 
 
+@pytest.mark.parametrize("way", ["page 1 until it is empty", "all ids first"])
+async def test_a_list_is_deleted_as_the_document_says(client, workspace, bot, way):
+    for number in range(47):
+        await make.lead(workspace, bot, email=f"lead{number}@example.com")
+
+    async def ids(page: int) -> list[str]:
+        answer = await client.get(f"/v1/leads?limit=20&page={page}")
+        return [lead["id"] for lead in answer.json()["data"]]
+
+    if way == "all ids first":
+        for lead in [lead for page in (1, 2, 3) for lead in await ids(page)]:
+            assert (await client.delete(f"/v1/leads/{lead}")).status_code == 200
+    while found := await ids(1):
+        assert way != "all ids first"
+        for lead in found:
+            assert (await client.delete(f"/v1/leads/{lead}")).status_code == 200
+    assert (await client.get("/v1/leads")).json()["meta"]["total"] == 0
+
+
 async def test_the_link_header_leads_through_every_lead_once(client, leads):
     seen, path = [], "/v1/leads?limit=2&score_min=10&since=2026-01-01T00:00:00%2B00:00"
     while path:

@@ -120,6 +120,13 @@ async def test_every_event_is_there_with_its_sample(document):
         }  # fmt: skip
 
 
+async def test_it_tells_how_to_order_events_and_how_to_delete_a_list(document):
+    for item in document["webhooks"].values():
+        assert "sort by `webhook-id`, as text" in item["post"]["description"]
+        assert "`timestamp` tells the order" not in item["post"]["description"]
+    assert "ask for page 1 again and again until it is empty" in document["info"]["description"]
+
+
 async def test_every_event_that_was_really_sent_is_what_it_says(document, client, workspace, bot):
     lead = await make.lead(workspace, bot)
     await client.patch(f"/v1/leads/{lead.id}", json={"score": 5, "custom_fields": {"a": 1, "b": True, "c": 0.5}})

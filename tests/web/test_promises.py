@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from contextvars import Context
 from typing import Any
 
@@ -218,8 +219,8 @@ async def test_an_erasure_waits_for_an_answer_that_shows_the_lead(workspace, bot
 
 async def test_every_answer_tells_how_much_is_left(client):
     answer = await client.get("/v1/leads")
-    assert answer.headers["ratelimit-policy"] == '"default";q=6000;w=60'
-    assert answer.headers["ratelimit"].startswith('"default";r=199;')
+    assert answer.headers["ratelimit-policy"] == '"default";q=6000;w=60, "burst";q=200;w=2'
+    assert answer.headers["ratelimit"] == '"burst";r=199;t=1'
 
 
 async def test_guessing_keys_is_throttled_and_a_good_key_is_not(client, anonymous, api_key):
@@ -244,11 +245,36 @@ async def test_the_bucket_empties_and_fills_again(redis):
     limit.take("you", 0.5)
 
 
+@pytest.mark.parametrize("limit", [1, 6, 60, 200, 201, 6000, 30_000])
+async def test_the_rate_headers_agree(limit):
+    """What is left is never more than the policy that it names allows, and `Retry-After` is `t` and true."""
+    policy, now = RateLimit("test", limit, shared=False), 0.0
+    for _ in range(3):
+        told: list[dict[str, str]] = []
+
+        def use_up(told: list[dict[str, str]] = told, now: float = now) -> None:
+            while True:
+                told.append({name.decode(): value.decode() for name, value in policy.take("me", now)})
+
+        with pytest.raises(RateLimited) as refused:
+            use_up()
+        headers = {name.lower(): value for name, value in refused.value.headers.items()}
+        assert now or len(told) == min(limit, 200)
+        for answer in (*told, headers):
+            name, left, _ = re.fullmatch(r'"(\w+)";r=(\d+);t=(\d+)', answer["ratelimit"]).groups()
+            quotas = dict(re.findall(r'"(\w+)";q=(\d+);w=\d+', answer["ratelimit-policy"]))
+            assert quotas["test"] == str(limit)
+            assert int(left) <= int(quotas[name])
+        assert headers["ratelimit"].endswith(f";r=0;t={headers['retry-after']}")
+        now += int(headers["retry-after"])
+        policy.take("me", now)
+
+
 async def test_a_request_from_before_takes_no_more_than_its_token(redis):
     """Its key was looked up in the database while others with a later time went past."""
     limit = RateLimit("test", 6000, shared=False)
     limit.take("me", 5.0)
-    assert limit.take("me", 1.0)[1] == (b"ratelimit", b'"test";r=198;t=1')
+    assert limit.take("me", 1.0)[1] == (b"ratelimit", b'"burst";r=198;t=1')
 
 
 async def test_processes_settle_through_redis(redis):

@@ -63,7 +63,11 @@ class RateLimit:
         self._rate = limit / _WINDOW
         self._burst = float(min(limit, _BURST))
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        # The bucket is what `RateLimit` tells of: a policy of its own where it holds less than the limit.
+        self._bucket_policy = name if limit <= _BURST else "burst"
         self.policy = f'"{name}";q={limit};w={_WINDOW}'
+        if limit > _BURST:
+            self.policy += f', "burst";q={_BURST};w={math.ceil(_BURST / self._rate)}'
 
     def take(self, caller: str, now: float) -> list[tuple[bytes, bytes]]:
         """Count one request of `caller`; `now` is the loop's time. Answers the headers to send.
@@ -82,11 +86,11 @@ class RateLimit:
         taken = bucket.take(now, self._rate, self._burst)
         if self._shared and now - bucket.settled > _SETTLE_EVERY:
             self._settle_soon(caller, bucket, now)
-        full_in = math.ceil((self._burst - bucket.tokens) / self._rate)
-        state = f'"{self._name}";r={max(0, int(bucket.tokens))};t={full_in}'
+        left = max(0, int(bucket.tokens))
+        more_in = max(1, math.ceil((left + 1 - bucket.tokens) / self._rate))
+        state = f'"{self._bucket_policy}";r={left};t={more_in}'
         if not taken:
-            wait = str(max(1, math.ceil((1 - bucket.tokens) / self._rate)))
-            headers = {"Retry-After": wait, "RateLimit-Policy": self.policy, "RateLimit": state}
+            headers = {"Retry-After": str(more_in), "RateLimit-Policy": self.policy, "RateLimit": state}
             raise RateLimited(f"At most {self.limit} requests a minute.", headers=headers)
         return [(b"ratelimit-policy", self.policy.encode()), (b"ratelimit", state.encode())]
 

@@ -38,9 +38,15 @@ HEADERS: Final = {
         {"const": "true"},
         "true",
     ),
-    "RateLimit-Policy": _header("The limit: `q` requests in `w` seconds.", _TEXT, '"default";q=6000;w=60'),
-    "RateLimit": _header("`r` requests are left now; all are again in `t` seconds.", _TEXT, '"default";r=199;t=1'),
-    "Retry-After": _header("Seconds to wait before trying again.", _SECONDS, 1),
+    "RateLimit-Policy": _header(
+        "The limits: `q` requests in `w` seconds. `burst` is how many may come at once; it fills again in its `w`.",
+        _TEXT,
+        '"default";q=6000;w=60, "burst";q=200;w=2',
+    ),
+    "RateLimit": _header(
+        "Of the policy named: `r` requests are left now, more in `t` seconds.", _TEXT, '"burst";r=199;t=1'
+    ),
+    "Retry-After": _header("Seconds to wait before trying again; on 429 the `t` of `RateLimit`.", _SECONDS, 1),
     "WWW-Authenticate": _header("How to authenticate.", _TEXT, 'Bearer realm="leadwire"'),
     "Allow": _header("The methods that the path has.", _TEXT, "GET, HEAD, OPTIONS"),
     "Accept-Patch": _header("The types that the operation takes.", _TEXT, ", ".join(MEDIA_TYPES)),

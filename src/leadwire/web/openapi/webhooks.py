@@ -10,8 +10,10 @@ from leadwire.web.openapi.schemas import MOMENT
 _AT: Final = "2026-01-02T03:04:05.678Z"
 _ABOUT: Final = (
     "A POST to every enabled endpoint that subscribes to `{kind}`. Check `{prefix}Signature`, or the Standard Webhooks "
-    "headers, before trusting the body. Deliveries can repeat and overtake each other: `webhook-id` stays the same, "
-    "and `timestamp` tells the order. A body has at most {largest} bytes."
+    "headers, before trusting the body. Deliveries can repeat: `webhook-id` stays the same. Deliveries can overtake "
+    "each other, and events of one moment have the same `timestamp`: to put them in order, sort by `webhook-id`, as "
+    "text. These ids ascend with time, across servers as exactly as their clocks agree. A body has at most {largest} "
+    "bytes."
 )
 
 

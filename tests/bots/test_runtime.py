@@ -1,6 +1,7 @@
 """A visitor's turn: one transaction, its events, its lead; repeated, refused, handed over, ended."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -13,6 +14,7 @@ from leadwire.leads import changes as leads
 from leadwire.leads.schema import LeadPatch, custom_fields
 from tests import make
 from tests.bots.conftest import Visitor, published
+from tests.bots.flows import SMALL
 
 
 async def lead_of(workspace, visitor):
@@ -67,6 +69,18 @@ async def test_answers_beyond_what_a_lead_may_hold_are_left_out_and_the_visit_go
         said = await visitor.says("😀" * 1000)  # 4 KB; a lead holds 12 KiB
     assert said == ["Thank you."]
     assert list(custom_fields(await lead_of(workspace, visitor))) == names[:3]
+
+
+@pytest.mark.parametrize(("typed", "kept"), [("12", "12"), ("1,200.5", "1200.5"), ("-3", "-3")])
+async def test_a_number_that_a_bot_keeps_in_a_custom_field_is_a_string(workspace, typed, kept):
+    asks = SMALL.replace('input = "choice"', 'input = "number"')
+    asks = re.sub(r"options = .*\n", "", asks).replace('{ var = "score", op', '{ var = "size", op')
+    visitor = Visitor(await published(workspace, asks))
+    await visitor.says("ada@example.com")
+    await visitor.says(typed)
+    assert custom_fields(await lead_of(workspace, visitor)) == {"size": kept}
+    updated = next(event for event in await make.emitted() if event["event"] == "lead.updated")
+    assert updated["data"]["custom_fields"] == {"size": kept}
 
 
 async def test_the_score_is_explained(workspace, visitor):

@@ -116,7 +116,8 @@ async def _note_points(visit: Visit, points: list[Scored]) -> None:
 def _patch(told: dict[str, Scalar], score: int, lead: Lead | None = None) -> LeadPatch:
     """The change of `lead`, or of a new one. Custom fields beyond what a lead may have are left out."""
     plain: dict[str, Any] = {field: value for field, value in told.items() if not field.startswith(_CUSTOM)}
-    custom = {field.removeprefix(_CUSTOM): value for field, value in told.items() if field.startswith(_CUSTOM)}
+    # Strings only, as the specification shows: clients may type custom_fields so.
+    custom = {field.removeprefix(_CUSTOM): str(value) for field, value in told.items() if field.startswith(_CUSTOM)}
     if custom:
         present = custom_fields(lead) if lead else {}
         fields = fitting(present, custom)

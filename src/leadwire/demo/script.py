@@ -121,7 +121,7 @@ def visit(random_: random.Random, number: int, *, lead_share: float = 0.68) -> V
             score=random_.randrange(5, 70),
             custom_fields={
                 "team_size": pick(_SIZES),
-                **({"budget": pick((5000, 20000))} if random_.random() < 0.4 else {}),
+                **({"budget": pick(("5000", "20000"))} if random_.random() < 0.4 else {}),
             },
         )
         lines += [

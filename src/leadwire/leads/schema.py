@@ -57,7 +57,8 @@ class Lead(Struct, frozen=True):
     source: Source
     """Where the visitor came from."""
     custom_fields: dict[str, FieldValue]  # a msgspec.Raw as it comes from the database: stored and forwarded unparsed
-    """Whatever else is known, by names that you or your bots chose."""
+    """Whatever else is known, by names that you or your bots chose. Bots write strings; what the API was given comes
+    back as it was: a string, a number or a boolean."""
     conversation_id: str
     """The conversation that produced the lead."""
     bot_id: str

@@ -2,14 +2,20 @@
 
 import asyncio
 import contextvars
+import subprocess
 
+import asyncpg
 import pytest
 
 from leadwire import db, ids
+from leadwire.embedded import services
+from leadwire.embedded.binaries import find
 from leadwire.errors import InvalidParameter
 from leadwire.leads import changes as leads
+from leadwire.settings import Settings
 from leadwire.wire import feed
 from tests import make
+from tests.flows.commands import data_directory
 from tests.waiting import eventually
 
 
@@ -159,3 +165,37 @@ async def test_a_restored_database_shows_its_events_and_then_those_that_follow(w
         "cursors of before the restore hold"
     )
     assert await feed.read(other_workspace) == []
+
+
+MANY_TRANSACTIONS = """DO $$ BEGIN CREATE TEMP TABLE used (n int);
+    FOR n IN 1..20000 LOOP
+        BEGIN INSERT INTO used VALUES (n); EXCEPTION WHEN OTHERS THEN RAISE; END;
+    END LOOP;
+    DROP TABLE used; END $$"""
+
+
+async def test_a_dump_on_a_new_server_keeps_its_feed(workspace, bot, servers, tmp_path, monkeypatch):
+    await db.rows(MANY_TRANSACTIONS)  # the old server has come further than the new one
+    await person(workspace, bot)
+    await settled()
+    old = [one.id for one in await feed.read(workspace)]
+    dump = str(tmp_path / "leadwire.dump")
+    await tool("pg_dump", "--format=custom", "--file", dump, servers.database_url)
+    with data_directory() as directory, services(Settings(data_dir=directory), durable=False) as new:
+        await tool("pg_restore", "--exit-on-error", "--single-transaction", "--dbname", new.database_url, dump)
+        connection = await asyncpg.connect(new.database_url)
+        ahead = "SELECT count(*) FROM outbox_event WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())"
+        assert await connection.fetchval(ahead) == len(old)
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(db, "rows", connection.fetch)
+            found = [one.id for one in await feed.read(workspace)]
+        await connection.close()
+    assert old
+    assert found == old
+
+
+async def tool(name: str, *arguments: str) -> None:
+    """One of PostgreSQL's own programs."""
+    command = [str(find("postgres").path.with_name(name)), *arguments]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -61,6 +61,13 @@ async def test_a_published_flow_is_read_in_a_thread(viewer, greeter, monkeypatch
     assert threading.main_thread() not in threads
 
 
+async def test_a_page_is_rendered_in_a_thread(viewer, monkeypatch):
+    threads = watched(monkeypatch, rendering, "render")
+    await viewer.open("/leads")
+    assert threads
+    assert threading.main_thread() not in threads
+
+
 async def test_the_list_of_bots_reads_no_flow(viewer, greeter, monkeypatch):
     details = watched(monkeypatch, reads, "detail")
     assert "Greeter" in await viewer.open("/bots")

@@ -1,5 +1,6 @@
 """One request to the web area: who it is, what they filled in, and the answers a screen can give."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
@@ -63,11 +64,11 @@ class Visit(msgspec.Struct):
         return roles.reaches(self.me.role, role)
 
     async def page(self, template: str, status: int = 200, **context: Any) -> Response[str]:
-        """The screen. After a refusal it has the refusal's status."""
+        """The screen, rendered in a thread: a large one takes long. After a refusal it has the refusal's status."""
         if self.me.flash:
             await sessions.word_said(self.me.session_id)
         status = self.refusal.status if self.refusal else status
-        return show(self.request, template, {"visit": self, **context}, status)
+        return await asyncio.to_thread(show, self.request, template, {"visit": self, **context}, status)
 
     def download(self, name: str, kind: str, chunks: AsyncIterator[bytes]) -> Stream:
         """A file that is made while it is sent. If that fails, the browser sees the answer cut off, and says so."""

@@ -14,7 +14,7 @@ from tests.browser.conftest import visiting
 from tests.browser.site import website
 from tests.browser.visitor import Chat
 
-SIZES = [(1440, 900), (1280, 720), (390, 844)]
+SIZES = [(1440, 900), (1280, 720), (390, 844), (844, 390)]
 COLORS = [
     "#d9f99d", "#fef9c3", "#ffffff", "#ffff00", "#00ffff", "#0f766e", "#4f46e5", "#000000", "#ff0000", "#777777",
     "#757575", "#7a7a7a", "#008000", "#b45309", "#f472b6", "#1e1b4b",
@@ -46,6 +46,31 @@ async def test_all_of_it_is_on_the_screen(browser, door, shown, width, height):
         await expect(chat.dialog.get_by_role("button", name="Just looking")).to_be_visible()
         for part in (chat.dialog, chat.log, chat.field, *await chat.dialog.get_by_role("button").all()):
             await is_inside(part, width, height)
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+async def test_many_answers_leave_room_for_the_rest(browser, door, workspace, qualifier, width, height):
+    options = ", ".join(f'{{ label = "{f"Answer {n}, which is a long one. " * 4}" }}' for n in range(20))
+    await bots.save_draft(
+        workspace, qualifier.id,
+        f"""format = 1\nstart = "which"\n[[nodes]]\ntype = "ask"\nid = "which"\ntext = "Which one?"\ninput = "choice"
+        options = [{options}]\nnext = "bye"\n[[nodes]]\ntype = "end"\nid = "bye"\n""",
+    )  # fmt: skip
+    await bots.publish(workspace, qualifier.id)
+    async with (
+        website(door, qualifier.id) as address,
+        visiting(browser, viewport={"width": width, "height": height}, reduced_motion="reduce") as visit,
+    ):
+        page = await visit.page()
+        await page.goto(address)
+        chat = Chat(page)
+        await chat.open()
+        await expect(chat.dialog.get_by_role("button", name="Answer 19,")).to_be_attached()
+        buttons = [chat.dialog.get_by_role("button", name=name) for name in ("Send", "Talk to a person", "Close chat")]
+        for part in (chat.dialog, chat.log, chat.field, *buttons):
+            await is_inside(part, width, height)
+        whole, last = await chat.dialog.bounding_box(), await buttons[1].bounding_box()
+        assert last["y"] + last["height"] <= whole["y"] + whole["height"]
 
 
 async def is_inside(part, width, height):

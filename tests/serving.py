@@ -7,7 +7,8 @@ import uvicorn
 
 from leadwire.app import create_app
 from leadwire.conversations import live
-from leadwire.serving import HttpProtocol, bind, serve_until
+from leadwire.serving import bind, serve_until
+from leadwire.serving.connection import Limits, http_protocol
 
 
 @contextlib.asynccontextmanager
@@ -26,11 +27,13 @@ async def served(port=0):
 
 
 @contextlib.asynccontextmanager
-async def on_socket(app, port=0, leave=lambda: None):
+async def on_socket(app, port=0, leave=lambda: None, limits=None):
     """The address of any ASGI app, inside the block; `leave` is called before it stops."""
     listening = bind("127.0.0.1", port)
     port = listening.getsockname()[1]
-    config = uvicorn.Config(app, http=HttpProtocol, log_config=None, lifespan="off", timeout_graceful_shutdown=5)
+    config = uvicorn.Config(
+        app, http=http_protocol(limits or Limits()), log_config=None, lifespan="off", timeout_graceful_shutdown=5
+    )
     stop = asyncio.Event()
     serving = asyncio.create_task(serve_until(stop, config, listening))
     try:

@@ -100,6 +100,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """API keys of a workspace that are in use."""
     test_event_rate: Annotated[int, Meta(ge=1)] = 30
     """Test events that a workspace sends to one host in five minutes."""
+    max_connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 4096
+    """Connections that one API process holds open at the most; what is beyond is answered 503."""
+    max_connections_per_address: Annotated[int, Meta(ge=1, le=1_000_000)] = 256
+    """The same for one caller's network; `trusted_proxies` are exempt."""
+    request_timeout: Annotated[float, Meta(gt=0, le=3600)] = 20.0
+    """Seconds that a caller may take to send a request, head and body, and to read what is ready of the answer."""
     pool_size: Annotated[int, Meta(ge=1, le=500)] = 10
     """Database connections per process."""
     retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30

@@ -13,6 +13,7 @@ import uvicorn
 from leadwire import ids
 from leadwire.app import create_app
 from leadwire.serving import bind, serve_until
+from leadwire.serving.connection import Limits, http_protocol
 from tests import make
 
 JSON = {"Content-Type": "application/json"}
@@ -498,8 +499,8 @@ async def port(database):
     """The port of a real server, with the settings of `leadwire serve`."""
     stop, listening = asyncio.Event(), bind("127.0.0.1", 0)
     config = uvicorn.Config(
-        create_app(), http="httptools", log_config=None, access_log=False, lifespan="off", proxy_headers=False,
-        server_header=False, timeout_graceful_shutdown=1,
+        create_app(), http=http_protocol(Limits()), log_config=None, access_log=False, lifespan="off",
+        proxy_headers=False, server_header=False, timeout_graceful_shutdown=1,
     )  # fmt: skip
     serving = asyncio.create_task(serve_until(stop, config, listening))
     yield listening.getsockname()[1]

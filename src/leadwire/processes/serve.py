@@ -14,7 +14,8 @@ from leadwire.app import create_app
 from leadwire.conversations import live
 from leadwire.migrate import missing
 from leadwire.processes import running
-from leadwire.serving import HttpProtocol, serve_until
+from leadwire.serving import serve_until
+from leadwire.serving.connection import Limits, http_protocol
 from leadwire.settings import Settings
 from leadwire.telemetry.health import Health
 from leadwire.web import idempotent_answers
@@ -25,9 +26,12 @@ _DRAIN: Final = 10  # seconds for requests under way when the API stops
 async def serve(settings: Settings, listening: socket.socket) -> None:
     """The HTTP API on a bound socket."""
     health = Health(needs_redis=False, checks={"migrations": missing})
+    most = settings.max_connections, settings.max_connections_per_address
+    limits = Limits(*most, settings.request_timeout, settings.trusted_proxies)
     config = uvicorn.Config(
         create_app(health),
-        http=HttpProtocol,
+        http=http_protocol(limits),
+        ws="none",
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -53,12 +53,18 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
 
 
 async def read(request: "Request[Any, Any, Any]", largest: int = LARGEST) -> bytes:
-    """The body's bytes. Raises BodyTooLarge as soon as it is more than `largest`, whatever it claims to be."""
+    """The body's bytes.
+
+    Raises BodyTooLarge as soon as it is more than `largest`, whatever it claims to be; MalformedJson when the caller
+    went away before its end.
+    """
     declared = header(request.scope, b"content-length") or ""
     size = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
     body, more = b"", True
     while more and size <= largest:
         message: Any = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise MalformedJson("The body broke off.")  # for the log: nobody is there to read it
         body += message.get("body", b"")
         more = message.get("more_body", False)
         size = max(size, len(body))

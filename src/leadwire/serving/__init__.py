@@ -7,53 +7,15 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from leadwire import db, redis_pool
 from leadwire.errors import OperatorError
 
 SUPERVISED: Final = "LEADWIRE_SUPERVISED"
 """Set by `up`: the end of standard input then means that `up` is gone, and the process stops too."""
-
-
-class HttpProtocol(HttpToolsProtocol):
-    """uvicorn's, but the head of an answer leaves together with the body: one write and one packet instead of two."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(_Joining(transport, self.loop))  # type: ignore[arg-type]
-
-
-class _Joining:
-    """A transport that holds the head of an answer back until the body comes, or until the loop's next round."""
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._head = b""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        if self._head:
-            data, self._head = self._head + data, b""
-        elif data.startswith(b"HTTP/1.1 "):
-            self._head = data
-            self._loop.call_soon(self._flush)
-            return
-        self._transport.write(data)
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def _flush(self) -> None:
-        if self._head:
-            head, self._head = self._head, b""
-            self._transport.write(head)
 
 
 class _Server(uvicorn.Server):

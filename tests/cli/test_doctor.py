@@ -11,7 +11,7 @@ from redis import Redis
 from leadwire.doctor import here, redis
 from leadwire.doctor.clocks import _compared
 from leadwire.doctor.finding import Finding
-from leadwire.embedded import Services
+from leadwire.embedded import Services, services
 from leadwire.settings import Settings, read
 from leadwire.web.callers import NOT_TRUSTED
 from tests.flows.commands import data_directory, free_port, run
@@ -81,6 +81,8 @@ def test_a_server_that_does_not_keep_what_it_is_given_is_an_error(sound: dict[st
 def test_a_new_installation_lacks_its_migrations_and_after_them_nothing() -> None:
     with data_directory() as directory:
         settings = {"DATA_DIR": str(directory), "SECRET_KEY": KEY}
+        with services(Settings(data_dir=directory)):  # makes the servers, and no tables
+            pass
         code, found = examined(**settings)
         assert (code, found["migrations"]["fix"]) == (1, "run: leadwire migrate")
         assert run("migrate", **settings).returncode == 0

@@ -93,3 +93,11 @@ async def test_a_walk_keeps_its_filters(api, workspace, bot):
     came = [lead async for lead in api.leads.list(since=since, until=until)]
     assert [lead.created_at for lead in came] == [START + timedelta(milliseconds=n) for n in range(129, 3, -1)]
     assert [lead async for lead in api.leads.list(score_min=1)] == []
+
+
+async def test_a_list_takes_the_parameters_of_the_api(api, workspace, bot):
+    made = [(await make.lead(workspace, bot, email=f"lead{number}@example.com")).id for number in range(5)][::-1]
+    assert [lead.id async for lead in api.leads.list(limit=2)] == made
+    assert [lead.id async for lead in api.leads.list(limit=2, page=2)] == made[2:]
+    talks = [talk.id async for talk in api.conversations.list(limit=2, page=2)]
+    assert len(talks) == 3

@@ -217,6 +217,10 @@ def test_an_endpoint_is_tested_disabled_enabled_and_deleted(up: Up) -> None:
     assert endpoint in refused(up.beside("endpoints", "enable", endpoint))
 
 
+def test_an_invitation_has_the_address_of_the_running_up(up: Up) -> None:
+    assert up.json("users", "invite")["link"].startswith(f"http://127.0.0.1:{up.port}/join/")
+
+
 def test_a_test_of_an_endpoint_that_refuses_exits_1(up: Up, one_endpoint: Any) -> None:
     endpoint, _ = one_endpoint("--status", "500")
     result = up.beside("endpoints", "test", endpoint, "--json")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from leadwire.cli.running import json_option, running, show, the_workspace, workspace_option
+from leadwire.cli.running import json_option, running, show, tell, the_workspace, workspace_option
 from leadwire.errors import OperatorError
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -75,13 +75,14 @@ async def publish(
 @bots.command()
 @click.argument("bot_id", metavar="ID")
 @click.argument("version", type=click.IntRange(1))
+@json_option
 @running
-async def rollback(bot_id: str, version: int) -> None:
+async def rollback(bot_id: str, version: int, as_json: bool) -> None:
     """Let new conversations run a version published before."""
     from leadwire.bots import changes
 
     await changes.rollback(await _owner(bot_id), bot_id, version)
-    click.echo(f"{bot_id} runs version {version} again.")
+    tell({"id": bot_id, "version": version}, f"{bot_id} runs version {version} again.", as_json=as_json)
 
 
 @bots.command("list")

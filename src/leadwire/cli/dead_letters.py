@@ -48,11 +48,11 @@ async def show_(event: str, endpoint: str | None, as_json: bool) -> None:
         show(found)
         return
     for delivery in found:
-        click.echo(f"{delivery.event} to {delivery.endpoint_id} ({delivery.url}): {delivery.state}")
+        click.echo(f"{delivery.event} to {delivery.endpoint_id} ({delivery.url or 'deleted'}): {delivery.state}")
         for one in delivery.history:
             answer = one.http_status or one.error or ""
             click.echo(f"  {one.started_at}  attempt {one.number}: {one.outcome} {answer} in {one.duration_ms} ms")
-        click.echo(f"  {delivery.body}")
+        click.echo(f"  {delivery.body or '(erased)'}")
 
 
 @dead_letters.command()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leadwire.cli.endpoint_secrets import secret
-from leadwire.cli.running import json_option, running, show, the_workspace, workspace_option
+from leadwire.cli.running import json_option, running, show, tell, the_workspace, workspace_option
 
 if TYPE_CHECKING:
     from msgspec import UnsetType
@@ -117,35 +117,38 @@ async def configure(endpoint_id: str, as_json: bool, no_headers: bool, **given: 
 
 @endpoints.command()
 @click.argument("endpoint_id", metavar="ID")
+@json_option
 @running
-async def enable(endpoint_id: str) -> None:
+async def enable(endpoint_id: str, as_json: bool) -> None:
     """Let events flow, those that waited meanwhile too."""
     from leadwire.webhooks import changes
 
     await changes.enable(None, endpoint_id)
-    click.echo(f"{endpoint_id} is enabled.")
+    tell({"id": endpoint_id, "enabled": True}, f"{endpoint_id} is enabled.", as_json=as_json)
 
 
 @endpoints.command()
 @click.argument("endpoint_id", metavar="ID")
+@json_option
 @running
-async def disable(endpoint_id: str) -> None:
+async def disable(endpoint_id: str, as_json: bool) -> None:
     """Stop sending; what waits keeps waiting."""
     from leadwire.webhooks import changes
 
     await changes.disable(None, endpoint_id)
-    click.echo(f"{endpoint_id} is disabled.")
+    tell({"id": endpoint_id, "enabled": False}, f"{endpoint_id} is disabled.", as_json=as_json)
 
 
 @endpoints.command()
 @click.argument("endpoint_id", metavar="ID")
+@json_option
 @running
-async def delete(endpoint_id: str) -> None:
+async def delete(endpoint_id: str, as_json: bool) -> None:
     """Remove an endpoint and cancel what it was still owed."""
     from leadwire.webhooks import changes
 
     await changes.delete(None, endpoint_id)
-    click.echo(f"{endpoint_id} is deleted.")
+    tell({"id": endpoint_id, "deleted": True}, f"{endpoint_id} is deleted.", as_json=as_json)
 
 
 @endpoints.command()

@@ -1,6 +1,7 @@
 """The running `up` of a data directory, so that a command in another terminal acts on it without any setting."""
 
 import fcntl
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -57,6 +58,15 @@ def adopt() -> None:
             name, _, value = line.partition("=")
             os.environ.setdefault(name, value.strip("'"))
         settings.get.cache_clear()
+
+
+def url_of_up() -> str:
+    """The address of the `up` that runs on our data directory; empty when none does."""
+    directory = settings.get().data_dir.absolute()
+    with suppress(OSError, ValueError, KeyError):
+        if _is_running(directory):
+            return str(json.loads((directory / "up.json").read_text())["url"])
+    return ""
 
 
 def _is_running(directory: Path) -> bool:

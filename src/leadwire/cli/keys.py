@@ -5,7 +5,7 @@ from typing import Final
 import click
 
 from leadwire import clock
-from leadwire.cli.running import json_option, running, show, the_workspace, workspace_option
+from leadwire.cli.running import json_option, running, show, tell, the_workspace, workspace_option
 
 _OVERLAPS: Final = {"now": 0, "1h": 3600, "24h": 86_400, "7d": 604_800}
 
@@ -79,13 +79,14 @@ async def roll(key_id: str, overlap: str, as_json: bool) -> None:
 
 @keys.command()
 @click.argument("key_id", metavar="ID")
+@json_option
 @running
-async def revoke(key_id: str) -> None:
+async def revoke(key_id: str, as_json: bool) -> None:
     """End a key. Within 5 seconds it works nowhere."""
     from leadwire.accounts import changes
 
     await changes.revoke_key(None, key_id)
-    click.echo(f"{key_id} is revoked.")
+    tell({"id": key_id, "revoked": True}, f"{key_id} is revoked.", as_json=as_json)
 
 
 def _reveal(key_id: str, key: str) -> None:

@@ -4,14 +4,16 @@ import functools
 
 import click
 
-from leadwire.cli.running import running
+from leadwire.cli.running import json_option, running, tell
 
 
 @click.command()
+@json_option
 @functools.partial(running, migrated=False)  # or there would be nothing left to tell
-async def migrate() -> None:
+async def migrate(as_json: bool) -> None:
     """Bring the database to this version's tables. Safe to run at any time, by several at once."""
     from leadwire.migrate import migrate as apply
 
     count = await apply()
-    click.echo(f"{count} migration{'' if count == 1 else 's'} applied" if count else "nothing to do")
+    told = f"{count} migration{'' if count == 1 else 's'} applied" if count else "nothing to do"
+    tell({"applied": count}, told, as_json=as_json)

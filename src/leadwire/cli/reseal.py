@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from leadwire.cli.running import running
+from leadwire.cli.running import json_option, running, tell
 
 _SEALED: Final = (
     ("webhook_endpoint", "secret"),
@@ -15,8 +15,9 @@ _SEALED: Final = (
 
 
 @click.command()
+@json_option
 @running
-async def reseal() -> None:
+async def reseal(as_json: bool) -> None:
     """Seal every secret with the first key of LEADWIRE_SECRET_KEY, so that the others can be taken out.
 
     First put the new key in front, on every host, and restart everything: only then does every process open what this
@@ -25,4 +26,5 @@ async def reseal() -> None:
     from leadwire.wire import keyring
 
     done = [await keyring.reseal(keyring.get(), table, column) for table, column in _SEALED]
-    click.echo(f"{sum(done)} secrets are sealed anew: the first key alone opens all of them now.")
+    told = f"{sum(done)} secrets are sealed anew: the first key alone opens all of them now."
+    tell({"sealed": sum(done)}, told, as_json=as_json)

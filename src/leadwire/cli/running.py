@@ -31,23 +31,33 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 @contextmanager
-def servers() -> Iterator[Settings]:
-    """The settings with both server addresses filled in: as set, or of the embedded servers, attached to or started."""
+def servers(*, new: bool = False) -> Iterator[Settings]:
+    """The settings with both server addresses filled in: as set, or of the embedded servers, attached to or started.
+
+    Raises OperatorError where there are neither addresses nor embedded servers yet, unless `new` ones may be made.
+    """
     from leadwire.cli.instance import adopt
     from leadwire.embedded import services
+    from leadwire.embedded.place import holds
 
     adopt()
     chosen = settings.get()
+    has_database = chosen.database_url or holds(chosen.data_dir, "postgres")
+    if not new and not (has_database and (chosen.redis_url or holds(chosen.data_dir, "valkey"))):
+        raise OperatorError(
+            f"there is no Leadwire in {chosen.data_dir.absolute()}: start one with `leadwire up`, or set"
+            " LEADWIRE_DATABASE_URL and LEADWIRE_REDIS_URL, or LEADWIRE_DATA_DIR to the directory of one"
+        )
     with services(chosen) as running:
         yield msgspec.structs.replace(chosen, database_url=running.database_url, redis_url=running.redis_url)
 
 
 def running(command: Callable[P, Awaitable[T]], *, migrated: bool = True) -> Callable[P, T]:
-    """Run an async command with the database and Redis open."""
+    """Run an async command with the database and Redis open. `migrated=False`: the command itself makes the tables."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        with servers() as chosen:
+        with servers(new=not migrated) as chosen:
             return asyncio.run(_connected(chosen, lambda: command(*args, **kwargs), migrated=migrated))
 
     return run
@@ -72,6 +82,11 @@ def run_loop(work: Callable[[Settings], Awaitable[None]]) -> None:
 def show(document: Any) -> None:
     """One JSON document on stdout."""
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2))
+
+
+def tell(document: Any, line: str, *, as_json: bool) -> None:
+    """What a command did: the document with `--json`, else the line."""
+    show(document) if as_json else click.echo(line)
 
 
 async def the_workspace(chosen: str | None) -> str:

@@ -69,8 +69,7 @@ class Stage:
         """Tables, demo data, a key that works, the demo's endpoint. Answers the receiver's port and secret."""
         async with connections(self._settings.database_url, self._settings.redis_url, 4):
             await migrate()
-            click.echo("Preparing the demo workspace ...")
-            self._workspace, _ = await seed()
+            self._workspace = await self._some_workspace()
             self._join = await self._first_admin()
             self._bot = next(iter(await bots_of(self._workspace)), "") if self._demo else ""
             kept = self._kept()
@@ -82,6 +81,14 @@ class Stage:
             _write(self._directory / "demo.json", {**kept, "api_key": self._key})
             await asyncio.sleep(0.02)  # the last nudge goes out before Redis is closed
         return port, secret
+
+    async def _some_workspace(self) -> str:
+        """The demo's; without a demo the first there is, or a new one that is empty."""
+        if self._demo:
+            click.echo("Preparing the demo workspace ...")
+            return (await seed())[0]
+        known = await reads.workspaces()
+        return known[0][0] if known else await accounts.create_workspace("Default")
 
     async def _first_admin(self) -> str:
         """The one-time link to the first account, as long as nobody has one; a new one at each start."""

@@ -21,7 +21,7 @@ _LOOPBACK = "127.0.0.0/8,::1/128"
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Default: .leadwire")
-@click.option("--no-demo", is_flag=True, help="No simulated visitors and no receiver.")
+@click.option("--no-demo", is_flag=True, help="No demo workspace, simulated visitors or receiver.")
 def up(host: str, port: int, data_dir: Path | None, no_demo: bool) -> None:
     """Start everything here: servers, API, relay, delivery worker, and a demo to watch."""
     from leadwire.serving import bind

@@ -3,7 +3,8 @@
 import click
 
 from leadwire import settings
-from leadwire.cli.running import json_option, running, show, the_workspace, workspace_option
+from leadwire.cli.instance import url_of_up
+from leadwire.cli.running import json_option, running, show, tell, the_workspace, workspace_option
 from leadwire.errors import NotFound
 
 _ROLES = click.Choice(["admin", "agent", "viewer"])
@@ -25,13 +26,11 @@ async def invite(email: str | None, role: str, workspace: str | None, as_json: b
     from leadwire.accounts import invitations
 
     token = await invitations.invite(await the_workspace(workspace), email, role)  # type: ignore[arg-type]
-    link = f"{settings.get().public_url}/join/{token}"
-    if as_json:
-        show({"link": link, "role": role, "email": email})
-        return
-    click.echo(f"  {link}")
-    if not settings.get().public_url:
-        click.echo("  Put the address of your Leadwire in front, or set LEADWIRE_PUBLIC_URL.")
+    address = settings.get().public_url or url_of_up()
+    link = f"{address}/join/{token}"
+    tell({"link": link, "role": role, "email": email}, f"  {link}", as_json=as_json)
+    if not address:
+        click.echo("  Put the address of your Leadwire in front, or set LEADWIRE_PUBLIC_URL.", err=True)
 
 
 @users.command("list")
@@ -55,24 +54,28 @@ async def list_(workspace: str | None, as_json: bool) -> None:
 @users.command()
 @click.argument("email")
 @workspace_option
+@json_option
 @running
-async def remove(email: str, workspace: str | None) -> None:
+async def remove(email: str, workspace: str | None, as_json: bool) -> None:
     """End an account and its sessions. The last admin of a workspace stays."""
     from leadwire.accounts import changes
 
     chosen, user_id = await _known(email, workspace)
-    click.echo(f"{await changes.remove_user(chosen, user_id)} can no longer sign in.")
+    removed = await changes.remove_user(chosen, user_id)
+    tell({"email": removed, "removed": True}, f"{removed} can no longer sign in.", as_json=as_json)
 
 
 @users.command("reset-second-factor")
 @click.argument("email")
 @workspace_option
+@json_option
 @running
-async def reset_second_factor(email: str, workspace: str | None) -> None:
+async def reset_second_factor(email: str, workspace: str | None, as_json: bool) -> None:
     """Let somebody who lost their phone sign in by password alone."""
     from leadwire.accounts import second_factor
 
-    click.echo(f"{await second_factor.remove(*await _known(email, workspace))} signs in by password alone.")
+    reset = await second_factor.remove(*await _known(email, workspace))
+    tell({"email": reset, "second_factor": False}, f"{reset} signs in by password alone.", as_json=as_json)
 
 
 async def _known(email: str, workspace: str | None) -> tuple[str, str]:

@@ -28,9 +28,14 @@ class Conversations:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def list(self, **filters: Unpack[ConversationFilters]) -> Iterator[Conversation]:
-        """Every conversation that matches, newest first, with the promise of `leads.list`. Raises Invalid."""
-        return self._connection.walk(Walk(_page, filters))
+    def list(
+        self, *, limit: int | None = None, page: int = 1, **filters: Unpack[ConversationFilters]
+    ) -> Iterator[Conversation]:
+        """Every conversation that matches, newest first, with the parameters and the promise of `leads.list`.
+
+        Raises Invalid.
+        """
+        return self._connection.walk(Walk(_page, filters, limit, page))
 
     def page(
         self, *, limit: int | None = None, page: int | None = None, **filters: Unpack[ConversationFilters]
@@ -53,8 +58,10 @@ class AsyncConversations:
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
-    def list(self, **filters: Unpack[ConversationFilters]) -> AsyncIterator[Conversation]:
-        return self._connection.walk(Walk(_page, filters))
+    def list(
+        self, *, limit: int | None = None, page: int = 1, **filters: Unpack[ConversationFilters]
+    ) -> AsyncIterator[Conversation]:
+        return self._connection.walk(Walk(_page, filters, limit, page))
 
     async def page(
         self, *, limit: int | None = None, page: int | None = None, **filters: Unpack[ConversationFilters]

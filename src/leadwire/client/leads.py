@@ -43,15 +43,17 @@ class Leads:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def list(self, **filters: Unpack[LeadFilters]) -> Iterator[Lead]:
+    def list(self, *, limit: int | None = None, page: int = 1, **filters: Unpack[LeadFilters]) -> Iterator[Lead]:
         """Every lead that matches, newest first, asked for page by page as you go. Raises Invalid.
+
+        `limit` is the leads of a page, 1 to 100 (100 by default), and no limit of the whole; `page` is where to begin.
 
         Promised: a lead that is there and matches from beginning to end comes exactly once, whatever arrives, is
         changed or deleted meanwhile. Leads that arrive during the walk do not come; ask for them with `since`. (One
-        exception: while more than 100 leads of one millisecond are walked, somebody else's deletion among them can
+        exception: while more than `limit` leads of one millisecond are walked, somebody else's deletion among them can
         hide others.)
         """
-        return self._connection.walk(Walk(_page, filters))
+        return self._connection.walk(Walk(_page, filters, limit, page))
 
     def page(self, *, limit: int | None = None, page: int | None = None, **filters: Unpack[LeadFilters]) -> Page[Lead]:
         """One page, newest first. `limit` is 1 to 100 (20 by default), `page` counts from 1. Raises Invalid."""
@@ -86,8 +88,8 @@ class AsyncLeads:
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
-    def list(self, **filters: Unpack[LeadFilters]) -> AsyncIterator[Lead]:
-        return self._connection.walk(Walk(_page, filters))
+    def list(self, *, limit: int | None = None, page: int = 1, **filters: Unpack[LeadFilters]) -> AsyncIterator[Lead]:
+        return self._connection.walk(Walk(_page, filters, limit, page))
 
     async def page(
         self, *, limit: int | None = None, page: int | None = None, **filters: Unpack[LeadFilters]

@@ -31,13 +31,17 @@ R = TypeVar("R", bound=Row)
 class Walk(Generic[R]):
     """One walk: `call` says what to ask next (None at the end), `rows` takes the answer."""
 
-    def __init__(self, page: Callable[..., Call[Page[R]]], filters: Mapping[str, Any]) -> None:
+    def __init__(
+        self, page: Callable[..., Call[Page[R]]], filters: Mapping[str, Any], limit: int | None = None, first: int = 1
+    ) -> None:
+        """`limit` is the rows of a page, `first` the page to begin with."""
         self._page = page
+        self._limit = _LARGEST if limit is None else limit
         self._filters = dict(filters)
-        self._number = 1
+        self._number = first
         self._last: datetime | None = None
         self._seen: set[str] = set()  # the ids at `_last`
-        self.call: Call[Page[R]] | None = page(limit=_LARGEST, page=1, **filters)
+        self.call: Call[Page[R]] | None = page(limit=self._limit, page=first, **filters)
 
     def rows(self, page: Page[R]) -> list[R]:
         """The rows of `page` that were not seen before."""
@@ -50,5 +54,5 @@ class Walk(Generic[R]):
             self._filters["until"] = last + _TICK
         else:  # more rows of one millisecond than fit on a page
             self._number += 1
-        self.call = self._page(limit=_LARGEST, page=self._number, **self._filters) if page.has_next else None
+        self.call = self._page(limit=self._limit, page=self._number, **self._filters) if page.has_next else None
         return fresh

@@ -38,6 +38,11 @@ def state_directory(data_dir: Path) -> Path:
     return state.resolve()
 
 
+def holds(data_dir: Path, server: str) -> bool:
+    """Whether an embedded `postgres` or `valkey` has run on this data directory before."""
+    return any((data_dir / "servers").glob(f"{server}-*"))
+
+
 def socket_directory(state: Path) -> Path:
     """A private directory whose path is short and plain enough for a socket, an address and a setting.
 

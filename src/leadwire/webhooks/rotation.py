@@ -11,10 +11,16 @@ from leadwire.webhooks.schema import Endpoint
 from leadwire.wire import keyring, signing
 
 
-async def stage(workspace: str | None, endpoint_id: str) -> str:
-    """Make the next secret, which signs too from now on; answers it. A staged one is replaced. Raises NotFound."""
+async def stage(workspace: str | None, endpoint_id: str, *, replace: bool = False) -> str:
+    """Make the next secret, which signs too from now on; answers it.
+
+    Raises NotFound; Conflict when one is staged already, unless it is to be replaced: a receiver may know it.
+    """
     secret = signing.new_secret()
-    await _set(workspace, endpoint_id, "staged_secret = $3, staged_at = $4", keyring.get().seal(secret))
+    async with db.transaction():
+        if (await _row(workspace, endpoint_id, lock=True))["staged_secret"] is not None and not replace:
+            raise Conflict("A secret is staged already.", code="already_staged")
+        await _set(workspace, endpoint_id, "staged_secret = $3, staged_at = $4", keyring.get().seal(secret))
     return secret
 
 

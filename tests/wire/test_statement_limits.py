@@ -46,7 +46,7 @@ async def test_a_transaction_with_a_slow_statement_is_undone_and_its_connection_
     with db.acting_as("pages"):
         with pytest.raises(db.Cancelled):
             await _renamed_slowly()
-        assert await db.value("SELECT name FROM workspace") == "Test"
+    assert await db.value("SELECT name FROM workspace") == "Test"
 
 
 async def test_the_relay_goes_on_after_a_statement_that_took_too_long(workspace, bot, wire, receiver, monkeypatch):
@@ -62,7 +62,7 @@ async def test_the_relay_goes_on_after_a_statement_that_took_too_long(workspace,
     stop = asyncio.Event()
     relay = asyncio.create_task(Relay(wire.redis, wire.settings).run(stop))
     await eventually(lambda: db.value("SELECT NOT EXISTS (SELECT 1 FROM outbox_event WHERE relayed_at IS NULL)"))
-    assert failed.value == began + 1
+    assert failed.value > began
     stop.set()
     await relay
 

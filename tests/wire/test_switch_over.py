@@ -14,6 +14,7 @@ from leadwire.embedded import Services, services
 from leadwire.redis_pool import NotPrimary
 from leadwire.settings import Settings
 from leadwire.telemetry.health import Health
+from leadwire.wire import metrics, streams
 from leadwire.wire.deliver.loop import Deliverer
 from leadwire.wire.relay.loop import Relay
 from tests import make
@@ -120,3 +121,17 @@ async def test_a_replica_is_not_ready_and_a_refused_write_drops_every_connection
         assert (await health.report()).ready
         assert switch.open
         assert switch.pair[0] not in switch.open
+
+
+async def test_a_relay_that_only_finds_a_replica_reads_nothing_from_it_and_has_not_turned(wire, switch, switched):
+    """An old replica's empty streams would look as if everything queued were lost."""
+    relay, failed, stop = Relay(switched, wire.settings), metrics.FAILED.cell("relay"), asyncio.Event()
+    made, before = relay._turned, failed.value
+    redis(switch.pair[0], "REPLICAOF", "127.0.0.1", "1")
+    with pytest.raises(NotPrimary):
+        await streams.loads(switched, wire.settings.stream_shards)
+    running = asyncio.create_task(relay.run(stop))
+    await eventually(lambda: failed.value >= before + 3)
+    stop.set()
+    await running
+    assert relay._turned == made

@@ -168,7 +168,8 @@ async def leave(redis: Redis, consumer: str, shards: int) -> None:
 
 
 async def loads(redis: Redis, shards: int) -> list[Load]:
-    """How full every stream is."""
+    """How full every stream is. Raises NotPrimary for a replica: what it holds may be old, and to act on it wrong."""
+    await redis.delete("leadwire:health")  # a write of nothing
     seconds, microseconds = await redis.time()
     found = []
     for stream in names(shards):

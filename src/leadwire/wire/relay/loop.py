@@ -14,6 +14,7 @@ from typing import Final
 from redis.asyncio import Redis
 
 from leadwire import db, telemetry
+from leadwire.redis_pool import NotPrimary
 from leadwire.settings import Settings
 from leadwire.wire import metrics, streams, wakeup
 from leadwire.wire.pause import Pause, either
@@ -51,11 +52,13 @@ class Relay:
         listening = asyncio.create_task(self._listen(stop))
         pause = Pause()
         while not stop.is_set():
-            self._turned = time.monotonic()
+            turned, self._turned = self._turned, time.monotonic()
             try:
                 wait = await self.step()
                 pause.reset()
             except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
+                if isinstance(error, NotPrimary):  # connecting again did not help: a restart may
+                    self._turned = turned
                 metrics.FAILED.cell("relay").add()
                 telemetry.log("relay.failed", level=logging.WARNING, error=error)
                 wait = pause.next()

@@ -128,3 +128,13 @@ async def test_test_events_to_one_host_have_a_rate(workspace, redis, limits):
     assert refused[0].headers == {"Retry-After": "300"}
     assert await db.value("SELECT count(*) FROM outbox_event") == 3
     await webhooks.send_test(workspace, elsewhere.id)
+
+
+async def test_the_page_of_a_refused_test_says_when_to_come_back(admin, workspace, redis, limits):  # noqa: F811
+    limits(test_event_rate=1)
+    made = await webhooks.create(workspace, URL, ["lead.created"])
+    await admin.open(f"/webhooks/{made.id}")
+    await webhooks.send_test(workspace, made.id)
+    page = await admin.post(f"/webhooks/{made.id}/test", data={"form_token": admin.token, "kind": "lead.created"})
+    assert (page.status_code, page.headers["Retry-After"]) == (429, "300")
+    assert "At most 1 test events to 127.0.0.1 in five minutes." in page.text

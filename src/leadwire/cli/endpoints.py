@@ -1,5 +1,7 @@
 """`leadwire endpoints`: for operators; customers have the settings area."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +12,7 @@ from leadwire.cli.running import json_option, running, show, tell, the_workspace
 if TYPE_CHECKING:
     from msgspec import UnsetType
 
+    from leadwire.accounts.audit import Entry
     from leadwire.webhooks.schema import Endpoint, EndpointChange
 
 
@@ -32,11 +35,17 @@ endpoints.add_command(secret)
 @running
 async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str | None, as_json: bool) -> None:
     """Make an endpoint. Its secret is shown this once."""
+    from leadwire import db
+    from leadwire.accounts import audit
     from leadwire.webhooks import changes
 
-    made = await changes.create(await the_workspace(workspace), url, events)
+    chosen = await the_workspace(workspace)
+    async with db.transaction():
+        made = await changes.create(chosen, url, events)
+        await audit.record(chosen, "operator", audit.Entry("endpoint.created", made.id, made.url))
     if enable:
-        await changes.enable(None, made.id)
+        async with _noted("endpoint.enabled", made.id):
+            await changes.enable(None, made.id)
     if as_json:
         show({"id": made.id, "secret": made.secret, "url": made.url, "events": made.events, "enabled": enable})
         return
@@ -98,15 +107,12 @@ def _headers(_context: click.Context, _option: click.Parameter, texts: tuple[str
 @running
 async def configure(endpoint_id: str, as_json: bool, no_headers: bool, **given: Any) -> None:
     """Change what is given, from the next attempt on. A URL of another origin loses the custom headers."""
-    from leadwire import db
-    from leadwire.accounts import audit
     from leadwire.webhooks import changes
     from leadwire.webhooks.schema import REMOVED
 
-    async with db.transaction():
+    async with _noted("endpoint.changed", endpoint_id) as entry:
         endpoint = await changes.configure(None, endpoint_id, _change(no_headers=no_headers, **given))
-        entry = audit.Entry("endpoint.changed", endpoint_id, "; ".join(endpoint.changes))
-        await audit.record(endpoint.workspace_id, "operator", entry)
+        entry.detail = "; ".join(endpoint.changes)
     if as_json:
         show(endpoint)
         return
@@ -123,7 +129,8 @@ async def enable(endpoint_id: str, as_json: bool) -> None:
     """Let events flow, those that waited meanwhile too."""
     from leadwire.webhooks import changes
 
-    await changes.enable(None, endpoint_id)
+    async with _noted("endpoint.enabled", endpoint_id):
+        await changes.enable(None, endpoint_id)
     tell({"id": endpoint_id, "enabled": True}, f"{endpoint_id} is enabled.", as_json=as_json)
 
 
@@ -135,7 +142,8 @@ async def disable(endpoint_id: str, as_json: bool) -> None:
     """Stop sending; what waits keeps waiting."""
     from leadwire.webhooks import changes
 
-    await changes.disable(None, endpoint_id)
+    async with _noted("endpoint.disabled", endpoint_id):
+        await changes.disable(None, endpoint_id)
     tell({"id": endpoint_id, "enabled": False}, f"{endpoint_id} is disabled.", as_json=as_json)
 
 
@@ -145,9 +153,11 @@ async def disable(endpoint_id: str, as_json: bool) -> None:
 @running
 async def delete(endpoint_id: str, as_json: bool) -> None:
     """Remove an endpoint and cancel what it was still owed."""
-    from leadwire.webhooks import changes
+    from leadwire.webhooks import changes, reads
 
-    await changes.delete(None, endpoint_id)
+    async with _noted("endpoint.deleted", endpoint_id) as entry:
+        entry.detail = (await reads.endpoint(None, endpoint_id)).url
+        await changes.delete(None, endpoint_id)
     tell({"id": endpoint_id, "deleted": True}, f"{endpoint_id} is deleted.", as_json=as_json)
 
 
@@ -171,6 +181,20 @@ async def test(endpoint_id: str, kind: str | None, as_json: bool) -> int:
         answer = attempt.http_status or attempt.error
         click.echo(f"{event_id}: {attempt.outcome} ({answer}) in {attempt.duration_ms} ms")
     return 0 if attempt and attempt.outcome == "delivered" else 1
+
+
+@asynccontextmanager
+async def _noted(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
+    """A transaction for an operator's change; the customer's audit log has its entry when the block ends well."""
+    from leadwire import db
+    from leadwire.accounts import audit
+    from leadwire.webhooks import reads
+
+    async with db.transaction():
+        entry = audit.Entry(action, endpoint_id)
+        workspace = (await reads.endpoint(None, endpoint_id)).workspace_id
+        yield entry
+        await audit.record(workspace, "operator", entry)
 
 
 def _change(

@@ -64,11 +64,13 @@ class Visit(msgspec.Struct):
         return roles.reaches(self.me.role, role)
 
     async def page(self, template: str, status: int = 200, **context: Any) -> Response[str]:
-        """The screen, rendered in a thread: a large one takes long. After a refusal it has the refusal's status."""
+        """The screen, rendered in a thread: a large one takes long. After a refusal it has its status and headers."""
         if self.me.flash:
             await sessions.word_said(self.me.session_id)
         status = self.refusal.status if self.refusal else status
-        return await asyncio.to_thread(show, self.request, template, {"visit": self, **context}, status)
+        page = await asyncio.to_thread(show, self.request, template, {"visit": self, **context}, status)
+        page.headers.update(self.refusal.headers if self.refusal else {})
+        return page
 
     def download(self, name: str, kind: str, chunks: AsyncIterator[bytes]) -> Stream:
         """A file that is made while it is sent. If that fails, the browser sees the answer cut off, and says so."""

@@ -30,13 +30,14 @@ async def explained(read: Callable[[], Awaitable[Any]], monkeypatch) -> list[Nod
         values = ", ".join(_literal(value) for value in args)
         plan = await db.value(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE asked ({values})")
         await db.rows("DEALLOCATE asked")
-    return list(_nodes(json.loads(bytes(plan))[0]["Plan"]))
+    return list(nodes(json.loads(bytes(plan))[0]["Plan"]))
 
 
-def _nodes(node: Node) -> Iterator[Node]:
+def nodes(node: Node) -> Iterator[Node]:
+    """A plan's node and all below it."""
     yield node
     for inner in node.get("Plans", ()):
-        yield from _nodes(inner)
+        yield from nodes(inner)
 
 
 def _literal(value: Any) -> str:

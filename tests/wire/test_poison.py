@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from leadwire import db
+from leadwire.webhooks import changes
 from leadwire.wire import status, streams
 from leadwire.wire.deliver import aside, loop
 from leadwire.wire.deliver.claim import claim
@@ -14,6 +15,7 @@ from leadwire.wire.deliver.loop import Deliverer
 from tests import make
 from tests.waiting import eventually
 from tests.wire.test_delivery import broken, states
+from tests.wire.test_endpoint_care import ordered, patched, scores, somebody
 from tests.wire.wired import endpoint
 
 
@@ -71,6 +73,37 @@ async def test_what_every_worker_dies_of_is_set_aside_and_can_be_released(worksp
     assert await aside.release() == 0
     assert await states() == {"delivered": 2}
     assert await broken(wire) == []
+
+
+async def set_all_aside(wire) -> None:
+    entries = await wire.read()
+    assert len(await aside.set_aside(entries)) == 1
+    await streams.done(wire.redis, entries)
+
+
+async def test_what_follows_in_an_order_goes_on_when_the_first_is_released(workspace, bot, wire, receiver):
+    await ordered(workspace, receiver)
+    lead = await somebody(workspace, bot)
+    await patched(workspace, lead, 1)
+    await wire.relay()
+    await set_all_aside(wire)
+    await patched(workspace, lead, 2, 3)
+    assert await wire.relay() == 0, "they wait behind the first"
+    assert await aside.release() == 1
+    for _ in range(3):
+        await wire.turn()
+    assert await scores(receiver) == [1, 2, 3]
+
+
+async def test_a_test_that_was_set_aside_does_not_come_back_by_itself(workspace, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    await changes.send_test(workspace, made.id)
+    await wire.relay()
+    await set_all_aside(wire)
+    assert await wire.relay() == 0
+    assert await aside.release() == 1
+    await wire.turn()
+    assert len(receiver.deliveries) == 1
 
 
 async def test_an_outcome_that_cannot_be_written_down_holds_nobody_up(

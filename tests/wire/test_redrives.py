@@ -2,11 +2,13 @@
 
 import asyncio
 import contextvars
+from functools import partial
 
 import pytest
 
 from leadwire import clock, db, ids
 from leadwire.errors import Conflict, Invalid, NotFound
+from leadwire.leads import changes as leads
 from leadwire.webhooks import changes, redrives
 from leadwire.webhooks.redrives import Selection
 from leadwire.wire.redrive import step as redrive
@@ -162,6 +164,24 @@ async def test_a_replay_leaves_alone_what_is_on_its_way(workspace, bot, wire, re
     assert await states() == {"queued": 1}
     await wire.deliver()
     assert len(receiver.deliveries) == 1
+
+
+@pytest.mark.parametrize("first", ["replay", "erasure"])
+async def test_a_replay_and_an_erasure_at_the_same_time_leave_nothing_to_send(workspace, bot, wire, receiver, first):
+    """Neither sees what the other has not committed yet."""
+    lead = await make.lead(workspace, bot)
+    await wire.relay()
+    made = await endpoint(workspace, receiver.url)
+    await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
+    moves = [redrive.step, partial(leads.erase, workspace, lead.id)]
+    if first == "erasure":
+        moves.reverse()
+    async with db.transaction():
+        await moves[0]()
+        second = asyncio.create_task(moves[1](), context=contextvars.Context())
+        await eventually(lambda: second.done() or db.value("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)"))
+    await second
+    assert not (await states()).keys() & {"waiting", "queued"}
 
 
 async def test_another_workspace_has_no_part_in_it(workspace, bot, wire, receiver, other_workspace):

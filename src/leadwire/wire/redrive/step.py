@@ -29,9 +29,11 @@ WHERE v.workspace_id = $1 AND v.id >= $2 AND v.id < $3 AND v.kind = ANY(coalesce
 """The events that an endpoint could have had, with the same parameters; without kinds, those it subscribes to now."""
 
 # KEY SHARE makes deleting an endpoint wait for us, or us for the deletion: no delivery waits for one that is gone.
+# SHARE does the same for the erasure of an event: nothing of it is left to send, so its delivery would never end.
 _REDRIVE: Final = f"""
 WITH batch AS (
     SELECT d.event_id, d.endpoint_id {DEAD} AND (d.event_id, d.endpoint_id) > ($7, $8)
+      AND d.event_id >= $7
     ORDER BY d.event_id, d.endpoint_id LIMIT $9 FOR UPDATE OF d FOR KEY SHARE OF e
 ), again AS (
     UPDATE delivery d SET state = 'waiting', attempts = 0, drive = drive + 1, due_at = now(), queued_at = NULL,
@@ -44,7 +46,8 @@ _REPLAY: Final = f"""
 WITH batch AS (
     SELECT v.id AS event_id, e.id AS endpoint_id, v.workspace_id, v.position,
         CASE WHEN e.ordered THEN v.subject END AS subject
-    {PAST} AND (v.id, e.id) > ($7, $8) ORDER BY v.id LIMIT $9 FOR KEY SHARE OF e
+    {PAST} AND (v.id, e.id) > ($7, $8) AND v.id >= $7 ORDER BY v.id LIMIT $9
+    FOR KEY SHARE OF e FOR SHARE OF v
 ), again AS (
     INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, subject, position, due_at)
     SELECT event_id, endpoint_id, workspace_id, 'waiting', subject,

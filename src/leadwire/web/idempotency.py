@@ -13,7 +13,7 @@ from litestar import Request
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from leadwire import db, ids
-from leadwire.errors import InvalidParameter, MalformedJson
+from leadwire.errors import InvalidParameter
 from leadwire.web import idempotent_answers, problems
 from leadwire.web.body import LARGEST
 
@@ -91,8 +91,6 @@ async def _read(receive: Receive) -> tuple[list[Any], bytes]:
     size = 0
     while size <= LARGEST:
         message: Any = await receive()
-        if message["type"] == "http.disconnect":
-            raise MalformedJson("The body broke off.")
         messages.append(message)
         parts.append(message.get("body", b""))
         size += len(parts[-1])

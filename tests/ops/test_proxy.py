@@ -1,0 +1,107 @@
+"""The proxy of ops/deploy, run by the real binary in front of an app of ours, where there is one."""
+
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+import trustme
+
+from tests.flows.commands import free_port
+from tests.waiting import until
+
+CONFIGURATION = Path(__file__).parents[2] / "ops" / "deploy" / "haproxy.cfg"
+ECHO = """
+import asyncio, json, sys, uvicorn
+async def app(scope, receive, send):
+    body = json.dumps([[name.decode(), value.decode()] for name, value in scope["headers"]]).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+    await send({"type": "http.response.body", "body": body})
+uvicorn.run(app, port=int(sys.argv[1]), log_config=None, lifespan="off")
+"""
+
+pytestmark = [pytest.mark.flow, pytest.mark.skipif(shutil.which("haproxy") is None, reason="no HAProxy here")]
+
+
+@pytest.fixture
+def proxy(tmp_path):
+    """The ports for http and https, and the authority that its certificate is from."""
+    ca, plain, tls, app = trustme.CA(), free_port(), free_port(), free_port()
+    ca.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(tmp_path / "leadwire.pem")
+    text = CONFIGURATION.read_text()
+    for ours, theirs in {
+        "maxconn 8000\n": "maxconn 100\n",
+        "bind :80\n": f"bind 127.0.0.1:{plain}\n",
+        "bind :443 ": f"bind 127.0.0.1:{tls} ",
+        "/etc/haproxy/leadwire.pem": str(tmp_path / "leadwire.pem"),
+        "127.0.0.1:8001": f"127.0.0.1:{app}",
+        "timeout http-request 15s": "timeout http-request 1s",
+    }.items():
+        assert text.count(ours) == 1, ours
+        text = text.replace(ours, theirs)
+    (tmp_path / "haproxy.cfg").write_text(text)
+    command = ["haproxy", "-f", str(tmp_path / "haproxy.cfg")]
+    checked = subprocess.run([*command, "-c"], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, ""), checked.stderr
+    running = [
+        subprocess.Popen([sys.executable, "-c", ECHO, str(app)]),
+        subprocess.Popen([*command, "-db"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL),
+    ]
+    try:
+        yield plain, tls, ca
+    finally:
+        for one in running:
+            one.kill()
+            one.wait(10)
+
+
+def test_a_request_gets_through_with_its_callers_address(proxy):
+    plain, tls, ca = proxy
+    context = ssl.create_default_context()
+    ca.configure_trust(context)
+    with httpx.Client(verify=context, trust_env=False) as client:
+        url = f"https://localhost:{tls}/"
+        forged = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "http"}
+        answer = until(lambda: _answer(client, url, forged))
+        sent = [tuple(pair) for pair in answer.json()]
+        assert [value for name, value in sent if name == "x-forwarded-for"] == ["127.0.0.1"]
+        assert [value for name, value in sent if name == "x-forwarded-proto"] == ["https"]
+        assert client.post(url, content=b"a" * 400_000).status_code == 413
+        assert client.get(f"http://localhost:{plain}/x").headers["location"] == f"https://localhost:{plain}/x"
+
+
+def _answer(client, url, headers):
+    try:
+        answer = client.get(url, headers=headers)
+    except httpx.TransportError:  # it does not listen yet
+        return None
+    return answer if answer.status_code == 200 else None
+
+
+@pytest.mark.parametrize(
+    "half", ["GET / HTTP/1.1\r\nHost: x\r\n", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx"]
+)
+def test_half_a_request_ends_at_the_proxy(proxy, half):
+    _, tls, ca = proxy
+    context = ssl.create_default_context()
+    ca.configure_trust(context)
+
+    def said() -> bytes:
+        with (
+            socket.create_connection(("127.0.0.1", tls), 10) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as connection,
+        ):
+            connection.sendall(half.encode())
+            return connection.recv(100)
+
+    until(lambda: _listens(tls))
+    assert said().startswith(b"HTTP/1.1 408 ")
+
+
+def _listens(port) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -15,6 +15,7 @@ from leadwire.app import create_app
 from leadwire.errors import Refusal
 from leadwire.leads import reads
 from leadwire.web import openapi
+from leadwire.web.openapi import schemas
 from leadwire.webhooks.samples import SAMPLES
 from leadwire.wire.envelope import KINDS
 from tests import make
@@ -92,8 +93,55 @@ def _fields_of(document):
             yield name, field, {"description": value.get("description", "")}  # its own, not that of what it refers to
     for kind, item in document["webhooks"].items():
         schema = item["post"]["requestBody"]["content"]["application/json"]["schema"]
-        for field, value in schema["properties"].items():
+        for field, value in (schema["properties"] | schema["properties"]["data"].get("properties", {})).items():
             yield kind, field, {"description": value.get("description", "")}
+
+
+async def test_patterns_are_read_by_every_engine(document):
+    """Go's RE2 knows no look-aheads and neither `\\u` nor `\\Z`; Python's `re` reads these, too."""
+    patterns = {pattern for pattern in _values(document, "pattern") if isinstance(pattern, str)}
+    assert len(patterns) > 10
+    for pattern in patterns:
+        assert not re.search(r"\(\?|\\[uUZzpP]", pattern), pattern
+        assert pattern.isascii()
+        re.compile(pattern)
+
+
+async def test_every_constant_has_a_type_and_no_schema_is_a_mixture(document):
+    """What has no type is `any` to generators; openapi-python-client drops answers with `allOf`."""
+    assert list(_values(document, "allOf")) == []
+    typed = [part for part in _parts(document) if "const" in part or isinstance(part.get("enum"), list)]
+    assert len(typed) > 40
+    assert [part for part in typed if "type" not in part] == []
+
+
+async def test_every_schema_is_reached_from_a_path(document):
+    """oapi-codegen drops the others, and then what it made of the webhooks does not compile."""
+    components = document["components"]["schemas"]
+    responses = document["components"]["responses"]
+    assert schemas.reachable(document["paths"], responses, components=components) == set(components)
+    used = {reference for reference in _values(document["paths"], "$ref") if "/responses/" in reference}
+    assert {reference.rpartition("/")[2] for reference in used} == set(responses)
+
+
+async def test_there_is_somebody_to_contact(document):
+    assert document["info"]["contact"]["name"] == "Leadwire"
+
+
+def _parts(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in the document, but for examples."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from _parts(inner)
+    elif isinstance(value, dict):
+        yield value
+        for name, inner in value.items():
+            if name not in ("example", "examples"):
+                yield from _parts(inner)
+
+
+def _values(document: Any, key: str) -> Iterator[Any]:
+    return (part[key] for part in _parts(document) if key in part)
 
 
 async def test_links_lead_to_operations(document):

@@ -9,9 +9,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from leadwire import clock
 
 # No control characters, no bidirectional overrides: they break terminals, CSV files and readers' trust.
-# The last look ahead is for Python, whose `$` also stands before a newline at the end.
-_CLEAN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"
-_CLEAN_LINES: Final = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*(?![\s\S])"
+# `\Z` because Python's `$` also stands before a newline at the end.
+_CLEAN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*\Z"
+_CLEAN_LINES: Final = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*\Z"
 
 Name = Annotated[str, Meta(max_length=200, pattern=_CLEAN)]
 Email = Annotated[str, Meta(max_length=254, pattern=_CLEAN, extra_json_schema={"format": "email"})]

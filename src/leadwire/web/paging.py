@@ -11,7 +11,7 @@ from leadwire import ids
 Moment = Annotated[datetime, Meta(tz=True)]
 """A moment in a query: whatever `clock.parse` reads."""
 
-BotId = Annotated[str, Meta(pattern=rf"^bot_{ids.FORM}(?![\s\S])")]
+BotId = Annotated[str, Meta(pattern=rf"^bot_{ids.FORM}\Z")]
 
 
 class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

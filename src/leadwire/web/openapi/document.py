@@ -55,28 +55,34 @@ def document(
     paths: dict[str, dict[str, Any]] = {}
     for operation, ref in zip(operations, refs, strict=False):
         example = examples[ref["$ref"].rpartition("/")[2]]
-        paths.setdefault(operation.path, {})[operation.method] = _described(operation, ref, example)
-    return {
+        paths.setdefault(operation.path, {})[operation.method] = _described(operation, ref, example, components)
+    responses = refusals.shared(components)
+    del components["Problem"]
+    kinds = {kind: webhook(kind, model.__name__, samples[kind]) for kind, model in events.items()}
+    schemas.inline_all_but(schemas.reachable(paths, responses, components=components), components, kinds)
+    made = {
         "openapi": "3.1.0",
         "info": {
             "title": "Leadwire",
             "version": __version__,
             "description": _ABOUT,
+            "contact": {"name": "Leadwire"},
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
         "tags": [*_tags(operations), {"name": "Webhooks", "description": "What we send to your endpoints."}],
         "paths": paths,
-        "webhooks": {kind: webhook(kind, model.__name__, samples[kind]) for kind, model in events.items()},
+        "webhooks": kinds,
         "components": {
             "schemas": components,
-            "responses": refusals.shared(),
+            "responses": responses,
             "parameters": parts.parameters(),
             "headers": parts.HEADERS,
             "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer", "description": "An API key, `lw_...`."}},
         },
         "security": [{"apiKey": []}],
     }
+    return schemas.portable(made)  # type: ignore[no-any-return]
 
 
 def _operations(app: Litestar) -> Iterator[_Operation]:
@@ -96,7 +102,7 @@ def _answer_type(handler: HTTPRouteHandler) -> Any:
     return get_args(annotation)[0] if getattr(annotation, "__name__", "") == "Answer" else annotation
 
 
-def _described(operation: _Operation, ref: dict[str, Any], example: Any) -> dict[str, Any]:
+def _described(operation: _Operation, ref: dict[str, Any], example: Any, components: dict[str, Any]) -> dict[str, Any]:
     path, method, handler, doc = operation
     made: dict[str, Any] = {
         "operationId": handler.fn.__name__,
@@ -108,7 +114,10 @@ def _described(operation: _Operation, ref: dict[str, Any], example: Any) -> dict
             *parts.query_parameters(doc.query),
             *parts.parameter_refs(*_request_headers(method, doc)),
         ],
-        "responses": {**_good(method, doc, ref, example), **refusals.of_operation(method, path, doc)},
+        "responses": {
+            **_good(method, doc, ref, example),
+            **refusals.of_operation(handler.fn.__name__, method, path, doc, components),
+        },
     }
     if doc.body:
         content = {"schema": {"$ref": parts.REF.format(name=doc.body.__name__)}, "example": doc.example}

@@ -32,7 +32,8 @@ def page(document: Mapping[str, Any]) -> str:
             parts += [_operation(*entry, resolve) for entry in mine]
             parts.append("</section>")
     parts += [_webhooks(document["webhooks"], resolve), _objects(document["components"]["schemas"])]
-    parts.append(_errors(operations, resolve))
+    problem = next(schema for name, schema in document["components"]["schemas"].items() if types.is_problem(name))
+    parts.append(_errors(operations, resolve, problem))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -153,9 +154,10 @@ def _webhooks(webhooks: Mapping[str, Any], resolve: _Resolver) -> str:
     ]
     for kind, item in kinds:
         content = item["post"]["requestBody"]["content"]["application/json"]
-        data = types.words(content["schema"]["properties"]["data"])
+        schema = content["schema"]["properties"]["data"]
+        data = _described_fields(schema) if "properties" in schema else f"<p>{types.words(schema)}</p>"
         made.append(f'<article id="{escape(item["post"]["operationId"])}"><h3><code>{escape(kind)}</code></h3>')
-        made.append(f"<p><code>data</code>: {data}</p>{_json(content['example'], folded=True)}</article>")
+        made.append(f"<p><code>data</code>:</p>{data}{_json(content['example'], folded=True)}</article>")
     return "".join([*made, "</section>"])
 
 
@@ -163,19 +165,25 @@ def _objects(schemas: Mapping[str, Any]) -> str:
     made = ['<section id="Objects"><h2>Objects</h2>']
     for name, schema in schemas.items():
         if types.is_object(name):
-            optional = schema["properties"].keys() - set(schema["required"])
-            fields = [
-                (field, types.words(value) + (", optional" if field in optional else ""), value.get("description", ""))
-                for field, value in schema["properties"].items()
-            ]
             made.append(
                 f'<article id="object-{escape(name)}"><h3>{escape(name)}</h3>{_prose(schema.get("description", ""))}'
             )
-            made.append(_fields("", fields) + "</article>")
+            made.append(_described_fields(schema) + "</article>")
     return "".join([*made, "</section>"])
 
 
-def _errors(operations: list[tuple[str, str, Any]], resolve: _Resolver) -> str:
+def _described_fields(schema: Mapping[str, Any]) -> str:
+    optional = schema["properties"].keys() - set(schema["required"])
+    return _fields(
+        "",
+        [
+            (field, types.words(value) + (", optional" if field in optional else ""), value.get("description", ""))
+            for field, value in schema["properties"].items()
+        ],
+    )
+
+
+def _errors(operations: list[tuple[str, str, Any]], resolve: _Resolver, problem: Mapping[str, Any]) -> str:
     found: dict[tuple[str, str], str] = {}
     example: Any = None
     for _, _, operation in operations:
@@ -189,7 +197,11 @@ def _errors(operations: list[tuple[str, str, Any]], resolve: _Resolver) -> str:
         for (status, code), text in sorted(found.items())
     )
     intro = "<p>Every error is <code>application/problem+json</code> (RFC 9457). Rely on <code>code</code>.</p>"
-    return f'<section id="Errors"><h2>Errors</h2>{intro}{_json(example)}<h4>Codes</h4><dl>{rows}</dl></section>'
+    # Each status and code has a schema of its own, the same but for these two.
+    general = {**problem["properties"], "status": {"type": "integer", "description": "The HTTP status."}}
+    general["code"] = {"type": "string", "description": "What to rely on: one of the codes below."}
+    told = _described_fields({**problem, "properties": general})
+    return f'<section id="Errors"><h2>Errors</h2>{intro}{told}{_json(example)}<h4>Codes</h4><dl>{rows}</dl></section>'
 
 
 def _fields(title: str, rows: Iterable[tuple[str, str, str]], *, folded: bool = False) -> str:

@@ -75,8 +75,8 @@ _FAULTS: Final[dict[str, list[dict[str, str]]]] = {
 }
 
 
-def of_operation(method: str, path: str, doc: Doc) -> dict[str, Any]:
-    """The error answers of one operation."""
+def of_operation(name: str, method: str, path: str, doc: Doc, schemas: dict[str, Any]) -> dict[str, Any]:
+    """The error answers of one operation; what they look like goes to `schemas`."""
     found: dict[int, Mapping[str, str]] = {status: _explained(codes) for status, codes in _EVERYWHERE.items()}
     unsafe = method in UNSAFE
     bad = ["malformed_json"] * bool(doc.body) + ["invalid_parameter"] * bool(doc.query or unsafe)
@@ -99,34 +99,44 @@ def of_operation(method: str, path: str, doc: Doc) -> dict[str, Any]:
     return {
         str(status): {"$ref": f"#/components/responses/{_name(status)}"}
         if status in _ONE_EACH
-        else _answer(status, codes)
+        else _answer(status, codes, schemas, name)
         for status, codes in sorted(found.items())
     }
 
 
-def shared() -> dict[str, Any]:
-    """The answers that are the same wherever they occur."""
-    return {_name(status): _answer(status, _explained(codes)) for status, codes in sorted(_ONE_EACH.items())}
+def shared(schemas: dict[str, Any]) -> dict[str, Any]:
+    """The answers that are the same wherever they occur; what they look like goes to `schemas`."""
+    return {_name(status): _answer(status, _explained(codes), schemas) for status, codes in sorted(_ONE_EACH.items())}
 
 
 def _name(status: int) -> str:
     return HTTPStatus(status).phrase.replace(" ", "").replace("-", "")
 
 
+def _camel(name: str) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
 def _explained(codes: Iterable[str]) -> dict[str, str]:
     return {code: _MEANINGS[code] for code in codes}
 
 
-def _answer(status: int, codes: Mapping[str, str]) -> dict[str, Any]:
+def _answer(status: int, codes: Mapping[str, str], schemas: dict[str, Any], operation: str = "") -> dict[str, Any]:
     counted = () if status in _UNCOUNTED else ("RateLimit-Policy", "RateLimit")
     replayed = ("Idempotent-Replayed",) if status in _REPLAYED else ()
-    known = {"properties": {"status": {"const": status}, "code": {"enum": list(codes)}}}
+    # Whole, and not `allOf` the general one: openapi-python-client would drop the answer.
+    name = _camel(next(iter(codes)) if len(codes) == 1 else f"{operation}_{_name(status)}") + "Problem"
+    general = schemas["Problem"]
+    of_code = {"type": "string", "enum": list(codes), "description": general["properties"]["code"]["description"]}
+    of_status = {**general["properties"]["status"], "const": status}
+    fields = {**general["properties"], "status": of_status, "code": of_code}
+    schemas[name] = {**general, "title": name, "properties": fields}
     return {
         "description": " ".join(f"`{code}`: {meaning}" for code, meaning in codes.items()),
         "headers": header_refs("X-Request-Id", *counted, *replayed, *_HEADERS.get(status, ())),
         "content": {
             "application/problem+json": {
-                "schema": {"allOf": [{"$ref": REF.format(name="Problem")}, known]},
+                "schema": {"$ref": REF.format(name=name)},
                 "examples": {
                     code: {"summary": meaning, "value": _example(status, code, meaning)}
                     for code, meaning in codes.items()

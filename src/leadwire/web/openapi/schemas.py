@@ -95,6 +95,58 @@ def _structs(kinds: Iterable[Any]) -> Iterator[type[msgspec.Struct]]:
             waiting += inner if isinstance(inner, tuple) else [inner]
 
 
+def portable(made: Any) -> Any:
+    """The document, or a part of it, in what all generators and linters read.
+
+    Patterns are RE2's, which has neither `\\Z` nor `\\u`: they leave out the bidirectional overrides that are refused,
+    too. Constants and choices have a type. `null` is a type where the other one is plain.
+    """
+    if isinstance(made, list):
+        return [portable(value) for value in made]
+    if not isinstance(made, dict):
+        return made
+    found = {key: value if key in ("example", "examples") else portable(value) for key, value in made.items()}
+    if isinstance(pattern := found.get("pattern"), str):
+        found["pattern"] = pattern.replace(r"\u202a-\u202e\u2066-\u2069", "").replace(r"\Z", "$")
+    if "type" not in found and ("const" in found or "enum" in found):
+        found["type"] = "integer" if isinstance(found.get("const"), int) else "string"
+    match found.get("anyOf"):
+        case [{"type": str(kind)} as plain, {"type": "null"}]:
+            del found["anyOf"]
+            found = {**plain, **found, "type": [kind, "null"]}
+            if "enum" in found:
+                found["enum"] = [*found["enum"], None]
+    return found
+
+
+def reachable(*parts: Any, components: dict[str, Json]) -> set[str]:
+    """The components that `parts` refer to, directly or through others."""
+    found: set[str] = set()
+    waiting = list(parts)
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            name = str(part.get("$ref", "")).rpartition("/")[2]
+            if name in components and name not in found:
+                found.add(name)
+                waiting.append(components[name])
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return found
+
+
+def inline_all_but(kept: set[str], components: dict[str, Json], webhooks: dict[str, Json]) -> None:
+    """Write the components that only webhooks use into those: oapi-codegen drops what no path refers to."""
+    for item in webhooks.values():
+        data = item["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["data"]
+        if (name := data["$ref"].rpartition("/")[2]) not in kept:
+            data |= {**components[name], "description": f"{components[name]['description']} {data['description']}"}
+            del data["$ref"]
+    for name in components.keys() - kept:
+        del components[name]
+
+
 def _to_moment(schema: Json) -> None:
     for choice in [schema, *schema.get("anyOf", ())]:
         if choice.get("type") == "string":

@@ -6,23 +6,35 @@ from typing import Any
 
 
 def is_object(name: str) -> bool:
-    """Whether a component is worth a place of its own; envelopes are told in words."""
-    return name == "PageMeta" or not name.startswith(("Single", "Page"))
+    """Whether a component is worth a place of its own; envelopes and errors are told in words."""
+    return name == "PageMeta" or not (name.startswith(("Single", "Page")) or is_problem(name))
+
+
+def is_problem(name: str) -> bool:
+    """Whether a component is an error answer: they differ in their codes only, and are told of together."""
+    return name.endswith("Problem")
 
 
 def words(schema: Mapping[str, Any]) -> str:
     """What a value is, in words; the objects are links."""
     if ref := schema.get("$ref"):
         return _object(ref.rpartition("/")[2])
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(words(choice) for choice in schema["anyOf"]))
+    if choices := schema.get("anyOf") or _choices(schema):
+        return " or ".join(dict.fromkeys(words(choice) for choice in choices))
     if values := schema.get("enum") or [schema[name] for name in ("const",) if name in schema]:
-        return ", ".join(f"<code>{escape(str(value))}</code>" for value in values)
+        return ", ".join(f"<code>{escape(str(value))}</code>" for value in values if value is not None)
     if schema.get("type") == "array":
         return f"list of {words(schema['items'])}"
     if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
         return f"object of {words(schema['additionalProperties'])}"
     return escape(schema.get("type", "anything")) + _limits(schema)
+
+
+def _choices(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """One schema for each type, where there is a list of them."""
+    if not isinstance(kinds := schema.get("type"), list):
+        return []
+    return [{"type": "null"} if kind == "null" else {**schema, "type": kind} for kind in kinds]
 
 
 def _object(name: str) -> str:

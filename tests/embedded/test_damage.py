@@ -22,7 +22,7 @@ def refused(data_dir: Path, settings: Settings | None = None) -> str:
     start = time.monotonic()
     with pytest.raises(OperatorError) as caught, services(settings or Settings(data_dir=data_dir), durable=False):
         pass
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 40  # not after the 50 s that a start may take
     said = str(caught.value)
     assert "\n" not in said
     until(lambda: not processes(data_dir), 5)

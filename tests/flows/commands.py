@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -16,6 +17,7 @@ from typing import Any
 from leadwire.embedded import Services
 from tests.waiting import eventually, until
 
+_chance = random.SystemRandom()  # not `random`: the test processes are seeded alike
 COMMAND = (sys.executable, "-m", "leadwire")
 
 
@@ -52,11 +54,12 @@ def refused(result: subprocess.CompletedProcess[str]) -> str:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens on, below those that the system gives to whoever connects or asks for any."""
+    while True:
+        port = _chance.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def mentioning(text: str) -> list[str]:

@@ -2,10 +2,10 @@
 
 import asyncio
 import signal
-import socket
 
 import pytest
 
+from tests.flows.commands import free_port
 from tests.flows.wire import AGED, Wire
 from tests.waiting import eventually
 
@@ -77,9 +77,7 @@ async def test_a_worker_told_to_stop_finishes_what_it_has_in_hand(wire: Wire) ->
 
 
 async def test_serve_stops_cleanly_and_answers_what_it_had_begun(wire: Wire) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     serve = await wire.start("serve", "--port", str(port))
 
     async def ready() -> bool:

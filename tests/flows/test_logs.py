@@ -15,7 +15,7 @@ from tests.wire.wired import endpoint
 pytestmark = pytest.mark.flow
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
-PERSON = ("marguerite", "perey", "francium.example", "1632960442", "1632 960442")
+PERSON = ("marguerite", "ouillon", "francium.example", "1632960442", "1632 960442")
 
 
 @pytest.fixture
@@ -40,7 +40,11 @@ async def test_a_change_is_followed_from_its_request_to_its_post(workspace, bot,
         async with httpx.AsyncClient(base_url=address, headers={"Authorization": f"Bearer {api_key}"}) as client:
             answer = await client.patch(
                 f"/v1/leads/{lead.id}",
-                json={"name": "Marguerite Perey", "email": "marguerite.p@francium.example", "phone": "+44 1632 960442"},
+                json={
+                    "name": "Marguerite Ouillon",
+                    "email": "marguerite.p@francium.example",
+                    "phone": "+44 1632 960442",
+                },
                 headers={"X-Request-Id": "asked-for-once", "traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"},
             )
             assert answer.status_code == 200

@@ -113,7 +113,7 @@ async def test_a_lead_is_corrected_beside_the_conversation(agent, visitor, works
 async def test_a_blocked_visitor_can_be_talked_to_again(agent, viewer, visitor, waiting):  # noqa: F811
     await agent.open(f"/inbox?c={waiting}")
     await agent.fill(f"/inbox/{waiting}/block")
-    assert "Unblock" not in await viewer.open(f"/conversations/{waiting}")
+    assert f'action="/conversations/{waiting}/unblock"' not in await viewer.open(f"/conversations/{waiting}")
     assert "No bot talks to this visitor" in await agent.open(f"/conversations/{waiting}")
     page = await agent.fill(f"/conversations/{waiting}/unblock")
     assert "The visitor can talk to your bots again." in page

@@ -107,7 +107,7 @@ async def test_a_token_speaks_in_its_conversation_only(anonymous, shop, caller):
         nobody = await anonymous.request(method, where)
         made_up = await anonymous.request(method, where, headers={"Authorization": "Bearer " + "x" * 43})
         assert [answer.status_code for answer in (stranger, nobody, made_up)] == [404, 401, 401]
-    assert "bea" not in (await caller.get("messages")).text
+    assert "bea@example.com" not in (await caller.get("messages")).text
 
 
 async def test_an_api_key_is_no_visitors_token_and_the_other_way_round(client, caller, api_key):

@@ -42,6 +42,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--port", type=int, default=8700)
     options = parser.parse_args()
+    if options.deliveries < 2000:
+        parser.error("at least 2,000 deliveries: one in a hundred is dead, and one of those is looked at")
     core, _ = measure.cores()
     place = Path(tempfile.mkdtemp(prefix="leadwire-bench-"))
     place.chmod(0o711)

@@ -7,6 +7,7 @@ import msgspec
 
 from leadwire import db
 from leadwire.leads import changes as leads
+from leadwire.webhooks import changes
 from leadwire.webhooks import reads as webhooks
 from leadwire.wire import streams
 from leadwire.wire.deliver import health, loop
@@ -283,6 +284,25 @@ async def test_an_erasure_meets_a_relay_in_the_middle_of_its_events(workspace, b
         commit.set()
         await erasing
     assert await states() == {"cancelled": 1}
+
+
+async def test_a_fan_out_does_not_wait_while_a_backlog_is_cancelled(workspace, bot, wire, receiver):
+    """A deletion has much to cancel, here one delivery that somebody else holds, and events of anybody come."""
+    made = await endpoint(workspace, receiver.url)
+    await db.rows("UPDATE webhook_endpoint SET rate_limit = 1, rate_tokens = 0, rate_at = now()")
+    await make.lead(workspace, bot)
+    assert await wire.relay() == 0
+    await make.lead(workspace, bot, email="other@example.com")
+    outside = contextvars.Context
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM delivery WHERE state = 'waiting' FOR UPDATE")
+        deleting = asyncio.create_task(changes.delete(workspace, made.id), context=outside())
+        await eventually(lambda: db.value("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)"))
+        fanning = asyncio.create_task(fan_out(), context=outside())
+        await eventually(fanning.done)
+        assert not deleting.done()
+    await deleting
+    assert await states() == {"cancelled": 2}
 
 
 async def test_an_endpoint_whose_secret_cannot_be_read_holds_up_nobody_else(workspace, bot, wire, receiver):

@@ -26,6 +26,9 @@ WHERE event_id = $2 AND state = 'dead' AND NOT test AND ($1::text IS NULL OR wor
   AND ($3::text IS NULL OR endpoint_id = $3)
   AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = endpoint_id FOR KEY SHARE)
 RETURNING 1"""
+_CANCEL: Final = """
+UPDATE delivery SET state = 'cancelled', finished_at = now(), queued_at = NULL
+WHERE endpoint_id = $1 AND state"""
 
 
 async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint:
@@ -125,14 +128,10 @@ async def delete(workspace: str | None, endpoint_id: str) -> None:
     """Remove an endpoint and cancel what it was still owed. Raises NotFound."""
     async with db.transaction():
         await reads.endpoint(workspace, endpoint_id)
-        await db.rows(
-            "SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR UPDATE", endpoint_id
-        )  # waits for a fan-out or redrive
-        await db.rows(
-            """UPDATE delivery SET state = 'cancelled', finished_at = now(), queued_at = NULL
-               WHERE endpoint_id = $1 AND state IN ('waiting', 'queued')""",
-            endpoint_id,
-        )
+        # A backlog goes first: whoever fans out, for any customer, waits for us from the moment we lock the endpoint.
+        await db.rows(f"{_CANCEL} = 'waiting'", endpoint_id)
+        await db.rows("SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR UPDATE", endpoint_id)  # so do redrives
+        await db.rows(f"{_CANCEL} IN ('waiting', 'queued')", endpoint_id)
         await db.rows("DELETE FROM webhook_endpoint WHERE id = $1", endpoint_id)
 
 

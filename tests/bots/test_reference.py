@@ -10,6 +10,7 @@ from leadwire.bots import engine, flow, inputs, reference, words
 from leadwire.bots.engine import HandedOff, Reply, Said, Saved, Scored
 from leadwire.bots.flow import AnyNode, Input, Op
 from leadwire.bots.parse import LARGEST, parse
+from leadwire.conversations.schema import MAX_TEXT
 from leadwire.leads.schema import MAX_CUSTOM_FIELDS
 
 TEXT = Path(reference.__file__).with_name("README.md").read_text()
@@ -63,7 +64,7 @@ def test_every_operator_input_and_derived_variable_is_told(section, table, all_t
         f"{LARGEST:,} characters",
         f"{engine.MOST_NODES} nodes in one turn",
         f"{MAX_CUSTOM_FIELDS} custom fields",
-        f"{flow.MAX_TEXT} characters",
+        f"{MAX_TEXT} characters",
         f"shortened to {words._LONGEST} characters",
         f"{inputs._LONGEST} characters",
         "saved to " + ", ".join(f"`{field}` {most}" for field, most in inputs._LENGTHS.items()),

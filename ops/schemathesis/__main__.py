@@ -31,24 +31,12 @@ def _command(given: argparse.Namespace, url: str, key: str) -> list[str]:
 
 
 async def _own(given: argparse.Namespace) -> int:
-    """Servers, tables, data, the API; then the run beside it."""
     from leadwire import settings
-    from leadwire.accounts import changes as accounts
-    from leadwire.demo.seed import seed
-    from leadwire.embedded import services
-    from leadwire.migrate import migrate
-    from leadwire.serving import connections
-    from ops.schemathesis.server import serving
+    from ops.schemathesis.server import filled
 
-    with services(settings.get(), durable=False) as running:
-        async with connections(running.database_url, running.redis_url, 10):
-            await migrate()
-            workspace, _ = await seed()
-            _, key = await accounts.create_key(workspace, "schemathesis")
-            async with serving() as url:
-                made = _command(given, url, key)
-                process = await asyncio.create_subprocess_exec(*made, cwd=settings.get().data_dir)
-                return await process.wait()
+    async with filled() as (url, key):
+        process = await asyncio.create_subprocess_exec(*_command(given, url, key), cwd=settings.get().data_dir)
+        return await process.wait()
 
 
 if __name__ == "__main__":

@@ -6,8 +6,13 @@ from contextlib import asynccontextmanager
 
 import uvicorn
 
+from leadwire import settings
+from leadwire.accounts import changes as accounts
 from leadwire.app import create_app
-from leadwire.serving import bind, serve_until
+from leadwire.demo.seed import seed
+from leadwire.embedded import services
+from leadwire.migrate import migrate
+from leadwire.serving import bind, connections, serve_until
 
 
 @asynccontextmanager
@@ -21,3 +26,15 @@ async def serving() -> AsyncIterator[str]:
     finally:
         stop.set()
         await server
+
+
+@asynccontextmanager
+async def filled() -> AsyncIterator[tuple[str, str]]:
+    """The API on servers of its own, filled with the demo's data: its address and a key with all scopes."""
+    with services(settings.get(), durable=False) as running:
+        async with connections(running.database_url, running.redis_url, 10):
+            await migrate()
+            workspace, _ = await seed()
+            _, key = await accounts.create_key(workspace, "ops")
+            async with serving() as url:
+                yield url, key

@@ -180,8 +180,8 @@ def _said(schema: dict[str, Any]) -> set[str]:
     kinds = schema.get("type") if isinstance(schema.get("type"), list) and "enum" not in schema else ()
     if choices := schema.get("anyOf") or [{**schema, "type": kind} for kind in kinds]:
         return set().union(*map(_said, choices))
-    if "$ref" in schema:
-        return {schema["$ref"].rpartition("/")[2]}
+    if name := schema.get("$ref") or schema.get("title"):
+        return {name.rpartition("/")[2]}
     if values := schema.get("enum", []) + [schema[name] for name in ("const",) if name in schema]:
         return {_WORDS[type(value)] for value in values}
     if schema.get("type") == "array":

@@ -141,10 +141,20 @@ def inline_all_but(kept: set[str], components: dict[str, Json], webhooks: dict[s
     for item in webhooks.values():
         data = item["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["data"]
         if (name := data["$ref"].rpartition("/")[2]) not in kept:
-            data |= {**components[name], "description": f"{components[name]['description']} {data['description']}"}
+            whole = components[name]
+            fields = {field: _whole_or_null(value, components) for field, value in whole["properties"].items()}
+            data |= {**whole, "properties": fields, "description": f"{whole['description']} {data['description']}"}
             del data["$ref"]
     for name in components.keys() - kept:
         del components[name]
+
+
+def _whole_or_null(value: Json, components: dict[str, Json]) -> Json:
+    """An object or `null` without a reference: openapi-generator fails on that alternative within webhooks."""
+    match value:
+        case {"anyOf": [{"$ref": ref}, {"type": "null"}], **rest}:
+            return {**components[ref.rpartition("/")[2]], "type": ["object", "null"], **rest}
+    return value
 
 
 def _to_moment(schema: Json) -> None:

@@ -17,10 +17,10 @@ def is_problem(name: str) -> bool:
 
 def words(schema: Mapping[str, Any]) -> str:
     """What a value is, in words; the objects are links."""
-    if ref := schema.get("$ref"):
-        return _object(ref.rpartition("/")[2])
     if choices := schema.get("anyOf") or _choices(schema):
         return " or ".join(dict.fromkeys(words(choice) for choice in choices))
+    if ref := schema.get("$ref") or schema.get("title"):
+        return _object(ref.rpartition("/")[2])
     if values := schema.get("enum") or [schema[name] for name in ("const",) if name in schema]:
         return ", ".join(f"<code>{escape(str(value))}</code>" for value in values if value is not None)
     if schema.get("type") == "array":

@@ -46,7 +46,7 @@ async def test_five_steps_to_a_webhook(page, workspace, bot, wire, receiver):
     await page.get_by_role("button", name="Next").click()
 
     await page.get_by_label("message.sent", exact=True).uncheck()
-    await page.get_by_role("button", name="Create, disabled").click()
+    await page.get_by_role("button", name="Create endpoint").click()
     await expect(page.locator(".secret code")).to_have_text(re.compile("^whsec_.{40,}"))
     await page.get_by_role("link", name="Next").click()
 
@@ -70,13 +70,13 @@ async def test_why_a_delivery_failed_and_sending_it_again(page, door, workspace,
     await page.goto(f"{door}/dead-letters")
     await expect(async_row := page.locator("table.rows tbody tr")).to_have_count(1)
     await async_row.locator("a.cover").click()
-    await expect(page.get_by_text("The receiver wants no more", exact=False)).to_be_visible()
+    await expect(page.get_by_text("it wants no more events", exact=False)).to_be_visible()
 
     receiver.answer = 200
     await changes.enable(workspace, made.id)
-    await page.get_by_role("button", name="Redrive").click()
+    await page.get_by_role("button", name="Send again").click()
     await expect(page.locator("#delivery .pill.good")).to_have_text("Delivered")  # live
-    await expect(page.get_by_text("redrive 1")).to_be_visible()
+    await expect(page.get_by_text("sent again 1")).to_be_visible()
 
 
 async def test_an_edited_lead_is_heard_of(page, door, workspace, bot, wire, receiver):
@@ -111,7 +111,7 @@ async def test_without_javascript_every_step_is_there(browser, door, workspace, 
     await page.goto(f"{door}/webhooks/new")
     await page.get_by_label("Address").fill(receiver.url)
     await page.get_by_role("button", name="Next").click()
-    await page.get_by_role("button", name="Create, disabled").click()
+    await page.get_by_role("button", name="Create endpoint").click()
     await page.get_by_role("link", name="Next").click()
     await page.get_by_role("button", name="Send test").click()
     await receiver.received(1)

@@ -112,7 +112,7 @@ async def test_where_it_may_be_shown(admin, workspace, greeter):
     await admin.fill(f"/bots/{greeter}/install", **form)
     assert (await reads.detail(workspace, greeter)).allowed_origins == ["https://a.example", "https://b.example"]
     page = await admin.fill(f"/bots/{greeter}/install", 422, origins="https://a.example/path", color="#0f766e")
-    assert "is no origin" in page
+    assert "enter scheme and host, such as https://example.com" in page
 
 
 async def test_a_viewer_may_look_and_another_workspace_may_not(viewer, greeter):

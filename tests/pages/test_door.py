@@ -189,7 +189,7 @@ async def test_over_https_the_cookie_is_bound_to_this_host_and_the_browser_stays
 async def test_a_password_that_is_guessed_first_is_refused(stranger, workspace, password):
     token = await invitations.invite(workspace, None, "admin")
     page = await stranger.fill(f"/join/{token}", 422, email="ada-lovelace@example.org", password=password)
-    assert "guessed early" in page
+    assert "Too easy to guess" in page
 
 
 async def test_who_is_refused_is_in_the_log_without_their_address(admin, stranger, caplog):

@@ -178,6 +178,6 @@ async def test_each_event_leads_to_its_deliveries(viewer, workspace, bot):
            SELECT id, 'we_one', workspace_id, 'dead', now() FROM outbox_event WHERE kind = 'lead.created'"""
     )
     event_id = await db.value("SELECT event_id FROM delivery")
-    link = f'<a href="/deliveries/{event_id}/we_one"><span class="pill bad">'
+    link = f'<a href="/deliveries/{event_id}/we_one" title="A removed endpoint"><small class="ellipsis">removed</small>'
     assert link in await viewer.open(f"/leads/{lead.id}")
     assert link in await viewer.open(f"/conversations/{lead.conversation_id}")

@@ -9,6 +9,7 @@ from leadwire import clock
 from leadwire.accounts import changes as accounts
 from leadwire.bots import changes as bots
 from leadwire.conversations import changes as conversations
+from leadwire.pages import charts
 from tests import make
 
 
@@ -70,3 +71,23 @@ async def test_odd_questions_are_refused(viewer, query):
 async def test_a_bot_s_name_is_text(viewer, workspace):
     await bots.create(workspace, "<script>alert(1)</script>")
     assert "<script>alert" not in await viewer.open("/")
+
+
+@pytest.mark.parametrize(
+    ("peak", "marks"),
+    [
+        (0, [0, 1]),
+        (1, [0, 1]),
+        (2, [0, 1, 2]),
+        (12, [0, 5, 10, 15]),
+        (50, [0, 10, 20, 30, 40, 50]),
+        (120, [0, 25, 50, 75, 100, 125]),
+    ],
+)
+def test_counts_are_marked_by_whole_numbers(peak, marks):
+    assert charts.ticks(peak, whole=True) == marks
+
+
+def test_an_empty_chart_of_counts_has_no_fractions():
+    drawn = charts.plot("Leads", ["a", "b"], [charts.Series("Leads", [0, 0])], kind="bars")
+    assert re.findall(r'text-anchor="end">([^<]*)<', drawn) == ["0", "1"]

@@ -79,7 +79,7 @@ async def test_the_password_alone_does_not_sign_in(admin, stranger, secret):
     assert not stranger.cookies
     assert "Sign in to Leadwire" in await stranger.open("/leads")
     page = await stranger.fill("/sign-in/code", 422, ticket=ticket, code="000000", next="/leads")
-    assert "not the code of this moment" in page
+    assert "Wrong or used code" in page
     assert not stranger.cookies
     page = await stranger.fill("/sign-in/code", ticket=ticket, code=code_of(secret), next="/leads")
     assert "<title>Leads" in page

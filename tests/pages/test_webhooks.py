@@ -35,7 +35,7 @@ async def test_the_five_steps(admin, wire, receiver):
     assert "Enter an HTTPS address" in await admin.open("/webhooks")
     assert "cannot be used" in await admin.open("/webhooks/new?url=http%3A%2F%2F10.0.0.1%2F&next=1")
     page = await admin.open(f"/webhooks/new?url={receiver.url}&next=1")
-    assert "What shall it hear of" in page
+    assert "Which events should it receive?" in page
     assert all(kind in page for kind in SAMPLES)
     assert "Subscribe to at least one" in await admin.fill("/webhooks/new/events", 422, url=receiver.url)
     page = await admin.fill("/webhooks/new/events", url=receiver.url, event=["lead.created"])
@@ -71,7 +71,7 @@ async def test_a_failing_endpoint_is_followed_to_its_dead_letter_and_redriven(
     assert "Dead letter" in page
     event = re.search(rf"/deliveries/(evt_\w+)/{made.id}", page)[1]
     page = await admin.open(f"/deliveries/{event}/{made.id}")
-    assert "The receiver broke" in page
+    assert "Your server returned an error (500)" in page
     assert page.count('<span class="status s5">500</span>') == 4
     assert "all attempts are used up" in page
 
@@ -80,12 +80,12 @@ async def test_a_failing_endpoint_is_followed_to_its_dead_letter_and_redriven(
     await admin.fill("/dead-letters/redrive", 422, per_second="10")
     receiver.answer = 204
     page = await admin.fill("/dead-letters/redrive", per_second="10", sure="yes", outcome="http_5xx")
-    assert "0 of 1 sent again" in page
+    assert "0 of 1 returned to the queue" in page
     await admin.fill(f"/deliveries/{event}/{made.id}/redrive")
     await wire.turn()
     page = await admin.open(f"/deliveries/{event}/{made.id}")
     assert "Nothing: it has arrived" in page
-    assert "redrive 1" in page
+    assert "sent again 1" in page
     assert "No dead letters" in await admin.open("/dead-letters")
 
 
@@ -100,7 +100,7 @@ async def test_the_delivery_page_shows_what_was_sent_and_how_to_check_it(admin, 
     assert "curl -X POST" in page
     assert "openssl dgst" in page
     assert "<script>alert" not in page
-    for hop in ("Committed to relayed", "Relayed to sent", "Sent to answered", "Answered to recorded"):
+    for hop in ("Recorded to queued", "Queued to sent", "Sent to answered", "Answered to recorded"):
         assert hop in page
 
 

@@ -43,7 +43,7 @@ def check(password: str, email: str) -> None:
     for known in (*_GUESSED_FIRST, email.partition("@")[0].lower()):
         rest = rest.replace(known, "") if known else rest
     if len(set(password)) < _FEWEST_DIFFERENT or len(rest) < _LEFT:
-        message = "This password is guessed early: what is left without repetitions, names and rows of keys is short."
+        message = "Too easy to guess. Add unrelated words: repetitions, names and rows of keys count little."
         raise Invalid(message, faults=(Fault("too_common", message, "/password"),))
 
 

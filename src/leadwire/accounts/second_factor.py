@@ -148,5 +148,5 @@ def _signed(text: str, password_hash: str) -> str:
 
 
 def _wrong() -> Invalid:
-    message = "That is not the code of this moment. Each opens once: wait for the next one."
+    message = "Wrong or used code. Wait for the next one."
     return Invalid(message, faults=(Fault("wrong_code", message, "/code"),))

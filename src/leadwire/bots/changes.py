@@ -104,7 +104,10 @@ async def embed(workspace: str, bot_id: str, origins: Sequence[str], color: str)
     Raises NotFound, Invalid.
     """
     wrong = [origin for origin in origins if origin != "*" and not _is_origin(origin)]
-    faults = [Fault("wrong_value", f"{one[:200]!r} is no origin: https://example.com is.", "/origins") for one in wrong]
+    faults = [
+        Fault("wrong_value", f"{one[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
+        for one in wrong
+    ]
     if len(origins) > MAX_ORIGINS:
         faults.append(Fault("too_many", f"At most {MAX_ORIGINS} origins.", "/origins"))
     if not _COLOR.fullmatch(color):

@@ -91,11 +91,12 @@ def funnel(title: str, steps: Sequence[tuple[str, int]]) -> Markup:
     )
 
 
-def ticks(peak: float) -> list[float]:
-    """Three to six round values from 0 up to at least `peak`."""
+def ticks(peak: float, *, whole: bool = False) -> list[float]:
+    """Round values from 0 up to at least `peak`: three to six, fewer where they are `whole` numbers of little."""
     peak = peak if peak > 0 else 1
     power = 10 ** math.floor(math.log10(peak))
-    step = next(s * power / 10 for s in _STEPS if peak <= 5 * s * power / 10)
+    steps = (s * power / 10 for s in _STEPS if peak <= 5 * s * power / 10)
+    step = next(step for step in steps if not whole or step.is_integer())
     return [step * place for place in range(math.ceil(peak / step) + 1)]
 
 
@@ -109,7 +110,8 @@ class _Drawing(msgspec.Struct, frozen=True):
     def __iter__(self) -> Iterator[str]:
         stacked = self.kind == "bars"
         columns = list(zip(*(s.values for s in self.series), strict=True))
-        grid = ticks(max((sum(column) if stacked else max(column) for column in columns), default=1))
+        peak = max((sum(column) if stacked else max(column) for column in columns), default=1)
+        grid = ticks(peak, whole=self.show is number)
         slot = 100 / max(1, len(self.labels) if stacked else len(self.labels) - 1)
         yield from self._grid(grid)
         yield from self._bottom(slot, middle=stacked)

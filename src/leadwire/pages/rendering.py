@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 
 from leadwire import clock
 from leadwire.pages import assets, charts
+from leadwire.webhooks import story
 from leadwire.webhooks.samples import SAMPLES
 
 _TOKEN: Final = re.compile(
@@ -46,6 +47,7 @@ def environment() -> jinja2.Environment:
         "brief": brief,
         "coded": coded,
         "linked": linked,
+        "meaning": story.meaning,
         "pretty": pretty,
         "count": count,
         "ms": charts.milliseconds,

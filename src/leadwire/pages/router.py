@@ -83,6 +83,7 @@ DECLARED: Final[list[Declared]] = [
     setup.test,
     setup.enable,
     endpoints.endpoint,
+    endpoints.live,
     endpoints.configure,
     endpoints.own_headers,
     endpoints.enable,

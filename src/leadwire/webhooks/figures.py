@@ -55,6 +55,16 @@ async def of(workspace: str, endpoint_ids: Sequence[str], hours: int = 24) -> di
     return {row["id"]: _figures(found.get(row["id"], {}), slots, row) for row in await _now(workspace, endpoint_ids)}
 
 
+async def attempts(endpoint_id: str) -> tuple[int, ...]:
+    """How many attempts were delivered and failed in the latest hour that had any: another answer means a new one."""
+    found = await db.row(
+        """SELECT extract(epoch FROM hour)::bigint, delivered, failed FROM endpoint_hour WHERE endpoint_id = $1
+           ORDER BY hour DESC LIMIT 1""",
+        endpoint_id,
+    )
+    return tuple(found or ())
+
+
 def p95(took: Sequence[int]) -> float | None:
     """The duration that 95 % stay under, in milliseconds, by a straight line within its bucket."""
     total = sum(took)

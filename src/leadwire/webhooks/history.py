@@ -55,7 +55,9 @@ WITH about AS MATERIALIZED (
 
 
 class Filter(Struct, frozen=True, kw_only=True):
-    """What to look for; empty does not restrict. `subject` is a lead's or conversation's id; `since` is inclusive."""
+    """What to look for; empty does not restrict. `subject` is a lead's or conversation's id; `since` is inclusive;
+    `tests` are test events, too.
+    """
 
     endpoint_id: str = ""
     stage: str = ""
@@ -64,6 +66,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     subject: str = ""
     since: datetime | None = None
     until: datetime | None = None
+    tests: bool = True
 
 
 class Told(Struct, frozen=True):
@@ -110,8 +113,10 @@ async def page(workspace: str, wanted: Filter, after: str = "", limit: int = 50)
                 AND a.endpoint_id = d.endpoint_id ORDER BY a.started_at DESC LIMIT 1) AS last ON true
             WHERE d.event_id = ANY($2) AND v.id = ANY($2) AND d.workspace_id = $1 AND d.event_id >= $7
               AND ($3 = '' OR d.endpoint_id = $3) AND ($4::text[] IS NULL OR d.state = ANY($4))
-              AND ($5 = '' OR d.last_outcome = $5) ORDER BY d.event_id DESC, d.endpoint_id LIMIT $6""",
+              AND ($5 = '' OR d.last_outcome = $5) AND ($8 OR NOT d.test)
+            ORDER BY d.event_id DESC, d.endpoint_id LIMIT $6""",
         workspace, events, wanted.endpoint_id, _STATES.get(wanted.stage), wanted.outcome, limit + 1, events[-1],
+        wanted.tests,
     )  # fmt: skip
     rows = [Told(*row) for row in found]
     if len(rows) > limit:  # never break an event's deliveries in two: the cursor is an event

@@ -93,16 +93,16 @@ async def _with_history(row: db.Row) -> DeliveryDetail:
     )
 
 
-async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[tuple[str, State]]]:
-    """For each of these events that was owed to anybody: the endpoints, and how the delivery stands."""
+async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[tuple[str, State, str | None]]]:
+    """For each of these events that was owed to anybody: the endpoints, how the delivery stands, and their URLs."""
     found = await db.rows(
-        """SELECT event_id, endpoint_id, state FROM delivery
-           WHERE workspace_id = $1 AND event_id = ANY($2) AND event_id >= $3 AND event_id <= $4""",
+        """SELECT event_id, endpoint_id, state, (SELECT url FROM webhook_endpoint e WHERE e.id = endpoint_id)
+           FROM delivery WHERE workspace_id = $1 AND event_id = ANY($2) AND event_id >= $3 AND event_id <= $4""",
         workspace, event_ids, min(event_ids, default=""), max(event_ids, default=""),
     )  # fmt: skip
-    states: dict[str, list[tuple[str, State]]] = {}
-    for event_id, endpoint_id, state in found:
-        states.setdefault(event_id, []).append((endpoint_id, state))
+    states: dict[str, list[tuple[str, State, str | None]]] = {}
+    for event_id, *delivery in found:
+        states.setdefault(event_id, []).append(tuple(delivery))
     return states
 
 

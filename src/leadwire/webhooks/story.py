@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from http import HTTPStatus
 
 from msgspec import Struct
 
@@ -11,21 +12,21 @@ from leadwire.webhooks.schema import Attempt, DeliveryDetail
 _MEANINGS = {
     "delivered": "Delivered",
     "http_3xx": "It redirects elsewhere. We do not follow: enter the final address.",
-    "http_4xx": "The receiver refused the request: look at its answer.",
-    "http_5xx": "The receiver broke: look at its log at this time.",
+    "http_4xx": "Your server refused the request ({status}). Look at its response.",
+    "http_5xx": "Your server returned an error ({status}). Look at its log at this time.",
     "timeout": "No complete answer in time. Answer first, work afterwards.",
     "dns_error": "The host name has no address.",
     "connect_error": "Nothing accepts connections there: a firewall, a wrong port, or the server is down.",
     "tls_error": "The certificate is not valid for this host, or has expired.",
     "protocol_error": "What came back is not HTTP.",
     "blocked_address": "The host name leads to a private address, which webhooks must not reach.",
-    "gone": "410 Gone: the receiver wants no more. The endpoint was disabled.",
+    "gone": "Your server answered 410 Gone: it wants no more events. The endpoint was disabled.",
 }
 
 _ENDS = {
     "queued": "An attempt is being made now.",
     "delivered": "Nothing: it has arrived.",
-    "dead": "Nothing by itself: all attempts are used up. Mend the cause, then redrive it.",
+    "dead": "Nothing by itself: all attempts are used up. Fix the cause, then send it again.",
     "cancelled": "Nothing: the endpoint was removed, or the person erased, before it arrived.",
 }
 
@@ -49,9 +50,14 @@ def of(delivery: DeliveryDetail, schedule: Sequence[int]) -> Story:
     """The story of one delivery under the retry schedule in force."""
     first = next((a for a in delivery.history if a.counted), None)
     last = next((a for a in reversed(delivery.history) if a.counted), None)
-    return Story(
-        _hops(delivery, first), _MEANINGS.get(last.outcome, "") if last else "", _next(delivery, last, schedule)
-    )
+    return Story(_hops(delivery, first), meaning(last) if last else "", _next(delivery, last, schedule))
+
+
+def meaning(attempt: Attempt) -> str:
+    """What the outcome of an attempt means, and what to do about it."""
+    if attempt.http_status == HTTPStatus.UNAUTHORIZED:
+        return "Signature rejected (401)? Check that your server has this endpoint's secret."
+    return _MEANINGS[attempt.outcome].format(status=attempt.http_status)
 
 
 def _hops(delivery: DeliveryDetail, first: Attempt | None) -> list[Hop]:
@@ -61,8 +67,8 @@ def _hops(delivery: DeliveryDetail, first: Attempt | None) -> list[Hop]:
     done = _moment(delivery.finished_at) if alone else None
     exchange = float(first.duration_ms) if first else None
     return [
-        Hop("Committed to relayed", _between(recorded, relayed)),
-        Hop("Relayed to sent", _between(relayed, sent)),
+        Hop("Recorded to queued", _between(recorded, relayed)),
+        Hop("Queued to sent", _between(relayed, sent)),
         Hop("Sent to answered", exchange),
         Hop("Answered to recorded", max(0.0, (_between(sent, done) or 0) - (exchange or 0)) if done else None),
     ]

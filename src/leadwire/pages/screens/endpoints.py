@@ -1,5 +1,6 @@
 """Webhook endpoints: how they do, what they are told, and how they are kept."""
 
+from collections.abc import Hashable
 from typing import Any, Final
 
 from litestar import Response
@@ -8,6 +9,7 @@ from leadwire.accounts import audit
 from leadwire.errors import Fault, Invalid
 from leadwire.pages.charts import Series
 from leadwire.pages.forms import Form
+from leadwire.pages.live import stream
 from leadwire.pages.routes import action, screen
 from leadwire.pages.visit import Visit
 from leadwire.webhooks import changes, figures, history, reads
@@ -48,6 +50,17 @@ async def endpoint(visit: Visit) -> Response[str]:
         page=await history.page(visit.workspace, history.Filter(endpoint_id=shown.id, stage=stage), limit=20),
         tested=await tested(visit),
     )
+
+
+@screen("/webhooks/{endpoint_id:str}/live")
+async def live(visit: Visit) -> Response[Any]:
+    """Tells when an attempt was made."""
+    shown = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
+
+    async def look() -> tuple[Hashable, bool]:
+        return await figures.attempts(shown.id), False
+
+    return stream(look, visit.me.session_id)
 
 
 @action("/webhooks/{endpoint_id:str}/settings", shown_on=endpoint, confirmed=True)

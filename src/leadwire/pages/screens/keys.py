@@ -32,7 +32,7 @@ async def create(visit: Visit) -> Response[Any]:
     if not (scopes := visit.form.all("scope")):
         raise Invalid("Allow at least one thing.", faults=(Fault("required", "Choose at least one.", "/scope"),))
     if days not in LIVES:
-        raise Invalid("Choose when it ends.", faults=(Fault("unknown_value", "Choose one of these.", "/life"),))
+        raise Invalid("Choose when it expires.", faults=(Fault("unknown_value", "Choose one of these.", "/life"),))
     expires_at = clock.ago(days=-int(days)) if days else None
     async with audit.act(visit.me, "api_key.created", detail=name) as entry:
         entry.subject, secret = await changes.create_key(visit.workspace, name, scopes, expires_at)

@@ -166,7 +166,7 @@ function tell(time) {
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? units.at(-1);
   const old = Math.abs(seconds) > 30 * 86400;
   time.textContent = old ? time.dateTime.slice(0, 10) : relative.format(Math.round(seconds / size), unit);
-  if (!time.dataset.utc) { time.dataset.utc = time.title; time.title = `${local.format(at)}\n${time.title}`; }
+  if (!time.dataset.utc) { time.dataset.utc = time.title; time.title += `\n${local.format(at)} (your time)`; }
 }
 
 // ---- elements of ours

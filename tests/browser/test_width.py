@@ -1,0 +1,91 @@
+"""Every screen, filled with the longest things there may be, at the width of a phone and of a desk."""
+
+import json
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from leadwire import db
+from leadwire.accounts import changes as accounts
+from leadwire.accounts import invitations
+from leadwire.bots import changes as bots
+from leadwire.bots import library
+from leadwire.conversations import changes as talks
+from leadwire.conversations import inbox, saved_replies
+from leadwire.conversations.schema import Origin
+from leadwire.leads.schema import LeadPatch, Source
+from leadwire.pages import router
+from leadwire.webhooks import changes, redrives
+from leadwire.webhooks.redrives import Selection
+from leadwire.webhooks.schema import EndpointChange
+from tests.browser.desk import signed_in
+from tests.wire.wired import Wire
+
+LONG = "Wildenstein" * 400
+SCREENS = [one.path for one in router.DECLARED if "GET" in one.handler.http_methods and not one.path.endswith("/live")]
+ME = f"{LONG[:60]}@{LONG[:50]}.example.org"
+
+
+@pytest.fixture
+async def places(workspace, redis):
+    """Everything with long names; answers what stands for each part of a path."""
+    bot = await bots.create(workspace, LONG[:100])
+    await bots.save_draft(
+        workspace, bot, library.text("lead-qualification").replace('text = "', f'text = "{LONG[:300]}')
+    )
+    await bots.publish(workspace, bot)
+    await bots.embed(workspace, bot, [f"https://{LONG[:60].lower()}.{LONG[:60].lower()}.example"], "#0f766e")
+    await bots.teach(workspace, bot, LONG[:500], LONG[:2000])
+    url = f"https://example.com/{LONG[:1500]}"
+    endpoint = await changes.create(workspace, url, ["lead.created", "message.received", "conversation.started"])
+    await changes.enable(workspace, endpoint.id)
+    await changes.configure(workspace, endpoint.id, EndpointChange(headers={f"X-{LONG[:60]}": LONG[:500]}))
+    origin = Origin(source=Source(f"/{LONG[:1000]}", LONG[:200], f"https://{LONG[:1000]}"), browser=LONG[:60])
+    talk = await talks.start(workspace, bot, origin)
+    await talks.say(workspace, talk, "user", LONG[:4000])
+    await talks.say(workspace, talk, "bot", f"https://example.com/{LONG[:2000]}")
+    custom = {LONG[:64]: LONG[:1000]}
+    found = LeadPatch(
+        name=LONG[:200], email=f"{LONG[:64]}@{LONG[:60]}.example", company=LONG[:200], custom_fields=custom
+    )
+    lead = await talks.capture_lead(workspace, talk, found)
+    await talks.hand_off(workspace, talk, LONG[:200])
+    await inbox.note(workspace, talk, (await db.value("SELECT id FROM user_account")) or "user_x", LONG[:4000])
+    await saved_replies.add(workspace, LONG[:60], LONG[:4000])
+    await accounts.create_key(workspace, LONG[:100])
+    await invitations.invite(workspace, f"{LONG[:60]}@{LONG[:60]}.example.net", "agent")
+    async with Wire(redis) as wire:
+        await wire.relay()
+    await db.rows(
+        """INSERT INTO attempt SELECT event_id, endpoint_id, 1, number, true, now() + number * interval '1 second', 20,
+               'http_5xx', 500, $1, $2 FROM delivery, generate_series(1, 3) AS number""",
+        LONG[:900], json.dumps({"trace": LONG[:3000]}),
+    )  # fmt: skip
+    await db.rows("UPDATE delivery SET state = 'dead', attempts = 3, last_outcome = 'http_5xx', finished_at = now()")
+    job = await redrives.start(workspace, Selection(), 10)
+    event = await db.value("SELECT event_id FROM delivery LIMIT 1")
+    return {
+        "bot_id": bot, "conversation_id": talk, "lead_id": lead.id, "endpoint_id": endpoint.id, "event_id": event,
+        "job_id": job.id,
+    }  # fmt: skip
+
+
+async def test_no_screen_is_wider_than_the_window(visit, door, workspace, places):
+    page = await signed_in(visit, door, workspace, ME)
+    too_wide = []
+    paths = [re.sub(r"\{(\w+):\w+\}", lambda part: places[part[1]], path) for path in SCREENS]
+    for path in [
+        *paths,
+        f"/inbox?c={places['conversation_id']}",
+        f"/webhooks/new?url=https://{LONG[:60]}.example&next=1",
+    ]:
+        await page.goto(f"{door}{path}")
+        await expect(page.locator("main")).to_be_visible()
+        for width in (390, 1280):
+            await page.set_viewport_size({"width": width, "height": 844})
+            over = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            if over > 0:
+                too_wide.append((path.split("?")[0], width, over))
+    assert too_wide == []
+    assert len(paths) > 30

@@ -176,3 +176,17 @@ async def test_a_lead_s_deliveries_name_their_endpoints(page, door, workspace, b
     pill, row = await link.locator(".pill").bounding_box(), await link.bounding_box()
     assert pill["height"] < 26
     assert row["height"] < 30
+
+
+async def test_a_pill_is_as_wide_as_its_word(page, door, workspace, bot, redis):
+    await endpoint(workspace, "http://127.0.0.1:9002/nobody", "lead.created")
+    lead = await make.lead(workspace, bot)
+    async with Wire(redis) as wire:
+        await wire.relay()
+    await db.rows("UPDATE delivery SET state = 'waiting', queued_at = NULL")
+    await page.goto(f"{door}/leads/{lead.id}")
+    pill = page.locator(".sent .pill").first
+    await expect(pill).to_have_text("Waiting")
+    unused = "pill => { const text = document.createRange(); text.selectNodeContents(pill);"
+    unused += " return pill.getBoundingClientRect().right - text.getBoundingClientRect().right }"
+    assert await pill.evaluate(unused) < 12

@@ -178,7 +178,9 @@ def _meant(hint: Any) -> set[str]:
 def _said(schema: dict[str, Any]) -> set[str]:
     """The same of a schema."""
     kinds = schema.get("type") if isinstance(schema.get("type"), list) and "enum" not in schema else ()
-    if choices := schema.get("anyOf") or [{**schema, "type": kind} for kind in kinds]:
+    if choices := schema.get("anyOf") or [
+        {**schema, "type": kind} if kind != "null" else {"type": kind} for kind in kinds
+    ]:
         return set().union(*map(_said, choices))
     if name := schema.get("$ref") or schema.get("title"):
         return {name.rpartition("/")[2]}

@@ -62,8 +62,8 @@ async def update(
     patch = _normalised(patch)
     try:
         with suppress(_Overtaken):
-            # A stored answer shows the lead: in its transaction the row is locked, or an erasure could come between.
-            return await _update(workspace, lead_id, patch, unchanged, if_match, lock=db.in_transaction())
+            lock = db.in_transaction()  # whose answer is stored and shows the lead: no erasure may come between
+            return await _update(workspace, lead_id, patch, unchanged, if_match, lock=lock)
         async with db.transaction():
             return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
     except db.UniqueViolation as error:  # somebody took the address between our look and our write
@@ -200,20 +200,16 @@ async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
 
 
 def _contents(lead: Lead) -> tuple[Any, ...]:
-    fields = msgspec.json.encode(lead.custom_fields).decode()
-    return lead.email, lead.name, lead.phone, lead.company, lead.score, fields
+    texts = lead.email, lead.name, lead.phone, lead.company
+    return *texts, lead.score, msgspec.json.encode(lead.custom_fields).decode()
 
 
 def _normalised(patch: LeadPatch) -> LeadPatch:
     """E-mail and phone in their normal form, an empty text as no value. Raises Invalid."""
     given: dict[str, Any] = {}
     faults: list[Fault] = []
-    for field, normal in (
-        ("email", identity.email),
-        ("phone", identity.phone),
-        ("name", str.strip),
-        ("company", str.strip),
-    ):
+    forms = (("email", identity.email), ("phone", identity.phone), ("name", str.strip), ("company", str.strip))
+    for field, normal in forms:
         text = getattr(patch, field)
         if not isinstance(text, str):
             continue
@@ -227,8 +223,6 @@ def _normalised(patch: LeadPatch) -> LeadPatch:
 
 
 def _refuse_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
-    if not unchanged:
-        return
     present = msgspec.to_builtins({name: getattr(lead, name) for name in unchanged})
     if faults := [
         Fault("read_only_field", "This cannot be changed.", f"/{name}")
@@ -239,17 +233,16 @@ def _refuse_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
 
 
 def _refuse_unreachable(lead: Lead) -> None:
+    new = not isinstance(lead.custom_fields, msgspec.Raw)  # else they are as they were
     if lead.email is None and lead.phone is None:
         fault = Fault("unreachable", "A lead needs an e-mail address or a phone number.", "/email")
-        raise Invalid("1 field is not valid.", faults=(fault,))
-    if isinstance(lead.custom_fields, msgspec.Raw):
-        return  # as they were
-    if len(lead.custom_fields) > MAX_CUSTOM_FIELDS:
+    elif new and len(lead.custom_fields) > MAX_CUSTOM_FIELDS:
         fault = Fault("too_many", f"At most {MAX_CUSTOM_FIELDS} custom fields.", "/custom_fields")
-        raise Invalid("1 field is not valid.", faults=(fault,))
-    if too_large(lead.custom_fields):
+    elif new and too_large(lead.custom_fields):
         fault = Fault("too_large", f"At most {MAX_CUSTOM_BYTES} bytes as JSON, names included.", "/custom_fields")
-        raise Invalid("1 field is not valid.", faults=(fault,))
+    else:
+        return
+    raise Invalid("1 field is not valid.", faults=(fault,))
 
 
 def _conflict(holder: str | None = None) -> Conflict:

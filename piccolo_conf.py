@@ -9,14 +9,14 @@ from contextlib import ExitStack
 
 from piccolo.conf.apps import AppRegistry
 
-from leadwire import db, settings
-from leadwire.db import DB
+from leadwire.infrastructure import db, settings
+from leadwire.infrastructure.db import DB
 
 if DB.pool is None:
-    from leadwire.embedded import services
+    from leadwire.development.embedded import services
 
     _running = ExitStack()
     db.configure(_running.enter_context(services(settings.get())).database_url)
     atexit.register(_running.close)
 
-APP_REGISTRY = AppRegistry(apps=["leadwire.piccolo_app"])
+APP_REGISTRY = AppRegistry(apps=["leadwire.processes.piccolo_app"])

@@ -6,7 +6,7 @@ precision that is emitted. JSON that Leadwire only stores and forwards is `json`
 
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
-from leadwire.db.scripts import migration
+from leadwire.infrastructure.db.scripts import migration
 
 ID = "2026-11-20T22:30:00:000000"
 VERSION = "1.38.0"
@@ -203,7 +203,7 @@ CREATE TABLE attempt_default PARTITION OF attempt DEFAULT;
 
 PARTITIONS = """
 CREATE FUNCTION event_id_floor(day date) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
--- The lowest event id of `day`: 48 bits of UTC milliseconds in base32, the rest zeros (see leadwire.ids).
+-- The lowest event id of `day`: 48 bits of UTC milliseconds in base32, the rest zeros (see leadwire.infrastructure.ids).
 DECLARE
     digits CONSTANT text := '0123456789abcdefghjkmnpqrstvwxyz';
     ms bigint := extract(epoch FROM day)::bigint * 1000;

@@ -3,6 +3,6 @@
 import leadwire.processes.deliver
 import leadwire.processes.relay
 import leadwire.processes.serve  # noqa: F401 - together they load whatever counts
-from leadwire.telemetry.cells import known
+from leadwire.infrastructure.telemetry.metrics import known
 
 __all__ = ["known"]

@@ -1,6 +1,6 @@
 """The database's clock, moved: a `now()` of ours stands before PostgreSQL's on the search path."""
 
-from leadwire import db
+from leadwire.infrastructure import db
 
 
 class DatabaseClock:

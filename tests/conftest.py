@@ -27,12 +27,12 @@ import httpx  # noqa: E402 - the settings come first
 import pytest  # noqa: E402
 from redis.asyncio import Redis  # noqa: E402
 
-from leadwire import db, redis_pool, settings  # noqa: E402
-from leadwire.accounts import changes as accounts  # noqa: E402
-from leadwire.accounts import reads as accounts_reads  # noqa: E402
-from leadwire.bots import changes as bots  # noqa: E402
-from leadwire.embedded import Services, services  # noqa: E402
-from leadwire.migrate import migrate  # noqa: E402
+from leadwire.development.embedded import Services, services  # noqa: E402
+from leadwire.domain.accounts import changes as accounts  # noqa: E402
+from leadwire.domain.accounts import reads as accounts_reads  # noqa: E402
+from leadwire.domain.bots import changes as bots  # noqa: E402
+from leadwire.infrastructure import db, redis_pool, settings  # noqa: E402
+from leadwire.infrastructure.db.migrate import migrate  # noqa: E402
 from tests import asgi  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
 

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from leadwire import db
-from leadwire.conversations import changes as conversations
-from leadwire.conversations.schema import Origin
-from leadwire.leads.schema import Lead, LeadPatch, Source
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.schema import Origin
+from leadwire.domain.leads.schema import Lead, LeadPatch, Source
+from leadwire.infrastructure import db
 
 
 async def conversation(workspace: str, bot: str, **origin: Any) -> str:

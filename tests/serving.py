@@ -6,24 +6,24 @@ import contextlib
 import uvicorn
 
 from leadwire.app import create_app
-from leadwire.conversations import live
-from leadwire.serving import bind, serve_until
-from leadwire.serving.connection import Limits, http_protocol
+from leadwire.domain.conversations import pubsub
+from leadwire.infrastructure.serving import bind, serve_until
+from leadwire.infrastructure.serving.connection import Limits, http_protocol
 
 
 @contextlib.asynccontextmanager
 async def served(port=0):
     """The app's address, inside the block."""
-    live.hub.leaving = False
-    hub = asyncio.create_task(live.hub.listen())
+    pubsub.hub.leaving = False
+    hub = asyncio.create_task(pubsub.hub.listen())
     try:
-        async with on_socket(create_app(), port, leave=live.hub.leave) as address:
+        async with on_socket(create_app(), port, leave=pubsub.hub.leave) as address:
             yield address
     finally:
         hub.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await hub
-        live.hub.leaving = False
+        pubsub.hub.leaving = False
 
 
 @contextlib.asynccontextmanager

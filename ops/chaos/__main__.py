@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from leadwire import settings
-from leadwire.embedded import services
-from leadwire.settings import Settings
+from leadwire.development.embedded import services
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.settings import Settings
 from ops.chaos import faults, report
 from ops.chaos.run import Order, run
 

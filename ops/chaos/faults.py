@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
-from leadwire.embedded import Server
+from leadwire.development.embedded import Server
 from ops.chaos.records import Fault
 from ops.chaos.stage import Part, Stage
 

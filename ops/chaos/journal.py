@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, Self
 import msgspec
 import uvloop
 
-from leadwire.wire import signing
+from leadwire.delivery import signing
 from ops.chaos import payload
 from ops.chaos.records import ORDERED, Post
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from leadwire import db
+from leadwire.infrastructure import db
 from ops.chaos import payload
 from ops.chaos.load import KINDS
 from ops.chaos.records import Recorded

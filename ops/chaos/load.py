@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 import httpx
 import msgspec
 
-from leadwire.accounts import changes as accounts
-from leadwire.bots import changes as bots
-from leadwire.conversations import changes as conversations
-from leadwire.conversations.schema import Origin
-from leadwire.leads.schema import LeadPatch
-from leadwire.webhooks import changes as webhooks
-from leadwire.webhooks.schema import EndpointChange
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.schema import Origin
+from leadwire.domain.leads.schema import LeadPatch
+from leadwire.domain.webhooks import changes as webhooks
+from leadwire.domain.webhooks.schema import EndpointChange
 from ops.chaos import payload
 from ops.chaos.records import ORDERED, Accepted
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from leadwire import clock
+from leadwire.infrastructure import clock
 from ops.chaos.records import Post
 from ops.chaos.verdict import Scorecard
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from leadwire import db, settings
-from leadwire.embedded import Services
-from leadwire.migrate import migrate
+from leadwire.development.embedded import Services
+from leadwire.infrastructure import db, settings
+from leadwire.infrastructure.db.migrate import migrate
 from ops.chaos import ledger, load
 from ops.chaos.faults import Planned, rage
 from ops.chaos.journal import Journal, free_port

@@ -13,8 +13,8 @@ from typing import Self
 import httpx
 from redis.asyncio import Redis
 
-from leadwire.embedded import Server, Services
-from leadwire.serving import SUPERVISED
+from leadwire.development.embedded import Server, Services
+from leadwire.infrastructure.serving import SUPERVISED
 
 
 class Part:

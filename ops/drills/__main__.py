@@ -16,9 +16,9 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from leadwire import settings
-from leadwire.embedded import Services, services
-from leadwire.settings import Settings
+from leadwire.development.embedded import Services, services
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.settings import Settings
 from ops.drills.scene import opened
 from ops.drills.servers import Servers
 

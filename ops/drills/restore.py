@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from leadwire import db
+from leadwire.infrastructure import db
 from ops.drills.scene import Scene
 
 RUNBOOK = "ops/deploy/README.md#backup-and-restore"

@@ -12,9 +12,9 @@ from typing import Final
 
 import httpx
 
-from leadwire import db
-from leadwire.embedded import Services
-from leadwire.migrate import migrate
+from leadwire.development.embedded import Services
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.migrate import migrate
 from ops.chaos import ledger, load
 from ops.chaos.journal import free_port
 from ops.chaos.payload import Told

@@ -10,12 +10,12 @@ from typing import Final
 
 import asyncpg
 
-from leadwire.embedded import Server, Services, valkey
-from leadwire.embedded.account import private, server_user
-from leadwire.embedded.binaries import runnable
-from leadwire.embedded.place import socket_directory, state_directory
-from leadwire.embedded.postgres import SOCKET, is_ready
-from leadwire.embedded.server import Plan
+from leadwire.development.embedded import Server, Services, valkey
+from leadwire.development.embedded.account import private, server_user
+from leadwire.development.embedded.binaries import runnable
+from leadwire.development.embedded.place import socket_directory, state_directory
+from leadwire.development.embedded.postgres import SOCKET, is_ready
+from leadwire.development.embedded.server import Plan
 
 _PATIENCE: Final = 30.0
 

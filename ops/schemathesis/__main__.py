@@ -31,7 +31,7 @@ def _command(given: argparse.Namespace, url: str, key: str) -> list[str]:
 
 
 async def _own(given: argparse.Namespace) -> int:
-    from leadwire import settings
+    from leadwire.infrastructure import settings
     from ops.schemathesis.server import filled
 
     async with filled() as (url, key):

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 import uvicorn
 
-from leadwire import settings
-from leadwire.accounts import changes as accounts
 from leadwire.app import create_app
-from leadwire.demo.seed import seed
-from leadwire.embedded import services
-from leadwire.migrate import migrate
-from leadwire.serving import bind, connections, serve_until
+from leadwire.development.demo.seed import seed
+from leadwire.development.embedded import services
+from leadwire.domain.accounts import changes as accounts
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.serving import bind, connections, serve_until
 
 
 @asynccontextmanager

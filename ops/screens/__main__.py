@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from playwright.async_api import Browser, Page, async_playwright
 
-from leadwire.serving import bind
-from leadwire.webhooks.samples import SAMPLES
+from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.infrastructure.serving import bind
 from ops.screens.instance import instance
 from ops.screens.screens import SCREENS, Way
 

@@ -1,5 +1,5 @@
 """`python -m leadwire`."""
 
-from leadwire.cli.main import main
+from leadwire.interfaces.cli.main import main
 
 main()

@@ -7,23 +7,26 @@ from litestar import Litestar, Router
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp
 
-from leadwire import settings
-from leadwire.accounts.guards import ApiKeyGuard
-from leadwire.conversations import api as conversations
-from leadwire.conversations.schema import ConversationEnded, ConversationHandoff, ConversationStarted, MessageEvent
-from leadwire.demo import site
-from leadwire.leads import api as leads
-from leadwire.leads.schema import Lead, LeadDeleted, LeadUpdated
-from leadwire.pages import problems, router
-from leadwire.telemetry.health import Health, Report
-from leadwire.web import docs
-from leadwire.web.answers import Answer
-from leadwire.web.edge import Edge
-from leadwire.web.idempotency import idempotent
-from leadwire.web.routes import get
-from leadwire.webhooks.samples import SAMPLES
-from leadwire.widget import api as widget
-from leadwire.widget.script import script
+from leadwire.domain.conversations.schema import (
+    ConversationEnded,
+    ConversationHandoff,
+    ConversationStarted,
+    MessageEvent,
+)
+from leadwire.domain.leads.schema import Lead, LeadDeleted, LeadUpdated
+from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.telemetry.health import Health, Report
+from leadwire.interfaces.http.middleware import Edge
+from leadwire.interfaces.http.responses import Answer
+from leadwire.interfaces.http.routes import get
+from leadwire.interfaces.v1 import conversations, docs, leads
+from leadwire.interfaces.v1.authentication import ApiKeyGuard
+from leadwire.interfaces.v1.idempotency import idempotent
+from leadwire.interfaces.web import error_pages, router
+from leadwire.interfaces.widget import api as widget
+from leadwire.interfaces.widget import demo_site
+from leadwire.interfaces.widget.script import script
 
 EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "lead.created": Lead,
@@ -67,13 +70,13 @@ def create_app(health: Health | None = None) -> ASGIApp:
                 v1,
                 widget.router,
                 script,
-                *(site.routes(bot) if (bot := settings.get().demo_bot) else ()),
+                *(demo_site.routes(bot) if (bot := settings.get().demo_bot) else ()),
                 *router.handlers(),
                 *docs.routes(EVENTS, SAMPLES),
                 live,
                 _ready(health or Health(needs_redis=False)),
             ],
-            exception_handlers={Exception: problems.answer},
+            exception_handlers={Exception: error_pages.answer},
             openapi_config=None,
             logging_config=None,
             lifespan=[],

@@ -9,10 +9,10 @@ from typing import get_args
 import msgspec
 import pytest
 
-from leadwire import db
-from leadwire.bots.flow import Op
-from leadwire.piccolo_app import TABLES
-from leadwire.settings import Settings
+from leadwire.domain.bots.flow import Op
+from leadwire.infrastructure import db
+from leadwire.infrastructure.settings import Settings
+from leadwire.processes.piccolo_app import TABLES
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))

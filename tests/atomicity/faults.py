@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextvars import Context, ContextVar
 from typing import Literal, NamedTuple
 
-from leadwire import db
-from leadwire.db.engine import Connection
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.engine import Connection
 
 Kind = Literal["error after", "killed before"]
 

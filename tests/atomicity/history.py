@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from leadwire import db
-from leadwire.leads import reads as leads
+from leadwire.domain.leads import reads as leads
+from leadwire.infrastructure import db
 from tests.atomicity.world import World
 
 

@@ -6,20 +6,20 @@ from typing import Final
 
 import httpx
 
-from leadwire import db
-from leadwire.accounts import changes as accounts
-from leadwire.accounts import reads as keys
-from leadwire.bots import reads as bots
-from leadwire.bots import runtime
-from leadwire.bots.answers import Faq
-from leadwire.bots.runtime import Opening
-from leadwire.bots.schema import LiveBot
-from leadwire.conversations import changes as conversations
-from leadwire.conversations.schema import Origin
-from leadwire.errors import Refusal
-from leadwire.leads.schema import LeadPatch, Source
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts import reads as keys
+from leadwire.domain.bots import reads as bots
+from leadwire.domain.bots import runtime
+from leadwire.domain.bots.faq import Faq
+from leadwire.domain.bots.runtime import Opening
+from leadwire.domain.bots.schema import LiveBot
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.schema import Origin
+from leadwire.domain.leads.schema import LeadPatch, Source
+from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import Refusal
 from tests.atomicity.faults import Fault, injected
-from tests.bots.conftest import published
+from tests.domain.bots.conftest import published
 
 _ORIGIN: Final = Origin(source=Source("/pricing", "spring", None))
 _ANSWERS: Final = (200, 404, 409)

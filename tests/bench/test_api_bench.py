@@ -10,7 +10,7 @@ from ops.bench.api import limit, statements
 from ops.bench.api.measure import KINDS
 from ops.bench.api.variants import VARIANTS
 
-from leadwire import db
+from leadwire.infrastructure import db
 
 
 @pytest.mark.parametrize("kind", KINDS)

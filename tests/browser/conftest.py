@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
-from leadwire.bots import changes as bots
-from leadwire.bots import library, reads
-from leadwire.bots.schema import LiveBot
-from leadwire.widget import api, origins
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.bots import library, reads
+from leadwire.domain.bots.schema import LiveBot
+from leadwire.interfaces.widget import api, origins
 from tests.browser.site import website
 from tests.browser.visitor import Chat
 from tests.serving import served

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 from playwright.async_api import Page, expect
 
-from leadwire.accounts import invitations
+from leadwire.domain.accounts import invitations
 from tests.browser.conftest import Visit
-from tests.wire.wired import Wire
+from tests.delivery.wired import Wire
 
 PASSWORD = "four quiet grey horses"
 

@@ -6,16 +6,16 @@ import msgspec
 import pytest
 from playwright.async_api import expect
 
-from leadwire import db, settings
-from leadwire.webhooks.samples import SAMPLES
-from leadwire.widget.script import source
+from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.infrastructure import db, settings
+from leadwire.interfaces.widget.script import source
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in, turning
 from tests.browser.visitor import Chat
+from tests.delivery.wired import Wire, endpoint
 from tests.receiver import Receiver
 from tests.serving import served
 from tests.waiting import eventually
-from tests.wire.wired import Wire, endpoint
 
 QUIET = """SELECT NOT EXISTS (SELECT FROM outbox_event WHERE relayed_at IS NULL)
     AND NOT EXISTS (SELECT FROM delivery WHERE state <> 'delivered')"""

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.async_api import expect
 
-from leadwire import db
-from leadwire.webhooks import changes
+from leadwire.domain.webhooks import changes
+from leadwire.infrastructure import db
 from tests import make
 from tests.browser.desk import PASSWORD, signed_in
 

@@ -5,14 +5,14 @@ import re
 import pytest
 from playwright.async_api import expect
 
-from leadwire import db
-from leadwire.webhooks import changes
+from leadwire.domain.webhooks import changes
+from leadwire.infrastructure import db
 from tests import make
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in, turning
+from tests.delivery.wired import Wire, endpoint
 from tests.receiver import Receiver
 from tests.waiting import eventually
-from tests.wire.wired import Wire, endpoint
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ async def test_a_refused_sign_in_says_so_once_with_the_focus_on_the_password(vis
 
 
 async def test_a_refused_password_is_said_once_with_the_focus_on_it(visit, door, workspace):
-    from leadwire.accounts import invitations
+    from leadwire.domain.accounts import invitations
 
     page = await visit.page()
     await page.goto(f"{door}/join/{await invitations.invite(workspace, None, 'agent')}")

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from playwright.async_api import expect
 
-from leadwire.bots import runtime
-from leadwire.conversations import saved_replies
-from tests.bots.conftest import live, visitor  # noqa: F401 - fixtures
+from leadwire.domain.bots import runtime
+from leadwire.domain.conversations import saved_replies
 from tests.browser.desk import signed_in
+from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
 
 
 @pytest.fixture

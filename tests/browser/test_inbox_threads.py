@@ -5,13 +5,13 @@ import asyncio
 import pytest
 from playwright.async_api import expect
 
-from leadwire import db
-from leadwire.bots import runtime
-from leadwire.conversations import changes as talks
-from leadwire.conversations import inbox as acts
-from tests.bots.conftest import Visitor, live  # noqa: F401 - a fixture
+from leadwire.domain.bots import runtime
+from leadwire.domain.conversations import changes as talks
+from leadwire.domain.conversations import inbox as acts
+from leadwire.infrastructure import db
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
+from tests.domain.bots.conftest import Visitor, live  # noqa: F401 - a fixture
 
 PEOPLE = {"ada": "ada@example.com", "grace": "grace@example.com"}
 

@@ -6,15 +6,15 @@ import re
 import pytest
 from playwright.async_api import expect
 
-from leadwire import db
-from leadwire.accounts import invitations
-from leadwire.webhooks import changes
+from leadwire.domain.accounts import invitations
+from leadwire.domain.webhooks import changes
+from leadwire.infrastructure import db
 from tests import make
 from tests.browser.conftest import visiting
 from tests.browser.desk import PASSWORD, signed_in, turning
+from tests.delivery.wired import Wire, endpoint
 from tests.receiver import Receiver
 from tests.waiting import eventually
-from tests.wire.wired import Wire, endpoint
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ import importlib.resources
 import pytest
 from playwright.async_api import expect
 
-from leadwire import db
-from leadwire.bots import changes as bots
-from leadwire.bots import library
-from leadwire.conversations import changes as conversations
-from tests.bots.conftest import desk, operators  # noqa: F401 - fixtures
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.bots import library
+from leadwire.domain.conversations import changes as conversations
+from leadwire.infrastructure import db
 from tests.browser.conftest import visiting
 from tests.browser.site import website
 from tests.browser.visitor import Chat
+from tests.domain.bots.conftest import desk, operators  # noqa: F401 - fixtures
 
 SIZES = [(1440, 900), (1280, 720), (390, 844), (844, 390)]
 COLORS = [

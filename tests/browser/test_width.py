@@ -6,21 +6,21 @@ import re
 import pytest
 from playwright.async_api import expect
 
-from leadwire import db
-from leadwire.accounts import changes as accounts
-from leadwire.accounts import invitations
-from leadwire.bots import changes as bots
-from leadwire.bots import library
-from leadwire.conversations import changes as talks
-from leadwire.conversations import inbox, saved_replies
-from leadwire.conversations.schema import Origin
-from leadwire.leads.schema import LeadPatch, Source
-from leadwire.pages import router
-from leadwire.webhooks import changes, redrives
-from leadwire.webhooks.redrives import Selection
-from leadwire.webhooks.schema import EndpointChange
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts import invitations
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.bots import library
+from leadwire.domain.conversations import changes as talks
+from leadwire.domain.conversations import inbox, saved_replies
+from leadwire.domain.conversations.schema import Origin
+from leadwire.domain.leads.schema import LeadPatch, Source
+from leadwire.domain.webhooks import changes, redrives
+from leadwire.domain.webhooks.redrives import Selection
+from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.infrastructure import db
+from leadwire.interfaces.web import router
 from tests.browser.desk import signed_in
-from tests.wire.wired import Wire
+from tests.delivery.wired import Wire
 
 LONG = "Wildenstein" * 400
 SCREENS = [one.path for one in router.DECLARED if "GET" in one.handler.http_methods and not one.path.endswith("/live")]

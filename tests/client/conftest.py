@@ -7,8 +7,8 @@ import httpx
 import pytest
 import uvicorn
 
-from leadwire import serving
 from leadwire.client import AsyncLeadwire, Retry
+from leadwire.infrastructure import serving
 from tests import asgi
 
 

@@ -6,7 +6,6 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from leadwire.accounts import changes as accounts
 from leadwire.client import (
     ApiError,
     AsyncLeadwire,
@@ -19,7 +18,8 @@ from leadwire.client import (
     Unauthenticated,
     Unreadable,
 )
-from leadwire.conversations import changes as conversations
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.conversations import changes as conversations
 from tests import make
 from tests.receiver import Receiver
 

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from leadwire.webhooks.samples import SAMPLES
-from leadwire.wire import signing
+from leadwire.delivery import signing
+from leadwire.domain.webhooks.samples import SAMPLES
 from tests import make
 
 README = Path(__file__).parents[2] / "README.md"

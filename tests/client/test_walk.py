@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire import clock, db
 from leadwire.client.types import Page
 from leadwire.client.walk import Walk
-from leadwire.leads import changes
+from leadwire.domain.leads import changes
+from leadwire.infrastructure import clock, db
 from tests import make
 
 START = datetime(2026, 1, 2, tzinfo=UTC)

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from leadwire.embedded import Services
+from leadwire.development.embedded import Services
 from tests.waiting import eventually, until
 
 _chance = random.SystemRandom()  # not `random`: the test processes are seeded alike

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from redis.asyncio import Redis
 
-from leadwire.embedded import Services
+from leadwire.development.embedded import Services
 from tests.flows.commands import run, settings_on
 from tests.flows.wire import Wire
 from tests.receiver import Receiver

@@ -3,8 +3,8 @@
 import logging
 import sys
 
-from leadwire import telemetry
-from leadwire.cli.main import main
+from leadwire.infrastructure import telemetry
+from leadwire.interfaces.cli.main import main
 
 _configure = telemetry.configure
 

@@ -7,14 +7,14 @@ import sys
 import httpx
 import pytest
 
-from leadwire import db, ids, settings
-from leadwire.conversations import inbox
+from leadwire.domain.conversations import inbox
+from leadwire.infrastructure import db, ids, settings
 from tests import make
-from tests.bots.conftest import published
+from tests.delivery.wired import endpoint
+from tests.domain.bots.conftest import published
 from tests.flows.commands import Started, everything, settings_on
 from tests.receiver import Receiver
 from tests.waiting import eventually
-from tests.wire.wired import endpoint
 
 pytestmark = pytest.mark.flow
 

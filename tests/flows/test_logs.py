@@ -5,12 +5,12 @@ import json
 import httpx
 import pytest
 
-from leadwire import db
+from leadwire.infrastructure import db
 from tests import make
+from tests.delivery.wired import endpoint
 from tests.flows.commands import Started, everything, settings_on
 from tests.receiver import Receiver
 from tests.waiting import eventually
-from tests.wire.wired import endpoint
 
 pytestmark = pytest.mark.flow
 

@@ -13,8 +13,8 @@ import asyncpg
 import httpx
 import pytest
 
-from leadwire.embedded import Server, Services, services
-from leadwire.settings import Settings
+from leadwire.development.embedded import Server, Services, services
+from leadwire.infrastructure.settings import Settings
 from tests.flows.commands import data_directory, free_port, run
 from tests.flows.telemetry import address, scraped
 from tests.waiting import eventually

@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack
 import httpx
 import pytest
 
-from leadwire import db
-from leadwire.conversations import changes as conversations
-from leadwire.errors import Conflict
+from leadwire.domain.conversations import changes as conversations
+from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import Conflict
 from tests import make
 from tests.flows.commands import Started, free_port
 from tests.waiting import eventually

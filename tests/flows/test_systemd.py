@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from leadwire import systemd
-from leadwire.embedded import Services
+from leadwire.development.embedded import Services
+from leadwire.processes import systemd
 from tests.flows.commands import Started
 
 

@@ -10,9 +10,9 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests import make
+from tests.delivery.wired import endpoint
 from tests.flows.commands import Started, everything, refused, run, settings_on
 from tests.receiver import Receiver
-from tests.wire.wired import endpoint
 
 pytestmark = pytest.mark.flow
 

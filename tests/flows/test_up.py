@@ -15,7 +15,7 @@ import asyncpg
 import httpx
 import pytest
 
-from leadwire import clock
+from leadwire.infrastructure import clock
 from tests.flows.commands import Listener, Started, data_directory, free_port, mentioning, refused, run
 from tests.waiting import until
 

@@ -6,7 +6,7 @@ from collections import Counter
 import asyncpg
 from redis.asyncio import Redis
 
-from leadwire import ids
+from leadwire.infrastructure import ids
 from tests.flows.commands import Started, run
 from tests.receiver import Receiver
 from tests.waiting import eventually

@@ -2,7 +2,7 @@
 
 import click
 
-from leadwire.cli.main import cli
+from leadwire.interfaces.cli.main import cli
 
 
 def parsed(*arguments: str) -> click.Context:

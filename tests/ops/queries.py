@@ -2,7 +2,7 @@
 
 import re
 
-from leadwire.telemetry import cells
+from leadwire.infrastructure.telemetry import metrics
 from tests.catalogue import known
 
 _BESIDES = {"le", "job", "instance", "window", "alertname", "alertstate"}
@@ -28,7 +28,7 @@ def labels_unknown(expression: str) -> set[str]:
     return used - _BESIDES - {label for name in asked(expression) for label in there[name].labels}
 
 
-def series() -> dict[str, cells.Family]:
+def series() -> dict[str, metrics.Family]:
     """Every name that can be asked for."""
     ends = ("bucket", "count", "sum")
     return {

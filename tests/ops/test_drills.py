@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ops.drills.__main__ import DRILLS
 
-from leadwire.settings import read
+from leadwire.infrastructure.settings import read
 from tests.flows.commands import environment
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ops.prometheus.rules import ALERTS, runbook
 
-from leadwire import db
+from leadwire.infrastructure import db
 from tests.ops.command_line import parsed
 
 ROOT = Path(__file__).parents[2]

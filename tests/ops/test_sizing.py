@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from ops.bench.delivery.parts import PARTS
 
-from leadwire.settings import Settings
+from leadwire.infrastructure.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "ops" / "sizing.md").read_text()

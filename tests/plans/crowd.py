@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from leadwire import clock, db
-from leadwire.accounts import changes as accounts
-from leadwire.bots import changes as bots
-from leadwire.db import DB
-from leadwire.migrate import migrate
-from leadwire.wire.envelope import EventKind
-from leadwire.wire.outbox import Event
+from leadwire.delivery.envelope import EventKind
+from leadwire.delivery.outbox import Event
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.bots import changes as bots
+from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.migrate import migrate
 
 # Whatever its size, the crowd comes from January 1st to August 20th, 2026.
 LAST_DAY, FIRST_DAY = datetime(2026, 8, 20, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)

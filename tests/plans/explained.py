@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime
 from typing import Any
 
-from leadwire import db
+from leadwire.infrastructure import db
 
 Node = dict[str, Any]
 

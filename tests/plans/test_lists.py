@@ -8,11 +8,11 @@ from functools import partial
 
 import pytest
 
-from leadwire.conversations import reads as conversations
-from leadwire.conversations.reads import ConversationQuery
-from leadwire.leads import reads as leads
-from leadwire.leads.reads import LeadQuery
-from leadwire.wire.totals import Totals
+from leadwire.domain.conversations import reads as conversations
+from leadwire.domain.conversations.reads import ConversationQuery
+from leadwire.domain.leads import reads as leads
+from leadwire.domain.leads.reads import LeadQuery
+from leadwire.domain.listing.totals import Totals
 from tests.plans import crowd as crowds
 from tests.plans.crowd import FIRST_DAY, LAST_DAY, Crowd, busy_day
 from tests.plans.explained import explained

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from leadwire import db
-from leadwire.wire.relay import fan_out
-from leadwire.wire.relay.admit import admit
+from leadwire.delivery.relay import fan_out
+from leadwire.delivery.relay.admit import admit
+from leadwire.infrastructure import db
 from tests.plans.explained import nodes
 
 _ENDPOINTS = """

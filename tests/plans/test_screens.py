@@ -4,19 +4,19 @@ from functools import partial
 
 import pytest
 
-from leadwire import clock, db
-from leadwire.accounts import audit_log
-from leadwire.accounts.audit_log import LogQuery
-from leadwire.bots import reads as bots
-from leadwire.conversations import reads as conversations
-from leadwire.conversations import search as conversation_search
-from leadwire.conversations.search import ConversationSearch
-from leadwire.db import keyset
-from leadwire.leads import history, search
-from leadwire.leads.search import LeadSearch
-from leadwire.webhooks import history as deliveries
-from leadwire.webhooks import reads as webhooks
-from leadwire.wire.outbox import Event
+from leadwire.delivery.outbox import Event
+from leadwire.domain.accounts import audit_log
+from leadwire.domain.accounts.audit_log import LogQuery
+from leadwire.domain.bots import reads as bots
+from leadwire.domain.conversations import reads as conversations
+from leadwire.domain.conversations import search as conversation_search
+from leadwire.domain.conversations.search import ConversationSearch
+from leadwire.domain.leads import history, search
+from leadwire.domain.leads.search import LeadSearch
+from leadwire.domain.listing import keyset
+from leadwire.domain.webhooks import history as deliveries
+from leadwire.domain.webhooks import reads as webhooks
+from leadwire.infrastructure import clock, db
 from tests.plans import crowd as crowds
 from tests.plans.explained import explained
 

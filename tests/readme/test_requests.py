@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from leadwire.conversations import changes as conversations
+from leadwire.domain.conversations import changes as conversations
 from tests import make
 from tests.readme.commands import ROOT, commands
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from leadwire.webhooks import changes, rotation
-from leadwire.webhooks.schema import EndpointChange
-from leadwire.wire import signing
+from leadwire.delivery import signing
+from leadwire.domain.webhooks import changes, rotation
+from leadwire.domain.webhooks.schema import EndpointChange
 from tests import make
+from tests.delivery.wired import Wire, endpoint
 from tests.flows.commands import free_port
 from tests.waiting import until
-from tests.wire.wired import Wire, endpoint
 
 pytestmark = pytest.mark.flow
 

@@ -4,9 +4,9 @@ import asyncio
 import json
 from typing import Any, NamedTuple
 
-from leadwire import db
-from leadwire.accounts.changes import create_key, create_workspace
-from leadwire.migrate import migrate
+from leadwire.domain.accounts.changes import create_key, create_workspace
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.migrate import migrate
 
 BOTS = 10
 MESSAGES = 10  # per conversation

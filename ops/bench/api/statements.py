@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from leadwire import db, telemetry
-from leadwire.conversations import reads as conversations
-from leadwire.leads import changes
-from leadwire.leads import reads as leads
-from leadwire.leads.reads import LeadQuery
-from leadwire.leads.schema import LeadPatch
+from leadwire.domain.conversations import reads as conversations
+from leadwire.domain.leads import changes
+from leadwire.domain.leads import reads as leads
+from leadwire.domain.leads.reads import LeadQuery
+from leadwire.domain.leads.schema import LeadPatch
+from leadwire.infrastructure import db, telemetry
 from ops.bench.api.data import ASKED_FOR, Data, id_of
 
 Sent = list[tuple[str, tuple[Any, ...]]]

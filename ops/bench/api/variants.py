@@ -12,15 +12,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from leadwire import app, telemetry
-from leadwire.accounts.guards import ApiKeyGuard
-from leadwire.cli.main import main
-from leadwire.web import answers, body, etags, paging
-from leadwire.web.answers import Answer
-from leadwire.web.edge import ADDED
-from leadwire.web.rate_limit import RateLimit
-from leadwire.wire import wakeup
-from leadwire.wire.outbox import Event
+from leadwire import app
+from leadwire.delivery import wakeup
+from leadwire.delivery.outbox import Event
+from leadwire.domain.listing import page_query
+from leadwire.infrastructure import telemetry
+from leadwire.infrastructure.rate_limit import RateLimit
+from leadwire.interfaces.cli.main import main
+from leadwire.interfaces.http import body, etags, responses
+from leadwire.interfaces.http.middleware import ADDED
+from leadwire.interfaces.http.responses import Answer
+from leadwire.interfaces.v1.authentication import ApiKeyGuard
 
 
 class Variant(NamedTuple):
@@ -85,11 +87,11 @@ def _body() -> None:
 
 
 def _query() -> None:
-    answers.query = lambda _, model: ([("limit", "20")], model(limit=20))
+    responses.query = lambda _, model: ([("limit", "20")], model(limit=20))
 
 
 def _links() -> None:
-    paging.links = lambda *_: ""
+    page_query.links = lambda *_: ""
 
 
 def _event() -> None:

@@ -26,10 +26,10 @@ from pathlib import Path
 
 import uvloop
 
-from leadwire import db, redis_pool, settings
-from leadwire.embedded import services
-from leadwire.migrate import migrate
-from leadwire.settings import Settings
+from leadwire.development.embedded import services
+from leadwire.infrastructure import db, redis_pool, settings
+from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.settings import Settings
 from ops.bench.delivery import parts
 
 

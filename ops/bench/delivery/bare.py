@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import httpx
 from pyreqwest.client import ClientBuilder
 
-from leadwire.wire import signing
+from leadwire.delivery import signing
 from ops.bench.delivery.speed import own_cpu
 
 Post = Callable[[list[tuple[str, str]], bytes], Awaitable[object]]

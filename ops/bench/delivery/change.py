@@ -4,11 +4,11 @@ import asyncio
 import time
 from typing import Final, NamedTuple
 
-from leadwire import db
-from leadwire.accounts import changes as accounts
-from leadwire.bots import changes as bots
-from leadwire.conversations import changes as conversations
-from leadwire.conversations.schema import Origin
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.schema import Origin
+from leadwire.infrastructure import db
 from ops.bench.delivery import world
 from ops.bench.delivery.speed import own_cpu
 from ops.bench.delivery.steps import postgres_cpu, size

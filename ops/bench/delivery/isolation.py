@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from leadwire import db
+from leadwire.infrastructure import db
 from ops.bench.delivery import world
 from ops.bench.delivery.process import Process
 from ops.bench.delivery.sink import Sink

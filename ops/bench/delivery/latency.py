@@ -3,12 +3,12 @@
 import asyncio
 import time
 
-from leadwire import db
-from leadwire.accounts import changes as accounts
-from leadwire.bots import changes as bots
-from leadwire.conversations import changes as conversations
-from leadwire.conversations.schema import Origin
-from leadwire.webhooks import changes as webhooks
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.schema import Origin
+from leadwire.domain.webhooks import changes as webhooks
+from leadwire.infrastructure import db
 from ops.bench.delivery import world
 from ops.bench.delivery.process import Process
 from ops.bench.delivery.sink import Sink

@@ -5,7 +5,7 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable
 
-from leadwire import settings
+from leadwire.infrastructure import settings
 from ops.bench.delivery import isolation, peers, plot, speed
 from ops.bench.delivery.bare import bare_httpx, bare_pyreqwest
 from ops.bench.delivery.change import change

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import asyncpg
 
-from leadwire import settings
+from leadwire.infrastructure import settings
 from ops.bench.delivery import world
 from ops.bench.delivery.process import Process
 from ops.bench.delivery.sink import Sink

@@ -6,9 +6,9 @@ import resource
 import time
 from typing import NamedTuple
 
-from leadwire import db
-from leadwire.settings import Settings
-from leadwire.wire.relay.loop import Relay
+from leadwire.delivery.relay.loop import Relay
+from leadwire.infrastructure import db
+from leadwire.infrastructure.settings import Settings
 from ops.bench.delivery import world
 from ops.bench.delivery.process import Process
 from ops.bench.delivery.sink import Sink

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
-from leadwire import db
+from leadwire.infrastructure import db
 from ops.bench.api.measure import cpu
 from ops.bench.delivery import world
 from ops.bench.delivery.process import Process

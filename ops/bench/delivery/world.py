@@ -7,11 +7,11 @@ from typing import NamedTuple, Self
 
 from redis.asyncio import Redis
 
-from leadwire import clock, db, ids, redis_pool
-from leadwire.accounts import changes as accounts
-from leadwire.webhooks import changes as webhooks
-from leadwire.webhooks.samples import SAMPLES
-from leadwire.wire import envelope, wakeup
+from leadwire.delivery import envelope, wakeup
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.webhooks import changes as webhooks
+from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.infrastructure import clock, db, ids, redis_pool
 
 _BODY = envelope.encode("lead.created", clock.now(), SAMPLES["lead.created"] | {"custom_fields": {"note": "x" * 500}})
 _COLUMNS = ["id", "workspace_id", "kind", "body", "occurred_at"]

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import httpx
 
-from leadwire import db
-from leadwire.accounts import invitations
-from leadwire.embedded import services
-from leadwire.migrate import migrate
-from leadwire.settings import Settings
+from leadwire.development.embedded import services
+from leadwire.domain.accounts import invitations
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.settings import Settings
 from ops.bench.api import data as database
 from ops.bench.api import measure, servers
 from ops.bench.api.servers import Running

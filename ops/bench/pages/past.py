@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from leadwire import clock, db
-from leadwire.webhooks import changes
+from leadwire.domain.webhooks import changes
+from leadwire.infrastructure import clock, db
 
 _ENDPOINTS = 4
 _DAYS = 10

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import httpx
 
-from leadwire import db
-from leadwire.accounts.changes import create_workspace
-from leadwire.bots import changes, library
-from leadwire.embedded import Services, services
-from leadwire.migrate import migrate
-from leadwire.settings import Settings
+from leadwire.development.embedded import Services, services
+from leadwire.domain.accounts.changes import create_workspace
+from leadwire.domain.bots import changes, library
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.settings import Settings
 from ops.bench.api import measure
 from ops.bench.visitors import guests
 

@@ -2,15 +2,14 @@
 
 import asyncio
 
-from leadwire import redis_pool
-from leadwire.migrate import missing
-from leadwire.processes import running
-from leadwire.settings import Settings
-from leadwire.telemetry.health import Health
-from leadwire.wire import keyring
-from leadwire.wire.deliver import tally
-from leadwire.wire.deliver.loop import Deliverer
-from leadwire.wire.transport.guarded import GuardedTransport
+from leadwire.delivery.transport.guarded import GuardedTransport
+from leadwire.delivery.worker import hourly_stats
+from leadwire.delivery.worker.loop import Deliverer
+from leadwire.infrastructure import redis_pool, secret_box
+from leadwire.infrastructure.db.migrate import missing
+from leadwire.infrastructure.settings import Settings
+from leadwire.infrastructure.telemetry.health import Health
+from leadwire.processes import runtime
 
 
 async def deliver(settings: Settings) -> None:
@@ -24,9 +23,9 @@ async def deliver(settings: Settings) -> None:
             health.stuck = worker.stuck
             await worker.run(stop)
         finally:
-            await tally.flush()
+            await hourly_stats.flush()
             await transport.aclose()
 
-    await running.run(
-        settings, "deliver", health, run, check=keyring.check
+    await runtime.run(
+        settings, "deliver", health, run, check=secret_box.check
     )  # a wrong key is told now, not at a delivery

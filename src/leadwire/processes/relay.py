@@ -2,14 +2,14 @@
 
 import asyncio
 
-from leadwire import redis_pool
-from leadwire.bots import silence
-from leadwire.migrate import missing
-from leadwire.processes import running
-from leadwire.settings import Settings
-from leadwire.telemetry.health import Health
-from leadwire.wire.observer import Observer
-from leadwire.wire.relay.loop import Relay
+from leadwire.delivery.observer import Observer
+from leadwire.delivery.relay.loop import Relay
+from leadwire.domain.bots import inactivity
+from leadwire.infrastructure import redis_pool
+from leadwire.infrastructure.db.migrate import missing
+from leadwire.infrastructure.settings import Settings
+from leadwire.infrastructure.telemetry.health import Health
+from leadwire.processes import runtime
 
 
 async def relay(settings: Settings) -> None:
@@ -21,7 +21,7 @@ async def relay(settings: Settings) -> None:
         relaying = Relay(redis, settings)
         health.stuck = relaying.stuck
         async with asyncio.TaskGroup() as group:
-            for work in (relaying.run(stop), silence.watch(stop), Observer(redis, settings).run(stop)):
+            for work in (relaying.run(stop), inactivity.watch(stop), Observer(redis, settings).run(stop)):
                 group.create_task(work)
 
-    await running.run(settings, "relay", health, run)
+    await runtime.run(settings, "relay", health, run)

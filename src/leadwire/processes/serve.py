@@ -8,17 +8,16 @@ from typing import Final
 
 import uvicorn
 
-from leadwire import telemetry
-from leadwire.accounts import sessions
 from leadwire.app import create_app
-from leadwire.conversations import live
-from leadwire.migrate import missing
-from leadwire.processes import running
-from leadwire.serving import serve_until
-from leadwire.serving.connection import Limits, http_protocol
-from leadwire.settings import Settings
-from leadwire.telemetry.health import Health
-from leadwire.web import idempotent_answers
+from leadwire.domain.accounts import sessions
+from leadwire.domain.conversations import pubsub
+from leadwire.infrastructure import idempotency_store, telemetry
+from leadwire.infrastructure.db.migrate import missing
+from leadwire.infrastructure.serving import serve_until
+from leadwire.infrastructure.serving.connection import Limits, http_protocol
+from leadwire.infrastructure.settings import Settings
+from leadwire.infrastructure.telemetry.health import Health
+from leadwire.processes import runtime
 
 _DRAIN: Final = 10  # seconds for requests under way when the API stops
 
@@ -41,18 +40,18 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     )
 
     async def run(stop: asyncio.Event) -> None:
-        chores = _hourly(idempotent_answers.expire), _hourly(sessions.forget_ended)
-        beside = [asyncio.create_task(work) for work in (*chores, live.hub.listen(), _leave(stop))]
+        chores = _hourly(idempotency_store.expire), _hourly(sessions.forget_ended)
+        beside = [asyncio.create_task(work) for work in (*chores, pubsub.hub.listen(), _leave(stop))]
         await serve_until(stop, config, listening)
         for task in beside:
             task.cancel()
 
-    await running.run(settings, "serve", health, run, one_plan=True)
+    await runtime.run(settings, "serve", health, run, one_plan=True)
 
 
 async def _leave(stop: asyncio.Event) -> None:
     await stop.wait()
-    live.hub.leave()  # before the server waits for its connections: an open stream would keep it
+    pubsub.hub.leave()  # before the server waits for its connections: an open stream would keep it
 
 
 async def _hourly(chore: Callable[[], Awaitable[None]]) -> None:

@@ -1,0 +1,35 @@
+"""The payload envelope: `{"event", "timestamp", "data"}`, encoded once, as the text that is signed and sent."""
+
+from datetime import datetime
+from typing import Final, Literal, get_args
+
+import msgspec
+
+from leadwire.infrastructure import clock
+
+EventKind = Literal[
+    "lead.created",
+    "lead.updated",
+    "conversation.started",
+    "conversation.ended",
+    "conversation.handoff",
+    "message.sent",
+    "message.received",
+    "lead.deleted",
+]
+KINDS: Final[tuple[str, ...]] = get_args(EventKind)
+"""What an endpoint can subscribe to: the seven of the specification, then `lead.deleted`, an extension."""
+
+
+class Envelope(msgspec.Struct):
+    event: str
+    timestamp: str
+    data: object
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encode(kind: EventKind, at: datetime, data: object) -> str:
+    """The body of every POST about this event: compact UTF-8 JSON with exactly these three keys."""
+    return _encode(Envelope(kind, clock.iso(at), data)).decode()

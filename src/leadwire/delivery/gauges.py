@@ -1,0 +1,139 @@
+"""How much is where, looked up in the servers now and then by one process: what alerts look at.
+
+Every statement stays on the partial indexes over what is unfinished, so it costs the same however much is finished;
+counts stop at `CAPPED`, because beyond it the exact number changes nothing for whoever looks.
+"""
+
+from typing import Any, Final
+
+from redis.asyncio import Redis
+
+from leadwire.delivery import streams
+from leadwire.infrastructure import db
+from leadwire.infrastructure.redis_pool import AWAY
+from leadwire.infrastructure.telemetry.metrics import Gauge
+
+CAPPED: Final = 10_000
+
+UNRELAYED: Final = Gauge("unrelayed_events", f"Committed events that no relay has taken; counted to {CAPPED}.")
+UNRELAYED_OLDEST: Final = Gauge("unrelayed_oldest_seconds", "Age of the oldest of them.")
+WAITING: Final = Gauge("deliveries_waiting", f"Deliveries that wait for their time; counted to {CAPPED}.")
+QUEUED: Final = Gauge("deliveries_queued", f"Deliveries in a stream or in a worker's hands; counted to {CAPPED}.")
+OVERDUE: Final = Gauge(
+    "waiting_overdue",
+    f"Deliveries past their time. held_by nothing: the relay should have queued them. held_by endpoint: their"
+    f" endpoint's window is full, or it has an order or a rate. Counted to {CAPPED} an endpoint.",
+    "held_by",
+)
+OVERDUE_OLDEST: Final = Gauge("waiting_overdue_oldest_seconds", "How far past its time the oldest is.", "held_by")
+DEAD: Final = Gauge("dead_letters", f"Dead letters there are now; counted to {CAPPED}.")
+ASIDE: Final = Gauge("deliveries_aside", "Deliveries set aside because no worker survived them, until released.")
+SATURATED: Final = Gauge("windows_saturated", "Endpoints that have as many deliveries queued as their window lets.")
+LENGTH: Final = Gauge("stream_length", "Entries of a stream.", "shard")
+LAG: Final = Gauge("stream_lag", "Entries that no worker has read.", "shard")
+PENDING: Final = Gauge("stream_pending", "Entries read and not acknowledged.", "shard")
+OLDEST: Final = Gauge("stream_oldest_seconds", "Age of the oldest entry of a stream, by Redis's clock.", "shard")
+IDLE: Final = Gauge("stream_pending_idle_seconds", "Longest time a worker has held an entry.", "shard")
+WORKERS: Final = Gauge("workers", f"Workers that asked for work within {streams.ALIVE:.0f} s.")
+REDIS_UP: Final = Gauge("redis_up", "1 when Redis answers the observer, 0 when not.")
+DATABASE_UP: Final = Gauge("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
+
+ALL: Final = (
+    *(UNRELAYED, UNRELAYED_OLDEST, WAITING, QUEUED, OVERDUE, OVERDUE_OLDEST, DEAD, ASIDE, SATURATED),
+    *(LENGTH, LAG, PENDING, OLDEST, IDLE, WORKERS, REDIS_UP, DATABASE_UP),
+)
+
+_COUNT: Final = "(SELECT count(*) FROM (SELECT 1 FROM {} LIMIT %d) AS found)" % CAPPED
+
+# They leap from one workspace or endpoint to the next along the partial indexes, as `relay.fan_out` and `admit` do.
+STATEMENTS: Final = {
+    "counts": f"""
+WITH RECURSIVE busy(workspace_id) AS (
+    (SELECT workspace_id FROM outbox_event WHERE relayed_at IS NULL ORDER BY workspace_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT workspace_id FROM outbox_event WHERE relayed_at IS NULL AND workspace_id > busy.workspace_id
+            ORDER BY workspace_id LIMIT 1)
+    FROM busy WHERE busy.workspace_id IS NOT NULL
+)
+SELECT {_COUNT.format("outbox_event WHERE relayed_at IS NULL")} AS unrelayed,
+    (SELECT max(extract(epoch FROM now() - first.recorded_at))::float8 FROM busy CROSS JOIN LATERAL (
+        SELECT v.recorded_at FROM outbox_event v WHERE v.workspace_id = busy.workspace_id AND v.relayed_at IS NULL
+        ORDER BY v.position LIMIT 1) first) AS oldest,
+    {_COUNT.format("delivery WHERE state = 'waiting'")} AS waiting,
+    {_COUNT.format("delivery WHERE state = 'queued'")} AS queued,
+    {_COUNT.format("delivery WHERE state = 'dead' AND NOT test")} AS dead,
+    {_COUNT.format("delivery WHERE set_aside_at IS NOT NULL")} AS aside""",
+    "overdue": """
+WITH RECURSIVE due(endpoint_id) AS (
+    (SELECT endpoint_id FROM delivery WHERE state = 'waiting' ORDER BY endpoint_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT endpoint_id FROM delivery WHERE state = 'waiting' AND endpoint_id > due.endpoint_id
+            ORDER BY endpoint_id LIMIT 1)
+    FROM due WHERE due.endpoint_id IS NOT NULL
+), late AS (
+    SELECT e.id, first.due_at, e.ordered OR e.rate_limit IS NOT NULL OR e.admission_window <=
+        (SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued') AS held
+    FROM due JOIN webhook_endpoint e ON e.id = due.endpoint_id AND e.enabled
+    CROSS JOIN LATERAL (SELECT d.due_at FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
+        ORDER BY d.due_at LIMIT 1) first
+    WHERE first.due_at < now()
+)
+SELECT held, sum(counted.count)::int AS count, max(extract(epoch FROM now() - due_at))::float8 AS oldest
+FROM late CROSS JOIN LATERAL (SELECT count(*) FROM (SELECT 1 FROM delivery d
+    WHERE d.endpoint_id = late.id AND d.state = 'waiting' AND d.due_at < now() LIMIT %d) AS found) counted
+GROUP BY held"""
+    % CAPPED,
+    "saturated": """
+SELECT count(*) AS count
+FROM (SELECT endpoint_id, count(*) FROM delivery WHERE state = 'queued' GROUP BY endpoint_id) busy
+JOIN webhook_endpoint e ON e.id = busy.endpoint_id WHERE busy.count >= e.admission_window""",
+}
+
+
+def clear() -> None:
+    """Nobody here looks any more."""
+    for gauge in ALL:
+        gauge.clear()
+
+
+async def look(redis: Redis, shards: int) -> None:
+    """Look everything up once and show it. Raises what the database raises; Redis being away is something to show."""
+    await _ledger()
+    try:
+        await _streams(redis, shards)
+    except AWAY:
+        for gauge in (LENGTH, LAG, PENDING, OLDEST, IDLE, WORKERS):
+            gauge.clear()
+        REDIS_UP.show(0)
+    else:
+        REDIS_UP.show(1)
+
+
+async def _ledger() -> None:
+    async with db.transaction():
+        await db.rows("SET LOCAL enable_seqscan = off")  # whatever the statistics say: no table is read whole
+        await db.rows("SET LOCAL statement_timeout = '3s'")  # all three within the observer's patience
+        found: dict[str, Any] = {name: await db.rows(sql) for name, sql in STATEMENTS.items()}
+    DATABASE_UP.show(1)
+    (counts,) = found["counts"]
+    UNRELAYED.show(counts["unrelayed"])
+    UNRELAYED_OLDEST.show(max(counts["oldest"] or 0.0, 0.0))
+    for gauge, name in ((WAITING, "waiting"), (QUEUED, "queued"), (DEAD, "dead"), (ASIDE, "aside")):
+        gauge.show(counts[name])
+    late = {("endpoint" if row["held"] else "nothing",): row for row in found["overdue"]}
+    for gauge, name in ((OVERDUE, "count"), (OVERDUE_OLDEST, "oldest")):
+        gauge.show_all(
+            {labels: late[labels][name] if labels in late else 0 for labels in (("nothing",), ("endpoint",))}
+        )
+    SATURATED.show(found["saturated"][0]["count"])
+
+
+async def _streams(redis: Redis, shards: int) -> None:
+    loads = {(str(shard),): load for shard, load in enumerate(await streams.loads(redis, shards))}
+    idle = await streams.longest_held(redis, shards)
+    LENGTH.show_all({shard: load.length for shard, load in loads.items()})
+    LAG.show_all({shard: load.length - load.pending for shard, load in loads.items()})
+    PENDING.show_all({shard: load.pending for shard, load in loads.items()})
+    OLDEST.show_all({shard: load.oldest for shard, load in loads.items()})
+    IDLE.show_all({(str(shard),): seconds for shard, seconds in enumerate(idle)})
+    WORKERS.show(sum(seconds < streams.ALIVE for seconds in (await streams.consumers(redis, shards)).values()))

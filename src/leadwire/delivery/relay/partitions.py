@@ -1,0 +1,106 @@
+"""The event tables' days: made ahead, and dropped when they are past retention and nothing in them is unfinished.
+
+Each day is a transaction of its own that waits for no lock longer than `_LOCK_TIMEOUT`, because what comes after it
+waits as well. What could not be locked raises asyncpg's LockNotAvailableError, and is tried again by the caller.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import date, timedelta
+from typing import Final
+
+from leadwire.infrastructure import clock, db, ids
+
+AHEAD: Final = 7  # days; the default partition catches what an even longer stop would miss
+_LOCK_TIMEOUT: Final = "50ms"
+
+_DAYS: Final = """
+SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+WHERE i.inhparent = 'outbox_event'::regclass AND c.relname ~ '_[0-9]{8}$' ORDER BY day"""
+_TODAY: Final = "SELECT (now() AT TIME ZONE 'UTC')::date"
+_OLDEST_BY_DEFAULT: Final = "SELECT id FROM outbox_event_default ORDER BY id LIMIT 1"
+
+# Everything that reads or writes a partition locks its parent first, so with these locks nobody has one. Both need it:
+# DROP, which must not take what was redriven a moment ago; and the move of rows out of the default partition, because
+# a row that was on its way there would fail when the day has got a partition of its own.
+_LOCK: Final = "LOCK TABLE ONLY outbox_event, ONLY delivery, ONLY attempt IN ACCESS EXCLUSIVE MODE"
+
+
+async def tend(retention_days: int) -> tuple[list[date], list[date]]:
+    """Make the days ahead, drop the old. Answers the days that were made and those that were dropped.
+
+    One process does it at a time; another one that comes meanwhile does nothing. Today comes last among the days that
+    are made: rows of it may have to be moved, and what is ahead does not depend on that.
+    """
+    today: date = await db.value(_TODAY)
+    earliest = today - timedelta(days=retention_days)
+    await db.rows("DELETE FROM endpoint_hour WHERE hour < now() - $1 * interval '1 day'", retention_days)
+    existing = set(await _existing())
+    missing = [day for day in _wanted(today, await _first(today, earliest)) if day not in existing]
+    made = [day for day in missing if await _make(day)]
+    # A wrong clock alone, the database's or ours, makes no day old.
+    kept_from = min(earliest, clock.now().date() - timedelta(days=retention_days))
+    dropped = [day for day in sorted(existing) if day < kept_from and await _drop(day)]
+    return made, dropped
+
+
+async def days(retention_days: int) -> tuple[int, int]:
+    """For how many days ahead there are tables, and how many days are kept longer than retention."""
+    today: date = await db.value(_TODAY)
+    made = await _existing()
+    ahead = (made[-1] - today).days if made else 0
+    return ahead, sum(day < today - timedelta(days=retention_days + 1) for day in made)
+
+
+async def _existing() -> list[date]:
+    return [row["day"] for row in await db.rows(_DAYS)]
+
+
+async def _first(today: date, earliest: date) -> date:
+    """The first day to make: today, or that of the oldest event in the default partition if it is to be kept."""
+    oldest = await db.value(_OLDEST_BY_DEFAULT)
+    return min(today, max(earliest, ids.moment(oldest).date())) if oldest else today
+
+
+def _wanted(today: date, first: date) -> list[date]:
+    """The days ahead, then today and those before it, backwards."""
+    ahead = [today + timedelta(days=day) for day in range(1, AHEAD + 1)]
+    return [*ahead, *(today - timedelta(days=day) for day in range((today - first).days + 1))]
+
+
+async def _make(day: date) -> bool:
+    async with _ours() as ours:
+        if ours:
+            await db.rows("SELECT make_event_partitions($1, $1)", day)
+        return ours
+
+
+async def _drop(day: date) -> bool:
+    """Unless something in it is unfinished, which is only sure once nobody else has the tables: see redrives."""
+    async with _ours() as ours:
+        if not ours:
+            return False
+        if day not in await _existing() or await _unfinished(day):
+            return False
+        await db.rows(f"DROP TABLE attempt_{day:%Y%m%d}, delivery_{day:%Y%m%d}, outbox_event_{day:%Y%m%d}")
+        return True
+
+
+@asynccontextmanager
+async def _ours() -> AsyncIterator[bool]:
+    """A transaction that has the tables to itself; false, and no such thing, when another process is at it."""
+    async with db.transaction():
+        ours = await db.value("SELECT pg_try_advisory_xact_lock(7223)")
+        if ours:
+            await db.rows(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
+            await db.rows(_LOCK)
+        yield ours
+
+
+async def _unfinished(day: date) -> bool:
+    return bool(
+        await db.value(f"""
+            SELECT EXISTS (SELECT 1 FROM outbox_event_{day:%Y%m%d} WHERE relayed_at IS NULL)
+                OR EXISTS (SELECT 1 FROM delivery_{day:%Y%m%d} WHERE state = 'waiting')
+                OR EXISTS (SELECT 1 FROM delivery_{day:%Y%m%d} WHERE state = 'queued')""")
+    )

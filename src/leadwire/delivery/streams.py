@@ -1,0 +1,247 @@
+"""The streams: which deliveries are to be made now. They carry ids only; PostgreSQL knows the rest.
+
+An entry that is finished is acknowledged and deleted in one MULTI, so the length minus the pending is the lag, exact
+and O(1) on every server version. Nothing is ever trimmed: that could drop what was not delivered. Every function that
+asks Redis raises one of `redis_pool.AWAY` when it does not answer.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from leadwire.infrastructure import ids
+
+GROUP: Final = "deliverers"
+DEAD_LETTERS: Final = "leadwire:dead-letters"
+_DEAD_LETTERS_KEPT: Final = 100_000
+RECLAIMS: Final = 5
+ALIVE: Final = 30.0
+"""Seconds since it last asked for work within which a consumer counts as alive."""
+_SUSPECT: Final = 3  # times handed out
+_LOOKED_AT: Final = 1000  # entries of the dead
+_MOST_ATTEMPTS: Final = 2**15 - 1
+
+
+class Key(NamedTuple):
+    """A delivery at a point of its life: the attempts made so far are the fence against stale entries."""
+
+    event_id: str
+    endpoint_id: str
+    attempts: int
+
+
+_KILLED_MS: Final = 3_600_000  # a consumer that has asked for nothing for so long
+# In one step, for what a consumer holds when its name is taken off is nobody's any more.
+_LEAVE: Final = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return end
+for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+    if group[2] == ARGV[1] then
+        for _, one in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+            local name, pending, idle = one[2], one[4], one[6]
+            if pending == 0 and (name == ARGV[2] or idle > tonumber(ARGV[3])) then
+                redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], name)
+            end
+        end
+    end
+end"""
+_NO_KEY: Final = Key("", "", 0)
+
+
+class Entry(NamedTuple):
+    """A key and where it was read from."""
+
+    stream: bytes
+    id: bytes
+    key: Key
+
+
+class Reclaimed(NamedTuple):
+    """What was taken over from the dead. `poison` is what nobody has survived, though it was handed out again
+    `RECLAIMS` times. `soon`: there may be more; else whoever takes more at once holds it together with suspects.
+    """
+
+    taken: list[Entry]
+    poison: list[Entry]
+    soon: bool
+
+
+class Load(NamedTuple):
+    """What is in one stream. `oldest` is the age of its oldest entry in seconds, by Redis's own clock."""
+
+    stream: str
+    length: int
+    pending: int
+    oldest: float
+
+
+def names(shards: int) -> list[str]:
+    """Every stream. The hash tag spreads them over the slots of a Redis Cluster."""
+    return [f"leadwire:{{deliveries:{shard}}}" for shard in range(shards)]
+
+
+def shard_of(endpoint_id: str, shards: int) -> int:
+    """Which stream an endpoint's deliveries go through; `reconcile` computes the same in SQL."""
+    return int.from_bytes(hashlib.md5(endpoint_id.encode(), usedforsecurity=False).digest()[:2]) % shards
+
+
+async def add(redis: Redis, keys: Iterable[Key], shards: int) -> None:
+    """Append one entry per key."""
+    streams = names(shards)
+    pipeline = redis.pipeline(transaction=False)
+    for event_id, endpoint_id, attempts in keys:
+        fields = {b"e": event_id, b"w": endpoint_id, b"n": attempts}
+        pipeline.xadd(streams[shard_of(endpoint_id, shards)], fields)  # type: ignore[arg-type]
+    await pipeline.execute()
+
+
+async def prepare(redis: Redis, shards: int) -> None:
+    """Make the group of every stream, from the beginning, where it is missing."""
+    for stream in names(shards):
+        try:
+            await redis.xgroup_create(stream, GROUP, id="0", mkstream=True)
+        except ResponseError as error:
+            if not str(error).startswith("BUSYGROUP"):
+                raise
+
+
+async def read(redis: Redis, consumer: str, shards: int, count: int, block_ms: int) -> list[Entry]:
+    """Take up to `count` new entries per stream, waiting for the first up to `block_ms` (1 or more)."""
+    wanted = dict.fromkeys(names(shards), ">")
+    answer = await redis.xreadgroup(GROUP, consumer, wanted, count=count, block=block_ms)  # type: ignore[arg-type]
+    return [entry for stream, entries in _streams(answer) for entry in _entries(stream, entries)]
+
+
+async def reclaim(
+    redis: Redis, consumer: str, shards: int, idle_ms: int, count: int, ours: Collection[tuple[bytes, bytes]] = ()
+) -> Reclaimed:
+    """Take over entries that a consumer has held for longer than `idle_ms`: it is dead or stuck.
+
+    At most `count` of each stream, not `ours` (stream and id): what this worker is still at work on.
+    """
+    found = Reclaimed([], [], soon=True)
+    for stream in names(shards):
+        pending: list[Any] = await redis.xpending_range(stream, GROUP, "-", "+", _LOOKED_AT + len(ours), idle=idle_ms)
+        held = _gently([one for one in pending if (stream.encode(), one["message_id"]) not in ours], count)
+        if not held:
+            continue
+        answer = await redis.xclaim(stream, GROUP, consumer, idle_ms, list(held))
+        for entry in _entries(stream.encode(), answer):
+            (found.poison if held[entry.id] > RECLAIMS else found.taken).append(entry)
+        found = found._replace(soon=found.soon and min(held.values()) < _SUSPECT)
+    return found._replace(soon=found.soon and bool(found.taken))
+
+
+def _gently(held: Sequence[Any], count: int) -> dict[bytes, int]:
+    """Those to take over together, and how often each was handed out: the least often first, and a quarter as many for
+    each time that their holder died. So what was only held together with poison comes away from it and is delivered.
+    """
+    times = {one["message_id"]: one["times_delivered"] for one in sorted(held, key=lambda one: one["times_delivered"])}
+    deadly = [entry for entry, handed in times.items() if handed > RECLAIMS]
+    least = next(iter(times.values()), RECLAIMS + 1)
+    alike = [entry for entry, handed in times.items() if handed == least <= RECLAIMS]
+    room = max(1, count >> 2 * (min(least, RECLAIMS) - 1))
+    return {entry: times[entry] for entry in (*alike[:room], *deadly[:count])}
+
+
+async def done(redis: Redis, entries: Sequence[Entry]) -> None:
+    """Acknowledge and delete: these are recorded, or stale."""
+    by_stream: dict[bytes, list[bytes]] = {}
+    for entry in entries:
+        by_stream.setdefault(entry.stream, []).append(entry.id)
+    pipeline = redis.pipeline(transaction=True)
+    for stream, entry_ids in by_stream.items():
+        pipeline.xack(stream, GROUP, *entry_ids)
+        pipeline.xdel(stream, *entry_ids)
+    await pipeline.execute()
+
+
+async def leave(redis: Redis, consumer: str, shards: int) -> None:
+    """Take a consumer's name off the groups, and those of workers that were killed, unless they still hold something.
+
+    One that was only suspended gets its name back when it reads.
+    """
+    for stream in names(shards):
+        await redis.eval(_LEAVE, 1, stream, GROUP, consumer, str(_KILLED_MS))
+
+
+async def loads(redis: Redis, shards: int) -> list[Load]:
+    """How full every stream is. Raises NotPrimary for a replica: what it holds may be old, and to act on it wrong."""
+    await redis.delete("leadwire:health")  # a write of nothing
+    seconds, microseconds = await redis.time()
+    found = []
+    for stream in names(shards):
+        pipeline = redis.pipeline(transaction=True)
+        pipeline.xlen(stream)
+        pipeline.xrange(stream, count=1)
+        pipeline.xpending(stream, GROUP)
+        length, oldest, pending = await pipeline.execute(raise_on_error=False)
+        if isinstance(length, Exception):
+            raise length
+        age = seconds + microseconds / 1e6 - int(oldest[0][0].partition(b"-")[0]) / 1e3 if oldest else 0.0
+        # No group yet means that nobody has read: nothing is pending.
+        found.append(Load(stream, length, 0 if isinstance(pending, Exception) else pending["pending"], max(age, 0.0)))
+    return found
+
+
+async def longest_held(redis: Redis, shards: int) -> list[float]:
+    """Of every stream, for how many seconds a consumer has held an entry at the longest: of its oldest 100 entries."""
+    found = []
+    for stream in names(shards):
+        try:
+            held = await redis.xpending_range(stream, GROUP, "-", "+", 100)
+        except ResponseError:
+            held = []  # no such stream or group yet
+        found.append(max((int(one["time_since_delivered"]) for one in held), default=0) / 1000)
+    return found
+
+
+async def consumers(redis: Redis, shards: int) -> dict[str, float]:
+    """Every consumer's name and the seconds since it last asked for something."""
+    idle: dict[str, float] = {}
+    for stream in names(shards):
+        try:
+            known = await redis.xinfo_consumers(stream, GROUP)
+        except ResponseError:
+            continue  # no such stream or group yet
+        for consumer in known:
+            name = consumer["name"].decode()
+            idle[name] = min(idle.get(name, 1e9), consumer["idle"] / 1000)
+    return idle
+
+
+async def announce_dead(redis: Redis, keys: Iterable[tuple[str, str, str]]) -> None:
+    """Tell whoever consumes dead letters: (event, endpoint, outcome). The truth is the delivery's state."""
+    pipeline = redis.pipeline(transaction=False)
+    for event_id, endpoint_id, outcome in keys:
+        fields = {b"e": event_id, b"w": endpoint_id, b"o": outcome}
+        pipeline.xadd(DEAD_LETTERS, fields, maxlen=_DEAD_LETTERS_KEPT, approximate=True)  # type: ignore[arg-type]
+    await pipeline.execute()
+
+
+def _streams(answer: Any) -> Iterable[tuple[bytes, Any]]:
+    """XREADGROUP's answer is a list of pairs under RESP2 and a map under RESP3."""
+    if isinstance(answer, dict):
+        return [
+            (stream, entries[0] if entries and isinstance(entries[0], list) else entries)
+            for stream, entries in answer.items()
+        ]
+    return [(stream, entries) for stream, entries in answer or ()]
+
+
+def _entries(stream: bytes, entries: Any) -> Iterable[Entry]:
+    for entry_id, fields in entries:
+        if fields:  # older servers answer nothing for one that was deleted
+            yield Entry(stream, entry_id, _key(fields))
+
+
+def _key(fields: dict[bytes, bytes]) -> Key:
+    """The key an entry carries; one of no delivery when somebody else wrote the entry: it is then stale."""
+    try:
+        key = Key(fields[b"e"].decode(), fields[b"w"].decode(), int(fields[b"n"]))
+    except (KeyError, ValueError):
+        return _NO_KEY
+    known = ids.is_id("evt", key.event_id) and ids.is_id("we", key.endpoint_id) and 0 <= key.attempts <= _MOST_ATTEMPTS
+    return key if known else _NO_KEY

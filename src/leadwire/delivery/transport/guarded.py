@@ -1,0 +1,215 @@
+"""The transport of every webhook: httpx's interface outside, pyreqwest inside, the guard between.
+
+It is an httpx transport, so anything that speaks httpx can go through the guard. The worker calls `post`, which skips
+httpx's request and response objects: they cost as much again as the POST.
+"""
+
+import asyncio
+import functools
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+import httpx
+from pyreqwest.client import Client, ClientBuilder
+from pyreqwest.exceptions import PyreqwestError
+from pyreqwest.http import Url
+from pyreqwest.proxy import ProxyBuilder
+
+from leadwire.delivery import metrics
+from leadwire.delivery.transport.addresses import Network, literal, refusal
+from leadwire.delivery.transport.answers import Answer, read
+from leadwire.delivery.transport.failures import BlockedAddress, DnsError, TimedOut, translated
+from leadwire.delivery.transport.urls import checked, host_of
+from leadwire.infrastructure.errors import Invalid
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+_CLIENTS: Final = 1024  # building one takes 4 ms and 115 kB
+_NOWHERE: Final = "http://127.0.0.1:0"  # nothing listens on port 0
+_ANSWER_HOLDS: Final = 60.0  # seconds that a vetted address is used before the name is looked up again
+_LOOKUP_LIMIT: Final = 5.0  # seconds
+_OWN_HEADERS: Final = ("host", "content-length")  # pyreqwest sets these itself
+_LOOKUPS: Final = 16  # at once; a slow name server must not take every thread there is
+
+
+class _Origin(NamedTuple):
+    scheme: str
+    host: str
+    port: int
+
+
+class _Target(NamedTuple):
+    url: str
+    origin: _Origin
+
+
+class _Pinned(NamedTuple):
+    client: Client
+    address: str
+    until: float
+
+
+class GuardedTransport(httpx.AsyncBaseTransport):
+    """Sends requests to vetted addresses, each within one deadline; raises one of `failures`.
+
+    `allowed` are networks that may be reached although they are not public; `timeout` is in seconds, over everything
+    from the name look-up to the last byte. `resolve` and `trusted_pem` replace the name look-up and add a certificate
+    authority, for tests and private installations. At most 64 KiB of an answer are read, and nothing is decompressed.
+    """
+
+    def __init__(
+        self,
+        allowed: Sequence[Network],
+        *,
+        timeout: float,
+        resolve: Resolve | None = None,
+        trusted_pem: bytes | None = None,
+    ) -> None:
+        self._allowed = tuple(allowed)
+        self._timeout = timeout
+        self._resolve = resolve or self._look_up
+        self._trusted_pem = trusted_pem
+        self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="lookup")
+        self._target = functools.lru_cache(4096)(functools.partial(_judged, self._allowed))
+        self._pinned: dict[_Origin, _Pinned] = {}
+        self._pinning: dict[_Origin, asyncio.Future[Client]] = {}
+
+    async def post(self, url: str, headers: list[tuple[str, str]], body: bytes) -> Answer:
+        """Send one POST. No redirect is followed; a 3xx is the answer.
+
+        The head of the answer decides. Of its body there is what came soon, whatever state it is in.
+        """
+        return await self._send("POST", url, headers, body)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The same for whatever speaks httpx: `httpx.AsyncClient(transport=...)`. A body that breaks off fails."""
+        headers = [(name, value) for name, value in request.headers.multi_items() if name not in _OWN_HEADERS]
+        answer = await self._send(request.method, str(request.url), headers, await request.aread(), whole=True)
+        return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
+
+    async def _send(
+        self, method: str, url: str, headers: list[tuple[str, str]], body: bytes, *, whole: bool = False
+    ) -> Answer:
+        target = self._target(url)
+        origin = target.origin
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        pinned = self._pinned.get(origin)
+        if pinned and pinned.until > start:
+            sending = pinned.client.request(method, target.url)
+        else:
+            client = await self._vetted_client(origin)
+            # The client's own limit is the whole timeout, of which the look-up took a part.
+            left = timedelta(seconds=max(self._timeout - (loop.time() - start), 0.001))
+            sending = client.request(method, target.url).timeout(left)
+        # Without a read buffer the head is there before the body: the client would read ahead, and fail with it.
+        sending = sending.headers(headers).body_bytes(body).streamed_read_buffer_limit(0)
+        try:
+            async with sending.build_streamed() as response:
+                return await read(response, whole=whole)
+        except PyreqwestError as error:
+            failure = translated(error)
+            if isinstance(failure, httpx.ConnectError):
+                self._pinned.pop(origin, None)  # the name may have moved
+            raise failure from error
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        for pinned in self._pinned.values():
+            await pinned.client.close()
+        self._pinned.clear()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _vetted_client(self, origin: _Origin) -> Client:
+        """A client that can only reach the vetted address behind `origin`.
+
+        Many requests may need the same one at once: one makes it, in a task of its own, so that the request that
+        happened to come first can be cancelled without failing the rest.
+        """
+        making = self._pinning.get(origin)
+        if making is None:
+            making = self._pinning[origin] = asyncio.ensure_future(self._pin(origin))
+            making.add_done_callback(lambda _: self._pinning.pop(origin, None))
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await asyncio.shield(making)
+        except TimeoutError as error:
+            raise TimedOut(f"no address within {self._timeout:g} s") from error
+
+    async def _pin(self, origin: _Origin) -> Client:
+        address = await self._vetted(origin)
+        loop = asyncio.get_running_loop()
+        pinned = self._pinned.get(origin)
+        if pinned and pinned.address == address:
+            client = pinned.client  # with its connections
+        else:
+            client = await loop.run_in_executor(self._threads, self._build, origin, address)
+            metrics.CLIENTS_BUILT.cell().add()
+        if origin not in self._pinned and len(self._pinned) >= _CLIENTS:
+            # Any one, not the least recently used: with more hosts than places in turn, that is always the next needed.
+            del self._pinned[secrets.choice(list(self._pinned))]  # closed when its last request lets go of it
+        self._pinned[origin] = _Pinned(client, address, loop.time() + _ANSWER_HOLDS)
+        return client
+
+    async def _vetted(self, origin: _Origin) -> str:
+        """The address to connect to. One bad answer among good ones refuses them all: they would be tried in turn."""
+        host = origin.host
+        if literal(host):
+            found = [host]
+        else:
+            try:
+                async with asyncio.timeout(_LOOKUP_LIMIT):
+                    found = await self._resolve(host, origin.port)
+            except (OSError, TimeoutError, UnicodeError) as error:
+                raise DnsError(f"{host}: {str(error) or 'no answer in time'}") from error
+        if not found:
+            raise DnsError(f"{host} has no address")
+        for text in found:
+            address = literal(text)
+            reason = refusal(address, self._allowed) if address else f"{text} is not an address"
+            if reason:
+                raise BlockedAddress(f"{host}: {reason}" if host != text else reason)
+        return found[0]
+
+    async def _look_up(self, host: str, port: int) -> list[str]:
+        # As bytes, or Python would apply its own reading of international names, which is that of 2003.
+        lookup = functools.partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
+        return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+    def _build(self, origin: _Origin, address: str) -> Client:
+        builder = (
+            ClientBuilder()
+            .no_proxy()
+            .follow_redirects(False)
+            .referer(False)
+            .http1_only()
+            .gzip(False)
+            .brotli(False)
+            .zstd(False)
+            .deflate(False)
+            .timeout(timedelta(seconds=self._timeout))
+            .max_connections(None)
+            .pool_max_idle_per_host(64)
+            .pool_idle_timeout(timedelta(seconds=30))
+        )
+        # A host that is not the pinned one would be looked up by the client itself: it is sent nowhere instead.
+        builder = builder.proxy(ProxyBuilder.all(_NOWHERE).no_proxy(origin.host))
+        if self._trusted_pem:
+            builder = builder.add_root_certificate_pem(self._trusted_pem)
+        if not literal(origin.host):
+            builder = builder.resolve(origin.host, address, origin.port)
+        return builder.build()
+
+
+def _judged(allowed: Sequence[Network], url: str) -> _Target:
+    """What is judged is what is connected to: the normal form, as the client reads it. Raises BlockedAddress."""
+    try:
+        parsed = Url(checked(url, allowed))
+    except Invalid as error:
+        raise BlockedAddress(error.detail) from error
+    return _Target(str(parsed), _Origin(parsed.scheme, host_of(parsed), parsed.port_or_known_default or 0))

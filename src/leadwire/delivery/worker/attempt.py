@@ -1,0 +1,82 @@
+"""One POST: sign, send, classify. Never raises: every failure is an outcome."""
+
+import time
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from leadwire.delivery import retries, signing
+from leadwire.delivery.states import Outcome, of_status
+from leadwire.delivery.transport.guarded import GuardedTransport
+from leadwire.delivery.worker import spans
+from leadwire.delivery.worker.claim import Job
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.settings import Settings
+
+_SNIPPET: Final = 2048  # bytes of the answer that are kept
+
+
+class Attempted(NamedTuple):
+    """What came of a job."""
+
+    job: Job
+    started_at: datetime
+    start: float  # by `time.perf_counter`
+    end: float
+    outcome: Outcome
+    http_status: int | None = None
+    error: str | None = None
+    response_body: str | None = None
+    retry_after: float = 0.0
+
+    @property
+    def duration_ms(self) -> int:
+        """How long it took, whatever came of it."""
+        return round((self.end - self.start) * 1000)
+
+
+async def attempt(job: Job, transport: GuardedTransport, settings: Settings) -> Attempted:
+    """Make the POST of `job`. The transport holds the deadline and guards the address."""
+    span = spans.begin(job)
+    done = await _attempt(job, span.traceparent if span else job.traceparent, transport, settings)
+    if span:
+        spans.end(span, done.outcome, done.http_status)
+    return done
+
+
+async def _attempt(job: Job, traceparent: str | None, transport: GuardedTransport, settings: Settings) -> Attempted:
+    started_at, start = clock.now(), time.perf_counter()
+    headers = signing.headers(
+        event_id=job.entry.key.event_id,
+        body=job.body,
+        secret=job.secret,
+        staged=job.staged_secret,
+        at=int(started_at.timestamp()),
+        attempt=job.number,
+        prefix=settings.header_prefix,
+        traceparent=traceparent,
+        test=job.test,
+    )
+    headers.extend(job.headers)
+
+    try:
+        answer = await transport.post(job.url, headers, job.body)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the ledger has to know
+        outcome: Outcome = getattr(error, "outcome", "protocol_error")
+        said = _text(str(error) or type(error).__name__)
+        return Attempted(job, started_at, start, time.perf_counter(), outcome, error=said)
+    outcome = of_status(answer.status)
+    return Attempted(
+        job,
+        started_at,
+        start,
+        time.perf_counter(),
+        outcome,
+        answer.status,
+        response_body=_text(answer.body[:_SNIPPET].decode("utf-8", "replace")) or None,
+        retry_after=0.0 if outcome == "delivered" else retries.wish(answer.headers.get("retry-after"), started_at),
+    )
+
+
+def _text(text: str) -> str:
+    """What PostgreSQL can hold: no NUL."""
+    return text.replace("\0", "\ufffd")[:_SNIPPET]

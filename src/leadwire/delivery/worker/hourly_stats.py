@@ -1,0 +1,107 @@
+"""Figures for plots: attempts by endpoint and hour. Collected here, written every other second.
+
+Beside the ledger, not part of it: what a worker has not written when it is killed is missing from the plots only.
+"""
+
+import asyncio
+import bisect
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from leadwire.delivery.states import Outcome
+from leadwire.delivery.worker.attempt import Attempted
+from leadwire.infrastructure import db, redis_pool, telemetry
+
+BOUNDS: Final = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000)
+"""Upper ends of the duration buckets in milliseconds; one more bucket holds what took longer."""
+
+_EVERY: Final = 2.0  # seconds
+_MOST: Final = 10_000  # endpoints' hours that wait while the database is away
+
+_LATER: Final[tuple[type[BaseException], ...]] = (*db.GONE, db.Deadlock, db.Orphaned, db.Cancelled)
+
+_ADD: Final = """
+INSERT INTO endpoint_hour AS known (endpoint_id, hour, delivered, failed, took, last_at, last_outcome)
+SELECT made.endpoint_id, made.hour, made.delivered, made.failed, string_to_array(made.took, ',')::int[], made.last_at,
+    made.last_outcome
+FROM unnest($1::text[], $2::timestamptz[], $3::int[], $4::int[], $5::text[], $6::timestamptz[], $7::text[])
+    AS made(endpoint_id, hour, delivered, failed, took, last_at, last_outcome)
+WHERE EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = made.endpoint_id)
+ORDER BY made.endpoint_id, made.hour
+ON CONFLICT (endpoint_id, hour) DO UPDATE SET delivered = known.delivered + EXCLUDED.delivered,
+    failed = known.failed + EXCLUDED.failed,
+    took = ARRAY(SELECT before + more FROM unnest(known.took, EXCLUDED.took) AS pair(before, more)),
+    last_at = greatest(known.last_at, EXCLUDED.last_at),
+    last_outcome = CASE WHEN EXCLUDED.last_at >= known.last_at THEN EXCLUDED.last_outcome ELSE known.last_outcome END"""
+
+
+class _Hour:
+    __slots__ = ("delivered", "failed", "last_at", "last_outcome", "took")
+
+    def __init__(self) -> None:
+        self.delivered = self.failed = 0
+        self.took = [0] * (len(BOUNDS) + 1)
+        self.last_at: datetime | None = None
+        self.last_outcome: Outcome = "delivered"
+
+
+_hours: dict[tuple[str, datetime], _Hour] = {}
+_due: list[asyncio.TimerHandle] = []
+
+
+def note(settled: Sequence[Attempted]) -> None:
+    """Count attempts that counted; test events are none of an endpoint's figures."""
+    for one in settled:
+        if one.job.test:
+            continue
+        key = one.job.entry.key.endpoint_id, one.started_at.replace(minute=0, second=0, microsecond=0)
+        hour = _hours.setdefault(key, _Hour())
+        if one.outcome == "delivered":
+            hour.delivered += 1
+        else:
+            hour.failed += 1
+        hour.took[bisect.bisect_left(BOUNDS, one.duration_ms)] += 1
+        if hour.last_at is None or one.started_at >= hour.last_at:
+            hour.last_at, hour.last_outcome = one.started_at, one.outcome
+    if _hours and not _due:
+        _due.append(asyncio.get_running_loop().call_later(_EVERY, _start))
+
+
+async def flush() -> None:
+    """Write what was collected; while the database is away it waits here, but not without end."""
+    collected = _hours.copy()
+    _hours.clear()
+    if not collected:
+        return
+    hours = list(collected.values())
+    try:
+        await db.rows(
+            _ADD,
+            *map(list, zip(*collected, strict=True)),
+            [hour.delivered for hour in hours],
+            [hour.failed for hour in hours],
+            [",".join(map(str, hour.took)) for hour in hours],
+            [hour.last_at for hour in hours],
+            [hour.last_outcome for hour in hours],
+        )
+    except _LATER as error:
+        telemetry.log("figures.late", level=logging.WARNING, error=error)
+        if len(_hours) + len(collected) <= _MOST:
+            _merge(collected)
+
+
+def _start() -> None:
+    _due.clear()
+    redis_pool.errand(flush())
+
+
+def _merge(kept: dict[tuple[str, datetime], _Hour]) -> None:
+    for key, old in kept.items():
+        new = _hours.setdefault(key, _Hour())
+        new.delivered += old.delivered
+        new.failed += old.failed
+        new.took = [a + b for a, b in zip(new.took, old.took, strict=True)]
+        if new.last_at is None:
+            new.last_at, new.last_outcome = old.last_at, old.last_outcome

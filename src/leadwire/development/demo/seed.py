@@ -1,0 +1,70 @@
+"""Sixty days of history, once: all of it or nothing, in one transaction."""
+
+import random
+from datetime import datetime, timedelta
+from typing import Final
+
+from leadwire.delivery.relay.fan_out import fan_out
+from leadwire.development.demo.play import play
+from leadwire.development.demo.script import BOTS, visit
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts import reads
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.bots import library
+from leadwire.domain.bots.reads import names
+from leadwire.domain.conversations import changes as conversations
+from leadwire.infrastructure import clock, db
+
+WORKSPACE: Final = "Demo"
+_CONVERSATIONS: Final = 850
+_DAYS: Final = 60
+_OPEN: Final = timedelta(hours=6)  # after that no conversation of the past is open any more
+_STEP: Final = timedelta(seconds=17)  # between two messages
+
+
+async def seed() -> tuple[str, bool]:
+    """Make the demo workspace where it is missing. Answers its id, and whether it was made now."""
+    for workspace, name in await reads.workspaces():
+        if name == WORKSPACE:
+            return workspace, False
+    start = clock.now() - timedelta(days=_DAYS)
+    async with db.transaction():
+        with clock.at(start):
+            workspace = await accounts.create_workspace(WORKSPACE)
+            bot_ids = [await _bot(workspace, name) for name in BOTS]
+        chance = random.Random(20)  # noqa: S311 - the same history for everybody
+        moments = sorted(start + timedelta(days=_DAYS) * chance.random() for _ in range(_CONVERSATIONS))
+        for number, moment in enumerate(moments):
+            await _relive(workspace, bot_ids, moment, chance, number)
+    # The history is relayed like everything else; there is no endpoint yet, so it reaches nobody.
+    while (await fan_out()).events:
+        pass
+    return workspace, True
+
+
+async def _bot(workspace: str, name: str) -> str:
+    """A bot that runs the shipped flow of its name, on any website."""
+    bot_id = await bots.create(workspace, name)
+    await bots.save_draft(workspace, bot_id, library.text(name.lower().replace(" ", "-")))
+    await bots.publish(workspace, bot_id)
+    await bots.embed(workspace, bot_id, ["*"], "#4f46e5")
+    return bot_id
+
+
+async def bots_of(workspace: str) -> list[str]:
+    """The demo's bots."""
+    return list(await names(workspace))
+
+
+async def _relive(workspace: str, bot_ids: list[str], moment: datetime, chance: random.Random, number: int) -> None:
+    """One visit of the past: every step happens 17 s after the one before."""
+    moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+    async def pace() -> None:
+        clock.set_to(clock.now() + _STEP)
+
+    with clock.at(moment):
+        conversation = await play(workspace, bot_ids, visit(chance, number), pace)
+    if moment < clock.now() - _OPEN:  # somebody has seen to it since
+        with clock.at(moment + _OPEN):
+            await conversations.end(workspace, conversation, "agent", "answered")

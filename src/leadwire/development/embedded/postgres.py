@@ -1,0 +1,94 @@
+"""The embedded PostgreSQL, and whether one serves."""
+
+import contextlib
+import signal
+import socket
+from pathlib import Path
+from typing import Final
+
+from leadwire.development.embedded.account import check_account
+from leadwire.development.embedded.binaries import runnable
+from leadwire.development.embedded.cluster import DATABASE, check, create
+from leadwire.development.embedded.server import Plan, Server
+from leadwire.infrastructure.errors import OperatorError
+
+SOCKET: Final = ".s.PGSQL.5432"
+_READY_LINE: Final = 7  # of postmaster.pid
+_SETTINGS: Final = {
+    "listen_addresses": "",
+    "port": "5432",  # names the socket, nothing else
+    "unix_socket_permissions": "0700",
+    "timezone": "UTC",
+    "jit": "off",
+    "max_connections": "200",
+    "shared_buffers": "256MB",
+    "log_checkpoints": "off",
+    "log_error_verbosity": "terse",  # the detail of a broken constraint is somebody's e-mail address
+}
+_NOT_DURABLE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+# The wire protocol, as much as it takes to ask: version 3.0, two parameters, and SQLSTATEs that are no refusal.
+_PARAMETERS: Final = f"user\0postgres\0database\0{DATABASE}\0\0".encode()
+_HELLO: Final = (len(_PARAMETERS) + 8).to_bytes(4, "big") + (3 << 16).to_bytes(4, "big") + _PARAMETERS
+_GOODBYE: Final = b"X\0\0\0\4"
+_NOT_NOW: Final = b"57"  # starting up, shutting down
+_FULL: Final = b"53300"  # it serves, only not us
+
+
+def start(state: Path, run: Path, *, durable: bool, seconds: float) -> tuple[str, Server]:
+    """Start it, sockets in `run`. Answers its address and the server; wait until it is ready.
+
+    Raises OperatorError, also when a new cluster is not made within `seconds`.
+    """
+    check_account()
+    binary = runnable("postgres", state)
+    data = state / f"postgres-{binary.version[0]}"  # per major: another one cannot read it
+    log = state / "postgres.log"
+    if not data.exists():
+        create(binary, data, state / "initdb.log", durable=durable, seconds=seconds)
+    check(binary, data)
+    chosen = _SETTINGS | {"unix_socket_directories": str(run)} | ({} if durable else _NOT_DURABLE)
+    arguments = [part for name, value in chosen.items() for part in ("-c", f"{name}={value}")]
+    pid_file = data / "postmaster.pid"
+
+    def says_ready(client: socket.socket) -> bool:
+        # Its own word first: whoever asks too early leaves a line in the log.
+        with contextlib.suppress(IndexError, ValueError):
+            return pid_file.read_text().splitlines()[_READY_LINE].strip() == "ready" and is_ready(client)
+        return False
+
+    plan = Plan(
+        name="PostgreSQL",
+        argv=[str(binary.path), "-D", str(data), *arguments],
+        data=data,
+        stop_signal=signal.SIGINT,  # fast shutdown
+        pid_file=pid_file,
+        socket=run / SOCKET,
+        log=log,
+        is_ready=says_ready,
+    )
+    return f"postgresql://postgres@/{DATABASE}?host={run}&port=5432", Server(plan)
+
+
+def is_ready(client: socket.socket) -> bool:
+    """Whether the server behind `client` lets us into our database: a damaged one may listen and refuse everybody.
+
+    Raises OperatorError with its words when it refuses for good.
+    """
+    client.sendall(_HELLO)
+    with client.makefile("rb") as stream:
+        while head := stream.read(5):
+            kind, body = head[:1], stream.read(int.from_bytes(head[1:], "big") - 4)
+            if kind == b"R" and any(body[:4]):
+                raise OperatorError("it asks for a password: its pg_hba.conf was changed")
+            if kind == b"E":
+                said = {field[:1]: field[1:] for field in body.split(b"\0") if field}
+                if said.get(b"C", b"").startswith(_NOT_NOW):
+                    return False
+                if said.get(b"C") == _FULL:
+                    return True
+                raise OperatorError(said.get(b"M", b"it refuses connections").decode(errors="replace"))
+            if kind == b"Z":
+                client.sendall(_GOODBYE)
+                return True
+    return False

@@ -1,0 +1,80 @@
+"""The running `up` of a data directory, so that a command in another terminal acts on it without any setting."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.errors import OperatorError
+
+_LOCK: Final = "up.lock"
+_ENVIRONMENT: Final = "up.env"
+_LARGEST_LOG: Final = 10_000_000  # bytes
+
+
+@contextmanager
+def owned(path: Path) -> Iterator[Path]:
+    """The data directory, ours alone while `up` runs. Raises OperatorError."""
+    directory = path.absolute()
+    try:
+        (directory / "logs").mkdir(parents=True, exist_ok=True)
+        lock = (directory / _LOCK).open("a")
+    except OSError as error:
+        raise OperatorError(f"the data directory {directory} cannot be used: {error.strerror}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OperatorError(f"another `leadwire up` is running on {directory}") from error
+        for stale in (_ENVIRONMENT, "up.json"):  # of one that was killed
+            (directory / stale).unlink(missing_ok=True)
+        for log in (directory / "logs").glob("*.log"):
+            if log.stat().st_size > _LARGEST_LOG:
+                log.replace(log.with_suffix(".log.old"))
+        try:
+            yield directory
+        finally:
+            (directory / _ENVIRONMENT).unlink(missing_ok=True)
+
+
+def publish(directory: Path, environment: Mapping[str, str]) -> None:
+    """Say under which settings `up` runs: a file that a shell can read, too."""
+    path = directory / _ENVIRONMENT
+    path.touch(mode=0o600)
+    path.write_text("".join(f"{name}='{value}'\n" for name, value in environment.items()))
+
+
+def adopt() -> None:
+    """Take over the settings of the `up` that runs on our data directory, but for those that are set here."""
+    directory = settings.get().data_dir.absolute()
+    if not _is_running(directory):
+        return
+    with suppress(OSError):
+        for line in (directory / _ENVIRONMENT).read_text().splitlines():
+            name, _, value = line.partition("=")
+            os.environ.setdefault(name, value.strip("'"))
+        settings.get.cache_clear()
+
+
+def url_of_up() -> str:
+    """The address of the `up` that runs on our data directory; empty when none does."""
+    directory = settings.get().data_dir.absolute()
+    with suppress(OSError, ValueError, KeyError):
+        if _is_running(directory):
+            return str(json.loads((directory / "up.json").read_text())["url"])
+    return ""
+
+
+def _is_running(directory: Path) -> bool:
+    try:
+        with (directory / _LOCK).open("r") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -1,0 +1,117 @@
+"""Child processes: started, restarted when they die, told to stop, never left behind.
+
+Each child holds the read end of a pipe on standard input. When the supervisor is gone, even by SIGKILL, the pipe
+ends and the child stops itself.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.serving import SUPERVISED
+from leadwire.interfaces.cli.receiver import plain
+
+_PATIENCE: Final = 8.0  # seconds between SIGTERM and SIGKILL
+_HOPELESS: Final = 5  # deaths in a row, each within a few seconds of its start
+_SOON: Final = 3.0
+_LONGEST_LINE: Final = 1 << 18  # bytes
+_TAIL: Final = 1 << 14  # bytes of a log that are read for its last line
+
+Say = Callable[[str], None]
+
+
+class Child:
+    """One `leadwire` command kept running. Its log is a file; its output, if wanted, goes to `on_line`."""
+
+    def __init__(
+        self,
+        name: str,
+        arguments: list[str],
+        environment: Mapping[str, str],
+        logs: Path,
+        say: Say,
+        on_line: Say | None = None,
+    ) -> None:
+        self.name = name
+        self.pid = 0
+        self._arguments = arguments
+        self._environment = {**os.environ, **environment, SUPERVISED: "1"}
+        self._log = logs / f"{name}.log"
+        self._say = say
+        self._on_line = on_line
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start it. Its own session: Ctrl-C reaches the supervisor alone, which stops everything in order."""
+        self._log.touch(mode=0o600)
+        with self._log.open("ab") as log:
+            os.fchmod(log.fileno(), 0o600)  # of an earlier version, too
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "leadwire",
+                *self._arguments,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE if self._on_line else log,
+                stderr=log,
+                env=self._environment,
+                start_new_session=True,
+                limit=_LONGEST_LINE,
+            )
+        self.pid = self._process.pid
+
+    async def keep(self, changed: Callable[[], None]) -> None:
+        """Restart it whenever it ends. Raises OperatorError when it will not stay up."""
+        loop = asyncio.get_running_loop()
+        deaths = 0
+        while True:
+            started = loop.time()
+            assert self._process is not None  # noqa: S101 - start comes first
+            await self._read(self._process)
+            code = await self._process.wait()
+            deaths = deaths + 1 if loop.time() - started < _SOON else 0
+            if deaths >= _HOPELESS:
+                raise OperatorError(f"{self.name} does not stay up: {self.last_words()}")
+            reason = signal.Signals(-code).name if code < 0 else f"exit {code}"
+            self._say(f"{self.name} died ({reason}), starting it again")
+            await asyncio.sleep(0.2 * deaths)
+            await self.start()
+            changed()
+
+    async def stop(self) -> None:
+        """SIGTERM, and SIGKILL if that is not enough."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), _PATIENCE)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+    def last_words(self) -> str:
+        """The last line of its log, fit for a terminal."""
+        with contextlib.suppress(OSError), self._log.open("rb") as log:
+            log.seek(max(os.fstat(log.fileno()).st_size - _TAIL, 0))
+            if lines := log.read().decode(errors="replace").strip().splitlines():
+                return f"{plain(lines[-1], 300)} ({self._log})"
+        return f"see {self._log}"
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        """Hand on each line that it prints. One that is too long is left out, but for its end."""
+        while self._on_line and process.stdout:
+            try:
+                line = await process.stdout.readline()
+            except ValueError:  # longer than the limit
+                continue
+            if not line:
+                return
+            self._on_line(line.decode(errors="replace"))

@@ -1,0 +1,66 @@
+"""`leadwire up`: everything, on this machine, in the foreground."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+import click
+import msgspec
+
+from leadwire.development.instance import owned
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.settings import Settings
+
+_LOOPBACK = "127.0.0.0/8,::1/128"
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
+@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Default: .leadwire")
+@click.option("--no-demo", is_flag=True, help="No demo workspace, simulated visitors or receiver.")
+def up(host: str, port: int, data_dir: Path | None, no_demo: bool) -> None:
+    """Start everything here: servers, API, relay, delivery worker, and a demo to watch."""
+    from leadwire.infrastructure.serving import bind
+
+    if data_dir:
+        os.environ["LEADWIRE_DATA_DIR"] = str(data_dir.absolute())
+    os.environ.setdefault("LEADWIRE_ALLOWED_NETWORKS", _LOOPBACK)
+    settings.get.cache_clear()
+    chosen = settings.get()
+    bind(host, port).close()  # a port in use is told before anything is started
+    with owned(chosen.data_dir) as directory, contextlib.suppress(KeyboardInterrupt):
+        from leadwire.development.embedded import services
+
+        click.echo("Starting PostgreSQL and Valkey ..." if not chosen.database_url else "Connecting ...")
+        with services(chosen) as running:
+            full = msgspec.structs.replace(
+                chosen, database_url=running.database_url, redis_url=running.redis_url, data_dir=directory
+            )
+            asyncio.run(_up(full, host, port, demo=not no_demo))
+    click.echo("Stopped. Your data is kept.")
+
+
+async def _up(full: Settings, host: str, port: int, *, demo: bool) -> None:
+    from leadwire.development.stack import Stage
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop.set)
+    stage = Stage(full, host, port, demo=demo)
+    playing = asyncio.create_task(stage.play())
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([playing, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if playing.done():
+            await playing
+        click.echo("\nStopping ...")
+    finally:
+        playing.cancel()
+        with contextlib.suppress(asyncio.CancelledError, OperatorError):
+            await playing
+        await stage.clear()

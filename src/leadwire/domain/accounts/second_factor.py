@@ -1,0 +1,151 @@
+"""The second factor: six digits that an authenticator app makes anew every 30 seconds (TOTP, RFC 6238).
+
+A code opens once. The secret is sealed like an endpoint's. Codes are counted apart from passwords, so that whoever has
+the password has five tries in five minutes at the code, however often they give the password.
+"""
+
+import base64
+import binascii
+import hmac
+import secrets
+from typing import Final
+
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
+
+from leadwire.domain.accounts import audit, sessions, throttle
+from leadwire.domain.accounts.sessions import Person
+from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure.errors import Fault, Invalid, NotFound, OperatorError
+
+_STEP: Final = 30  # seconds
+_SECRET: Final = 20  # bytes, as RFC 4226 recommends
+_DRIFT: Final = (0, -1, 1)  # steps that a phone's clock may be off
+_PATIENCE: Final = 300  # seconds from the password to the code
+_OFFERED: Final = 900  # seconds to set an app up
+_PURPOSE: Final = "second factor offered to"
+
+
+class Ticket(str):
+    """Says, for five minutes, that somebody gave the right password of an account. Signed; kept nowhere."""
+
+    __slots__ = ()
+
+
+def offer(user_id: str, again: str = "") -> tuple[str, str]:
+    """A secret for an app, and the sealed form of it that `add` takes: those of the offer `again` while it holds."""
+    try:
+        return _offered(user_id, again), again
+    except Invalid:
+        secret = base64.b32encode(secrets.token_bytes(_SECRET)).decode()
+        until = int(clock.now().timestamp()) + _OFFERED
+        return secret, secret_box.get().seal(f"{_PURPOSE} {user_id} {until} {secret}").hex()
+
+
+def uri(secret: str, email: str) -> str:
+    """The secret as apps read it from a QR code."""
+    return _totp(secret).get_provisioning_uri(email, "Leadwire")
+
+
+async def add(me: Person, offered: str, code: str) -> None:
+    """From now on a code is asked for, too, made with what `offer` sealed; sessions elsewhere end.
+
+    Raises RateLimited, Invalid.
+    """
+    secret = _offered(me.user_id, offered)
+    await throttle.count(f"code {me.user_id}", me.address)
+    if (step := _step_of(secret, code)) is None:
+        raise _wrong()
+    await throttle.forgive(f"code {me.user_id}")
+    async with audit.act(me, "user.second_factor_added", me.user_id):
+        await db.rows(
+            "UPDATE user_account SET totp_secret = $2, totp_step = $3 WHERE id = $1",
+            me.user_id, secret_box.get().seal(secret), step,
+        )  # fmt: skip
+        await sessions.end_all(me.user_id, but=me.session_id)
+
+
+async def remove(workspace: str, user_id: str) -> str:
+    """The password is enough again. Answers whose. Raises NotFound."""
+    email: str | None = await db.value(
+        """UPDATE user_account SET totp_secret = NULL, totp_step = NULL
+           WHERE workspace_id = $1 AND id = $2 AND totp_secret IS NOT NULL RETURNING email""",
+        workspace, user_id,
+    )  # fmt: skip
+    if email is None:
+        raise NotFound("There is no such user with a second factor.")
+    return email
+
+
+async def is_set(user_id: str) -> bool:
+    """Whether this person is asked for a code."""
+    return bool(await db.value("SELECT totp_secret IS NOT NULL FROM user_account WHERE id = $1", user_id))
+
+
+def ticket(user_id: str, password_hash: str) -> Ticket:
+    """For somebody who has just given the right password of `user_id`. It ends with that password."""
+    told = f"{user_id}.{int(clock.now().timestamp()) + _PATIENCE}"
+    return Ticket(f"{told}.{_signed(told, password_hash)}")
+
+
+async def redeem(given: str, code: str, address: str) -> str:
+    """Whose ticket it is, when `code` is theirs and was not used before. Raises RateLimited, Invalid."""
+    told, _, signature = given.rpartition(".")
+    user_id, _, until = told.partition(".")
+    account = await db.row("SELECT password_hash, totp_secret FROM user_account WHERE id = $1", user_id)
+    password_hash, sealed = account or ("", None)
+    genuine = hmac.compare_digest(signature.encode(), _signed(told, password_hash).encode())
+    if not genuine or int(until) < clock.now().timestamp():
+        raise Invalid("That took too long. Begin again with your password.")
+    await throttle.count(f"code {user_id}", address)
+    step = _step_of(secret_box.get().open(sealed), code) if sealed else None
+    if step is None or not await db.value(
+        """UPDATE user_account SET totp_step = $2
+           WHERE id = $1 AND totp_step < $2 AND password_hash = $3 AND totp_secret = $4 RETURNING true""",
+        user_id, step, password_hash, sealed,
+    ):  # fmt: skip
+        raise _wrong()
+    await throttle.forgive(f"code {user_id}")
+    return user_id
+
+
+def _offered(user_id: str, sealed: str) -> str:
+    """The secret that was offered to this user, which no browser may choose. Raises Invalid."""
+    try:
+        opened = secret_box.get().open(bytes.fromhex(sealed))
+    except (ValueError, OperatorError):
+        opened = ""
+    told, _, secret = opened.rpartition(" ")
+    told, _, until = told.rpartition(" ")
+    if told != f"{_PURPOSE} {user_id}" or int(until) < clock.now().timestamp():
+        raise Invalid("This page is too old, or its secret is not ours. Scan the new one below.")
+    return secret
+
+
+def _step_of(secret: str, code: str) -> int | None:
+    """The step that `code` is the code of, if it is of one that may be now. Raises Invalid for no secret of ours."""
+    given, now = "".join(code.split()).encode(), int(clock.now().timestamp()) // _STEP
+    made = _totp(secret)
+    return next(
+        (now + drift for drift in _DRIFT if hmac.compare_digest(made.generate((now + drift) * _STEP), given)), None
+    )
+
+
+def _totp(secret: str) -> TOTP:
+    try:
+        key = base64.b32decode(secret)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != _SECRET:
+        raise Invalid("This is no secret of ours. Begin again.")
+    return TOTP(key, 6, SHA1(), _STEP)  # noqa: S303 - what authenticator apps speak
+
+
+def _signed(text: str, password_hash: str) -> str:
+    told = f"{text}.{password_hash}"
+    return hmac.digest(secret_box.get().derived("sign-in tickets"), told.encode(), "sha256").hex()
+
+
+def _wrong() -> Invalid:
+    message = "Wrong or used code. Wait for the next one."
+    return Invalid(message, faults=(Fault("wrong_code", message, "/code"),))

@@ -1,0 +1,82 @@
+"""Workspaces, and the two ways into one: API keys and users."""
+
+from piccolo.columns import Array, BigInt, Bytea, Text, Timestamptz
+from piccolo.table import Table
+
+from leadwire.infrastructure.db import DB
+
+
+class Workspace(Table, db=DB, tablename="workspace"):
+    """A customer. Every other row belongs to one."""
+
+    id = Text(primary_key=True)
+    name = Text()
+    created_at = Timestamptz()
+
+
+class UserAccount(Table, db=DB, tablename="user_account"):
+    """A person who signs in to the web area. `role` is admin, agent or viewer."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    email = Text()
+    role = Text()
+    password_hash = Text(null=True, default=None)
+    totp_secret = Bytea(null=True, default=None)  # sealed; null: the password is enough
+    totp_step = BigInt(null=True, default=None)  # of the last code used
+    created_at = Timestamptz()
+
+
+class ApiKey(Table, db=DB, tablename="api_key"):
+    """A key to /v1. Only its SHA-256 is kept; `lookup` is the readable part that finds the row."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    name = Text()
+    lookup = Text()
+    hash = Bytea()
+    scopes = Array(Text())
+    created_at = Timestamptz()
+    expires_at = Timestamptz(null=True, default=None)
+    revoked_at = Timestamptz(null=True, default=None)
+    last_used_at = Timestamptz(null=True, default=None)
+
+
+class UserSession(Table, db=DB, tablename="user_session"):
+    """One signed-in browser. Only the SHA-256 of its cookie is kept."""
+
+    id = Text(primary_key=True)
+    user_id = Text()
+    hash = Bytea()
+    created_at = Timestamptz()
+    seen_at = Timestamptz()
+    confirmed_at = Timestamptz()  # when the password was last given
+    present_at = Timestamptz(null=True, default=None)  # when it last had the inbox open
+    address = Text()
+    agent = Text()  # the browser's name for itself
+    flash = Text(null=True, default=None)  # what the next page says once
+
+
+class Invitation(Table, db=DB, tablename="invitation"):
+    """A one-time link to an account. Gone once it is used."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    email = Text(null=True, default=None)  # null: whoever opens it chooses
+    role = Text()
+    hash = Bytea()
+    created_at = Timestamptz()
+    expires_at = Timestamptz()
+
+
+class AuditEntry(Table, db=DB, tablename="audit_entry"):
+    """Who did what to which object, from where."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    at = Timestamptz()
+    actor = Text()
+    action = Text()
+    subject = Text()
+    detail = Text()
+    address = Text()

@@ -1,0 +1,159 @@
+"""Every change of bots: drafts, versions, where they may be embedded, what they have been taught."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from leadwire.domain.accounts import quotas
+from leadwire.domain.bots import off_loop, reads
+from leadwire.domain.bots.parse import parse
+from leadwire.domain.bots.schema import FaqEntry
+from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.errors import Conflict, Fault, Invalid, NotFound
+
+MAX_ORIGINS: Final = 50
+_NEWEST: Final = 2**31 - 1  # what the column holds
+_COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
+
+_TEACH: Final = """
+INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)
+SELECT $1, $2, $3, $4, $5, $6,
+    setweight(to_tsvector('english', $4), 'A') || setweight(to_tsvector('simple', $4), 'B') ||
+    setweight(to_tsvector('english', $5), 'D')"""
+_TAUGHT: Final = "SELECT count(*) FROM faq_entry WHERE workspace_id = $1 AND bot_id = $2"
+_BOTS: Final = "SELECT count(*) FROM bot WHERE workspace_id = $1"
+_VERSIONS: Final = "SELECT count(*) FROM bot_version WHERE workspace_id = $1 AND bot_id = $2"
+_BYTES: Final = """
+SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
+    SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
+FROM bot b WHERE b.workspace_id = $1"""
+
+
+async def create(workspace: str, name: str) -> str:
+    """A new bot. Answers its id. Raises QuotaExceeded."""
+    bot_id = ids.new("bot")
+    async with db.transaction():
+        await db.rows(
+            "INSERT INTO bot (id, workspace_id, name, created_at) VALUES ($1, $2, $3, $4)",
+            bot_id, workspace, name, clock.now(),
+        )  # fmt: skip
+        await quotas.check(workspace, "bots", _BOTS)
+    return bot_id
+
+
+async def save_draft(workspace: str, bot_id: str, source: str) -> None:
+    """Keep the text of a flow as the draft. Raises NotFound, QuotaExceeded; BadFlow when the flow cannot be used."""
+    await off_loop.run(parse, source)
+    async with db.transaction():
+        saved = await db.value(
+            "UPDATE bot SET draft = $3, draft_saved_at = $4 WHERE workspace_id = $1 AND id = $2 RETURNING id",
+            workspace, bot_id, source, clock.now(),
+        )  # fmt: skip
+        if saved is None:
+            raise NotFound("There is no such bot.")
+        await quotas.check(workspace, "flow_bytes", _BYTES)
+
+
+async def publish(workspace: str, bot_id: str) -> int:
+    """Make the draft what new conversations run. Answers its version; publishing the same again changes nothing.
+
+    Raises NotFound, QuotaExceeded; Conflict when there is no draft.
+    """
+    async with db.transaction():
+        bot = await db.row(
+            "SELECT draft, published_version FROM bot WHERE workspace_id = $1 AND id = $2 FOR UPDATE", workspace, bot_id
+        )
+        if bot is None:
+            raise NotFound("There is no such bot.")
+        if bot["draft"] is None:
+            raise Conflict("There is no draft to publish.", code="no_draft")
+        published = await db.value(
+            "SELECT source FROM bot_version WHERE bot_id = $1 AND version = $2", bot_id, bot["published_version"]
+        )
+        if bot["draft"] == published:
+            return int(bot["published_version"])
+        await off_loop.run(parse, bot["draft"])  # rules may have become stricter since it was saved
+        version = await db.value(
+            """INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at)
+               SELECT $2, 1 + coalesce(max(version), 0), $1, $3, $4 FROM bot_version WHERE bot_id = $2
+               RETURNING version""",
+            workspace, bot_id, bot["draft"], clock.now(),
+        )  # fmt: skip
+        await db.rows(
+            "UPDATE bot SET published_version = $3 WHERE workspace_id = $1 AND id = $2", workspace, bot_id, version
+        )
+        await quotas.check(workspace, "bot_versions", _VERSIONS, bot_id)
+        await quotas.check(workspace, "flow_bytes", _BYTES)
+    return int(version)
+
+
+async def rollback(workspace: str, bot_id: str, version: int) -> None:
+    """Let new conversations run a version published before. The draft stays. Raises NotFound."""
+    if not 0 < version <= _NEWEST:
+        raise NotFound("There is no such version of the bot.")
+    await reads.flow(workspace, bot_id, version)
+    await db.rows(
+        "UPDATE bot SET published_version = $3 WHERE workspace_id = $1 AND id = $2", workspace, bot_id, version
+    )
+
+
+async def embed(workspace: str, bot_id: str, origins: Sequence[str], color: str) -> None:
+    """Say which websites (`https://example.com`; `*` = any) may show the bot, and in which colour.
+
+    Raises NotFound, Invalid.
+    """
+    wrong = [origin for origin in origins if origin != "*" and not _is_origin(origin)]
+    faults = [
+        Fault("wrong_value", f"{one[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
+        for one in wrong
+    ]
+    if len(origins) > MAX_ORIGINS:
+        faults.append(Fault("too_many", f"At most {MAX_ORIGINS} origins.", "/origins"))
+    if not _COLOR.fullmatch(color):
+        faults.append(Fault("wrong_value", "A colour is written like #4f46e5.", "/color"))
+    if faults:
+        raise Invalid("The bot cannot be embedded like that.", faults=tuple(faults))
+    done = await db.value(
+        "UPDATE bot SET allowed_origins = $3, color = $4 WHERE workspace_id = $1 AND id = $2 RETURNING id",
+        workspace, bot_id, list(dict.fromkeys(origin.lower() for origin in origins)), color.lower(),
+    )  # fmt: skip
+    if done is None:
+        raise NotFound("There is no such bot.")
+
+
+async def teach(workspace: str, bot_id: str, question: str, answer: str) -> FaqEntry:
+    """Teach a bot the answer to a question. Raises NotFound, Invalid, QuotaExceeded."""
+    question, answer = question.strip(), answer.strip()
+    if not (0 < len(question) <= 500 and 0 < len(answer) <= 2000) or "\0" in question + answer:
+        raise Invalid("A question has 1 to 500 characters, an answer 1 to 2000.")
+    await reads.detail(workspace, bot_id)
+    entry = FaqEntry(ids.new("faq"), question, answer)
+    async with db.transaction():
+        await db.rows(_TEACH, entry.id, workspace, bot_id, question, answer, clock.now())
+        await quotas.check(workspace, "faq_entries", _TAUGHT, bot_id)
+    return entry
+
+
+async def unteach(workspace: str, entry_id: str) -> None:
+    """Forget an answer. Raises NotFound."""
+    gone = await db.value("DELETE FROM faq_entry WHERE workspace_id = $1 AND id = $2 RETURNING id", workspace, entry_id)
+    if gone is None:
+        raise NotFound("There is no such entry.")
+
+
+def _is_origin(text: str) -> bool:
+    """A scheme, a host, perhaps a port, and nothing else (RFC 6454)."""
+    try:
+        parts = urlsplit(text)
+        return (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and text.lower() == f"{parts.scheme}://{parts.netloc.lower()}"
+            and "@" not in parts.netloc
+            and parts.port != 0
+            and text.isascii()
+            and len(text) <= 300
+        )
+    except ValueError:
+        return False

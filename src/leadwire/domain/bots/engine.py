@@ -1,0 +1,224 @@
+"""Run a flow: `step(flow, state, said) -> (state, effects)`. Pure; what effects mean is for `bots.runtime` to say."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from leadwire.domain.bots import inputs, wishes
+from leadwire.domain.bots.conditions import holds
+from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Scalar, Score, When
+from leadwire.domain.bots.templating import fill
+
+MOST_NODES: Final = 50  # in one turn
+
+ASKED_FOR_A_PERSON: Final = "the visitor asked for a person"
+
+_DONE: Final = frozenset({"no", "no thanks", "no, thanks", "nothing", "thanks", "thank you", "that is all", "bye"})
+
+
+class State(Struct, frozen=True, omit_defaults=True):
+    """Where a visitor is in a flow."""
+
+    at: str | None = None  # the node that waits for the visitor, or where to go on when a person hands back
+    retries: int = 0  # answers to it that did not fit
+    turns: int = 0  # questions it has answered
+    variables: dict[str, Scalar] = {}
+    score: int = 0
+    asked: int = 0  # free questions so far: what answers may cost is limited by it
+    fired: tuple[str, ...] = ()  # rules that have counted: `node/label`
+
+
+class Said(Struct, frozen=True):
+    """What the visitor said. At an `answer` node, `answer` is what is known about it: None for nothing."""
+
+    text: str
+    answer: str | None = None
+
+
+class Reply(Struct, frozen=True):
+    """The bot says something; `personal` when it repeats what the visitor told, as an answer to a question may."""
+
+    text: str
+    personal: bool = False
+
+
+class Saved(Struct, frozen=True):
+    """The visitor told a lead field, or (`field` None) something only the flow wants to know."""
+
+    field: str | None
+    value: Scalar
+
+
+class Scored(Struct, frozen=True):
+    """Points, and why."""
+
+    node: str
+    label: str
+    points: int
+
+
+class HandedOff(Struct, frozen=True):
+    """A person is needed."""
+
+    reason: str
+
+
+class Ended(Struct, frozen=True):
+    """The flow has come to its end."""
+
+    reason: str
+
+
+Effect = Reply | Saved | Scored | HandedOff | Ended
+
+
+class Prompt(Struct, frozen=True, omit_defaults=True):
+    """What the visitor is asked for now: how the widget shapes its field."""
+
+    kind: str
+    options: tuple[str, ...] = ()
+    placeholder: str | None = None
+    field: str | None = None  # the lead field it fills, for autocomplete
+
+
+def begin(flow: Flow) -> tuple[State, list[Effect]]:
+    """The first turn, before the visitor has said anything: the same for everybody."""
+    return enter(flow, State(), flow.start)
+
+
+def enter(flow: Flow, state: State, node_id: str) -> tuple[State, list[Effect]]:
+    """Go on at a node until the visitor's turn or the end."""
+    return _Run(flow, state).go(node_id)
+
+
+def step(flow: Flow, state: State, said: Said) -> tuple[State, list[Effect]]:
+    """One visitor's turn. `state.at` must be a node that waits."""
+    node = flow.node(state.at or flow.start)
+    run = _Run(flow, state)
+    if wishes.for_a_person(said.text) and not (isinstance(node, Ask) and inputs.offers(node, said.text)):
+        return run.stop(ASKED_FOR_A_PERSON)
+    if isinstance(node, Ask):
+        return run.hear(node, said.text)
+    if isinstance(node, Answer):
+        return run.consult(node, said)
+    return run.go(node.id)
+
+
+def prompt(flow: Flow, state: State) -> Prompt | None:
+    """What the visitor is asked for, if anything."""
+    node = flow.node(state.at) if state.at else None
+    if isinstance(node, Ask):
+        labels = tuple(option.label for option in node.options)
+        return Prompt(node.input, labels, node.placeholder, node.save_to)
+    return Prompt("text") if isinstance(node, Answer) else None
+
+
+def questions(flow: Flow, state: State, text: str) -> bool:
+    """Whether what the visitor says next is a free question, to be looked up first."""
+    return state.at is not None and isinstance(flow.node(state.at), Answer) and not wishes.for_a_person(text)
+
+
+class _Run:
+    """One turn under way."""
+
+    def __init__(self, flow: Flow, state: State) -> None:
+        self._flow = flow
+        self._state = state
+        self._effects: list[Effect] = []
+
+    def hear(self, ask: Ask, text: str) -> tuple[State, list[Effect]]:
+        try:
+            value = inputs.read(ask, text)
+        except ValueError:
+            return self._again(ask)
+        self._effects.append(Saved(ask.save_to, value))
+        about = inputs.about_email(value) if ask.input == "email" and isinstance(value, str) else {}
+        self._set(variables={**self._state.variables, ask.variable: value, **about}, retries=0)
+        target = ask.next
+        if ask.input == "choice":
+            chosen = inputs.option(ask, str(value))
+            self._score(ask.id, f"{ask.variable.replace('_', ' ')}: {chosen.label}", chosen.score)
+            target = chosen.next or target
+        return self.go(target)
+
+    def consult(self, node: Answer, said: Said) -> tuple[State, list[Effect]]:
+        self._set(asked=self._state.asked + 1)
+        words = said.text.strip().strip(".!").casefold()
+        if words in _DONE or words in {word.casefold() for word in node.done}:
+            return self.go(node.next)
+        if said.answer is None:
+            return self.go(node.on_fallback) if node.on_fallback else self.stop("a question nobody taught the bot")
+        self._reply(said.answer, plain=True)
+        turns = self._state.turns + 1
+        if turns >= node.max_turns:
+            return self.go(node.next)
+        if node.again_text:
+            self._reply(node.again_text)
+        self._set(turns=turns)
+        return self._state, self._effects
+
+    def go(self, node_id: str) -> tuple[State, list[Effect]]:
+        self._set(retries=0, turns=0)
+        for _ in range(MOST_NODES):
+            node = self._flow.node(node_id)
+            self._set(at=node.id)
+            following = self._pass(node)
+            if following is None:
+                return self._state, self._effects
+            node_id = following
+        return self.stop("the flow went on for too long")
+
+    def stop(self, reason: str) -> tuple[State, list[Effect]]:
+        self._reply(self._flow.handoff_text)
+        self._effects.append(HandedOff(reason))
+        return self._state, self._effects
+
+    def _pass(self, node: AnyNode) -> str | None:
+        """Do what a node says. Answers the next one, or None to wait or to end."""
+        if isinstance(node, Branch):
+            return next((case.next for case in node.cases if self._holds(case.when)), node.otherwise)
+        if isinstance(node, Score):
+            for rule in node.rules:
+                if self._holds(rule.when):
+                    self._score(node.id, rule.label, rule.add)
+            return node.next
+        if node.text:
+            self._reply(node.text)
+        if isinstance(node, Say):
+            return node.next
+        if isinstance(node, Handoff):
+            self._effects.append(HandedOff(node.reason))
+            self._set(at=node.next)
+        elif isinstance(node, End):
+            self._effects.append(Ended(node.reason))
+            self._set(at=None)
+        return None
+
+    def _again(self, ask: Ask) -> tuple[State, list[Effect]]:
+        retries = self._state.retries + 1
+        if retries > ask.max_retries:
+            return self.go(ask.on_fail) if ask.on_fail else self.stop("the visitor could not answer")
+        self._reply(ask.retry_text or ask.text)
+        self._set(retries=retries)
+        return self._state, self._effects
+
+    def _score(self, node: str, label: str, points: int) -> None:
+        key = f"{node}/{label}"
+        if points and key not in self._state.fired:
+            self._effects.append(Scored(node, label, points))
+            self._set(score=self._state.score + points, fired=(*self._state.fired, key))
+
+    def _reply(self, text: str, *, plain: bool = False) -> None:
+        said = text if plain else fill(text, self._known())
+        if said.strip():
+            self._effects.append(Reply(said, personal=plain or said != text))
+
+    def _known(self) -> dict[str, Scalar]:
+        return {**self._state.variables, "score": self._state.score}
+
+    def _holds(self, when: When) -> bool:
+        return holds(when, self._known())
+
+    def _set(self, **changes: object) -> None:
+        self._state = msgspec.structs.replace(self._state, **changes)

@@ -1,0 +1,82 @@
+"""A flow as a graph: which node leads where, and when. Pure."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff
+
+Kind = Literal["next", "if", "fail"]
+
+
+class Edge(Struct, frozen=True):
+    """From one node to another. `fail`: when the visitor's answer does not fit or is not known."""
+
+    start: str
+    end: str
+    kind: Kind
+
+
+def edges(flow: Flow) -> list[Edge]:
+    """Every way on, in the order of the flow's text, each once."""
+    return list(dict.fromkeys(edge for node in flow.nodes for edge in _ways(node)))
+
+
+def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
+    """Where a node can lead: (the field that says so, the id it names)."""
+    if isinstance(node, Branch):
+        yield from ((f"cases/{place}/next", case.next) for place, case in enumerate(node.cases))
+        yield "otherwise", node.otherwise
+        return
+    if isinstance(node, Ask):
+        yield from ((f"options/{place}/next", one.next) for place, one in enumerate(node.options) if one.next)
+    for field in ("on_fail", "on_fallback", "next"):
+        if (target := getattr(node, field, None)) is not None:
+            yield field, target
+
+
+def columns(flow: Flow) -> list[list[str]]:
+    """The nodes by how many steps they are from the start, those of one column in the order of the text."""
+    onward: dict[str, list[str]] = {}
+    for edge in edges(flow):
+        onward.setdefault(edge.start, []).append(edge.end)
+    found = [[flow.start]]
+    seen = {flow.start}
+    while found[-1]:
+        following = dict.fromkeys(end for node in found[-1] for end in onward.get(node, ()) if end not in seen)
+        seen.update(following)
+        found.append(list(following))
+    return found[:-1]
+
+
+def text_of(node: AnyNode) -> str:
+    """What a node is about, in a few words."""
+    text = getattr(node, "text", None) or getattr(node, "reason", None)
+    return str(text) if text else {"branch": "decides", "score": "adds points"}.get(kind_of(node), "")
+
+
+def kind_of(node: AnyNode) -> str:
+    """A node's type as a flow's text has it."""
+    return type(node).__name__.lower()
+
+
+def _ways(node: AnyNode) -> Iterator[Edge]:
+    match node:
+        case Ask():
+            yield from (Edge(node.id, option.next, "if") for option in node.options if option.next)
+            yield Edge(node.id, node.next, "next")
+            if node.on_fail:
+                yield Edge(node.id, node.on_fail, "fail")
+        case Branch():
+            yield from (Edge(node.id, case.next, "if") for case in node.cases)
+            yield Edge(node.id, node.otherwise, "next")
+        case Answer():
+            yield Edge(node.id, node.next, "next")
+            if node.on_fallback:
+                yield Edge(node.id, node.on_fallback, "fail")
+        case Handoff() | End():
+            if onward := getattr(node, "next", None):
+                yield Edge(node.id, onward, "next")
+        case _:
+            yield Edge(node.id, node.next, "next")

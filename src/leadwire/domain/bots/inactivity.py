@@ -1,0 +1,86 @@
+"""Visitors who say nothing any more: nudged once, then the conversation is ended.
+
+Minutes are the flow's; a conversation with a person waits a day. Any number of processes may sweep at once. One
+conversation that refuses is left for the next round, and keeps no other waiting.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from typing import Final, Literal
+
+from leadwire.domain.bots import reads
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.schema import NewMessage
+from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure.errors import Refusal
+
+_EVERY: Final = 30.0  # seconds
+_AT_ONCE: Final = 500
+
+# After a nudge the rest of the minutes runs from it. `updated_at` moves with everything that is said.
+_SILENT: Final = """
+SELECT c.id, c.workspace_id, c.bot_id, c.flow_version, over.so AS over
+FROM conversation c JOIN visit v ON v.conversation_id = c.id,
+LATERAL (SELECT now() - c.updated_at > CASE
+    WHEN c.status = 'handoff' THEN interval '24 hours'
+    WHEN v.nudged_at >= c.updated_at THEN (v.inactivity_minutes - v.nudge_minutes) * interval '1 minute'
+    ELSE v.inactivity_minutes * interval '1 minute' END AS so) over
+WHERE c.status <> 'ended' AND c.updated_at < now() - interval '1 minute'
+  AND (over.so OR c.status = 'active' AND v.nudged_at IS NULL
+       AND now() - c.updated_at > v.nudge_minutes * interval '1 minute')"""
+_DUE: Final = f"{_SILENT} ORDER BY c.updated_at LIMIT {_AT_ONCE}"
+_ONE: Final = f"{_SILENT} AND c.id = $1 FOR UPDATE OF c SKIP LOCKED"
+
+
+async def watch(stop: asyncio.Event) -> None:
+    """Sweep every 30 s until `stop` is set."""
+    while not stop.is_set():
+        try:
+            await sweep()
+        except Exception as error:  # noqa: BLE001 - the next round tries again
+            telemetry.log("silence.failed", level=logging.WARNING, error=error)
+        try:
+            await asyncio.wait_for(stop.wait(), _EVERY)
+        except TimeoutError:
+            continue
+
+
+async def sweep() -> tuple[int, int]:
+    """Nudge and end, each conversation in a transaction of its own. Answers how many of each."""
+    done: Counter[str] = Counter()
+    for conversation_id, *_ in await db.rows(_DUE):
+        try:
+            async with db.transaction():
+                did = await _see_to(conversation_id)
+        except Refusal as error:  # it is full, or its flow is one that cannot be used any more
+            telemetry.log("silence.refused", level=logging.WARNING, error=error, conversation_id=conversation_id)
+        else:
+            done[did] += 1
+    if done["nudged"] or done["ended"]:
+        telemetry.log("silence.swept", nudged=done["nudged"], ended=done["ended"])
+    return done["nudged"], done["ended"]
+
+
+async def _see_to(conversation_id: str) -> Literal["nudged", "ended", "nothing"]:
+    found = await db.row(_ONE, conversation_id)
+    if found is None:  # another process has it, or the visitor is back
+        return "nothing"
+    _, workspace, bot_id, version, over = found
+    if over:
+        await conversations.end(workspace, conversation_id, "system", "silence")
+        return "ended"
+    await _nudge(workspace, conversation_id, bot_id, version)
+    return "nudged"
+
+
+async def _nudge(workspace: str, conversation_id: str, bot_id: str, version: int) -> None:
+    flow = await reads.flow(workspace, bot_id, version)
+    if flow.nudge_text:
+        nudge = NewMessage(role="bot", content=flow.nudge_text)
+        await conversations.speak(workspace, conversation_id, [nudge])
+    await db.rows(
+        """UPDATE visit SET nudged_at = (SELECT updated_at FROM conversation WHERE id = $1)
+           WHERE conversation_id = $1""",
+        conversation_id,
+    )

@@ -1,0 +1,155 @@
+"""Read a flow from TOML or JSON; everything wrong with it is told at once, with node and line. Pure."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import inspect
+
+from leadwire.domain.bots.check import Flaw, flaws
+from leadwire.domain.bots.flow import MAX_NODES, AnyNode, Flow
+from leadwire.domain.bots.source_positions import Lines, json_lines, line_of_byte, line_of_message, toml_lines
+from leadwire.infrastructure.errors import Fault, Invalid
+
+LARGEST: Final = 256 * 1024  # characters
+
+_KINDS: Final = {str(kind.__struct_config__.tag): kind for kind in AnyNode.__args__}
+_STEP: Final = re.compile(r"\.(\w+)|\[")  # of where msgspec found a fault, such as `[0].when.all[1].op`
+
+
+class BadFlow(Invalid):
+    """A flow that cannot be used. `flaws` says all of it."""
+
+    def __init__(self, found: list[Flaw]) -> None:
+        count = "1 fault" if len(found) == 1 else f"{len(found)} faults"
+        told = "; ".join(str(flaw) for flaw in found[:3]) + ("; ..." if len(found) > 3 else "")
+        faults = tuple(Fault(flaw.code, str(flaw), "".join(f"/{step}" for step in flaw.path)) for flaw in found[:50])
+        super().__init__(f"The flow has {count}: {told}", code="bad_flow", faults=faults)
+        self.flaws = found
+
+
+def parse(text: str) -> Flow:
+    """The flow that `text` is: JSON if it begins with a brace, else TOML. Raises BadFlow."""
+    flow, lines = _shaped(text)
+    if found := flaws(flow):
+        raise BadFlow(_placed(found, lines))
+    return flow
+
+
+def stored(text: str) -> Flow:
+    """A flow that `parse` has taken before, perhaps under rules less strict than today's. Raises BadFlow when its nodes
+    are no nodes any more.
+    """
+    return _shaped(text)[0]
+
+
+def _shaped(text: str) -> tuple[Flow, Lines]:
+    """The flow, whatever may be wrong between its nodes. Raises BadFlow."""
+    if len(text) > LARGEST:
+        raise BadFlow([Flaw("too_long", f"At most {LARGEST} characters.")])
+    raw, lines = _decoded(text)
+    if shape := _shape_flaws(raw):
+        raise BadFlow(_placed(shape, lines))
+    return msgspec.convert(raw, Flow), lines
+
+
+def _decoded(text: str) -> tuple[dict[str, Any], Lines]:
+    try:
+        if text.lstrip().startswith("{"):
+            raw = msgspec.json.decode(text.encode())
+            return raw, json_lines(text)
+        return tomllib.loads(text.replace("\r\n", "\n")), toml_lines(text)
+    except msgspec.DecodeError as error:
+        raise BadFlow([Flaw("syntax", f"{error}.", line=line_of_byte(text, str(error)))]) from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadFlow([Flaw("syntax", f"{error}.", line=line_of_message(text, str(error)))]) from error
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise BadFlow([Flaw("syntax", "The text cannot be read.")]) from error
+
+
+def _shape_flaws(raw: dict[str, Any]) -> list[Flaw]:
+    """What keeps it from being nodes at all, each node by itself so that none hides another's faults."""
+    nodes = raw.get("nodes")
+    found = _members(raw, Flow, (), None, skip=("nodes",))
+    if not isinstance(nodes, list) or not 1 <= len(nodes) <= MAX_NODES:
+        return [*found, Flaw("nodes", f"There must be 1 to {MAX_NODES} nodes.", ("nodes",))]
+    for place, node in enumerate(nodes):
+        found += _node_flaws(node, place)
+    return found
+
+
+def _node_flaws(node: Any, place: int) -> list[Flaw]:
+    path = ("nodes", place)
+    if not isinstance(node, Mapping):
+        return [Flaw("wrong_type", "A node is a table.", path)]
+    name, kind = (text if isinstance(text := node.get(key), str) else None for key in ("id", "type"))
+    if (model := _KINDS.get(kind or "")) is None:
+        given = f"'{node['type']}' is no type of node" if "type" in node else "The type is missing"
+        return [Flaw("type", f"{given}. There are: {', '.join(_KINDS)}.", (*path, "type"), name)]
+    return _members({key: node[key] for key in node if key != "type"}, model, path, name)
+
+
+def _members(
+    raw: Mapping[str, Any],
+    model: Any,
+    path: tuple[str | int, ...],
+    name: str | None,
+    skip: tuple[str, ...] = (),
+) -> list[Flaw]:
+    """Every member of a table that is unknown, missing or not of its type."""
+    fields = {field.name: field for field in msgspec.structs.fields(model) if field.name not in skip}
+    found = [
+        Flaw("unknown_field", f"No such field: '{key}'. There are: {', '.join(fields)}.", (*path, key), name)
+        for key in raw
+        if key not in fields and key not in skip
+    ]
+    for key, field in fields.items():
+        if key not in raw:
+            if field.required:
+                found.append(Flaw("missing_field", f"'{key}' is missing.", path, name))
+            continue
+        try:
+            msgspec.convert(raw[key], field.type)
+        except msgspec.ValidationError as error:
+            text, _, inside = str(error).partition(" - at `$")
+            where = f"{key}{inside.rstrip('`')}" if inside else key
+            told = f"{where}: {text}.{_choices(field.type, inside)}"
+            found.append(Flaw("wrong_value", told, (*path, key), name))
+    return found
+
+
+def _choices(model: Any, inside: str) -> str:
+    """What could stand at `inside` of a value of type `model`: the choices or the fields. Empty when not of a list."""
+    kind = inspect.type_info(model)
+    for step in _STEP.finditer(inside):
+        kind = _within(kind, step[1])
+    if isinstance(kind, inspect.LiteralType):
+        return f" There are: {', '.join(str(value) for value in kind.values)}."
+    if isinstance(kind, inspect.StructType):
+        return f" There are: {', '.join(field.name for field in kind.fields)}."
+    return ""
+
+
+def _within(kind: inspect.Type, member: str | None) -> inspect.Type:
+    """The type of a struct's member, or (without one) of a list's items; of a union, its part that has them."""
+    for one in kind.types if isinstance(kind, inspect.UnionType) else (kind,):
+        if isinstance(one, inspect.Metadata):
+            return _within(one.type, member)
+        if member is None and isinstance(one, inspect.VarTupleType):
+            return one.item_type
+        if isinstance(one, inspect.StructType):
+            return next((field.type for field in one.fields if field.name == member), kind)
+    return kind
+
+
+def _placed(found: list[Flaw], lines: Lines) -> list[Flaw]:
+    """Each flaw with the line of the nearest thing around it that has one."""
+    placed = []
+    for flaw in found:
+        path = tuple(int(step) if step.isdigit() else step for part in flaw.path for step in str(part).split("/"))
+        while path and path not in lines:
+            path = path[:-1]
+        placed.append(msgspec.structs.replace(flaw, line=lines.get(path)))
+    return placed

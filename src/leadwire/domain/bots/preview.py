@@ -1,0 +1,60 @@
+"""A conversation with a flow that nobody keeps: no rows, no events, no lead."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from leadwire.domain.bots import engine
+from leadwire.domain.bots.engine import Ended, HandedOff, Prompt, Reply, Said, Saved, Scored
+from leadwire.domain.bots.faq import Answerer, Question
+from leadwire.domain.bots.flow import Flow
+
+MOST_LINES = 100
+
+
+class Line(Struct, frozen=True):
+    """Something said, or (`role` note) something that would have happened."""
+
+    role: str
+    text: str
+
+
+class Preview(Struct, frozen=True):
+    """What was said so far, and what the visitor is asked for now; None when it is over."""
+
+    lines: list[Line]
+    prompt: Prompt | None
+
+
+async def talk(workspace: str, bot_id: str, flow: Flow, said: Sequence[str], answerer: Answerer) -> Preview:
+    """Run the flow from its start through everything the visitor said."""
+    state, effects = engine.begin(flow)
+    lines = [_line(effect) for effect in effects]
+    over = _is_over(effects)
+    for text in said[:MOST_LINES]:
+        if over:
+            break
+        asks = engine.questions(flow, state, text)
+        answer = await answerer.answer(Question(workspace, bot_id, text, state.asked)) if asks else None
+        state, effects = engine.step(flow, state, Said(text, answer))
+        lines += [Line("user", text), *(_line(effect) for effect in effects)]
+        over = _is_over(effects)
+    return Preview(lines, None if over else engine.prompt(flow, state))
+
+
+def _is_over(effects: Sequence[engine.Effect]) -> bool:
+    return any(isinstance(effect, HandedOff | Ended) for effect in effects)
+
+
+def _line(effect: engine.Effect) -> Line:
+    match effect:
+        case Reply():
+            return Line("bot", effect.text)
+        case Saved():
+            return Line("note", f"keeps {effect.field or 'for the flow'}: {effect.value}")
+        case Scored():
+            return Line("note", f"{effect.points:+d} points: {effect.label}")
+        case HandedOff():
+            return Line("note", f"asks for a person: {effect.reason}")
+        case Ended():
+            return Line("note", f"ends: {effect.reason}")

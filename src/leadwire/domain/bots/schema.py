@@ -1,0 +1,85 @@
+"""Bots as people and visitors meet them."""
+
+from msgspec import Struct
+
+from leadwire.domain.bots.engine import Prompt, State
+from leadwire.domain.conversations.schema import Spoken, Status
+
+
+class BotSummary(Struct, frozen=True):
+    """A bot in a list. `published_version` is null before the first publication."""
+
+    id: str
+    workspace_id: str
+    name: str
+    published_version: int | None
+    created_at: str
+    allowed_origins: list[str]
+
+
+class BotDetail(Struct, frozen=True):
+    """A bot as its author sees it; `draft` is the flow's text."""
+
+    id: str
+    name: str
+    draft: str | None
+    draft_saved_at: str | None
+    published_version: int | None
+    allowed_origins: list[str]
+    color: str
+
+
+class BotVersion(Struct, frozen=True):
+    """When a flow was published, without its text."""
+
+    version: int
+    created_at: str
+
+
+class LiveBot(Struct, frozen=True):
+    """A bot that answers visitors: its published version, and its colour on their screens."""
+
+    workspace: str
+    id: str
+    version: int
+    color: str
+
+
+class Visit(Struct, frozen=True):
+    """A visitor's side of one conversation."""
+
+    workspace: str
+    conversation_id: str
+    bot_id: str
+    version: int
+    status: Status
+    state: State
+    lead_id: str | None
+    blocked: bool = False
+
+
+class Turn(Struct, frozen=True):
+    """What a visitor gets for what they said: everything said since, what is asked now. `token` only at the start."""
+
+    conversation_id: str
+    status: Status
+    messages: list[Spoken]
+    prompt: Prompt | None
+    token: str | None = None
+
+
+class FaqEntry(Struct, frozen=True):
+    """A question and its answer."""
+
+    id: str
+    question: str
+    answer: str
+
+
+class ScoreEntry(Struct, frozen=True):
+    """Points that a lead got, why, and in which conversation."""
+
+    conversation_id: str
+    label: str
+    points: int
+    created_at: str

@@ -1,0 +1,89 @@
+"""Bots, what they say, and the visits they get."""
+
+from piccolo.columns import JSON, Array, Bytea, Column, Integer, Text, Timestamptz
+from piccolo.table import Table
+
+from leadwire.infrastructure.db import DB
+
+
+class TsVector(Column):
+    """PostgreSQL's full-text search document, for which Piccolo has no column."""
+
+    value_type = str
+
+    @property
+    def column_type(self) -> str:
+        return "TSVECTOR"
+
+
+class Bot(Table, db=DB, tablename="bot"):
+    """A chatbot of a workspace: what visitors talk to."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    name = Text()
+    created_at = Timestamptz()
+    draft = Text(null=True, default=None)  # a flow as its author wrote it, TOML or JSON
+    draft_saved_at = Timestamptz(null=True, default=None)
+    published_version = Integer(null=True, default=None)  # what new conversations run; null: nobody is answered
+    allowed_origins = Array(Text())  # websites that may embed it; `*` = any
+    color = Text()
+
+
+class BotVersion(Table, db=DB, tablename="bot_version"):
+    """A published flow. Never changed: conversations that began with it go on with it."""
+
+    bot_id = Text(primary_key=True)  # with version
+    version = Integer()
+    workspace_id = Text()
+    source = Text()
+    created_at = Timestamptz()
+
+
+class FaqEntry(Table, db=DB, tablename="faq_entry"):
+    """One question that a bot has been taught the answer to."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    bot_id = Text()
+    question = Text()
+    answer = Text()
+    search = TsVector()
+    created_at = Timestamptz()
+
+
+class Visit(Table, db=DB, tablename="visit"):
+    """The visitor's side of a conversation: who may speak in it, and where in the flow it is."""
+
+    conversation_id = Text(primary_key=True)
+    workspace_id = Text()
+    bot_id = Text()
+    token_hash = Bytea()  # SHA-256 of the visitor's token
+    start_key = Bytea()  # of the bot and the first client_message_id: a retried start finds its first try
+    address = Bytea(null=True, default=None)  # keyed hash of the address' network: to block by, not to read
+    state = JSON()  # engine.State without the variables, which are the conversation's
+    nudge_minutes = Integer(null=True, default=None)
+    inactivity_minutes = Integer()
+    nudged_at = Timestamptz(null=True, default=None)
+    started_at = Timestamptz()
+
+
+class ScoreEntry(Table, db=DB, tablename="score_entry"):
+    """Points that a conversation gave its lead, and why."""
+
+    conversation_id = Text(primary_key=True)  # with node and label
+    node = Text()
+    label = Text()
+    workspace_id = Text()
+    points = Integer()
+    created_at = Timestamptz()
+
+
+class BlockedVisitor(Table, db=DB, tablename="blocked_visitor"):
+    """A network from which nobody is talked to any more."""
+
+    workspace_id = Text(primary_key=True)  # with address
+    address = Bytea()
+    conversation_id = Text()  # what they were blocked for
+    user_id = Text()
+    created_at = Timestamptz()

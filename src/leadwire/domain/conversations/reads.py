@@ -1,0 +1,137 @@
+"""Looking conversations up. Every query takes the workspace first."""
+
+from typing import Any, Final
+
+import msgspec
+
+from leadwire.delivery.events_about import Told, about
+from leadwire.domain.conversations import refusals
+from leadwire.domain.conversations.schema import (
+    LIST_COLUMNS,
+    MAX_MESSAGES,
+    METADATA_COLUMNS,
+    Conversation,
+    ConversationDetail,
+    Message,
+    Spoken,
+    Status,
+    Visitor,
+    from_row,
+    metadata_from_row,
+)
+from leadwire.domain.leads import schema as leads
+from leadwire.domain.listing.page_query import BotId, Moment, PageQuery
+from leadwire.domain.listing.totals import Listing, Totals
+from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.ids import is_id
+
+
+class ConversationQuery(PageQuery, frozen=True, kw_only=True):
+    """The filters of the list."""
+
+    status: Status | None = None
+    """Only conversations in this state."""
+    bot_id: BotId | None = None
+    """Only conversations of this bot."""
+    since: Moment | None = None
+    """Created after this time (exclusive)."""
+    until: Moment | None = None
+    """Created before this time (exclusive)."""
+
+
+# One statement, so one snapshot; nested rows arrive as records and are not parsed from JSON.
+_DETAIL: Final = f"""
+SELECT id, bot_id, status, visitor_email, visitor_name, created_at, updated_at,
+    ARRAY(SELECT (m.id, m.role, m.content, m.created_at) FROM message m WHERE m.conversation_id = c.id ORDER BY m.seq),
+    (SELECT ({leads.COLUMNS}) FROM lead WHERE lead.id = c.lead_id),
+    {METADATA_COLUMNS}
+FROM conversation c WHERE workspace_id = $1 AND id = $2"""
+LISTING: Final = Listing(
+    table="conversation",
+    columns=LIST_COLUMNS,
+    conditions={
+        "status": "status = {}",
+        "bot_id": "bot_id = {}",
+        "since": "created_at > {}",
+        "until": "created_at < {}",
+    },
+    kinds=("conversation.started",),
+    kinds_when={"status": ("conversation.ended",)},
+    unannounced={"status": ("active", "handoff")},  # an operator gives a conversation back; few are open at a time
+)
+_totals = Totals(LISTING)
+
+
+async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
+    """A conversation with its messages, lead and metadata. Raises NotFound."""
+    found = await db.row(_DETAIL, workspace, conversation_id) if is_id("conv", conversation_id) else None
+    if found is None:
+        raise refusals.unknown()
+    id_, bot_id, status, email, name, created_at, updated_at, messages, lead, *metadata = found
+    iso = clock.iso
+    return ConversationDetail(
+        id_,
+        bot_id,
+        status,
+        Visitor(email, name),
+        iso(created_at),
+        iso(updated_at),
+        [Message(mid, role, content, iso(at)) for mid, role, content, at in messages],
+        leads.from_row(lead) if lead else None,
+        metadata_from_row(metadata),
+    )
+
+
+def visitor_of(conversation: ConversationDetail) -> str | None:
+    """The visitor's name, else their e-mail address: the lead's, which people correct, before what they typed."""
+    lead, visitor = conversation.lead, conversation.visitor
+    return (lead and (lead.name or lead.email)) or visitor.name or visitor.email
+
+
+async def of_lead(workspace: str, lead_id: str) -> list[Conversation]:
+    """The conversations that a lead has had, newest first."""
+    found = await db.rows(
+        f"SELECT {LIST_COLUMNS} FROM conversation WHERE workspace_id = $1 AND lead_id = $2", workspace, lead_id
+    )
+    return sorted((from_row(row) for row in found), key=lambda talk: talk.created_at, reverse=True)
+
+
+async def events(workspace: str, conversation_id: str) -> list[Told]:
+    """The latest events about a conversation, newest first."""
+    return await about(workspace, "conversation_id", conversation_id)
+
+
+def variables(conversation: ConversationDetail) -> dict[str, Any]:
+    """What the flow has learned, parsed if it still is the database's text."""
+    learned = conversation.metadata.variables
+    return msgspec.json.decode(learned) if isinstance(learned, msgspec.Raw) else learned
+
+
+async def spoken(workspace: str, conversation_id: str, after: int, until: int = MAX_MESSAGES) -> list[Spoken]:
+    """What has been said after one place in a conversation, and up to another, in order."""
+    found = await db.rows(
+        """SELECT seq, id, role, content, created_at, client_message_id FROM message
+           WHERE workspace_id = $1 AND conversation_id = $2 AND seq > $3 AND seq <= $4 ORDER BY seq""",
+        workspace, conversation_id, after, until,
+    )  # fmt: skip
+    return [Spoken(seq, id_, role, said, clock.iso(at), client_id) for seq, id_, role, said, at, client_id in found]
+
+
+async def reply_to(workspace: str, conversation_id: str, client_message_id: str) -> list[Spoken] | None:
+    """A visitor's message and what was said to it, up to their next one; None when it has not been stored."""
+    place = await db.row(
+        """SELECT seq, (SELECT min(seq) FROM message n WHERE n.conversation_id = m.conversation_id AND n.seq > m.seq
+               AND n.role = 'user') AS next
+           FROM message m WHERE workspace_id = $1 AND conversation_id = $2 AND client_message_id = $3""",
+        workspace, conversation_id, client_message_id,
+    )  # fmt: skip
+    if place is None:
+        return None
+    until = place["next"] - 1 if place["next"] else MAX_MESSAGES
+    return await spoken(workspace, conversation_id, place["seq"] - 1, until)
+
+
+async def page(workspace: str, query: ConversationQuery) -> tuple[list[Conversation], int]:
+    """The conversations of one page, newest first, and how many match in all."""
+    found, total = await _totals.page(workspace, query, query.limit, query.offset)
+    return [from_row(row) for row in found], total

@@ -1,0 +1,227 @@
+"""Conversations and messages as everybody meets them: /v1, webhooks and pages."""
+
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+
+from leadwire.domain.leads.schema import Lead, Source
+from leadwire.infrastructure import clock
+
+Status = Literal["active", "ended", "handoff"]
+Role = Literal["bot", "user", "agent"]
+EndedBy = Literal["visitor", "bot", "agent", "api", "system"]
+MAX_MESSAGES: Final = 1000
+MAX_TEXT: Final = 4000
+"""Characters of one message."""
+
+
+class Visitor(Struct, frozen=True):
+    """What the visitor told of themselves."""
+
+    email: str | None
+    """E-mail address."""
+    name: str | None
+    """Name."""
+
+
+class Conversation(Struct, frozen=True):
+    """A conversation as the list shows it."""
+
+    id: str
+    """Starts with `conv_`."""
+    bot_id: str
+    """The bot that holds it."""
+    status: Status
+    """`active` while the bot answers, `handoff` while a person is asked for or there, `ended` for good."""
+    visitor: Visitor
+    """Who talks to the bot."""
+    messages_count: int
+    """How many messages it has."""
+    created_at: str
+    """When the visitor said the first thing."""
+    updated_at: str
+    """When it last changed: a message, a new status."""
+
+
+class Message(Struct, frozen=True):
+    """One thing said; `agent` is a person who took over from the bot."""
+
+    id: str
+    """Starts with `msg_`."""
+    role: Role
+    """Who said it: `user` is the visitor, `agent` a person who took over from the bot."""
+    content: str
+    """The text; of a chosen option, its label."""
+    created_at: str
+    """When it was said."""
+
+
+class NewMessage(Struct, frozen=True, kw_only=True):
+    """Something to be said. `answers` names the lead field it tells, so that it can be redacted with the lead."""
+
+    role: Role
+    content: str
+    answers: str | None = None
+    client_message_id: str | None = None
+    user_id: str | None = None
+
+
+class Spoken(Struct, frozen=True):
+    """A message in its place, as those in the conversation see it."""
+
+    seq: int
+    id: str
+    role: Role
+    content: str
+    created_at: str
+    client_message_id: str | None = None
+
+
+class Handoff(Struct, frozen=True):
+    """Why and when a person was asked for."""
+
+    reason: str | None
+    """Why."""
+    requested_at: str
+    """When."""
+
+
+class Metadata(Struct, frozen=True):
+    """Everything else that is known of a conversation. No IP address is."""
+
+    source: Source
+    """Where the visitor came from."""
+    locale: str | None
+    """The language of the visitor's browser (BCP 47)."""
+    timezone: str | None
+    """The visitor's time zone (IANA)."""
+    browser: str | None
+    """The visitor's browser."""
+    os: str | None
+    """The visitor's operating system."""
+    flow_version: int | None
+    """The version of the bot's flow that it follows."""
+    variables: dict[str, Any]  # a msgspec.Raw as it comes from the database
+    """What the flow has learned, by the names in the flow."""
+    ended_at: str | None
+    """When it ended."""
+    ended_by: EndedBy | None
+    """Who ended it; `system` after silence."""
+    end_reason: str | None
+    """Why it ended."""
+    handoff: Handoff | None
+    """The latest request for a person."""
+
+
+class ConversationDetail(Struct, frozen=True):
+    """A conversation, whole. Messages are oldest first."""
+
+    id: str
+    """Starts with `conv_`."""
+    bot_id: str
+    """The bot that holds it."""
+    status: Status
+    """`active` while the bot answers, `handoff` while a person is asked for or there, `ended` for good."""
+    visitor: Visitor
+    """Who talks to the bot."""
+    created_at: str
+    """When the visitor said the first thing."""
+    updated_at: str
+    """When it last changed: a message, a new status."""
+    messages: list[Message]
+    """Everything said, oldest first."""
+    lead: Lead | None
+    """The lead that the visitor became; `null` while there is none, and after its deletion."""
+    metadata: Metadata
+    """Everything else."""
+
+
+class ConversationEnd(Struct, frozen=True):
+    """The answer to ending a conversation: also the second time, with the first time's `ended_at`."""
+
+    id: str
+    """The conversation."""
+    status: Literal["ended"]
+    """Always `ended`."""
+    ended_at: str
+    """When it ended first."""
+
+
+class Origin(Struct, frozen=True, kw_only=True):
+    """Where a visitor is and with what, as far as the page told."""
+
+    source: Source = Source()
+    locale: str | None = None
+    timezone: str | None = None
+    browser: str | None = None
+    os: str | None = None
+
+
+class ConversationStarted(Conversation, frozen=True, kw_only=True):
+    """What `conversation.started` carries."""
+
+    metadata: Metadata
+    """Everything else that is known of it."""
+
+
+class ConversationHandoff(Conversation, frozen=True, kw_only=True):
+    """What `conversation.handoff` carries."""
+
+    handoff: Handoff
+    """Why and when a person was asked for."""
+    lead: Lead | None
+    """The lead that the visitor became, if any."""
+
+
+class ConversationEnded(Conversation, frozen=True, kw_only=True):
+    """What `conversation.ended` carries."""
+
+    ended_at: str
+    """When it ended."""
+    ended_by: EndedBy
+    """Who ended it; `system` after silence."""
+    reason: str | None
+    """Why it ended."""
+    lead: Lead | None
+    """The lead that the visitor became, if any."""
+
+
+class MessageEvent(Message, frozen=True, kw_only=True):
+    """What `message.sent` and `message.received` carry."""
+
+    conversation_id: str
+    """The conversation it belongs to."""
+    bot_id: str
+    """The bot of that conversation."""
+
+
+LIST_COLUMNS: Final = "id, bot_id, status, visitor_email, visitor_name, messages_count, created_at, updated_at"
+METADATA_COLUMNS: Final = (
+    "source_url, source_campaign, source_referrer, locale, timezone, browser, os, flow_version, variables,"
+    " ended_at, ended_by, end_reason, handoff_reason, handoff_requested_at"
+)
+
+
+def from_row(row: Any) -> Conversation:
+    """A list item from the columns of `LIST_COLUMNS`, in that order."""
+    id_, bot_id, status, email, name, count, created_at, updated_at = row
+    return Conversation(id_, bot_id, status, Visitor(email, name), count, clock.iso(created_at), clock.iso(updated_at))
+
+
+def metadata_from_row(row: Any) -> Metadata:
+    """Metadata from the columns of `METADATA_COLUMNS`, in that order."""
+    url, campaign, referrer, *about, flow_version, variables, ended_at, ended_by, end_reason, reason, asked_at = row
+    locale, timezone, browser, os = about
+    return Metadata(
+        Source(url, campaign, referrer),
+        locale,
+        timezone,
+        browser,
+        os,
+        flow_version,
+        variables,
+        clock.iso(ended_at) if ended_at else None,
+        ended_by,
+        end_reason,
+        Handoff(reason, clock.iso(asked_at)) if asked_at else None,
+    )

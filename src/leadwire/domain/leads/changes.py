@@ -1,0 +1,249 @@
+"""Every change of a lead: one function, one transaction, its events beside it."""
+
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from leadwire.delivery.erase import forget
+from leadwire.domain.leads import events, identity, reads, search
+from leadwire.domain.leads.schema import (
+    MAX_CUSTOM_BYTES,
+    MAX_CUSTOM_FIELDS,
+    Lead,
+    LeadDeleted,
+    LeadPatch,
+    Source,
+    StoredLead,
+    changed,
+    custom_fields,
+    fitting,
+    too_large,
+)
+from leadwire.infrastructure import clock, db, idempotency_store, ids
+from leadwire.infrastructure.errors import Conflict, Fault, Invalid, NotFound, PreconditionFailed, Unavailable
+
+_UPDATE: Final = """
+UPDATE lead SET email = $4, name = $5, phone = $6, company = $7, score = $8, custom_fields = $9,
+    version = version + 1, updated_at = $10
+WHERE workspace_id = $1 AND id = $2 AND version = $3"""
+
+_INSERT: Final = """
+INSERT INTO lead (id, workspace_id, bot_id, conversation_id, email, name, phone, company, score,
+    source_url, source_campaign, source_referrer, custom_fields, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)
+ON CONFLICT DO NOTHING RETURNING id"""
+
+# What conversations remember of a person: all that they or operators said, what the bot repeated of it, why they have
+# their score, what operators noted, the network. People name themselves also where nobody asked.
+_FORGET: Final = (
+    """UPDATE message SET content = '[deleted]'
+       WHERE conversation_id = ANY($1) AND (role <> 'bot' OR answers IS NOT NULL)""",
+    "DELETE FROM score_entry WHERE conversation_id = ANY($1)",
+    "DELETE FROM conversation_note WHERE conversation_id = ANY($1)",
+    "UPDATE visit SET address = NULL WHERE conversation_id = ANY($1)",
+)
+
+
+class _Overtaken(Exception):
+    """Another change of the same lead came between reading and writing."""
+
+
+async def update(
+    workspace: str, lead_id: str, patch: LeadPatch, *, unchanged: dict[str, Any], if_match: frozenset[int] | None = None
+) -> StoredLead:
+    """Apply a merge patch; one that changes nothing writes nothing and tells nobody.
+
+    `unchanged` holds read-only members that must have their present value. Two statements, the second one a
+    compare-and-set on the row's version together with its event; when it is overtaken, again under the row lock.
+    Raises NotFound, Invalid, Conflict (the e-mail is another lead's), PreconditionFailed.
+    """
+    patch = _normalised(patch)
+    try:
+        with suppress(_Overtaken):
+            lock = db.in_transaction()  # whose answer is stored and shows the lead: no erasure may come between
+            return await _update(workspace, lead_id, patch, unchanged, if_match, lock=lock)
+        async with db.transaction():
+            return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
+    except db.UniqueViolation as error:  # somebody took the address between our look and our write
+        raise _conflict() from error
+
+
+async def _update(
+    workspace: str,
+    lead_id: str,
+    patch: LeadPatch,
+    unchanged: dict[str, Any],
+    if_match: frozenset[int] | None,
+    *,
+    lock: bool,
+) -> StoredLead:
+    before = await reads.stored(workspace, lead_id, lock=lock)
+    if if_match is not None and before.version not in if_match:
+        raise PreconditionFailed("The lead has changed since you read it.")
+    _refuse_read_only(before.lead, unchanged)
+    after = patch.applied_to(before.lead)
+    _refuse_unreachable(after)
+    previous = changed(before.lead, after)
+    if not previous:
+        return before
+    if "email" in previous and after.email:
+        holder = await reads.holder_of_email(workspace, lead_id, after.email)
+        if holder not in (None, lead_id):
+            raise _conflict(holder)
+    if not await events.updated(workspace, after, previous).record_with(
+        _UPDATE, workspace, lead_id, before.version, *_contents(after), clock.now()
+    ):
+        raise _Overtaken
+    return StoredLead(after, before.version + 1)
+
+
+async def capture(workspace: str, bot_id: str, conversation_id: str, found: LeadPatch, source: Source) -> Lead:
+    """Take down a person who gave an e-mail address or a phone number: a new lead, or the one we know.
+
+    A known one only gets its blanks filled, keys added and its score raised: a stranger typing somebody's
+    address must neither overwrite nor read that person. Raises Invalid; Unavailable when it changes under our hands.
+    """
+    found = _normalised(found)
+    async with db.transaction():
+        now = clock.now()
+        blank = Lead(ids.new("lead"), None, None, None, None, 0, source, {}, conversation_id, bot_id, clock.iso(now))
+        lead = found.applied_to(blank)
+        _refuse_unreachable(lead)
+        known = await _known(workspace, lead)
+        if known is None:
+            email, name, phone, company, score, fields = _contents(lead)
+            made = await db.rows(
+                _INSERT, lead.id, workspace, bot_id, conversation_id, email, name, phone, company, score,
+                source.url, source.campaign, source.referrer, fields, now,
+            )  # fmt: skip
+            if made:
+                await events.created(workspace, lead).record()
+                return lead
+            known = await _known(workspace, lead)  # captured by somebody else a moment ago
+            if known is None:  # and erased since
+                raise Unavailable("The lead changed meanwhile.", headers={"Retry-After": "1"})
+        return await _enrich(workspace, known, lead)
+
+
+async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None = None) -> LeadDeleted:
+    """Delete a lead for good, with every trace of the person: in its conversations, in event bodies, in answers.
+
+    The conversations stay, nameless. Raises NotFound, also the second time; PreconditionFailed.
+    """
+    if not ids.is_id("lead", lead_id):
+        raise NotFound("There is no such lead.")
+    async with db.transaction():
+        # Conversations before leads, as a visitor's turn locks them: the other way round the two could deadlock.
+        await db.rows(
+            """SELECT 1 FROM conversation WHERE workspace_id = $1
+                 AND (lead_id = $2 OR id = (SELECT conversation_id FROM lead WHERE id = $2)) ORDER BY id FOR UPDATE""",
+            workspace, lead_id,
+        )  # fmt: skip
+        stored = await reads.stored(workspace, lead_id, lock=True)
+        if if_match is not None and stored.version not in if_match:
+            raise PreconditionFailed("The lead has changed since you read it.")
+        talks = await db.rows(
+            """UPDATE conversation SET visitor_email = NULL, visitor_name = NULL, variables = '{}', lead_id = NULL,
+                   source_url = NULL, source_referrer = NULL  -- links in e-mails name whom they were sent to
+               WHERE workspace_id = $1 AND (lead_id = $2 OR id = $3) RETURNING id""",
+            workspace, lead_id, stored.lead.conversation_id,
+        )  # fmt: skip
+        conversation_ids = [talk["id"] for talk in talks]
+        for statement in _FORGET:
+            await db.rows(statement, conversation_ids)
+        await forget(lead_id, conversation_ids)
+        await idempotency_store.forget(lead_id)
+        await db.rows("DELETE FROM lead WHERE workspace_id = $1 AND id = $2", workspace, lead_id)
+        await events.deleted(workspace, stored.lead).record()
+    return LeadDeleted(lead_id)
+
+
+async def erase_person(workspace: str, email: str) -> list[str]:
+    """Erase whoever has this address, at every bot. Answers the ids of the leads they were."""
+    async with db.transaction():
+        found = sorted(lead.id for lead in await search.with_email(workspace, email))
+        for lead_id in found:
+            await erase(workspace, lead_id)
+    return found
+
+
+async def _known(workspace: str, lead: Lead) -> StoredLead | None:
+    """The lead with this e-mail address, else this phone number, at the same bot; its row locked."""
+    lead_id = await db.value(
+        """SELECT id FROM lead WHERE workspace_id = $1 AND bot_id = $2
+             AND (lower(email) = lower($3) OR ($3::text IS NULL AND phone = $4))
+           ORDER BY created_at LIMIT 1""",
+        workspace, lead.bot_id, lead.email, lead.phone,
+    )  # fmt: skip
+    return await reads.stored(workspace, lead_id, lock=True) if lead_id else None
+
+
+async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
+    """Fill the blanks of a lead we know with what was found."""
+    before, present, told = known.lead, custom_fields(known.lead), custom_fields(found)
+    after = msgspec.structs.replace(
+        before,
+        email=before.email or found.email,
+        name=before.name or found.name,
+        phone=before.phone or found.phone,
+        company=before.company or found.company,
+        score=max(before.score, found.score),
+        custom_fields=fitting(present, {key: custom for key, custom in told.items() if key not in present}),
+    )
+    if previous := changed(before, after):
+        await events.updated(workspace, after, previous).record_with(
+            _UPDATE, workspace, before.id, known.version, *_contents(after), clock.now()
+        )
+    return after
+
+
+def _contents(lead: Lead) -> tuple[Any, ...]:
+    texts = lead.email, lead.name, lead.phone, lead.company
+    return *texts, lead.score, msgspec.json.encode(lead.custom_fields).decode()
+
+
+def _normalised(patch: LeadPatch) -> LeadPatch:
+    """E-mail and phone in their normal form, an empty text as no value. Raises Invalid."""
+    given: dict[str, Any] = {}
+    faults: list[Fault] = []
+    forms = (("email", identity.email), ("phone", identity.phone), ("name", str.strip), ("company", str.strip))
+    for field, normal in forms:
+        text = getattr(patch, field)
+        if not isinstance(text, str):
+            continue
+        try:
+            given[field] = normal(text) if text.strip() else None
+        except ValueError as error:
+            faults.append(Fault(f"invalid_{field}", str(error), f"/{field}"))
+    if faults:
+        raise Invalid("1 field is not valid." if len(faults) == 1 else "2 fields are not valid.", faults=tuple(faults))
+    return msgspec.structs.replace(patch, **given) if given else patch
+
+
+def _refuse_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
+    present = msgspec.to_builtins({name: getattr(lead, name) for name in unchanged})
+    if faults := [
+        Fault("read_only_field", "This cannot be changed.", f"/{name}")
+        for name, value in unchanged.items()
+        if value != present[name]
+    ]:
+        raise Invalid("A read-only field has another value.", code="read_only_field", faults=tuple(faults))
+
+
+def _refuse_unreachable(lead: Lead) -> None:
+    new = not isinstance(lead.custom_fields, msgspec.Raw)  # else they are as they were
+    if lead.email is None and lead.phone is None:
+        fault = Fault("unreachable", "A lead needs an e-mail address or a phone number.", "/email")
+    elif new and len(lead.custom_fields) > MAX_CUSTOM_FIELDS:
+        fault = Fault("too_many", f"At most {MAX_CUSTOM_FIELDS} custom fields.", "/custom_fields")
+    elif new and too_large(lead.custom_fields):
+        fault = Fault("too_large", f"At most {MAX_CUSTOM_BYTES} bytes as JSON, names included.", "/custom_fields")
+    else:
+        return
+    raise Invalid("1 field is not valid.", faults=(fault,))
+
+
+def _conflict(holder: str | None = None) -> Conflict:
+    extra = {"conflicting_id": holder} if holder else {}
+    return Conflict("Another lead of this bot has that e-mail address.", code="lead_conflict", extra=extra)

@@ -1,0 +1,59 @@
+"""Leads as files, made while they are sent: nothing is kept here that an erasure would have to find again."""
+
+import csv
+import io
+import re
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+import msgspec
+
+from leadwire.domain.leads import search
+from leadwire.domain.leads.schema import Lead
+from leadwire.domain.leads.search import LeadSearch
+
+_BOM: Final = "\N{BYTE ORDER MARK}"  # spreadsheets take the file for UTF-8 by this alone
+_HEAD: Final = (
+    "id", "captured_at", "name", "email", "phone", "company", "score", "bot", "source_url", "source_campaign",
+    "source_referrer", "conversation_id", "custom_fields",
+)  # fmt: skip
+# What begins with one of these is run as a formula (OWASP, CSV injection), the full-width ones in some locales. A
+# spreadsheet whose locale separates cells by something else than a comma begins a new cell inside of ours.
+_FORMULA: Final = re.compile(r"(^(?=[\t\r\n])|(?:^|[;|\t\r\n])(?=[\s\"]*[=+\-@＝＋－＠]))")  # noqa: RUF001
+
+
+async def as_csv(workspace: str, wanted: LeadSearch, bots: Mapping[str, str]) -> AsyncIterator[bytes]:
+    """RFC 4180 in UTF-8; custom fields are one column of JSON. Texts that a spreadsheet would run begin with `'`."""
+    yield _rows([_HEAD], start=_BOM)
+    async for leads in search.walk(workspace, wanted):
+        yield _rows([_cells(lead, bots) for lead in leads])
+
+
+async def as_json(workspace: str, wanted: LeadSearch) -> AsyncIterator[bytes]:
+    """One array of leads as /v1 shows them, a line each, exactly as they are."""
+    before = b"[\n"
+    async for leads in search.walk(workspace, wanted):
+        if leads:
+            yield before + b",\n".join(msgspec.json.encode(lead) for lead in leads)
+            before = b",\n"
+    yield b"\n]\n" if before == b",\n" else b"[]\n"
+
+
+def _cells(lead: Lead, bots: Mapping[str, str]) -> tuple[object, ...]:
+    source = lead.source
+    fields = msgspec.json.encode(lead.custom_fields).decode()
+    return (
+        lead.id, lead.created_at, lead.name, lead.email, lead.phone, lead.company, lead.score,
+        bots.get(lead.bot_id, lead.bot_id), source.url, source.campaign, source.referrer, lead.conversation_id, fields,
+    )  # fmt: skip
+
+
+def _rows(rows: list[tuple[object, ...]], start: str = "") -> bytes:
+    text = io.StringIO(start)
+    text.seek(0, io.SEEK_END)
+    csv.writer(text).writerows([_harmless(cell) for cell in row] for row in rows)
+    return text.getvalue().encode()
+
+
+def _harmless(cell: object) -> object:
+    return _FORMULA.sub(r"\1'", cell) if isinstance(cell, str) else cell

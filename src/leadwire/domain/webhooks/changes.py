@@ -1,0 +1,196 @@
+"""Every change of endpoints and their deliveries. A workspace of None is an operator, who may touch all."""
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import UNSET
+
+from leadwire.delivery import signing, wakeup
+from leadwire.delivery.envelope import KINDS
+from leadwire.delivery.outbox import Event
+from leadwire.delivery.transport.urls import checked
+from leadwire.domain.accounts import quotas, throttle
+from leadwire.domain.webhooks import custom_headers, reads
+from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
+from leadwire.infrastructure import clock, db, ids, secret_box, settings
+from leadwire.infrastructure.errors import Fault, Invalid
+
+_FASTEST: Final = 60_000  # deliveries a minute
+_REDRIVE: Final = """
+UPDATE delivery SET state = 'waiting', attempts = 0, drive = drive + 1, due_at = now(), queued_at = NULL,
+    finished_at = NULL
+WHERE event_id = $2 AND state = 'dead' AND NOT test AND ($1::text IS NULL OR workspace_id = $1)
+  AND ($3::text IS NULL OR endpoint_id = $3)
+  AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = endpoint_id FOR KEY SHARE)
+RETURNING 1"""
+_CANCEL: Final = """
+UPDATE delivery SET state = 'cancelled', finished_at = now(), queued_at = NULL
+WHERE endpoint_id = $1 AND state"""
+
+
+async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint:
+    """A new endpoint, disabled, with its secret. Raises QuotaExceeded; Invalid for the URL or an unknown event kind."""
+    url, kinds = checked_url(url), _known_kinds(events)
+    endpoint_id, secret, now = ids.new("we"), signing.new_secret(), clock.now()
+    async with db.transaction():
+        await db.rows(
+            """INSERT INTO webhook_endpoint (id, workspace_id, url, events, secret, created_at, updated_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $6)""",
+            endpoint_id, workspace, url, kinds, secret_box.get().seal(secret), now,
+        )  # fmt: skip
+        counted = "SELECT count(*) FROM webhook_endpoint WHERE workspace_id = $1"
+        await quotas.check(workspace, "endpoints", counted)
+    made = await reads.endpoint(workspace, endpoint_id)
+    return NewEndpoint(**msgspec.structs.asdict(made), secret=secret)
+
+
+def checked_url(url: str) -> str:
+    """`url` as it will be kept. Raises Invalid for one that no webhook may go to."""
+    return checked(url, settings.get().allowed_networks)
+
+
+async def configure(workspace: str | None, endpoint_id: str, change: EndpointChange) -> ChangedEndpoint:
+    """Change what is given, from the next attempt on. Raises NotFound, Invalid.
+
+    Order holds among what is relayed from then on; another rate begins with a full second's worth. A URL of another
+    origin loses the custom headers, unless the same change gives new ones: they are secrets of the old receiver.
+    """
+    values = _assigned(change)
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR NO KEY UPDATE", endpoint_id)
+        before = await reads.endpoint(workspace, endpoint_id)
+        moved = "url" in values and _origin(str(values["url"])) != _origin(before.url)
+        removed = before.headers if moved and change.headers is UNSET else []
+        if removed:
+            values["headers"] = None
+        if values:
+            assignments = ", ".join(f"{column} = ${place}" for place, column in enumerate(values, 4))
+            await db.rows(
+                f"""UPDATE webhook_endpoint SET updated_at = $3, {assignments}
+                    WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1)""",
+                workspace, endpoint_id, clock.now(), *values.values(),
+            )  # fmt: skip
+            db.after_commit(wakeup.nudge)
+        after = await reads.endpoint(workspace, endpoint_id)
+    differences = _differences(before, after, new_values=bool(after.headers) and change.headers is not UNSET)
+    return ChangedEndpoint(**msgspec.structs.asdict(after), changes=differences, removed_headers=removed)
+
+
+def _assigned(change: EndpointChange) -> dict[str, object]:
+    """The columns that a change sets. Raises Invalid."""
+    values: dict[str, object] = {}
+    if change.url is not UNSET:
+        values["url"] = checked_url(change.url)
+    if change.events is not UNSET:
+        values["events"] = _known_kinds(change.events)
+    if change.ordered is not UNSET:
+        values["ordered"] = change.ordered
+    if change.rate_limit is not UNSET:
+        values |= {"rate_limit": _rate(change.rate_limit), "rate_at": None}
+    if change.headers is not UNSET:
+        values["headers"] = custom_headers.sealed(change.headers)
+    return values
+
+
+def _differences(before: Endpoint, after: Endpoint, *, new_values: bool) -> list[str]:
+    """What the audit log says of a change. `new_values`: headers were given anew, perhaps under the same names."""
+    told = []
+    for name in ("url", "events", "ordered", "rate_limit", "headers"):
+        old, new = getattr(before, name), getattr(after, name)
+        if old != new or (name == "headers" and new_values):
+            told.append(f"{name}: {_shown(old)} -> {_shown(new)}")
+    return told
+
+
+def _shown(value: object) -> str:
+    return " ".join(value) or "none" if isinstance(value, list) else "none" if value is None else str(value)
+
+
+def _origin(url: str) -> tuple[str, str | None, int]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+
+
+async def enable(workspace: str | None, endpoint_id: str) -> Endpoint:
+    """Let events flow, those that waited meanwhile too. Raises NotFound."""
+    return await _switch(workspace, endpoint_id, on=True)
+
+
+async def disable(workspace: str | None, endpoint_id: str) -> Endpoint:
+    """Stop sending. What waits keeps waiting; what happens from now on is not for this endpoint. Raises NotFound."""
+    return await _switch(workspace, endpoint_id, on=False)
+
+
+async def delete(workspace: str | None, endpoint_id: str) -> None:
+    """Remove an endpoint and cancel what it was still owed. Raises NotFound."""
+    async with db.transaction():
+        await reads.endpoint(workspace, endpoint_id)
+        # A backlog goes first: whoever fans out, for any customer, waits for us from the moment we lock the endpoint.
+        await db.rows(f"{_CANCEL} = 'waiting'", endpoint_id)
+        await db.rows("SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR UPDATE", endpoint_id)  # so do redrives
+        await db.rows(f"{_CANCEL} IN ('waiting', 'queued')", endpoint_id)
+        await db.rows("DELETE FROM webhook_endpoint WHERE id = $1", endpoint_id)
+
+
+async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = None) -> str:
+    """Send a sample event to this endpoint alone, over the real path. Answers the event's id.
+
+    Works while the endpoint is disabled; is tried once. `kind` defaults to the first it subscribes to.
+    Raises NotFound, Invalid; RateLimited after too many to one host.
+    """
+    endpoint = await reads.endpoint(workspace, endpoint_id)
+    (chosen,) = _known_kinds([kind or endpoint.events[0]])
+    host, most = urlsplit(endpoint.url).hostname or "", settings.get().test_event_rate
+    told = f"At most {most} test events to {host} in five minutes. Wait a little."
+    await throttle.take("test-events", f"{endpoint.workspace_id} {host}", most, told)
+    async with db.transaction():
+        return await Event(
+            workspace=endpoint.workspace_id,
+            kind=chosen,  # type: ignore[arg-type]  # one of KINDS
+            at=clock.now(),
+            data=SAMPLES[chosen],
+            test_endpoint_id=endpoint_id,
+        ).record()
+
+
+async def redrive(workspace: str | None, event_id: str, endpoint_id: str | None = None) -> int:
+    """Send the dead letters of one event again, as if for the first time (many: see `redrives`). Answers how many.
+
+    Raises NotFound when the event has no deliveries.
+    """
+    count = len(await db.rows(_REDRIVE, workspace, event_id, endpoint_id))
+    if not count:
+        await reads.deliveries_of(workspace, event_id, endpoint_id)
+    wakeup.nudge()
+    return count
+
+
+async def _switch(workspace: str | None, endpoint_id: str, *, on: bool) -> Endpoint:
+    await db.rows(
+        """UPDATE webhook_endpoint SET enabled = $3, disabled_reason = CASE WHEN $3 THEN NULL ELSE 'by a person' END,
+               failing_since = NULL, failures = 0, updated_at = $4
+           WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1) AND enabled <> $3""",
+        workspace, endpoint_id, on, clock.now(),
+    )  # fmt: skip
+    wakeup.nudge()
+    return await reads.endpoint(workspace, endpoint_id)
+
+
+def _rate(limit: int | None) -> int | None:
+    if limit is not None and not 1 <= limit <= _FASTEST:
+        message = f"A rate is 1 to {_FASTEST} deliveries a minute."
+        raise Invalid(message, faults=(Fault("out_of_range", message, "/rate_limit"),))
+    return limit
+
+
+def _known_kinds(events: Sequence[str]) -> list[str]:
+    if unknown := [kind for kind in events if kind not in KINDS]:
+        message = f"No such event: {', '.join(unknown)}. There are: {', '.join(KINDS)}."
+        raise Invalid(message, faults=(Fault("unknown_event", message, "/events"),))
+    if not events:
+        message = "Subscribe to at least one event."
+        raise Invalid(message, faults=(Fault("required", message, "/events"),))
+    return list(dict.fromkeys(events))

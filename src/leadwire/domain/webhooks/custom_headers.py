@@ -1,0 +1,54 @@
+"""A customer's own request headers: which may be set, and how they are kept. Pure but for the sealing."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from leadwire.infrastructure import secret_box, settings
+from leadwire.infrastructure.errors import Fault, Invalid
+
+_MOST: Final = 20
+_LONGEST_NAME: Final = 100
+_LONGEST_VALUE: Final = 1000
+_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110 section 5.1
+_VALUE: Final = re.compile(r"[\x20-\x7e]*")
+# What we set ourselves, what belongs to the connection, and what would change how the request is read.
+_OURS: Final = re.compile(
+    "accept|accept-encoding|connection|content-(encoding|length|type)|cookie|expect|host|http2-settings|keep-alive"
+    "|proxy-.*|range|sec-.*|te|trace(parent|state)|trailer|transfer-encoding|upgrade|user-agent|via"
+    "|webhook-(id|signature|timestamp)"
+)
+
+
+def sealed(headers: Mapping[str, str]) -> bytes | None:
+    """`headers` as the endpoint's row keeps them; None for none. Raises Invalid with a fault for each bad one."""
+    faults = [
+        Fault("invalid_header", problem, f"/headers/{name[:_LONGEST_NAME]}")
+        for name, value in headers.items()
+        if (problem := _problem(name, value))
+    ]
+    if len({name.lower() for name in headers}) < len(headers):
+        faults.append(Fault("invalid_header", "A name is given twice.", "/headers"))
+    if len(headers) > _MOST:
+        faults.append(Fault("too_many", f"At most {_MOST} headers.", "/headers"))
+    if faults:
+        raise Invalid("These headers cannot be used.", faults=tuple(faults))
+    return secret_box.get().seal(msgspec.json.encode(dict(headers)).decode()) if headers else None
+
+
+def opened(kept: bytes | None) -> dict[str, str]:
+    """The headers of an endpoint's row."""
+    return msgspec.json.decode(secret_box.get().open(kept), type=dict[str, str]) if kept else {}
+
+
+def _problem(name: str, value: str) -> str | None:
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        return "This is no header name."
+    lower = name.lower()
+    if _OURS.fullmatch(lower) or lower.startswith(settings.get().header_prefix.lower()):
+        return "This header is ours to set."
+    if not _VALUE.fullmatch(value) or len(value) > _LONGEST_VALUE or value != value.strip():
+        return f"A value is at most {_LONGEST_VALUE} printable ASCII characters, without spaces around it."
+    return None

@@ -1,0 +1,95 @@
+"""Endpoints, deliveries and attempts as operators and pages see them."""
+
+from msgspec import UNSET, Struct, UnsetType
+
+from leadwire.delivery.states import Outcome, State
+
+REMOVED = "The address has another origin, so the custom headers were removed"
+
+
+class Endpoint(Struct, frozen=True):
+    """A webhook endpoint, without its secret.
+
+    `ordered`: one delivery at a time and in order within a conversation or lead. `rate_limit`: deliveries a minute.
+    `headers`: the names of its own ones. `staged_at`: since when a next secret signs too.
+    """
+
+    id: str
+    workspace_id: str
+    url: str
+    events: list[str]
+    enabled: bool
+    disabled_reason: str | None
+    ordered: bool
+    rate_limit: int | None
+    headers: list[str]
+    staged_at: str | None
+    failing_since: str | None
+    created_at: str
+
+
+class NewEndpoint(Endpoint, frozen=True, kw_only=True):
+    """An endpoint just made, with its secret, this once."""
+
+    secret: str
+
+
+class ChangedEndpoint(Endpoint, frozen=True, kw_only=True):
+    """An endpoint just changed. `changes` tells old and new of each setting, and of headers the names alone."""
+
+    changes: list[str]
+    removed_headers: list[str]
+    """Custom headers that went because the URL has another origin."""
+
+
+class EndpointChange(Struct, frozen=True, kw_only=True):
+    """What is to be different about an endpoint; absent stays. `rate_limit` of None is no limit."""
+
+    url: str | UnsetType = UNSET
+    events: list[str] | UnsetType = UNSET
+    ordered: bool | UnsetType = UNSET
+    rate_limit: int | None | UnsetType = UNSET
+    headers: dict[str, str] | UnsetType = UNSET
+
+
+class Attempt(Struct, frozen=True):
+    """One POST."""
+
+    drive: int
+    number: int
+    counted: bool
+    started_at: str
+    duration_ms: int
+    outcome: Outcome
+    http_status: int | None
+    error: str | None
+    response_body: str | None
+
+
+class Delivery(Struct, frozen=True):
+    """One event owed to one endpoint."""
+
+    event_id: str
+    endpoint_id: str
+    event: str
+    state: State
+    attempts: int
+    last_outcome: Outcome | None
+    occurred_at: str
+    due_at: str
+    finished_at: str | None
+
+
+class DeliveryDetail(Delivery, frozen=True, kw_only=True):
+    """A delivery with everything that is known of it."""
+
+    url: str | None
+    body: str
+    test: bool
+    drive: int
+    subject: str | None
+    """The lead or conversation it is about; None once that is erased."""
+    recorded_at: str
+    relayed_at: str | None
+    traceparent: str | None
+    history: list[Attempt]

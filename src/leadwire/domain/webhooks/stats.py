@@ -1,0 +1,117 @@
+"""How endpoints are doing, from the hourly figures: for lists and plots."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from leadwire.delivery.states import Outcome
+from leadwire.delivery.worker.hourly_stats import BOUNDS
+from leadwire.infrastructure import clock, db
+
+
+class Hour(Struct, frozen=True):
+    """Attempts of one hour. `p95` in milliseconds; None when there were none."""
+
+    at: datetime
+    delivered: int
+    failed: int
+    p95: float | None
+
+
+class Figures(Struct, frozen=True):
+    """One endpoint's last hours, oldest first; hours without attempts are there, empty."""
+
+    hours: list[Hour]
+    delivered: int
+    failed: int
+    p95: float | None
+    last_at: datetime | None
+    last_outcome: Outcome | None
+    next_at: datetime | None
+    """When the next waiting delivery is due."""
+    waiting: int
+    dead: int
+
+    @property
+    def share(self) -> float | None:
+        """Of the attempts, how many delivered; None when there were none."""
+        made = self.delivered + self.failed
+        return self.delivered / made if made else None
+
+
+async def of(workspace: str, endpoint_ids: Sequence[str], hours: int = 24) -> dict[str, Figures]:
+    """The figures of some endpoints of one workspace, the present hour included. Unknown ids are left out."""
+    now = clock.now().replace(minute=0, second=0, microsecond=0)
+    slots = [now - timedelta(hours=ago) for ago in reversed(range(hours))]
+    rows = await db.rows(
+        """SELECT h.* FROM endpoint_hour h JOIN webhook_endpoint e ON e.id = h.endpoint_id
+           WHERE e.workspace_id = $1 AND h.endpoint_id = ANY($2) AND h.hour >= $3 ORDER BY h.hour""",
+        workspace, list(endpoint_ids), slots[0],
+    )  # fmt: skip
+    found: dict[str, dict[datetime, db.Row]] = {}
+    for row in rows:
+        found.setdefault(row["endpoint_id"], {})[row["hour"]] = row
+    return {row["id"]: _figures(found.get(row["id"], {}), slots, row) for row in await _now(workspace, endpoint_ids)}
+
+
+async def attempts(endpoint_id: str) -> tuple[int, ...]:
+    """How many attempts were delivered and failed in the latest hour that had any: another answer means a new one."""
+    found = await db.row(
+        """SELECT extract(epoch FROM hour)::bigint, delivered, failed FROM endpoint_hour WHERE endpoint_id = $1
+           ORDER BY hour DESC LIMIT 1""",
+        endpoint_id,
+    )
+    return tuple(found or ())
+
+
+def p95(took: Sequence[int]) -> float | None:
+    """The duration that 95 % stay under, in milliseconds, by a straight line within its bucket."""
+    total = sum(took)
+    if not total:
+        return None
+    wanted, seen = total * 0.95, 0
+    for place, number in enumerate(took):
+        if number and seen + number >= wanted:
+            low, high = BOUNDS[place - 1] if place else 0, BOUNDS[min(place, len(BOUNDS) - 1)]
+            return low + (high - low) * (wanted - seen) / number
+        seen += number
+    return float(BOUNDS[-1])
+
+
+async def _now(workspace: str, endpoint_ids: Sequence[str]) -> list[db.Row]:
+    """What each owes at this moment. Counts stop at 10,000: more is `many` to anybody who looks."""
+    return await db.rows(
+        """SELECT e.id, due.next_at,
+               (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
+                   AND NOT d.test LIMIT 10000) AS few) AS waiting,
+               (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.workspace_id = e.workspace_id
+                   AND d.endpoint_id = e.id AND d.state = 'dead' AND NOT d.test LIMIT 10000) AS few) AS dead,
+               last.last_at, last.last_outcome
+           FROM webhook_endpoint e
+           LEFT JOIN LATERAL (SELECT min(d.due_at) AS next_at FROM delivery d
+               WHERE d.endpoint_id = e.id AND d.state = 'waiting' AND d.due_at < 'infinity') AS due ON true
+           LEFT JOIN LATERAL (SELECT h.last_at, h.last_outcome FROM endpoint_hour h WHERE h.endpoint_id = e.id
+               ORDER BY h.hour DESC LIMIT 1) AS last ON true
+           WHERE e.workspace_id = $1 AND e.id = ANY($2)""",
+        workspace, list(endpoint_ids),
+    )  # fmt: skip
+
+
+def _figures(known: dict[datetime, db.Row], slots: Sequence[datetime], present: db.Row) -> Figures:
+    rows = list(known.values())
+    hours = [
+        Hour(at, row["delivered"], row["failed"], p95(row["took"])) if (row := known.get(at)) else Hour(at, 0, 0, None)
+        for at in slots
+    ]
+    return Figures(
+        hours,
+        sum(row["delivered"] for row in rows),
+        sum(row["failed"] for row in rows),
+        p95([sum(column) for column in zip(*(row["took"] for row in rows), strict=True)]),
+        present["last_at"],
+        present["last_outcome"],
+        present["next_at"],
+        present["waiting"],
+        present["dead"],
+    )

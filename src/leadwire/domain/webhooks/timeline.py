@@ -1,0 +1,97 @@
+"""What happened to a delivery, hop by hop, and what happens next, in words. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from http import HTTPStatus
+
+from msgspec import Struct
+
+from leadwire.domain.webhooks.schema import Attempt, DeliveryDetail
+from leadwire.infrastructure import clock
+
+_MEANINGS = {
+    "delivered": "Delivered",
+    "http_3xx": "It redirects elsewhere. We do not follow: enter the final address.",
+    "http_4xx": "Your server refused the request ({status}). Look at its response.",
+    "http_5xx": "Your server returned an error ({status}). Look at its log at this time.",
+    "timeout": "No complete answer in time. Answer first, work afterwards.",
+    "dns_error": "The host name has no address.",
+    "connect_error": "Nothing accepts connections there: a firewall, a wrong port, or the server is down.",
+    "tls_error": "The certificate is not valid for this host, or has expired.",
+    "protocol_error": "What came back is not HTTP.",
+    "blocked_address": "The host name leads to a private address, which webhooks must not reach.",
+    "gone": "Your server answered 410 Gone: it wants no more events. The endpoint was disabled.",
+}
+
+_ENDS = {
+    "queued": "An attempt is being made now.",
+    "delivered": "Nothing: it has arrived.",
+    "dead": "Nothing by itself: all attempts are used up. Fix the cause, then send it again.",
+    "cancelled": "Nothing: the endpoint was removed, or the person erased, before it arrived.",
+}
+
+
+class Hop(Struct, frozen=True):
+    """One stretch of the way, in milliseconds; None while it has not happened."""
+
+    name: str
+    took: float | None
+
+
+class Story(Struct, frozen=True):
+    """Hops of the first attempt, what the last attempt means, and what comes next."""
+
+    hops: list[Hop]
+    meaning: str
+    next: str
+
+
+def of(delivery: DeliveryDetail, schedule: Sequence[int]) -> Story:
+    """The story of one delivery under the retry schedule in force."""
+    first = next((a for a in delivery.history if a.counted), None)
+    last = next((a for a in reversed(delivery.history) if a.counted), None)
+    return Story(_hops(delivery, first), meaning(last) if last else "", _next(delivery, last, schedule))
+
+
+def meaning(attempt: Attempt) -> str:
+    """What the outcome of an attempt means, and what to do about it."""
+    if attempt.http_status == HTTPStatus.UNAUTHORIZED:
+        return "Signature rejected (401)? Check that your server has this endpoint's secret."
+    return _MEANINGS[attempt.outcome].format(status=attempt.http_status)
+
+
+def _hops(delivery: DeliveryDetail, first: Attempt | None) -> list[Hop]:
+    recorded, relayed = clock.parse(delivery.recorded_at), _moment(delivery.relayed_at)
+    sent = _moment(first.started_at) if first else None
+    alone = delivery.finished_at and first and delivery.attempts == 1 and delivery.drive == 1
+    done = _moment(delivery.finished_at) if alone else None
+    exchange = float(first.duration_ms) if first else None
+    return [
+        Hop("Recorded to queued", _between(recorded, relayed)),
+        Hop("Queued to sent", _between(relayed, sent)),
+        Hop("Sent to answered", exchange),
+        Hop("Answered to recorded", max(0.0, (_between(sent, done) or 0) - (exchange or 0)) if done else None),
+    ]
+
+
+def _next(delivery: DeliveryDetail, last: Attempt | None, schedule: Sequence[int]) -> str:
+    if delivery.state != "waiting":
+        return _ENDS[delivery.state]
+    made = delivery.attempts
+    if last is None or made == 0:
+        return "It waits its turn: for the endpoint to be enabled, or for what goes before it."
+    if made > len(schedule):
+        return "The next attempt, when it is due."
+    return f"Attempt {made + 1} of {len(schedule) + 1}, {_span(schedule[made - 1])} after attempt {made} failed."
+
+
+def _span(seconds: int) -> str:
+    return f"{seconds // 60} min" if seconds >= 60 and seconds % 60 == 0 else f"{seconds} s"
+
+
+def _between(start: datetime | None, end: datetime | None) -> float | None:
+    return max(0.0, (end - start).total_seconds() * 1000) if start and end else None
+
+
+def _moment(text: str | None) -> datetime | None:
+    return clock.parse(text) if text else None

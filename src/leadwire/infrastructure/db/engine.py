@@ -1,0 +1,138 @@
+"""Piccolo's engine as we need it: no connection at import time, connections from the lender, a transaction that never
+keeps one."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Final, Literal
+
+import asyncpg
+from piccolo.engine.postgres import PostgresEngine, PostgresTransaction
+
+from leadwire.infrastructure.db.pool import Lender
+
+Role = Literal["api", "pages", "engine", "maintenance"]
+
+LIMITS: Final[Mapping[Role, float | None]] = {"api": 5.0, "pages": 20.0, "engine": 120.0, "maintenance": None}
+"""The seconds that one statement may take. The engine's are fewer than make the relay's liveness fail; maintenance is
+what an operator runs, migrations, and the care of partitions: it takes as long as it takes."""
+
+_role: ContextVar[Role | None] = ContextVar("role", default=None)
+
+
+@contextlib.contextmanager
+def acting_as(role: Role) -> Iterator[None]:
+    """Statements inside the block have this role's limit. The process's own role holds everywhere else."""
+    token = _role.set(role)
+    try:
+        yield
+    finally:
+        _role.reset(token)
+
+
+class Connection(asyncpg.Connection):
+    """A pooled connection. It never holds session state, so the reset query (a round trip a query) is left out."""
+
+    def get_reset_query(self) -> str:
+        return ""
+
+
+class Engine(PostgresEngine):
+    """All of it runs on connections of `lender`, which is there while the pool is open."""
+
+    lender: Lender | None = None
+    role: Role = "maintenance"
+    """This process's."""
+
+    async def check_version(self) -> None:
+        """Not at import; the command line refuses what is too old."""
+
+    async def prep_database(self) -> None:
+        """No extensions are used."""
+
+    async def start_connection_pool(self, **options: Any) -> None:
+        await super().start_connection_pool(**options)
+        self.lender = Lender(self.pool)  # type: ignore[arg-type]
+
+    async def close_connection_pool(self) -> None:
+        if self.lender:
+            lender, self.lender, self.pool = self.lender, None, None
+            await lender.close()
+
+    def transaction(self, allow_nested: bool = True) -> "Transaction":
+        return Transaction(self, allow_nested)
+
+    async def fetch(self, sql: str, args: Sequence[Any]) -> list[asyncpg.Record]:
+        """Run one statement, in the open transaction if there is one. Raises QueryCanceledError after the limit."""
+        if (transaction := self.current_transaction.get()) is not None:
+            return await self._limited(transaction.connection, sql, args)
+        lender = self.lender
+        assert lender is not None, "the pool is not open"  # noqa: S101 - a fault of ours, not of anybody's input
+        connection = await lender.borrow()
+        try:
+            found = await self._limited(connection, sql, args)
+        except BaseException:
+            await lender.drop(connection)
+            raise
+        lender.give_back(connection)
+        return found
+
+    async def _limited(self, connection: Any, sql: str, args: Sequence[Any]) -> list[asyncpg.Record]:
+        """asyncpg cancels the statement on the server. Not `statement_timeout`: a pooler would not keep it for us, and
+        a connection serves pages and the API in turn.
+        """
+        limit = LIMITS[_role.get() or self.role]
+        try:
+            return await connection.fetch(sql, *args, timeout=limit)  # type: ignore[no-any-return]
+        except TimeoutError as error:
+            raise asyncpg.QueryCanceledError(f"canceled: it ran for longer than {limit:g} s") from error
+
+    async def _run_in_pool(self, query: str, args: Sequence[Any] | None = None) -> list[asyncpg.Record]:
+        return await self.fetch(query, args or ())
+
+
+class Transaction(PostgresTransaction):
+    """Gives its connection back also when BEGIN, COMMIT or ROLLBACK itself fails, which Piccolo's does not."""
+
+    engine: Engine
+
+    async def __aenter__(self) -> PostgresTransaction:
+        if self._parent is not None:
+            return self._parent
+        lender = self.engine.lender
+        assert lender is not None, "the pool is not open"  # noqa: S101 - see Engine.fetch
+        self.connection = await lender.borrow()
+        try:
+            self.transaction = self.connection.transaction()
+            await self.begin()  # type: ignore[no-untyped-call]
+        except BaseException:
+            await lender.drop(self.connection)
+            raise
+        self.context = self.engine.current_transaction.set(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if self._parent:
+            return False
+        lender = self.engine.lender
+        sound = False
+        try:
+            if self._committed or self._rolled_back:
+                pass
+            elif error is None:
+                await self.commit()  # type: ignore[no-untyped-call]
+            else:
+                await self.rollback()  # type: ignore[no-untyped-call]
+            sound = error is None
+        finally:
+            self.engine.current_transaction.reset(self.context)
+            if lender is None:  # closed meanwhile
+                await self.connection.close()
+            elif sound:
+                lender.give_back(self.connection)
+            else:
+                await lender.drop(self.connection)
+        return False

@@ -1,0 +1,111 @@
+"""Rate limits: a token bucket per caller, in this process, settled with the other processes through Redis.
+
+Asking Redis for every request would cost half a request. So each process takes tokens from a bucket of its own and,
+about once a second per caller, tells Redis what it took and learns what is left for all. Without Redis every process
+limits by itself.
+"""
+
+import math
+from collections import OrderedDict
+from typing import Final
+
+from leadwire.infrastructure import redis_pool
+from leadwire.infrastructure.errors import RateLimited
+
+_WINDOW: Final = 60  # seconds that a limit speaks of
+_BURST: Final = 200  # requests at once, where the limit allows as many
+_SETTLE_EVERY: Final = 1.0
+_CALLERS: Final = 50_000  # buckets kept; the one unused for longest goes first and would be full again anyway
+
+# The shared bucket: refilled by Redis's clock, less what one process spent since it last told, and only then cut to the
+# burst: else whoever uses more than a burst between two settlements would owe tokens while within the limit.
+_SETTLE: Final = """
+local now = redis.call('TIME')
+now = now[1] + now[2] / 1e6
+local kept = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local spent, burst, rate, span = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local since = now - (tonumber(kept[2]) or now - span)
+local tokens = math.min(burst, (tonumber(kept[1]) or burst) + since * rate - spent)
+tokens = math.max(-burst, tokens)
+redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', string.format('%.6f', now))
+redis.call('EXPIRE', KEYS[1], 120)
+return tostring(tokens)"""
+
+
+class Bucket:
+    """Tokens of one caller: filled at `rate` a second up to `burst`."""
+
+    __slots__ = ("at", "settled", "spent", "tokens")
+
+    def __init__(self, burst: float, now: float) -> None:
+        self.tokens, self.at = burst, now
+        self.settled, self.spent = now, 0
+
+    def take(self, now: float, rate: float, burst: float) -> bool:
+        """Take one if there is one."""
+        if now > self.at:  # a request that waited for its key may come with an older time than the last one
+            self.tokens = min(burst, self.tokens + (now - self.at) * rate)
+            self.at = now
+        if self.tokens < 1:
+            return False
+        self.tokens -= 1
+        self.spent += 1
+        return True
+
+
+class RateLimit:
+    """One policy: `limit` requests a minute for each caller; 0 = off. `shared` settles it between processes."""
+
+    def __init__(self, name: str, limit: int, *, shared: bool) -> None:
+        self.limit = limit
+        self._name = name
+        self._shared = shared
+        self._rate = limit / _WINDOW
+        self._burst = float(min(limit, _BURST))
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        # The bucket is what `RateLimit` tells of: a policy of its own where it holds less than the limit.
+        self._bucket_policy = name if limit <= _BURST else "burst"
+        self.policy = f'"{name}";q={limit};w={_WINDOW}'
+        if limit > _BURST:
+            self.policy += f', "burst";q={_BURST};w={math.ceil(_BURST / self._rate)}'
+
+    def take(self, caller: str, now: float) -> list[tuple[bytes, bytes]]:
+        """Count one request of `caller`; `now` is the loop's time. Answers the headers to send.
+
+        Raises RateLimited, with the same headers and `Retry-After`.
+        """
+        if not self.limit:
+            return []
+        bucket = self._buckets.get(caller)
+        if bucket is None:
+            bucket = self._buckets[caller] = Bucket(self._burst, now)
+            if len(self._buckets) > _CALLERS:
+                self._buckets.popitem(last=False)
+        else:
+            self._buckets.move_to_end(caller)
+        taken = bucket.take(now, self._rate, self._burst)
+        if self._shared and now - bucket.settled > _SETTLE_EVERY:
+            self._settle_soon(caller, bucket, now)
+        left = max(0, int(bucket.tokens))
+        more_in = max(1, math.ceil((left + 1 - bucket.tokens) / self._rate))
+        state = f'"{self._bucket_policy}";r={left};t={more_in}'
+        if not taken:
+            headers = {"Retry-After": str(more_in), "RateLimit-Policy": self.policy, "RateLimit": state}
+            raise RateLimited(f"At most {self.limit} requests a minute.", headers=headers)
+        return [(b"ratelimit-policy", self.policy.encode()), (b"ratelimit", state.encode())]
+
+    def _settle_soon(self, caller: str, bucket: Bucket, now: float) -> None:
+        spent, span = bucket.spent, now - bucket.settled
+        bucket.spent, bucket.settled = 0, now
+        redis_pool.errand(self._settle(caller, bucket, spent, span, now))
+
+    async def _settle(self, caller: str, bucket: Bucket, spent: int, span: float, told: float) -> None:
+        if (redis := redis_pool.client()) is None:
+            return
+        try:
+            key = f"leadwire:rate:{self._name}:{caller}"
+            left = float(await redis.eval(_SETTLE, 1, key, str(spent), str(self._burst), str(self._rate), str(span)))
+        except redis_pool.AWAY:
+            return
+        since = (bucket.at - told) * self._rate  # what came in while Redis was asked, as `spent` is what went out
+        bucket.tokens = min(bucket.tokens, left + since - bucket.spent)

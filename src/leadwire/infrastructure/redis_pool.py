@@ -1,0 +1,91 @@
+"""The Redis connection of this process. Redis is disposable: nothing in it is needed to be right, only to be quick."""
+
+import asyncio
+import contextvars
+from collections.abc import Coroutine
+from typing import Any, Final
+
+import redis.asyncio as redis
+from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ReadOnlyError, RedisError
+
+from leadwire.infrastructure.errors import OperatorError
+
+AWAY = (RedisError, OSError)
+"""What is raised when Redis is away or refuses. Whoever meets it waits and tries again; nobody gives up."""
+
+_PATIENCE: Final = 2.0  # seconds for the errands at the end
+
+_client: "redis.Redis | None" = None
+_errands: set[asyncio.Task[None]] = set()  # the loop keeps only weak references to tasks
+
+
+class NotPrimary(redis.ConnectionError):
+    """The server has become a replica, which takes no writes."""
+
+
+class _ToPrimary(AbstractConnection):
+    """After a switch-over the address may mean another server, but connections to the old primary stay open. When one
+    of them is refused a write, all are dropped, subscriptions too: each looks the address up again.
+    """
+
+    pool: redis.ConnectionPool
+
+    async def read_response(self, *args: Any, **options: Any) -> Any:
+        try:
+            return await super().read_response(*args, **options)
+        except ReadOnlyError as error:
+            await self.pool.disconnect()
+            raise NotPrimary(str(error)) from error
+
+
+def connect(url: str) -> None:
+    """Make the client of this process. Raises OperatorError for what is no address of a Redis."""
+    global _client  # noqa: PLW0603 - one pool a process, as for the database
+    _client = made(url)
+
+
+def made(url: str) -> "redis.Redis":
+    """A client; it connects at the first command. Errors are not retried here, the loops know better when.
+
+    Raises OperatorError for what is no address of a Redis.
+    """
+    try:
+        client = redis.Redis.from_url(
+            url, socket_connect_timeout=3, socket_timeout=10, retry=Retry(NoBackoff(), 0), health_check_interval=0
+        )
+    except ValueError as error:
+        raise OperatorError(f"LEADWIRE_REDIS_URL cannot be used: {error}") from error
+    pool = client.connection_pool
+    pool.connection_class = type("ToPrimary", (_ToPrimary, pool.connection_class), {"pool": pool})
+    return client
+
+
+def client() -> "redis.Redis | None":
+    """The client, or None in a process that has none."""
+    return _client
+
+
+def opened() -> "redis.Redis":
+    """The client of a process that has one: after `connect`, before `close`."""
+    assert _client is not None, "Redis is not connected"  # noqa: S101 - a fault of ours, not of anybody's input
+    return _client
+
+
+def errand(work: Coroutine[Any, Any, None]) -> None:
+    """Do something small beside the caller: not in its context, which may hold a transaction. `close` waits for it."""
+    task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
+    _errands.add(task)
+    task.add_done_callback(_errands.discard)
+
+
+async def close() -> None:
+    """Close every connection, after the errands under way; safe when there is none."""
+    global _client
+    if _client is not None:
+        client, _client = _client, None
+        if _errands:
+            await asyncio.wait(_errands, timeout=_PATIENCE)
+        await client.aclose()

@@ -1,0 +1,110 @@
+"""Endpoint secrets at rest: AES-256-GCM under an operator's key, which can be changed without a gap.
+
+`LEADWIRE_SECRET_KEY` holds one or more keys: the first seals, any opens. Without it, one is made in the data
+directory. A sealed secret is 4 bytes of the key's fingerprint, 12 of nonce, then the ciphertext.
+"""
+
+import base64
+import functools
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from leadwire.infrastructure import db, settings
+from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.settings import Settings
+
+_FILE: Final = "secret.key"
+
+
+class Keyring:
+    """Seals and opens. Raises OperatorError for keys that are not 32 bytes of base64."""
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._ciphers: dict[bytes, AESGCM] = {}
+        self._first = hashlib.sha256(keys[0].encode()).digest()
+        for text in keys:
+            try:
+                key = base64.b64decode(text, validate=True)
+            except ValueError as error:
+                raise OperatorError("LEADWIRE_SECRET_KEY is not base64") from error
+            if len(key) != 32:
+                raise OperatorError(f"LEADWIRE_SECRET_KEY must be 32 bytes, base64 encoded; this one has {len(key)}")
+            self._ciphers[hashlib.sha256(key).digest()[:4]] = AESGCM(key)
+        self.open = functools.lru_cache(maxsize=4096)(self._open)
+
+    def derived(self, purpose: str) -> bytes:
+        """A key of its own for another purpose than sealing (HMAC-SHA256 of the first key)."""
+        return hmac.digest(self._first, purpose.encode(), hashlib.sha256)
+
+    def seal(self, text: str) -> bytes:
+        """`text`, unreadable without the key."""
+        fingerprint, cipher = next(iter(self._ciphers.items()))
+        nonce = os.urandom(12)
+        return fingerprint + nonce + cipher.encrypt(nonce, text.encode(), None)
+
+    def renewed(self, sealed: bytes) -> bytes | None:
+        """The same, sealed with the first key; None where it is that already. Raises OperatorError as `open` does."""
+        return None if sealed[:4] == next(iter(self._ciphers)) else self.seal(self.open(sealed))
+
+    def _open(self, sealed: bytes) -> str:
+        """What was sealed. Raises OperatorError when its key is not among ours."""
+        cipher = self._ciphers.get(sealed[:4])
+        try:
+            if cipher is None:
+                raise InvalidTag
+            return cipher.decrypt(sealed[4:16], sealed[16:], None).decode()
+        except InvalidTag as error:
+            raise OperatorError(
+                "LEADWIRE_SECRET_KEY does not open this database's endpoint secrets: set the key they were sealed with"
+            ) from error
+
+
+@functools.cache
+def get() -> Keyring:
+    """The keyring of this process."""
+    chosen = settings.get()
+    return Keyring(chosen.secret_key or (_generated(chosen),))
+
+
+async def check() -> None:
+    """Raises OperatorError when the database's endpoint secrets were sealed with another key."""
+    sealed = await db.value("SELECT secret FROM webhook_endpoint ORDER BY created_at DESC LIMIT 1")
+    if sealed is not None:
+        get().open(sealed)
+
+
+async def reseal(ring: Keyring, table: str, column: str) -> int:
+    """Seal what a column holds with the ring's first key. Answers how many that were. Raises OperatorError."""
+    done = 0
+    for row_id, sealed in await db.rows(f"SELECT id, {column} FROM {table} WHERE {column} IS NOT NULL"):
+        if fresh := ring.renewed(sealed):
+            change = f"UPDATE {table} SET {column} = $3 WHERE id = $1 AND {column} = $2 RETURNING 1"  # unless it is new
+            done += bool(await db.value(change, row_id, sealed, fresh))
+    return done
+
+
+def _generated(chosen: Settings) -> str:
+    """The key in the data directory, made at the first need; two processes at once agree on one."""
+    path: Path = chosen.data_dir / _FILE
+    try:
+        chosen.data_dir.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            mine = path.with_name(f"{_FILE}.{os.getpid()}")
+            mine.touch(mode=0o600)
+            mine.write_text(base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
+            try:
+                os.link(mine, path)  # fails if somebody was quicker, unlike a rename
+            except FileExistsError:
+                pass
+            finally:
+                mine.unlink()
+        return path.read_text().strip()
+    except OSError as error:
+        raise OperatorError(f"{path} cannot be used as the secret key: {error.strerror}") from error

@@ -1,0 +1,95 @@
+"""What every process that serves or waits has in common: a socket, a stop, a clean end."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+import uvicorn
+
+from leadwire.infrastructure import db, redis_pool
+from leadwire.infrastructure.errors import OperatorError
+
+SUPERVISED: Final = "LEADWIRE_SUPERVISED"
+"""Set by `up`: the end of standard input then means that `up` is gone, and the process stops too."""
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: it would kill the process by the signal again after a clean stop."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ours are installed already."""
+        yield
+
+
+async def serve_until(stop: asyncio.Event, config: uvicorn.Config, listening: socket.socket) -> None:
+    """Serve on a bound socket until `stop` is set."""
+    server = _Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    server.should_exit = True
+    await serving
+
+
+@asynccontextmanager
+async def connections(
+    database_url: str, redis_url: str, pool_size: int, *, one_plan: bool = False, role: db.Role = "maintenance"
+) -> AsyncIterator[None]:
+    """The database pool (`one_plan` and `role` as for `db.open_pool`) and the Redis client, open inside the block.
+
+    Raises OperatorError for what is no address.
+    """
+    try:
+        await db.open_pool(database_url, pool_size, one_plan=one_plan, role=role)
+    except ValueError as error:
+        raise OperatorError(f"LEADWIRE_DATABASE_URL cannot be used: {error}") from error
+    redis_pool.connect(redis_url)
+    try:
+        yield
+    finally:
+        await redis_pool.close()
+        await db.close_pool()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises OperatorError when the port is taken or not ours to take.
+
+    Not `socket.create_server`: its sockets have protocol 0, so asyncio leaves TCP_NODELAY off, which costs 40 ms on
+    every keep-alive request.
+    """
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
+            0
+        ]
+        listening = socket.socket(family, kind, socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(2048)
+        listening.setblocking(False)
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise OperatorError(f"cannot listen on {host}:{port}: {reason}") from error
+    return listening
+
+
+def stop_event() -> asyncio.Event:
+    """Set by SIGTERM, SIGINT, or the end of the supervisor."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if os.environ.get(SUPERVISED):
+        loop.add_reader(sys.stdin.fileno(), lambda: None if os.read(sys.stdin.fileno(), 64) else _gone(loop, stop))
+    return stop
+
+
+def _gone(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    loop.remove_reader(sys.stdin.fileno())
+    stop.set()

@@ -1,0 +1,201 @@
+"""One connection to a server of ours: uvicorn's protocol, with a bound on everything that a caller can make it hold.
+
+uvicorn with httptools bounds neither the bytes of a request's head nor the time that a request may take. This is a
+protocol class for its parameter `http`, made of what asyncio calls (`data_received`, `pause_writing`, ...) and what the
+parser calls (`on_message_begin`, `on_headers_complete`, ...).
+"""
+
+import asyncio
+import ipaddress
+import math
+from collections import Counter
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from leadwire.infrastructure.settings import Network
+
+_LONGEST_HEAD: Final = 32 * 1024  # bytes
+_PIPELINED: Final = 16  # requests that wait behind one that is not answered yet
+_LINGER: Final = 2.0  # seconds, and at most
+_LINGER_BYTES: Final = 1024 * 1024  # that what a refused caller goes on sending is read and dropped
+_NEVER: Final = math.inf
+
+
+class Limits(NamedTuple):
+    """What callers may hold of one server. Connections from `proxies` count only in all, not by address."""
+
+    connections: int = 4096
+    connections_per_address: int = 256
+    request_timeout: float = 20.0  # seconds to send a whole request, and to take what is ready of an answer
+    proxies: tuple[Network, ...] = ()
+
+
+def http_protocol(limits: Limits) -> type["HttpProtocol"]:
+    """The protocol class for one server: its connections are counted together."""
+
+    class Limited(HttpProtocol):
+        registry = _Registry(limits)
+
+    return Limited
+
+
+class _Registry:
+    """The connections of one server."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._open: set[HttpProtocol] = set()
+        self._by_address: Counter[str] = Counter()
+        self._every = min(1.0, limits.request_timeout / 4)  # seconds
+        self._looking = False
+
+    def admit(self, one: "HttpProtocol") -> bool:
+        """Whether there is a place for one more."""
+        if len(self._open) >= self.limits.connections:
+            return False
+        if one.address and self._by_address[one.address] >= self.limits.connections_per_address:
+            return False
+        if not self._looking:
+            self._looking = True
+            one.loop.call_later(self._every, self._look, one.loop)
+        self._open.add(one)
+        self._by_address[one.address] += 1
+        return True
+
+    def leave(self, one: "HttpProtocol") -> None:
+        """Give the place of `one` back, if it had one."""
+        if one in self._open:
+            self._open.remove(one)
+            self._by_address[one.address] -= 1
+            if not self._by_address[one.address]:
+                del self._by_address[one.address]
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Close what is late. One look at all of them now and then is cheaper than a timer for every request."""
+        now = loop.time()
+        for one in list(self._open):
+            one.check(now)
+        self._looking = bool(self._open)
+        if self._looking:
+            loop.call_later(self._every, self._look, loop)
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """uvicorn's, within limits. What exceeds them is answered 400, 408, 414, 431 or 503, if it can be, and closed."""
+
+    registry = _Registry(Limits())
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's is
+        super().connection_made(transport)
+        self.address = _address(self.client[0] if self.client else "", self.registry.limits.proxies)
+        self.received_by = self.loop.time() + self.registry.limits.request_timeout
+        self.taken_by = _NEVER
+        self.chunk = 0  # bytes that came last, if they may be of one head
+        self.overhead = 0  # bytes of the request so far that are not its body
+        self.refusal = HTTPStatus.BAD_REQUEST
+        self.refused = False
+        if not self.registry.admit(self):
+            self.refuse(HTTPStatus.SERVICE_UNAVAILABLE)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.registry.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.received_by == _NEVER:
+            self.received_by = self.loop.time() + self.registry.limits.request_timeout
+        self.chunk = len(data)
+        self.overhead += self.chunk
+        if self.refused:
+            if self.overhead > _LINGER_BYTES:
+                self.transport.abort()
+            return
+        super().data_received(data)
+        if self.overhead > _LONGEST_HEAD:
+            long_url = self.headers is not None and len(self.url) > _LONGEST_HEAD // 2
+            self.refuse(HTTPStatus.REQUEST_URI_TOO_LONG if long_url else HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.overhead = self.chunk
+        if self.received_by == _NEVER:  # the one before came with it
+            self.received_by = self.loop.time() + self.registry.limits.request_timeout
+
+    def on_headers_complete(self) -> None:
+        """Refuse what no request may be. The parser stops at the exception, and uvicorn calls `send_400_response`."""
+        if self.chunk > _LONGEST_HEAD:
+            size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+            if size > _LONGEST_HEAD:
+                self.refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+                raise ValueError(size)
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (not hosts and self.parser.get_http_version() != "1.0"):
+            raise ValueError(hosts)
+        if len(self.pipeline) >= _PIPELINED:
+            raise ValueError(_PIPELINED)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self.overhead -= 2 * len(body)  # chunked framing may be as long as what it frames
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self.received_by = _NEVER
+        self.overhead = self.chunk = 0  # the rest of what came last, one read at the most, is not counted
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words are not told
+        self.refuse(self.refusal)
+
+    def pause_writing(self) -> None:
+        self.taken_by = self.loop.time() + self.registry.limits.request_timeout
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self.taken_by = _NEVER
+        super().resume_writing()
+
+    def refuse(self, status: HTTPStatus) -> None:
+        """Say why, unless that would fall into another answer, and close."""
+        if self.refused or self.transport.is_closing():
+            return
+        head = f"HTTP/1.1 {status.value} {status.phrase}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode()
+        cycle = self.cycle
+        if (cycle is None or cycle.response_complete) and status is not HTTPStatus.SERVICE_UNAVAILABLE:
+            # To close while more is coming in would reset the connection, and the answer would be lost.
+            self.transport.write(head)
+            self.transport.write_eof()
+            self.refused = True
+            self.overhead = 0
+            self.received_by = self.loop.time() + _LINGER
+            return
+        if cycle is None or (cycle.more_body and not cycle.response_started and not self.pipeline):
+            self.transport.write(head)
+        self.transport.close()
+
+    def check(self, now: float) -> None:
+        """Close the connection if its caller is late."""
+        if self.transport.is_closing() and self.taken_by == _NEVER:
+            self.taken_by = now + self.registry.limits.request_timeout  # for the rest of the answer
+        if now >= self.taken_by:
+            self.transport.abort()
+        elif now >= self.received_by:
+            if self.headers is not None and not self.refused:
+                self.refuse(HTTPStatus.REQUEST_TIMEOUT)
+            else:
+                self.transport.close()  # browsers open connections ahead, and expect no answer on them
+
+
+def _address(peer: str, proxies: tuple[Network, ...]) -> str:
+    """What connections are counted by: an IPv4 address, or the /64 of an IPv6 one. Empty: not counted."""
+    try:
+        address = ipaddress.ip_address(peer)
+    except ValueError:
+        return ""
+    if isinstance(address, ipaddress.IPv6Address):
+        address = address.ipv4_mapped or address
+    if any(address in network for network in proxies):
+        return ""
+    return str(address) if address.version == 4 else str(ipaddress.ip_network(f"{address}/64", strict=False))

@@ -1,0 +1,147 @@
+"""Logs, and the trace that runs through a request, its outbox row, the stream and the POST to a receiver.
+
+One wide line per unit of work, JSON by default: `event` says what (`delivery.attempted`), ids say of what. No personal
+data: ids, counts, durations and the bounded enums only.
+"""
+
+import logging
+import os
+from contextvars import ContextVar
+from traceback import format_tb
+from typing import Any
+
+import msgspec
+
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.telemetry.writer import QueuedLines
+
+_log = logging.getLogger("leadwire")
+
+
+class _Request:
+    """The request being handled, as far as lines and traces tell of it."""
+
+    __slots__ = ("event_ids", "id", "traceparent", "workspace")
+
+    def __init__(self, id_: str, traceparent: str | None) -> None:
+        self.id = id_
+        self.traceparent = traceparent
+        self.workspace = ""
+        self.event_ids: list[str] = []
+
+
+_request: ContextVar[_Request | None] = ContextVar("request", default=None)
+
+
+def begin(request_id: str, traceparent: str | None) -> None:
+    """A request begins, under its id and its caller's trace context (W3C Trace Context, level 1), if it sent one."""
+    _request.set(_Request(request_id, traceparent))
+
+
+def of(workspace: str) -> None:
+    """The request being handled is this workspace's."""
+    if request := _request.get():
+        request.workspace = workspace
+
+
+def recorded(workspace: str, event_id: str) -> None:
+    """The request being handled has committed an event."""
+    if request := _request.get():
+        request.workspace = workspace
+        request.event_ids.append(event_id)
+
+
+def request_id() -> str:
+    """The id of the request being handled, or an empty text."""
+    request = _request.get()
+    return request.id if request else ""
+
+
+def traceparent() -> str | None:
+    """The W3C trace context of the request being handled, to be handed on: its caller's, or one begun here.
+
+    None outside a request.
+    """
+    request = _request.get()
+    if request is None:
+        return None
+    if request.traceparent is None:
+        random = os.urandom(24).hex()
+        request.traceparent = f"00-{random[:32]}-{random[32:]}-00"
+    return request.traceparent
+
+
+def trace_id(traceparent: str | None) -> str | None:
+    """What a trace is found by: the second part of its context."""
+    return traceparent[3:35] if traceparent else None
+
+
+def enabled(level: int) -> bool:
+    """Whether lines of this level are written: asked before much is put together for one."""
+    return _log.isEnabledFor(level)
+
+
+def log(event: str, *, level: int = logging.INFO, error: BaseException | None = None, **fields: Any) -> None:
+    """Write one line about one unit of work."""
+    if _log.isEnabledFor(level):
+        _log.log(level, event, extra={"fields": fields}, exc_info=error)
+
+
+def _of_request() -> dict[str, Any]:
+    request = _request.get()
+    if request is None:
+        return {}
+    ids = {"trace_id": trace_id(request.traceparent), "workspace_id": request.workspace, "event_ids": request.event_ids}
+    return {"request_id": request.id, **{name: value for name, value in ids.items() if value}}
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "at": clock.iso(clock.now()),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            "process": os.getpid(),
+            **_of_request(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info and record.exc_info[1]:
+            line["error"] = _said(record.exc_info[1])
+            if record.levelno >= logging.ERROR:
+                line["trace"] = _trace(record.exc_info[1])
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+class _Plain(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        fields = " ".join(f"{key}={value}" for key, value in getattr(record, "fields", {}).items())
+        problem = f" {_said(record.exc_info[1])}" if record.exc_info and record.exc_info[1] else ""
+        return f"{clock.iso(clock.now())} {record.levelname.lower():7} {record.getMessage()} {fields}{problem}".rstrip()
+
+
+def _said(error: BaseException) -> str:
+    """An error in one line, without the values, maybe a person's, that PostgreSQL and its driver quote.
+
+    They stand in the DETAIL, which only `str` adds, and in the messages of class 22, which are all about a value.
+    """
+    state = getattr(error, "sqlstate", None)
+    said = str(error) if state is None else "" if state.startswith("22") else error.args[0]
+    return f"{type(error).__name__}: {said}"
+
+
+def _trace(error: BaseException) -> str:
+    """Where an error came from, and those that led to it before it."""
+    earlier = [*getattr(error, "exceptions", ()), error.__cause__ or error.__context__]
+    return "".join([*(_trace(one) + "\n" for one in earlier if one), *format_tb(error.__traceback__), _said(error)])
+
+
+def configure(form: str, level: str = "info") -> None:
+    """Send the lines of `level` and above to stderr in one form, `json` or `text`. `level` concerns our own lines.
+
+    Those of libraries, uvicorn's too, go the same way. Nothing waits for whoever reads them: see `telemetry.writer`.
+    """
+    handler = QueuedLines(_Json() if form == "json" else _Plain())
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
+    _log.setLevel(level.upper())
+    for noisy in ("httpx", "uvicorn.access"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -1,0 +1,112 @@
+"""Spans for OpenTelemetry, where `LEADWIRE_TRACE_SHARE` asks for them and the extra `otel` is installed.
+
+The trace context itself runs through without them: from the request's `traceparent` into its outbox row, and from
+there (an entry of the streams is three ids, which lead to the row) into the POST. With spans, the same trace also says
+how long each part took. Retries stay in the trace of their request. Ids and enums only, as in the logs.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from leadwire import __version__
+from leadwire.infrastructure.errors import OperatorError
+
+_NANO: Final = 1_000_000_000
+
+Kind = Literal["SERVER", "INTERNAL", "CLIENT"]
+
+_provider: Any = None
+_tracer: Any = None
+
+
+class Span:
+    """One that is open. `traceparent` is its own context, for whoever comes after it."""
+
+    __slots__ = ("_span", "traceparent")
+
+    def __init__(self, span: Any) -> None:
+        self._span = span
+        context = span.get_span_context()
+        self.traceparent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+
+    def name(self, name: str) -> None:
+        """What it turned out to be."""
+        self._span.update_name(name)
+
+    def tell(self, about: Mapping[str, Any], *, failed: bool = False) -> None:
+        """More about it, by OpenTelemetry's names where there are some."""
+        from opentelemetry.trace import Status, StatusCode
+
+        self._span.set_attributes(about)
+        if failed:
+            self._span.set_status(Status(StatusCode.ERROR))
+
+    def end(self, at: float | None = None) -> None:
+        """It ends now, or `at` (seconds since 1970)."""
+        self._span.end(None if at is None else int(at * _NANO))
+
+
+def start(share: float, role: str) -> None:
+    """Make spans from here on, of this share of the requests. Raises OperatorError without the extra."""
+    global _provider, _tracer  # noqa: PLW0603 - one a process
+    if not share:
+        return
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
+    except ImportError as error:
+        raise OperatorError("LEADWIRE_TRACE_SHARE needs OpenTelemetry: pip install 'leadwire[otel]'") from error
+    about = {"service.name": f"leadwire-{role}", "service.version": __version__}
+    # By the trace's id alone, so that every process decides alike, and that callers cannot have all of theirs traced.
+    _provider = TracerProvider(sampler=TraceIdRatioBased(share), resource=Resource.create(about))
+    _provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    _tracer = _provider.get_tracer("leadwire", __version__)
+
+
+def stop() -> None:
+    """Send what there is still to send; takes seconds when the collector is away."""
+    global _provider, _tracer  # noqa: PLW0603
+    if _provider:
+        _provider.shutdown()
+    _provider = _tracer = None
+
+
+def request(traceparent: str | None) -> Span | None:
+    """A request begins, in its caller's trace if it has one. None where no spans are made."""
+    if _tracer is None:
+        return None
+    return _open("request", traceparent, "SERVER", None)
+
+
+def sampled(traceparent: str | None) -> bool:
+    """Whether spans of this trace are made here."""
+    return _tracer is not None and traceparent is not None and int(traceparent[-2:], 16) & 1 == 1
+
+
+def part(name: str, traceparent: str, kind: Kind, about: Mapping[str, Any], at: float | None = None) -> Span:
+    """A part of the work of a trace that is `sampled`, begun now or `at` (seconds since 1970)."""
+    return _open(name, traceparent, kind, at, about)
+
+
+def _open(
+    name: str, traceparent: str | None, kind: Kind, at: float | None, about: Mapping[str, Any] | None = None
+) -> Span:
+    from opentelemetry.trace import SpanKind
+
+    begun = None if at is None else int(at * _NANO)
+    parent = _context(traceparent)
+    return Span(_tracer.start_span(name, parent, kind=SpanKind[kind], attributes=about, start_time=begun))
+
+
+def _context(traceparent: str | None) -> Any:
+    from opentelemetry.context import Context
+    from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
+
+    if traceparent is None:
+        return Context()
+    _, trace, span, flags = traceparent.split("-")
+    parent = SpanContext(int(trace, 16), int(span, 16), is_remote=True, trace_flags=TraceFlags(int(flags, 16)))
+    return set_span_in_context(NonRecordingSpan(parent), Context())

@@ -1,0 +1,121 @@
+"""`leadwire bots`."""
+
+from pathlib import Path
+
+import click
+
+from leadwire.infrastructure.errors import OperatorError
+from leadwire.interfaces.cli.runtime import json_option, running, show, tell, the_workspace, workspace_option
+
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+@click.group()
+def bots() -> None:
+    """Chatbots and their flows."""
+
+
+@bots.command()
+@click.argument("file", type=_FILE)
+@json_option
+def validate(file: Path, as_json: bool) -> int:
+    """Check a flow in FILE (TOML or JSON) without any server. Exit 1 when it has faults."""
+    import msgspec
+
+    from leadwire.domain.bots.parse import BadFlow, parse
+
+    try:
+        flow = parse(_text(file))
+    except BadFlow as bad:
+        if as_json:
+            show({"valid": False, "faults": bad.flaws})
+        for flaw in () if as_json else bad.flaws:
+            click.echo(f"{file}:{flaw.line or 1}: {msgspec.structs.replace(flaw, line=None)}", err=True)
+        return 1
+    if as_json:
+        show({"valid": True, "nodes": len(flow.nodes)})
+    else:
+        click.echo(f"{file} is a good flow of {len(flow.nodes)} nodes.")
+    return 0
+
+
+@bots.command()
+@click.argument("file", type=_FILE)
+@click.option("--bot", "bot_id", metavar="ID", help="Which bot; without it a new one is made.")
+@click.option("--name", help="The new bot's name; default: the file's.")
+@click.option(
+    "--origin", "origins", multiple=True, help="A website that may show it, like https://example.com; * = any."
+)
+@workspace_option
+@json_option
+@running
+async def publish(
+    file: Path, bot_id: str | None, name: str | None, origins: tuple[str, ...], workspace: str | None, as_json: bool
+) -> None:
+    """Make the flow in FILE what a bot's new conversations run."""
+    from leadwire.domain.bots import changes, reads
+    from leadwire.domain.bots.parse import parse
+    from leadwire.infrastructure import db
+
+    source = _text(file)
+    parse(source)
+    owner = await _owner(bot_id, workspace) if bot_id else await the_workspace(workspace)
+    async with db.transaction():
+        bot_id = bot_id or await changes.create(owner, name or file.stem.replace("-", " ").capitalize())
+        if origins:
+            await changes.embed(owner, bot_id, origins, (await reads.detail(owner, bot_id)).color)
+        await changes.save_draft(owner, bot_id, source)
+        version = await changes.publish(owner, bot_id)
+    if as_json:
+        show({"id": bot_id, "version": version})
+    else:
+        click.echo(f"{bot_id} runs version {version}.")
+
+
+@bots.command()
+@click.argument("bot_id", metavar="ID")
+@click.argument("version", type=click.IntRange(1))
+@json_option
+@running
+async def rollback(bot_id: str, version: int, as_json: bool) -> None:
+    """Let new conversations run a version published before."""
+    from leadwire.domain.bots import changes
+
+    await changes.rollback(await _owner(bot_id), bot_id, version)
+    tell({"id": bot_id, "version": version}, f"{bot_id} runs version {version} again.", as_json=as_json)
+
+
+@bots.command("list")
+@workspace_option
+@json_option
+@running
+async def list_(workspace: str | None, as_json: bool) -> None:
+    """List bots."""
+    from leadwire.domain.bots import reads
+
+    found = await reads.listed(workspace and await the_workspace(workspace))
+    if as_json:
+        show(found)
+        return
+    for bot in found:
+        state = f"version {bot.published_version}" if bot.published_version else "not published"
+        click.echo(f"{bot.id}  {state}  {bot.name}")
+    if not found:
+        click.echo("No bots yet. Make one: leadwire bots publish FILE")
+
+
+async def _owner(bot_id: str, workspace: str | None = None) -> str:
+    """Whose bot it is; of the chosen workspace, if one is chosen. Raises OperatorError."""
+    from leadwire.domain.bots import reads
+
+    for bot in await reads.listed(workspace):
+        if bot.id == bot_id:
+            return bot.workspace_id
+    raise OperatorError(f"there is no bot {bot_id}")
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OperatorError(f"{file} cannot be read: {error}") from error

@@ -1,0 +1,66 @@
+"""What is wrong with this installation, or will be: every check says what it saw and, where that is bad, the way out.
+
+It only looks. A server that is away is a finding like any other, so that one run shows everything.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from leadwire.infrastructure import db, redis_pool
+from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.settings import Settings
+from leadwire.interfaces.cli.checks import clocks, environment, postgres, redis, secret_key
+from leadwire.interfaces.cli.checks.finding import Finding, error
+
+__all__ = ["Finding", "examine"]
+
+Explain = Callable[[BaseException], str | None]
+
+_DATABASE: Final = "LEADWIRE_DATABASE_URL"
+_REDIS: Final = "LEADWIRE_REDIS_URL"
+
+
+async def examine(settings: Settings, environ: Mapping[str, str], explain: Explain) -> list[Finding]:
+    """Every finding about these settings and the servers they name, whose addresses must be filled in.
+
+    `explain` puts a server's refusal into words, and answers None for what is none.
+    """
+    found = environment.check(settings, environ)
+    found += await _of_server("PostgreSQL", _DATABASE, lambda: _database(settings), explain)
+    found += await _of_server("Redis", _REDIS, lambda: _redis(settings), explain)
+    return found
+
+
+async def _of_server(
+    name: str, setting: str, look: Callable[[], Awaitable[list[Finding]]], explain: Explain
+) -> list[Finding]:
+    try:
+        return await look()
+    except (ValueError, OperatorError) as fault:
+        return [error(f"{name} address", str(fault), f"correct {setting}")]
+    except Exception as fault:
+        if (words := explain(fault)) is None:
+            raise
+        return [error(f"{name} answers", words, f"start it, open the way to it, or correct {setting}")]
+
+
+async def _database(settings: Settings) -> list[Finding]:
+    try:
+        await db.open_pool(settings.database_url, 1)
+        return [
+            *await postgres.check(settings),
+            *await postgres.tables(),
+            *await secret_key.check(),
+            await clocks.of_database(),
+        ]
+    finally:
+        await db.close_pool()
+
+
+async def _redis(settings: Settings) -> list[Finding]:
+    redis_pool.connect(settings.redis_url)
+    client = redis_pool.opened()
+    try:
+        return [*redis.check(await client.info()), await redis.proxies(client), await clocks.of_redis(client)]
+    finally:
+        await redis_pool.close()

@@ -1,0 +1,128 @@
+"""Settings, and the machine we run on."""
+
+import resource
+import stat
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Final
+
+import msgspec
+
+from leadwire.infrastructure.settings import Settings
+from leadwire.interfaces.cli.checks.finding import Finding, ok, unless, warning
+
+_PREFIX: Final = "LEADWIRE_"
+# Read elsewhere than in Settings: by tests and packagers, by `listen`, by the supervisor of `up`.
+_OTHER: Final = (
+    "LEADWIRE_EMBEDDED_POSTGRES",
+    "LEADWIRE_EMBEDDED_REDIS",
+    "LEADWIRE_LISTEN_SECRET",
+    "LEADWIRE_SUPERVISED",
+)
+_MARGIN: Final = 5.0  # seconds of a lease for what is not the request: signing, recording, a pause of the machine
+_BESIDE: Final = 64  # files that are open whatever the load
+_A_PRIVATE_KEY: Final = 0o077
+SHARED: Final = "until then all callers share one address, and wrong sign-ins or chats of a few lock everybody out"
+
+
+def check(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
+    """What can be seen without a server."""
+    return [
+        *_unknown(environ),
+        _lease(settings),
+        *_key_file(settings),
+        *_in_front(settings, environ),
+        _networks(settings),
+        _files(settings),
+    ]
+
+
+def _unknown(environ: Mapping[str, str]) -> list[Finding]:
+    """A misspelt variable does nothing, silently."""
+    known = [_PREFIX + field.name.upper() for field in msgspec.structs.fields(Settings)]
+    strange = sorted(name for name in environ if name.startswith(_PREFIX) and name not in {*known, *_OTHER})
+    if not strange:
+        return [ok("settings", "every LEADWIRE_ variable is known")]
+    return [
+        warning(
+            "settings",
+            f"{name} is no setting and does nothing",
+            f"did you mean {near[0]}?" if (near := get_close_matches(name, known, 1)) else "remove it",
+        )
+        for name in strange
+    ]
+
+
+def _lease(settings: Settings) -> Finding:
+    spare = settings.lease - settings.delivery_timeout
+    return unless(
+        spare < _MARGIN,
+        "lease",
+        f"{settings.lease:g} s, the delivery timeout is {settings.delivery_timeout:g} s",
+        f"set LEADWIRE_LEASE to {settings.delivery_timeout + 2 * _MARGIN:g} or more: another worker takes over what"
+        " is still being sent, and receivers get it twice",
+        level="error" if spare <= 0 else "warning",
+    )
+
+
+def _key_file(settings: Settings) -> list[Finding]:
+    about = "secret key is kept"
+    if settings.secret_key:
+        return [ok(about, f"in LEADWIRE_SECRET_KEY, {len(settings.secret_key)} of them")]
+    path = settings.data_dir / "secret.key"
+    if not path.exists():
+        return [
+            warning(
+                about,
+                f"nowhere yet; {path} will be made at the first need, and other machines would make another",
+                "set LEADWIRE_SECRET_KEY to the same on every machine, made by: openssl rand -base64 32",
+            )
+        ]
+    if mode := stat.S_IMODE(path.stat().st_mode) & _A_PRIVATE_KEY:
+        return [warning(about, f"{path} can be read by others (mode {mode:04o} too wide)", f"chmod 600 {path}")]
+    return [ok(about, f"in {path}: a backup of the database is of no use without this file")]
+
+
+def _in_front(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
+    """`serve` speaks no TLS: whoever serves customers has a proxy in front. A trial on embedded servers has none."""
+    serves = bool(environ.get("LEADWIRE_DATABASE_URL")) or settings.public_url.startswith("https:")
+    proxies = ", ".join(map(str, settings.trusted_proxies))
+    return [
+        unless(
+            serves and not settings.public_url,
+            "public address",
+            settings.public_url or "taken from each request",
+            "set LEADWIRE_PUBLIC_URL to the https address that customers see: links are made from what a request says",
+            level="warning",
+        ),
+        unless(
+            serves and not settings.trusted_proxies,
+            "trusted proxies",
+            proxies or "none",
+            f"set LEADWIRE_TRUSTED_PROXIES to the networks of the proxies in front: {SHARED}",
+            level="warning",
+        ),
+    ]
+
+
+def _networks(settings: Settings) -> Finding:
+    """Whoever may register an endpoint reaches these."""
+    listed = ", ".join(map(str, settings.allowed_networks))
+    return unless(
+        any(not network.is_loopback for network in settings.allowed_networks),
+        "networks for webhooks",
+        f"public ones and {listed}" if listed else "public ones only",
+        "keep LEADWIRE_ALLOWED_NETWORKS to hosts that every customer may send requests to",
+        level="warning",
+    )
+
+
+def _files(settings: Settings) -> Finding:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * settings.delivery_concurrency + settings.pool_size + _BESIDE
+    return unless(
+        soft != resource.RLIM_INFINITY and soft < wanted,
+        "open files",
+        f"{soft} allowed, a delivery worker may need {wanted}",
+        f"raise the limit (LimitNOFILE={max(65_536, wanted)} in systemd, ulimit -n in a shell)",
+    )

@@ -1,0 +1,107 @@
+"""Redis: does it keep what it is given? What it loses is queued again from PostgreSQL, but later."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redis.asyncio import Redis
+
+from leadwire.interfaces.cli.checks.environment import SHARED
+from leadwire.interfaces.cli.checks.finding import Finding, ok, unless, warning
+from leadwire.interfaces.http.client_network import NOT_TRUSTED
+
+_OLDEST: Final = {"Redis": 7, "Valkey": 8}
+_FULL: Final = 0.8  # of maxmemory
+
+Info = Mapping[str, Any]
+
+
+def check(info: Info) -> list[Finding]:
+    """Findings from what INFO answers; CONFIG is forbidden on many hosted servers."""
+    return [_version(info), _role(info), _cluster(info), _eviction(info), _memory(info), _log(info), *_writes(info)]
+
+
+def _version(info: Info) -> Finding:
+    name = "Valkey" if "valkey_version" in info else "Redis"
+    version = str(info.get("valkey_version", info["redis_version"]))
+    wrong = int(version.partition(".")[0]) < _OLDEST[name]
+    return unless(wrong, "Redis version", f"{name} {version}", "move to Redis 7 or Valkey 8, or later")
+
+
+def _role(info: Info) -> Finding:
+    return unless(
+        info["role"] != "master",
+        "Redis role",
+        "primary" if info["role"] == "master" else "a replica, which only reads",
+        "let LEADWIRE_REDIS_URL name the primary",
+    )
+
+
+def _cluster(info: Info) -> Finding:
+    wrong = bool(info.get("cluster_enabled"))
+    return unless(
+        wrong,
+        "Redis Cluster",
+        "on" if wrong else "off",
+        "use one primary with a replica: the client does not follow a cluster's redirections",
+    )
+
+
+def _eviction(info: Info) -> Finding:
+    policy = str(info.get("maxmemory_policy", "unknown"))
+    if policy == "noeviction":
+        return ok("Redis eviction", policy)
+    return unless(
+        int(info["maxmemory"]) > 0,
+        "Redis eviction",
+        f"{policy}{'' if info['maxmemory'] else ', without a limit of memory that would make it act'}",
+        "CONFIG SET maxmemory-policy noeviction, and in its configuration: when memory is short it throws streams away",
+    )
+
+
+def _memory(info: Info) -> Finding:
+    limit, used = int(info["maxmemory"]), int(info["used_memory"])
+    return unless(
+        bool(limit) and used > _FULL * limit,
+        "Redis memory",
+        f"{used >> 20} MiB of {limit >> 20} MiB" if limit else f"{used >> 20} MiB, no limit",
+        "raise maxmemory, or find out with `leadwire status` why the streams grow",
+        level="warning",
+    )
+
+
+def _log(info: Info) -> Finding:
+    if info.get("aof_enabled"):
+        return ok("Redis persistence", "append-only file")
+    return warning(
+        "Redis persistence",
+        "no append-only file: a restart empties the streams; what was in them is queued again after"
+        " LEADWIRE_RECONCILE_AFTER",
+        "CONFIG SET appendonly yes, and in its configuration",
+    )
+
+
+async def proxies(client: Redis) -> Finding:
+    """Whether `serve` was sent requests by a proxy that it does not trust."""
+    wrong = bool(await client.exists(NOT_TRUSTED))
+    return unless(
+        wrong,
+        "requests forwarded",
+        "by a proxy that is not trusted, within the last day" if wrong else "by trusted proxies only",
+        f"add its network to LEADWIRE_TRUSTED_PROXIES of every `serve`: {SHARED}",
+        level="warning",
+    )
+
+
+def _writes(info: Info) -> list[Finding]:
+    bad = [
+        name
+        for name in ("rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status")
+        if info.get(name, "ok") != "ok"
+    ]
+    about = "Redis disk"
+    if not bad:
+        return [ok(about, "the last writes succeeded")]
+    return [
+        unless(True, about, f"{name} is {info[name]}", "make room on its disk: it may refuse every write until then")
+        for name in bad
+    ]

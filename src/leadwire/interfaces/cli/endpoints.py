@@ -1,0 +1,231 @@
+"""`leadwire endpoints`: for operators; customers have the settings area."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from leadwire.interfaces.cli.endpoint_secrets import secret
+from leadwire.interfaces.cli.runtime import json_option, running, show, tell, the_workspace, workspace_option
+
+if TYPE_CHECKING:
+    from msgspec import UnsetType
+
+    from leadwire.domain.accounts.audit import Entry
+    from leadwire.domain.webhooks.schema import Endpoint, EndpointChange
+
+
+@click.group()
+def endpoints() -> None:
+    """Webhook endpoints."""
+
+
+endpoints.add_command(secret)
+
+
+@endpoints.command()
+@click.option(
+    "--url", required=True, help="Where to POST; https and public unless LEADWIRE_ALLOWED_NETWORKS says otherwise."
+)
+@click.option("--event", "events", multiple=True, required=True, help="A kind to subscribe to; repeat for more.")
+@click.option("--enable", is_flag=True, help="Let events flow at once.")
+@workspace_option
+@json_option
+@running
+async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str | None, as_json: bool) -> None:
+    """Make an endpoint. Its secret is shown this once."""
+    from leadwire.domain.accounts import audit
+    from leadwire.domain.webhooks import changes
+    from leadwire.infrastructure import db
+
+    chosen = await the_workspace(workspace)
+    async with db.transaction():
+        made = await changes.create(chosen, url, events)
+        await audit.record(chosen, "operator", audit.Entry("endpoint.created", made.id, made.url))
+    if enable:
+        async with _noted("endpoint.enabled", made.id):
+            await changes.enable(None, made.id)
+    if as_json:
+        show({"id": made.id, "secret": made.secret, "url": made.url, "events": made.events, "enabled": enable})
+        return
+    click.echo(f"{made.id}\n{made.secret}\n\nCopy the secret now: it is not shown again.")
+    if not enable:
+        click.echo(f"Then: leadwire endpoints test {made.id} && leadwire endpoints enable {made.id}")
+
+
+@endpoints.command("list")
+@workspace_option
+@json_option
+@running
+async def list_(workspace: str | None, as_json: bool) -> None:
+    """List endpoints."""
+    from leadwire.domain.webhooks import reads
+
+    found = await reads.endpoints(workspace and await the_workspace(workspace))
+    if as_json:
+        show(found)
+        return
+    for endpoint in found:
+        click.echo(_line(endpoint))
+    if not found:
+        click.echo("No endpoints yet. Make one: leadwire endpoints create --url URL --event lead.created")
+
+
+def _rate(_context: click.Context, _option: click.Parameter, text: str | None) -> "int | None | UnsetType":
+    from msgspec import UNSET
+
+    if text is None:
+        return UNSET
+    if text != "none" and not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise click.BadParameter("a number of deliveries a minute, or `none`")
+    return None if text == "none" else int(text)
+
+
+def _headers(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    if wrong := [text for text in texts if ":" not in text]:
+        raise click.BadParameter(f"NAME:VALUE, not {wrong[0]}")
+    return {name.strip(): value.strip() for name, _, value in (text.partition(":") for text in texts)}
+
+
+@endpoints.command()
+@click.argument("endpoint_id", metavar="ID")
+@click.option("--url", help="Where to POST from now on.")
+@click.option("--event", "events", multiple=True, help="The kinds to subscribe to, instead of the present ones.")
+@click.option("--ordered/--unordered", default=None, help="One at a time and in order within a conversation or lead.")
+@click.option("--rate", callback=_rate, help="Deliveries a minute at most, or `none`.")
+@click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    callback=_headers,
+    metavar="NAME:VALUE",
+    help="Own headers, instead of the present ones.",
+)
+@click.option("--no-headers", is_flag=True, help="Remove own headers.")
+@json_option
+@running
+async def configure(endpoint_id: str, as_json: bool, no_headers: bool, **given: Any) -> None:
+    """Change what is given, from the next attempt on. A URL of another origin loses the custom headers."""
+    from leadwire.domain.webhooks import changes
+    from leadwire.domain.webhooks.schema import REMOVED
+
+    async with _noted("endpoint.changed", endpoint_id) as entry:
+        endpoint = await changes.configure(None, endpoint_id, _change(no_headers=no_headers, **given))
+        entry.detail = "; ".join(endpoint.changes)
+    if as_json:
+        show(endpoint)
+        return
+    click.echo(_line(endpoint))
+    if endpoint.removed_headers:
+        click.echo(f"{REMOVED}: {', '.join(endpoint.removed_headers)}.", err=True)
+
+
+@endpoints.command()
+@click.argument("endpoint_id", metavar="ID")
+@json_option
+@running
+async def enable(endpoint_id: str, as_json: bool) -> None:
+    """Let events flow, those that waited meanwhile too."""
+    from leadwire.domain.webhooks import changes
+
+    async with _noted("endpoint.enabled", endpoint_id):
+        await changes.enable(None, endpoint_id)
+    tell({"id": endpoint_id, "enabled": True}, f"{endpoint_id} is enabled.", as_json=as_json)
+
+
+@endpoints.command()
+@click.argument("endpoint_id", metavar="ID")
+@json_option
+@running
+async def disable(endpoint_id: str, as_json: bool) -> None:
+    """Stop sending; what waits keeps waiting."""
+    from leadwire.domain.webhooks import changes
+
+    async with _noted("endpoint.disabled", endpoint_id):
+        await changes.disable(None, endpoint_id)
+    tell({"id": endpoint_id, "enabled": False}, f"{endpoint_id} is disabled.", as_json=as_json)
+
+
+@endpoints.command()
+@click.argument("endpoint_id", metavar="ID")
+@json_option
+@running
+async def delete(endpoint_id: str, as_json: bool) -> None:
+    """Remove an endpoint and cancel what it was still owed."""
+    from leadwire.domain.webhooks import changes, reads
+
+    async with _noted("endpoint.deleted", endpoint_id) as entry:
+        entry.detail = (await reads.endpoint(None, endpoint_id)).url
+        await changes.delete(None, endpoint_id)
+    tell({"id": endpoint_id, "deleted": True}, f"{endpoint_id} is deleted.", as_json=as_json)
+
+
+@endpoints.command()
+@click.argument("endpoint_id", metavar="ID")
+@click.option("--event", "kind", help="The kind to send a sample of; default: the first it subscribes to.")
+@json_option
+@running
+async def test(endpoint_id: str, kind: str | None, as_json: bool) -> int:
+    """Send a signed sample event over the real path and show the answer. Exit 1 when it was not acknowledged."""
+    from leadwire.domain.webhooks import changes
+    from leadwire.interfaces.cli.polling import first_attempt
+
+    event_id = await changes.send_test(None, endpoint_id, kind)
+    attempt = await first_attempt(event_id, endpoint_id)
+    if as_json:
+        show({"event_id": event_id, "attempt": attempt})
+    elif attempt is None:
+        click.echo(f"{event_id} is not sent yet. Are `leadwire relay` and `leadwire deliver` running?", err=True)
+    else:
+        answer = attempt.http_status or attempt.error
+        click.echo(f"{event_id}: {attempt.outcome} ({answer}) in {attempt.duration_ms} ms")
+    return 0 if attempt and attempt.outcome == "delivered" else 1
+
+
+@asynccontextmanager
+async def _noted(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
+    """A transaction for an operator's change; the customer's audit log has its entry when the block ends well."""
+    from leadwire.domain.accounts import audit
+    from leadwire.domain.webhooks import reads
+    from leadwire.infrastructure import db
+
+    async with db.transaction():
+        entry = audit.Entry(action, endpoint_id)
+        workspace = (await reads.endpoint(None, endpoint_id)).workspace_id
+        yield entry
+        await audit.record(workspace, "operator", entry)
+
+
+def _change(
+    *,
+    url: str | None,
+    events: tuple[str, ...],
+    ordered: bool | None,
+    rate: "int | None | UnsetType",
+    headers: dict[str, str],
+    no_headers: bool,
+) -> "EndpointChange":
+    from msgspec import UNSET
+
+    from leadwire.domain.webhooks.schema import EndpointChange
+
+    return EndpointChange(
+        url=url or UNSET,
+        events=list(events) or UNSET,
+        ordered=UNSET if ordered is None else ordered,
+        rate_limit=rate,
+        headers=headers if headers or no_headers else UNSET,
+    )
+
+
+def _line(endpoint: "Endpoint") -> str:
+    state = "enabled" if endpoint.enabled else f"disabled ({endpoint.disabled_reason or 'not enabled yet'})"
+    more = [
+        "ordered" if endpoint.ordered else "",
+        f"{endpoint.rate_limit} a minute" if endpoint.rate_limit else "",
+        f"headers {' '.join(endpoint.headers)}" if endpoint.headers else "",
+        f"next secret staged {endpoint.staged_at}" if endpoint.staged_at else "",
+        f"failing since {endpoint.failing_since}" if endpoint.failing_since else "",
+    ]
+    return "  ".join([endpoint.id, state, endpoint.url, f"[{' '.join(endpoint.events)}]", *filter(None, more)])

@@ -1,0 +1,93 @@
+"""`leadwire keys`."""
+
+from typing import Final
+
+import click
+
+from leadwire.infrastructure import clock
+from leadwire.interfaces.cli.runtime import json_option, running, show, tell, the_workspace, workspace_option
+
+_OVERLAPS: Final = {"now": 0, "1h": 3600, "24h": 86_400, "7d": 604_800}
+
+
+@click.group()
+def keys() -> None:
+    """API keys of the /v1 API."""
+
+
+@keys.command()
+@click.option("--name", required=True, help="What it is for.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    help="leads:read, leads:write, conversations:read, conversations:write; default all.",
+)
+@click.option("--expires-days", type=click.IntRange(1, 3650), help="End it after so many days; default never.")
+@workspace_option
+@json_option
+@running
+async def create(
+    name: str, scopes: tuple[str, ...], expires_days: int | None, workspace: str | None, as_json: bool
+) -> None:
+    """Make a key. It is shown this once."""
+    from leadwire.domain.accounts import changes
+    from leadwire.domain.accounts.keys import SCOPES
+
+    expires_at = clock.ago(days=-expires_days) if expires_days else None
+    key_id, key = await changes.create_key(await the_workspace(workspace), name, scopes or SCOPES, expires_at)
+    if as_json:
+        show({"id": key_id, "key": key, "name": name, "scopes": list(scopes or SCOPES)})
+    else:
+        _reveal(key_id, key)
+
+
+@keys.command("list")
+@workspace_option
+@json_option
+@running
+async def list_(workspace: str | None, as_json: bool) -> None:
+    """List keys; their secrets are not known to us."""
+    from leadwire.domain.accounts import reads
+
+    found = await reads.listed(workspace and await the_workspace(workspace))
+    if as_json:
+        show(found)
+        return
+    for key in found:
+        state = "revoked" if key.revoked_at else f"last used {key.last_used_at or 'never'}"
+        click.echo(f"{key.id}  {key.starts_with}...  {key.name}  [{' '.join(key.scopes)}]  {state}")
+    if not found:
+        click.echo("No keys yet. Make one: leadwire keys create --name crm")
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@click.option("--overlap", type=click.Choice(list(_OVERLAPS)), default="24h", show_default=True)
+@json_option
+@running
+async def roll(key_id: str, overlap: str, as_json: bool) -> None:
+    """Make a successor with the same scopes; the old key goes on for the overlap."""
+    from leadwire.domain.accounts import changes
+
+    new_id, key = await changes.roll_key(None, key_id, _OVERLAPS[overlap])
+    if as_json:
+        show({"id": new_id, "key": key})
+    else:
+        _reveal(new_id, key)
+
+
+@keys.command()
+@click.argument("key_id", metavar="ID")
+@json_option
+@running
+async def revoke(key_id: str, as_json: bool) -> None:
+    """End a key. Within 5 seconds it works nowhere."""
+    from leadwire.domain.accounts import changes
+
+    await changes.revoke_key(None, key_id)
+    tell({"id": key_id, "revoked": True}, f"{key_id} is revoked.", as_json=as_json)
+
+
+def _reveal(key_id: str, key: str) -> None:
+    click.echo(f"{key}\n\nThis is {key_id}. Copy the key now: it is kept nowhere.")

@@ -1,0 +1,92 @@
+"""`leadwire listen`: a receiver for development. Verifies like a careful customer would, and shows what came."""
+
+import asyncio
+import base64
+import json
+import logging
+import os
+import sys
+
+import click
+
+from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.settings import LARGEST_WEBHOOK
+from leadwire.interfaces.cli.receiver import Receiver, Seen, plain
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=9000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
+@click.option("--secret", help="The endpoint's secret (or LEADWIRE_LISTEN_SECRET); without it nothing is verified.")
+@click.option("--status", default=204, show_default=True, type=click.IntRange(200, 599), help="What to answer.")
+@click.option("--fail-first", default=0, type=click.IntRange(0), help="Answer 500 to the first N tries of each event.")
+@click.option("--delay", default=0.0, type=click.FloatRange(0, 3600), help="Seconds to wait before answering.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def listen(host: str, port: int, secret: str | None, status: int, fail_first: int, delay: float, as_json: bool) -> None:
+    """Receive webhooks here, verify them, print them. Answers 401 when a signature does not match."""
+    secret = secret or os.environ.get("LEADWIRE_LISTEN_SECRET") or None
+    if secret and not _is_secret(secret):
+        raise OperatorError("--secret must be the endpoint's secret, as it was copied: whsec_...")
+    show = _show_json if as_json else _show
+    receiver = Receiver(secret, status=status, fail_first=fail_first, delay=delay, show=show)
+    asyncio.run(_listen(receiver, host, port, as_json=as_json))
+
+
+async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) -> None:
+    import uvicorn
+
+    from leadwire.infrastructure.serving import bind, serve_until, stop_event
+
+    listening = bind(host, port)
+    bound = listening.getsockname()[1]
+    url = f"http://{f'[{host}]' if ':' in host else host}:{bound}"
+    config = uvicorn.Config(
+        receiver, http="httptools", log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1
+    )
+    receiver.stop = stop_event()  # before the line below: whoever reads it may stop us at once
+    _print(json.dumps({"listening": url}) if as_json else f"listening on {url}")
+    quieting = asyncio.create_task(_quiet(receiver.stop))
+    await serve_until(receiver.stop, config, listening)
+    quieting.cancel()
+
+
+async def _quiet(stop: asyncio.Event) -> None:
+    """Silence uvicorn from the stop on: that it cuts off a sender who stalls is what was asked for, not an error."""
+    await stop.wait()
+    logging.getLogger("uvicorn.error").disabled = True
+
+
+def _is_secret(text: str) -> bool:
+    try:
+        return text.startswith("whsec_") and len(base64.b64decode(text.removeprefix("whsec_"), validate=True)) > 0
+    except ValueError:
+        return False
+
+
+def _show(seen: Seen) -> None:
+    mark = {True: "verified", False: "REFUSED ", None: "unsigned"}[seen.verified]
+    color = {True: "green", False: "red", None: "yellow"}[seen.verified]
+    why = f"  ({seen.reason})" if seen.reason else ""
+    test = "  test" if seen.test else ""
+    _print(
+        f"{seen.received_at[11:23]}  {click.style(mark, fg=color)}  {plain(seen.event):<21} {plain(seen.subject)}  "
+        f"{plain(seen.webhook_id)}  attempt {plain(seen.attempt)}  answered {seen.status}{test}{why}"
+    )
+
+
+def _show_json(seen: Seen) -> None:
+    line = {name: getattr(seen, name) for name in seen.__struct_fields__}
+    if seen.size > LARGEST_WEBHOOK:  # nothing that Leadwire sends
+        line["body"] = None
+    try:
+        _print(json.dumps(line, allow_nan=False))
+    except (ValueError, RecursionError):  # NaN, 1e999, nesting: Python's reader takes what is no JSON to write
+        _print(json.dumps(line | {"body": None}))
+
+
+def _print(line: str) -> None:
+    try:
+        click.echo(line)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(0)  # nobody reads any more

@@ -1,0 +1,156 @@
+"""The receiver behind `leadwire listen`: an ASGI app that verifies, answers and reports."""
+
+import asyncio
+import json
+from collections import Counter, deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from msgspec import Struct
+
+from leadwire.delivery import signing
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.errors import BodyTooLarge
+
+_LARGEST: Final = 1_000_000  # bytes
+
+
+class Seen(Struct):
+    """One delivery as it came; `size` is the body's, in bytes. `verified` is None without a secret to verify with."""
+
+    received_at: str
+    verified: bool | None
+    reason: str | None
+    status: int
+    event: str
+    subject: str
+    webhook_id: str
+    attempt: str
+    test: bool
+    timestamp: str
+    size: int
+    body: Any
+    headers: dict[str, str]
+
+
+class Receiver:
+    """Answers `status`, but 401 to what does not verify and 500 to the first `fail_first` tries of each event."""
+
+    def __init__(
+        self, secret: str | None, *, status: int, fail_first: int, delay: float, show: Callable[[Seen], None]
+    ) -> None:
+        self._secret = secret
+        self._status = status
+        self._fail_first = fail_first
+        self._delay = delay
+        self._show = show
+        self.stop = asyncio.Event()  # once set, a `delay` under way ends at once
+        self._tries: Counter[str] = Counter()
+        self._recent: deque[str] = deque(maxlen=20)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        root = scope["path"] == "/"
+        if root and scope["method"] in ("GET", "HEAD"):
+            text = "leadwire listen: POST webhooks here.\n\n" + "".join(f"{line}\n" for line in self._recent)
+            await _answer(send, 200, text.encode())
+        elif scope["method"] != "POST":
+            await _answer(send, 405, b"POST, please\n", (b"allow", b"GET, HEAD, POST" if root else b"POST"))
+        else:
+            await self._post(scope, receive, send)
+
+    async def _post(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            body = await _body(receive)
+        except BodyTooLarge as error:
+            await _answer(send, error.status, b"too large\n")
+            return
+        if body is None:
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        status = self._receive(body, headers)
+        if self._delay:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.stop.wait(), self._delay)
+        await _answer(send, status, b"")
+
+    def _receive(self, body: bytes, headers: dict[str, str]) -> int:
+        verified, reason = self._verify(body, headers)
+        webhook_id = headers.get("webhook-id", "")
+        if len(self._tries) > 100_000:  # events
+            self._tries.clear()
+        self._tries[webhook_id] += 1
+        status = 401 if verified is False else 500 if self._tries[webhook_id] <= self._fail_first else self._status
+        decoded = _decoded(body)
+        envelope = decoded if isinstance(decoded, dict) else {}
+        data = envelope.get("data")
+        seen = Seen(
+            received_at=clock.iso(clock.now()),
+            verified=verified,
+            reason=reason,
+            status=status,
+            event=_text(envelope.get("event")),
+            subject=_text(data.get("id")) if isinstance(data, dict) else "",
+            webhook_id=webhook_id,
+            attempt=_ours(headers, "attempt"),
+            test=_ours(headers, "test") == "true",
+            timestamp=_text(envelope.get("timestamp")),
+            size=len(body),
+            body=decoded,
+            headers=headers,
+        )
+        self._recent.append(f"{seen.received_at} {seen.event[:100]!a} {seen.webhook_id[:100]!a} answered {status}")
+        self._show(seen)
+        return status
+
+    def _verify(self, body: bytes, headers: dict[str, str]) -> tuple[bool | None, str | None]:
+        if self._secret is None:
+            return None, None
+        try:
+            signing.verify(body, headers, self._secret, now=int(clock.now().timestamp()))
+        except ValueError as error:
+            return False, str(error)
+        return True, None
+
+
+def plain(text: str, most: int = 100) -> str:
+    """Fit for any terminal: what strangers sent must not move the cursor, ring the bell or fill the screen."""
+    return "".join(character if " " <= character <= "~" else "?" for character in text[:most])
+
+
+def _ours(headers: dict[str, str], name: str) -> str:
+    """`X-Service-Attempt` and the like, whatever prefix the sender was given."""
+    return next((value for key, value in headers.items() if key.startswith("x-") and key.endswith(f"-{name}")), "")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""  # str() of what strangers nest can be endless
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+async def _body(receive: Any) -> bytes | None:
+    """The body, or None when the sender went away before its end. Raises BodyTooLarge."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if len(body) > _LARGEST:
+            raise BodyTooLarge(f"more than {_LARGEST} bytes")
+        if not message.get("more_body"):
+            return bytes(body)
+
+
+async def _answer(send: Any, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+    own = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": own if status not in (204, 304) else []})
+    await send({"type": "http.response.body", "body": body if status not in (204, 304) else b""})

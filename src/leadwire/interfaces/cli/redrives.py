@@ -1,0 +1,137 @@
+"""`leadwire redrives`: many deliveries again, as a job that goes on without whoever ordered it."""
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from leadwire.interfaces.cli.runtime import json_option, moment_option, running, show, the_workspace, workspace_option
+
+if TYPE_CHECKING:
+    from leadwire.domain.webhooks.redrives import Redrive
+
+_LOOK: Final = 0.5  # seconds
+_PATIENCE: Final = 10  # looks
+
+
+@click.group()
+def redrives() -> None:
+    """Jobs that send dead letters, or all events of a time, again."""
+
+
+@redrives.command()
+@click.option("--endpoint", "endpoint_id", metavar="ID", help="Only what this endpoint is owed.")
+@click.option("--replay", is_flag=True, help="Not only dead letters: every event of the time, to one endpoint.")
+@click.option("--event", "kinds", multiple=True, metavar="KIND", help="Only events of this kind; repeat for more.")
+@click.option("--outcome", "outcomes", multiple=True, help="Only what ended like this, such as timeout; repeatable.")
+@moment_option("--since", help="Only events from this time on.")
+@moment_option("--until", help="Only events before this time.")
+@click.option("--rate", "per_second", default=100, show_default=True, type=int, help="Deliveries a second.")
+@click.option("--dry-run", is_flag=True, help="Only say how many it would be.")
+@click.option("--watch", is_flag=True, help="Stay until it has finished; Ctrl-C leaves it running.")
+@workspace_option
+@json_option
+@running
+async def start(
+    per_second: int, dry_run: bool, watch: bool, workspace: str | None, as_json: bool, **chosen: Any
+) -> None:
+    """Send what matches again, as if for the first time; without options, every dead letter."""
+    from leadwire.domain.webhooks import redrives as jobs
+
+    owner = await the_workspace(workspace)
+    selection = jobs.Selection(**chosen)
+    if dry_run:
+        count = await jobs.count(owner, selection)
+        show({"would_redrive": count}) if as_json else click.echo(f"{count} would be sent again.")
+        return
+    job = await jobs.start(owner, selection, per_second)
+    if watch:
+        job = await _finished(job)
+    _tell(job, as_json=as_json)
+
+
+@redrives.command("list")
+@json_option
+@running
+async def list_(as_json: bool) -> None:
+    """List jobs, newest first."""
+    from leadwire.domain.webhooks import redrives as jobs
+
+    found = await jobs.listed(None)
+    if as_json:
+        show(found)
+        return
+    for job in found:
+        _tell(job, as_json=False)
+    if not found:
+        click.echo("No redrives yet.")
+
+
+@redrives.command()
+@click.argument("job_id", metavar="ID")
+@json_option
+@running
+async def watch(job_id: str, as_json: bool) -> None:
+    """Follow a job until it has ended."""
+    from leadwire.domain.webhooks import redrives as jobs
+
+    _tell(await _finished(await jobs.one(None, job_id)), as_json=as_json)
+
+
+@redrives.command()
+@click.argument("job_id", metavar="ID")
+@json_option
+@running
+async def pause(job_id: str, as_json: bool) -> None:
+    """Let a job rest."""
+    from leadwire.domain.webhooks import redrives as jobs
+
+    _tell(await jobs.pause(None, job_id), as_json=as_json)
+
+
+@redrives.command()
+@click.argument("job_id", metavar="ID")
+@json_option
+@running
+async def resume(job_id: str, as_json: bool) -> None:
+    """Let a job go on where it stopped."""
+    from leadwire.domain.webhooks import redrives as jobs
+
+    _tell(await jobs.resume(None, job_id), as_json=as_json)
+
+
+@redrives.command()
+@click.argument("job_id", metavar="ID")
+@json_option
+@running
+async def cancel(job_id: str, as_json: bool) -> None:
+    """End a job; what it has put back to wait stays so."""
+    from leadwire.domain.webhooks import redrives as jobs
+
+    _tell(await jobs.cancel(None, job_id), as_json=as_json)
+
+
+async def _finished(job: "Redrive") -> "Redrive":
+    """The job when it no longer runs, with a bar on stderr meanwhile."""
+    from leadwire.domain.webhooks import redrives as jobs
+
+    with click.progressbar(length=max(job.total, 1), label=job.id, file=sys.stderr) as bar:
+        shown = looks = 0
+        while True:
+            bar.update(min(job.done, job.total) - shown)
+            shown, looks = min(job.done, job.total), looks + 1
+            if job.state != "running":
+                return job
+            if looks == _PATIENCE and not shown:
+                click.echo("\nNothing moves. Is `leadwire relay` running?", err=True)
+            await asyncio.sleep(_LOOK)
+            job = await jobs.one(None, job.id)
+
+
+def _tell(job: "Redrive", *, as_json: bool) -> None:
+    if as_json:
+        show(job)
+        return
+    what = f"replay to {job.endpoint_id}" if job.replay else f"dead letters of {job.endpoint_id or 'every endpoint'}"
+    click.echo(f"{job.id}  {job.state}  {job.done} of {job.total}  {what}  {job.per_second}/s  {job.created_at}")

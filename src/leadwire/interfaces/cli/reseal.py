@@ -1,0 +1,30 @@
+"""`leadwire reseal`: the last step of changing LEADWIRE_SECRET_KEY."""
+
+from typing import Final
+
+import click
+
+from leadwire.interfaces.cli.runtime import json_option, running, tell
+
+_SEALED: Final = (
+    ("webhook_endpoint", "secret"),
+    ("webhook_endpoint", "staged_secret"),
+    ("webhook_endpoint", "headers"),
+    ("user_account", "totp_secret"),
+)
+
+
+@click.command()
+@json_option
+@running
+async def reseal(as_json: bool) -> None:
+    """Seal every secret with the first key of LEADWIRE_SECRET_KEY, so that the others can be taken out.
+
+    First put the new key in front, on every host, and restart everything: only then does every process open what this
+    seals. Visitors who were blocked before are not known again: of their networks only a hash under the key is kept.
+    """
+    from leadwire.infrastructure import secret_box
+
+    done = [await secret_box.reseal(secret_box.get(), table, column) for table, column in _SEALED]
+    told = f"{sum(done)} secrets are sealed anew: the first key alone opens all of them now."
+    tell({"sealed": sum(done)}, told, as_json=as_json)

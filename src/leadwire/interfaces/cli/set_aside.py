@@ -1,0 +1,40 @@
+"""`leadwire set-aside`: deliveries that no worker survives, kept out of the way until somebody has looked."""
+
+import click
+
+from leadwire.interfaces.cli.runtime import json_option, running, show
+
+
+@click.group("set-aside")
+def set_aside() -> None:
+    """Deliveries that every worker died of."""
+
+
+@set_aside.command("list")
+@json_option
+@running
+async def list_(as_json: bool) -> None:
+    """List them, the oldest first."""
+    from leadwire.delivery.worker import quarantine
+
+    found = await quarantine.listed()
+    if as_json:
+        show([{"event_id": event, "endpoint_id": endpoint, "event": kind} for event, endpoint, kind in found])
+        return
+    for event, endpoint, kind in found:
+        click.echo(f"{event}  {kind}  {endpoint}")
+    click.echo(f"{len(found)} set aside")
+
+
+@set_aside.command()
+@click.option("--event", metavar="ID", help="Only this event's; default all.")
+@json_option
+@running
+async def release(event: str | None, as_json: bool) -> None:
+    """Let them be tried again."""
+    from leadwire.delivery import wakeup
+    from leadwire.delivery.worker import quarantine
+
+    count = await quarantine.release(event)
+    wakeup.nudge()
+    show({"released": count}) if as_json else click.echo(f"{count} released.")

@@ -1,0 +1,102 @@
+"""`leadwire status --watch`: the wire as it moves. On a terminal one picture that changes, elsewhere a line a look."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import click
+import msgspec
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from leadwire.delivery.status import Status
+from leadwire.interfaces.cli.failures import known
+
+_LATE: Final = 30.0  # seconds; what waits longer past its time is shown in red
+
+Look = Callable[[], Awaitable[Status]]
+
+
+async def follow(look: Look, every: float, *, as_json: bool = False, console: Console | None = None) -> None:
+    """Look every `every` seconds and show it, until cancelled. PostgreSQL may go and come back meanwhile."""
+    screen = console or Console()
+    pace = _Pace()
+    if as_json or not screen.is_terminal:
+        while True:
+            now = await _seen(look)
+            if as_json and isinstance(now, Status):
+                click.echo(msgspec.json.encode(now))
+            else:
+                click.echo(now if isinstance(now, str) else _line(now, pace), err=as_json)
+            await asyncio.sleep(every)
+    with Live(console=screen, auto_refresh=False) as live:
+        while True:
+            now = await _seen(look)
+            live.update(Text(now, "red") if isinstance(now, str) else picture(now, pace), refresh=True)
+            await asyncio.sleep(every)
+
+
+class _Pace:
+    """How many deliveries are made a second, from one look to the next."""
+
+    def __init__(self) -> None:
+        self._count, self._at = 0, 0.0
+
+    def of(self, count: int) -> str:
+        """As text; empty at the first look."""
+        before, since, self._count = self._count, self._at, count
+        self._at = time.monotonic()
+        return f"{max(count - before, 0) / (self._at - since):.0f}/s" if since else ""
+
+
+async def _seen(look: Look) -> Status | str:
+    try:
+        return await look()
+    except Exception as error:
+        if (words := known(error)) is None:
+            raise
+        return words
+
+
+def _line(now: Status, pace: _Pace) -> str:
+    delivered = now.deliveries["delivered"]
+    lag = "redis away" if now.streams is None else sum(stream.lag for stream in now.streams)
+    pending = "" if now.streams is None else f" pending {sum(stream.pending for stream in now.streams)}"
+    return (
+        f"unrelayed {now.unrelayed.events} lag {lag}{pending} overdue {now.overdue.deliveries}"
+        f" oldest {now.overdue.oldest_seconds:.1f}s delivered {delivered} {pace.of(delivered)}"
+        f" dead {now.dead_letters} workers {len(now.workers or ())}"
+    )
+
+
+def picture(now: Status, pace: _Pace) -> RenderableType:
+    """The whole of it, for a terminal."""
+    wire = Table("", "how many", "oldest", title="The wire", title_justify="left", min_width=48)
+    for column in wire.columns[1:]:
+        column.justify = "right"
+    wire.add_row("unrelayed events", str(now.unrelayed.events), _age(now.unrelayed.oldest_seconds))
+    for state, count in now.deliveries.items():
+        wire.add_row(state, str(count), pace.of(count) if state == "delivered" else "")
+    wire.add_row("overdue", _alarming(now.overdue.deliveries), _age(now.overdue.oldest_seconds))
+    for one in now.behind:
+        wire.add_row(f"  {one.endpoint}, window {one.window}", str(one.deliveries), _age(one.oldest_seconds))
+    wire.add_row("dead letters", str(now.dead_letters), "")
+    wire.add_row("set aside", _alarming(now.set_aside), "")
+    if now.streams is None:
+        return Group(wire, Text("Redis cannot be reached; events wait in PostgreSQL", "red"))
+    streams = Table("stream", "lag", "pending", "oldest", title="Streams", title_justify="left", min_width=48)
+    for stream in now.streams:
+        streams.add_row(stream.name, str(stream.lag), str(stream.pending), _age(stream.oldest_seconds))
+    alive = len(now.workers or ())
+    return Group(wire, streams, Text(f"{alive} workers alive", "green" if alive else "red"))
+
+
+def _age(seconds: float) -> Text:
+    return Text(f"{seconds:.1f} s" if seconds else "", "red" if seconds > _LATE else "")
+
+
+def _alarming(count: int) -> Text:
+    return Text(str(count), "red" if count else "")

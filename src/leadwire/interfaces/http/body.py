@@ -1,0 +1,164 @@
+"""Request bodies: JSON, read strictly, every fault of every field told at once.
+
+Litestar would parse `text/plain` as JSON, turn "7" into 7 and answer 500 to invalid UTF-8.
+"""
+
+import itertools
+import json
+from typing import Any, Final, TypeVar, get_args, get_origin
+
+import msgspec
+from litestar import Request
+
+from leadwire.infrastructure.errors import BodyTooLarge, Fault, Invalid, MalformedJson, Refusal, UnsupportedMediaType
+from leadwire.interfaces.http import messages
+from leadwire.interfaces.http.headers import header
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+LARGEST: Final = 64 * 1024  # bytes
+_MOST_FAULTS: Final = 50  # told at once: an answer must not be many times its request
+MEDIA_TYPES: Final = ("application/json", "application/merge-patch+json")
+
+_decode = msgspec.json.Decoder().decode
+_decode_pairs = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str).decode
+
+
+async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
+    """The body, which must be a JSON object, with no name twice.
+
+    Raises UnsupportedMediaType, BodyTooLarge, MalformedJson or Invalid.
+    """
+    kind, _, parameters = (header(request.scope, b"content-type") or "").partition(";")
+    charset = parameters.strip().lower().replace('"', "")
+    if kind.strip().lower() not in MEDIA_TYPES or charset not in ("", "charset=utf-8"):
+        raise UnsupportedMediaType(
+            f"Send {' or '.join(MEDIA_TYPES)}, in UTF-8.", headers={"Accept-Patch": ", ".join(MEDIA_TYPES)}
+        )
+    if (header(request.scope, b"content-encoding") or "identity").lower() != "identity":
+        raise UnsupportedMediaType("Compressed bodies are not accepted.", headers={"Accept-Encoding": "identity"})
+    body = await read(request)
+    try:
+        decoded = _decode(body)
+        repeated = _repeated(body, decoded)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedJson(messages.malformed(error, body)) from error
+    if not isinstance(decoded, dict):
+        raise Invalid(
+            "The body must be a JSON object.", faults=(Fault("not_an_object", messages.must_be("object"), ""),)
+        )
+    if repeated:
+        raise refusal(repeated)
+    return decoded
+
+
+async def read(request: "Request[Any, Any, Any]", largest: int = LARGEST) -> bytes:
+    """The body's bytes.
+
+    Raises BodyTooLarge as soon as it is more than `largest`, whatever it claims to be; MalformedJson when the caller
+    went away before its end.
+    """
+    declared = header(request.scope, b"content-length") or ""
+    size = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
+    body, more = b"", True
+    while more and size <= largest:
+        message: Any = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise MalformedJson("The body broke off.")  # for the log: nobody is there to read it
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        size = max(size, len(body))
+    if size > largest:
+        raise BodyTooLarge(f"At most {largest} bytes.", headers={"Connection": "close"})
+    return body
+
+
+def fields(given: dict[str, Any], model: type[S], also: frozenset[str] = frozenset()) -> S:
+    """The members of `given` as a `model`. Raises Invalid with a fault for each that is wrong.
+
+    Members in `also` are left to the caller: they are known, but not this model's.
+    """
+    mine = {name: raw for name, raw in given.items() if name not in also}
+    try:
+        return msgspec.convert(mine, model)
+    except msgspec.ValidationError as error:  # it names the first fault; now find them all
+        raise refusal(_faults(mine, model)) from error
+
+
+def refusal(faults: list[Fault]) -> Refusal:
+    """One refusal for many faults; its code is theirs when they agree."""
+    codes = {fault.code for fault in faults}
+    special = codes.pop() if len(codes) == 1 and codes <= {"unknown_field", "read_only_field"} else None
+    count = f"{len(faults)} fields are" if len(faults) > 1 else "1 field is"
+    return Invalid(f"{count} not valid.", code=special, faults=tuple(faults[:_MOST_FAULTS]))
+
+
+def pointer(*path: str) -> str:
+    """A JSON pointer (RFC 6901)."""
+    return "".join("/" + step[:100].replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _repeated(body: bytes, decoded: Any) -> list[Fault]:
+    """A fault for each name that an object has twice: readers disagree on which one counts (RFC 8259 section 4).
+
+    Every name is followed by a colon, so a body with as many colons as names cannot hide one. Only where text or deeper
+    objects add some is it read again, by a decoder that keeps pairs as they come: tuples, while lists stay lists.
+    """
+    if not isinstance(decoded, dict):
+        return []
+    names = len(decoded) + sum([len(value) for value in decoded.values() if type(value) is dict])
+    if body.count(b":") == names:
+        return []
+    pairs = _decode_pairs(body.decode())
+    faults = _repeated_in(pairs)
+    for name, value in pairs:  # no model of ours goes deeper: what does is refused for that
+        if isinstance(value, tuple):
+            faults += _repeated_in(value, name)
+    return faults
+
+
+def _repeated_in(pairs: tuple[tuple[str, Any], ...], *path: str) -> list[Fault]:
+    seen: set[str] = set()
+    twice: dict[str, None] = {}
+    for name, _ in pairs:
+        if name in seen:
+            twice[name] = None
+        seen.add(name)
+    return [Fault("repeated_field", "Given more than once.", pointer(*path, name)) for name in twice]
+
+
+def _faults(given: dict[str, Any], model: type[msgspec.Struct]) -> list[Fault]:
+    fields = msgspec.structs.fields(model)
+    known = {field.encode_name: field.type for field in fields}
+    faults: list[Fault] = []
+    for name, raw in given.items():
+        if name not in known:
+            faults.append(Fault("unknown_field", f"No such field. There are: {', '.join(known)}.", pointer(name)))
+            continue
+        whole = _wrong(raw, known[name], name)
+        faults += whole and (_wrong_entries(raw, known[name], name) or whole)
+    missing = [field.encode_name for field in fields if field.required and field.encode_name not in given]
+    return faults + [Fault("missing_field", "Must be given.", pointer(name)) for name in missing]
+
+
+def _wrong_entries(raw: Any, kind: Any, name: str) -> list[Fault]:
+    """A fault for each wrong entry of an object with free keys, at the entry itself; none where that is not all."""
+    entries = next((get_args(choice) for choice in (kind, *get_args(kind)) if get_origin(choice) is dict), None)
+    if entries is None or not isinstance(raw, dict):
+        return []
+    key_kind, value_kind = entries
+    wrong = (
+        fault
+        for key, value in raw.items()
+        for fault in _wrong(key, key_kind, name, key, what="The key: ") or _wrong(value, value_kind, name, key)
+    )
+    return list(itertools.islice(wrong, _MOST_FAULTS))
+
+
+def _wrong(raw: Any, kind: Any, *path: str, what: str = "") -> list[Fault]:
+    try:
+        msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        code, message = messages.plain(error, kind)
+        return [Fault(code, f"{what}{message}", pointer(*path))]
+    return []

@@ -1,0 +1,78 @@
+"""From which network a request comes; what proxies say counts only where the operator has named them."""
+
+import contextlib
+import ipaddress
+import logging
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from litestar.types import HTTPScope, Scope
+
+from leadwire.infrastructure import redis_pool, settings, telemetry
+from leadwire.infrastructure.settings import Network
+from leadwire.interfaces.http.headers import header
+
+NOT_TRUSTED: Final = "leadwire:proxy-not-trusted"
+"""The key that is there when such a proxy was seen."""
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_TELL_EVERY: Final = 3600.0  # seconds
+_KEPT: Final = 86_400  # seconds
+_told: list[float] = []
+
+
+def network(scope: Scope | HTTPScope) -> str:
+    """The caller's network (see `behind`)."""
+    peer, _ = scope["client"] or ("", 0)
+    forwarded, trusted = header(scope, b"x-forwarded-for") or "", settings.get().trusted_proxies
+    if forwarded and (address := _address(peer)) and address.is_private and not _within(address, trusted):
+        _tell()
+    return behind(peer, forwarded, trusted)
+
+
+def _tell() -> None:
+    """A proxy on a private network that nobody named: `doctor` says so, from what is kept in Redis for a day."""
+    now = time.monotonic()
+    if _told and now - _told[0] < _TELL_EVERY:
+        return
+    _told[:] = [now]
+    telemetry.log("proxy.not_trusted", level=logging.WARNING)
+    redis_pool.errand(_keep())
+
+
+async def _keep() -> None:
+    if (redis := redis_pool.client()) is not None:
+        with contextlib.suppress(*redis_pool.AWAY):
+            await redis.set(NOT_TRUSTED, b"", ex=_KEPT)
+
+
+def behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
+    """The network a request came from: an IPv4 address, or the /64 of an IPv6 one. Pure.
+
+    `X-Forwarded-For` counts only as far as it was written by trusted proxies: from the right, up to the first address
+    that is none of theirs.
+    """
+    address = _address(peer)
+    for hop in reversed(forwarded.split(",")):
+        if address is None or not _within(address, trusted):
+            break
+        if (further := _address(hop.strip())) is None:
+            break
+        address = further
+    if address is None:
+        return "unknown"
+    return str(ipaddress.ip_network(f"{address}/64", strict=False)) if address.version == 6 else str(address)
+
+
+def _within(address: Address, networks: Sequence[Network]) -> bool:
+    return any(address in network for network in networks)
+
+
+def _address(text: str) -> Address | None:
+    try:
+        found = ipaddress.ip_address(text.split("%", maxsplit=1)[0])
+    except ValueError:
+        return None
+    return found.ipv4_mapped or found if isinstance(found, ipaddress.IPv6Address) else found

@@ -1,0 +1,95 @@
+"""Every error answer: `application/problem+json` (RFC 9457) with a stable `code`. Never a 500 for input."""
+
+import logging
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+from litestar import Request
+from litestar.exceptions import HTTPException
+
+from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure.errors import (
+    BodyTooLarge,
+    Fault,
+    Internal,
+    InvalidParameter,
+    MethodNotAllowed,
+    NotFound,
+    Refusal,
+    Unauthenticated,
+    Unavailable,
+    UnsupportedMediaType,
+)
+from leadwire.infrastructure.redis_pool import AWAY
+from leadwire.interfaces.http.responses import Answer
+
+_TYPE: Final = "/docs#error-"  # where this very service explains it (RFC 9457 section 3.1.1 allows a relative one)
+RETRY_SOON: Final = {"Retry-After": "5"}
+_DETAILS: Final = {404: "There is nothing here.", 405: "See the Allow header."}
+_ROUTERS: Final = {
+    kind.status: kind
+    for kind in (InvalidParameter, Unauthenticated, NotFound, MethodNotAllowed, BodyTooLarge, UnsupportedMediaType)
+}
+
+
+class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What went wrong. `code` is the contract; `title` and `detail` are for people and may change."""
+
+    type: str
+    """Where the kind of problem is explained: a URI reference, one for each `code`."""
+    title: str
+    """What kind of problem it is."""
+    status: int
+    """The HTTP status."""
+    detail: str
+    """What is wrong with this very request."""
+    code: str
+    """What to rely on."""
+    request_id: str
+    """The same as `X-Request-Id`: names this request in our logs. In a replayed answer: the first request."""
+    errors: tuple[Fault, ...] = ()
+    """Each thing that is wrong, up to 50 of them."""
+    conflicting_id: str | None = None
+    """With `lead_conflict`: the lead that has the e-mail address already."""
+
+
+def answer(request: "Request[Any, Any, Any]", error: Exception) -> Answer[Problem]:
+    """The answer to whatever was raised while handling a request."""
+    if isinstance(error, Refusal):
+        return _respond(error)
+    if isinstance(error, HTTPException):
+        return _respond(_from_litestar(error))
+    if isinstance(error, (*db.GONE, *AWAY, db.Deadlock, db.Cancelled)):
+        telemetry.log("request.unavailable", level=logging.WARNING, error=error)
+        if isinstance(error, db.Cancelled):
+            return _respond(Unavailable("The database took too long to answer.", headers=RETRY_SOON))
+        return _respond(Unavailable("The service cannot reach its database just now.", headers=RETRY_SOON))
+    telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))
+    return _respond(Internal("Something went wrong on our side. Quote the request id to support."))
+
+
+def _from_litestar(error: HTTPException) -> Refusal:
+    """The router's own refusals: no such path, no such method."""
+    status = error.status_code
+    detail = _DETAILS.get(status, "The request was refused.")
+    if kind := _ROUTERS.get(status):
+        return kind(detail, headers=error.headers)
+    refusal = Refusal(detail, code=f"http_{status}", headers=error.headers)
+    refusal.status, refusal.title = status, HTTPStatus(status).phrase
+    return refusal
+
+
+def _respond(refusal: Refusal) -> Answer[Problem]:
+    problem = Problem(
+        type=_TYPE + refusal.code,
+        title=refusal.title,
+        status=refusal.status,
+        detail=refusal.detail,
+        code=refusal.code,
+        request_id=telemetry.request_id(),
+        errors=refusal.faults,
+        conflicting_id=refusal.extra.get("conflicting_id"),
+    )
+    headers = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
+    return Answer(problem, status_code=refusal.status, headers=headers, kind=b"application/problem+json")

@@ -1,0 +1,85 @@
+"""The guard before /v1: an API key, its scope, before anything else of the request is looked at."""
+
+import asyncio
+import logging
+import math
+from typing import Any, Final
+
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from leadwire.domain.accounts import changes, reads
+from leadwire.infrastructure import redis_pool, telemetry
+from leadwire.infrastructure.errors import InsufficientScope, Unauthenticated
+from leadwire.infrastructure.rate_limit import RateLimit
+from leadwire.interfaces.http import client_network
+from leadwire.interfaces.http.middleware import ADDED
+
+_CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="leadwire"'}
+_LONGEST: Final = 200  # characters of a header worth looking at
+_FAILURES_A_MINUTE: Final = 60  # per network
+_NOTE_EVERY: Final = 60.0  # seconds between two notes that a key was used
+
+_noted: dict[str, float] = {}  # key -> when its use was noted last, by the loop's time
+
+
+class ApiKeyGuard:
+    """Puts the `Caller` into `request.auth`. A handler names the scope it needs as `scope="leads:read"`."""
+
+    def __init__(self, rate_limit: int) -> None:
+        self._limit = RateLimit("default", rate_limit, shared=True)
+        self._failures = RateLimit("authentication", _FAILURES_A_MINUTE, shared=False)
+
+    def __call__(self, app: ASGIApp) -> ASGIApp:
+        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+            needed = scope["route_handler"].opt.get("scope")
+            if needed is not None:
+                await self._admit(scope, needed)
+            await app(scope, receive, send)
+
+        return guarded
+
+    async def _admit(self, scope: Scope, needed: str) -> None:
+        """Raises Unauthenticated, RateLimited or InsufficientScope."""
+        loop_time = asyncio.get_running_loop().time()
+        try:
+            caller = await reads.caller(_bearer(scope["headers"]), loop_time)
+            if caller is None:
+                raise Unauthenticated("The API key is not known, or not valid any more.", headers=_CHALLENGE)
+        except Unauthenticated:
+            self._failures.take(client_network.network(scope), loop_time)
+            raise
+        scope["state"][ADDED].extend(self._limit.take(caller.key_id, loop_time))
+        if needed not in caller.scopes:
+            raise InsufficientScope(f"This key lacks the scope {needed}.")
+        scope["auth"] = caller
+        telemetry.of(caller.workspace)
+        if _noted.get(caller.key_id, -math.inf) < loop_time - _NOTE_EVERY:
+            _note(caller.key_id, loop_time)
+
+
+def _bearer(headers: Any) -> str:
+    """The token of the one Authorization header. Raises Unauthenticated."""
+    values = [value for name, value in headers if name == b"authorization"]
+    if len(values) != 1:
+        problem = "Send `Authorization: Bearer <API key>`." if not values else "Send one Authorization header."
+        raise Unauthenticated(problem, headers=_CHALLENGE)
+    scheme, _, token = values[0].partition(b" ")
+    if scheme.lower() != b"bearer" or len(values[0]) > _LONGEST:
+        raise Unauthenticated("Send `Authorization: Bearer <API key>`.", headers=_CHALLENGE)
+    return str(token, "latin-1").strip(" ")
+
+
+def _note(key_id: str, loop_time: float) -> None:
+    """Remember the use, beside the request and not in its transaction."""
+    if len(_noted) > 10_000:
+        _noted.clear()
+    _noted[key_id] = loop_time
+    redis_pool.errand(_write(key_id))
+
+
+async def _write(key_id: str) -> None:
+    try:
+        await changes.note_use([key_id])
+    except Exception as error:  # noqa: BLE001 - a note is not worth a failed request; the next request tries again
+        telemetry.log("key.use_not_noted", level=logging.WARNING, error=error, key=key_id)
+        _noted.pop(key_id, None)

@@ -1,0 +1,56 @@
+"""/schema and /docs. The page is made of the document and of nothing else, and needs no script."""
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from litestar import Litestar, Request, Response
+from litestar.handlers import HTTPRouteHandler
+
+from leadwire.interfaces.http.routes import get
+from leadwire.interfaces.v1 import openapi
+from leadwire.interfaces.v1.openapi.page import page
+
+_CSS: Final = Path(__file__).with_name("docs.css")
+_POLICY: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+def routes(
+    events: Mapping[str, type[msgspec.Struct]], samples: Mapping[str, Mapping[str, Any]]
+) -> list[HTTPRouteHandler]:
+    """The handlers of one app; what they answer is made once, when it is first asked for."""
+
+    @functools.cache
+    def document(app: Litestar) -> dict[str, Any]:
+        return openapi.document(app, events, samples)
+
+    @functools.cache
+    def encoded(app: Litestar) -> bytes:
+        return msgspec.json.encode(document(app))
+
+    @functools.cache
+    def rendered(app: Litestar) -> bytes:
+        return page(document(app)).encode()
+
+    @get("/schema")
+    async def schema(request: Request[Any, Any, Any]) -> Response[bytes]:
+        """The OpenAPI document."""
+        return Response(encoded(request.app), media_type="application/vnd.oai.openapi+json;version=3.1")
+
+    @get("/docs")
+    async def docs(request: Request[Any, Any, Any]) -> Response[bytes]:
+        """The document, to read."""
+        return Response(rendered(request.app), media_type="text/html", headers=_POLICY)
+
+    @get("/docs.css")
+    async def style() -> Response[bytes]:
+        """What the page looks like."""
+        return Response(_CSS.read_bytes(), media_type="text/css")
+
+    return [schema, docs, style]

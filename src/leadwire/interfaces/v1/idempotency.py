@@ -1,0 +1,113 @@
+"""`Idempotency-Key`: a request that is sent again gets the first answer again, for 24 hours.
+
+The answer is stored in the transaction of the change it speaks of, so neither can exist without the other: a client
+whose connection broke at the very commit can simply ask again. Errors below 500 are stored, too, after what the
+operation wrote is undone. What is refused before the operation begins (401, 403, 405, 429) is not.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from litestar import Request
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+from leadwire.infrastructure import db, idempotency_store, ids
+from leadwire.infrastructure.errors import InvalidParameter
+from leadwire.interfaces.http import problems
+from leadwire.interfaces.http.body import LARGEST
+
+_LONGEST: Final = 255  # characters of a key
+_METHODS: Final = ("POST", "PATCH", "PUT", "DELETE")
+
+
+def idempotent(app: ASGIApp) -> ASGIApp:
+    """Wraps every unsafe method of /v1; costs a look at the headers when the key is absent."""
+
+    async def once(scope: Scope, receive: Receive, send: Send) -> None:
+        key = _key(scope) if scope["method"] in _METHODS else None  # type: ignore[typeddict-item]
+        if key is None:
+            await app(scope, receive, send)
+        else:
+            await _once(app, key, scope, receive, send)
+
+    return once
+
+
+async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Send) -> None:
+    messages, body = await _read(receive)
+    if messages[-1]["type"] == "http.disconnect":  # half a request: nothing to do, nobody to answer
+        return
+    caller = scope["auth"].key_id
+    fingerprint = hashlib.sha256(f"{scope['method']} {scope['path']}\n".encode() + body).digest()  # type: ignore[typeddict-item]
+    answer: list[Message] = []
+
+    async def replay() -> Any:
+        return messages.pop(0) if messages else await receive()
+
+    async def collect(message: Message) -> None:
+        answer.append(message)
+
+    try:
+        async with db.transaction():
+            await idempotency_store.lock(caller, key)
+            if stored := await idempotency_store.stored(caller, key, fingerprint):
+                answer.extend(stored)
+            else:
+                undo = await db.savepoint()
+                await app(scope, replay, collect)
+                await _keep(caller, key, fingerprint, scope["path"], answer, undo)
+    except _Failed:
+        pass
+    except Exception as error:
+        if not answer:
+            raise
+        # Litestar has seen the answer that is held back, and would make no other of a lost commit than a bare 500.
+        await problems.answer(Request(scope, receive, send), error)(scope, receive, send)
+        return
+    for message in answer:
+        await send(message)
+
+
+class _Failed(Exception):
+    """The answer is a failure of ours: roll back, remember nothing, and send it."""
+
+
+def _key(scope: Scope) -> str | None:
+    """The request's key. Raises InvalidParameter for one that is empty, too long or given twice."""
+    given = [value for name, value in scope["headers"] if name == b"idempotency-key"]
+    if not given:
+        return None
+    text = given[0].decode("latin-1")
+    if len(given) > 1 or not 1 <= len(text) <= _LONGEST or not (text.isascii() and text.isprintable()):
+        raise InvalidParameter(f"Idempotency-Key must be 1 to {_LONGEST} printable ASCII characters, once.")
+    return text
+
+
+async def _read(receive: Receive) -> tuple[list[Any], bytes]:
+    """The body, as messages to hand on and as bytes; more than the largest is left for the handler to refuse."""
+    messages: list[Any] = []
+    parts: list[bytes] = []
+    size = 0
+    while size <= LARGEST:
+        message: Any = await receive()
+        messages.append(message)
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if not message.get("more_body"):
+            break
+    return messages, b"".join(parts)[: LARGEST + 1]  # the same for a body that comes in other pieces
+
+
+async def _keep(
+    caller: str, key: str, fingerprint: bytes, path: str, answer: list[Message], undo: Callable[[], Awaitable[None]]
+) -> None:
+    start: Any = answer[0]
+    if start["status"] >= 500:
+        raise _Failed
+    if start["status"] >= 400:
+        await undo()
+    body = b"".join(message.get("body", b"") for message in answer[1:])  # type: ignore[misc]
+    headers = [(name.decode(), value.decode()) for name, value in start["headers"] if name != b"content-length"]
+    subject = next((part for part in path.split("/") if ids.is_id(part.partition("_")[0], part)), "")
+    await idempotency_store.store(caller, key, fingerprint, subject, start["status"], headers, body)

@@ -1,0 +1,72 @@
+"""Forms: url-encoded bodies, read once and strictly."""
+
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from litestar import Request
+
+from leadwire.infrastructure.errors import Fault, Invalid, InvalidParameter, UnsupportedMediaType
+from leadwire.interfaces.http import body
+
+_MOST_FIELDS: Final = 200
+
+
+class Form:
+    """What was filled in. A field that was not sent is empty, as in a browser."""
+
+    def __init__(self, pairs: list[tuple[str, str]] | None = None) -> None:
+        self.pairs = pairs or []
+
+    def __bool__(self) -> bool:
+        return bool(self.pairs)
+
+    def text(self, name: str) -> str:
+        """The field's last value, trimmed; line ends as \\n."""
+        values = self.all(name)
+        return values[-1].replace("\r\n", "\n").strip() if values else ""
+
+    def raw(self, name: str) -> str:
+        """The field's last value as typed: for passwords."""
+        values = self.all(name)
+        return values[-1] if values else ""
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a field that may be sent several times."""
+        return [value for key, value in self.pairs if key == name]
+
+    def without(self, *names: str) -> "Form":
+        """The other fields."""
+        return Form([(key, value) for key, value in self.pairs if key not in names])
+
+    def on(self, name: str) -> bool:
+        """Whether a box is ticked."""
+        return bool(self.text(name))
+
+    def number(self, name: str) -> int | None:
+        """A whole number, or None when left empty. Raises Invalid."""
+        if not (text := self.text(name)):
+            return None
+        digits = text.removeprefix("-")
+        if digits.isascii() and digits.isdigit() and len(text) <= 12:
+            return int(text)
+        message = "A whole number, please."
+        raise Invalid(message, faults=(Fault("wrong_type", message, f"/{name}"),))
+
+
+async def read(request: "Request[Any, Any, Any]", largest: int = body.LARGEST) -> Form:
+    """The form in the body. Raises UnsupportedMediaType, BodyTooLarge, InvalidParameter."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise UnsupportedMediaType("Send application/x-www-form-urlencoded.")
+    return parsed(await body.read(request, largest))
+
+
+def parsed(encoded: bytes) -> Form:
+    """Url-encoded pairs. Raises InvalidParameter for what is not UTF-8, holds NUL, or has too many fields."""
+    try:
+        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise InvalidParameter("The form cannot be read.") from error
+    if any("\0" in value for _, value in pairs):
+        raise InvalidParameter("A NUL character is not text.")
+    return Form(pairs)

@@ -1,0 +1,89 @@
+"""A lead's form: what it shows of a lead, and the merge patch that comes back. Pure."""
+
+import json
+from typing import Any, Final
+
+import msgspec
+
+from leadwire.domain.leads.schema import FieldValue, Lead, LeadPatch, custom_fields
+from leadwire.infrastructure.errors import Fault, Invalid
+from leadwire.interfaces.http import body
+from leadwire.interfaces.web.forms import Form
+
+TEXTS: Final = ("name", "email", "phone", "company")
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """The texts in a form: the plain fields, and the custom ones in their order."""
+
+    plain: dict[str, str]
+    custom: list[tuple[str, str]]
+
+
+def shown(lead: Lead) -> Shown:
+    """A lead as texts."""
+    plain = {name: getattr(lead, name) or "" for name in TEXTS} | {"score": str(lead.score)}
+    return Shown(plain, [(key, _text(value)) for key, value in custom_fields(lead).items()])
+
+
+def draft(form: Form) -> Shown | None:
+    """What was typed into the form, to be shown again; None when it is another form that came."""
+    if not form.text("version"):
+        return None
+    return Shown({name: form.text(name) for name in (*TEXTS, "score")}, _pairs(form))
+
+
+def version(form: Form) -> frozenset[int]:
+    """The version of the lead that the form was made from. Raises Invalid."""
+    return frozenset({form.number("version") or 0})
+
+
+def patch(form: Form, lead: Lead) -> LeadPatch:
+    """What differs from `lead`. An emptied field is cleared, an emptied custom field removed. Raises Invalid."""
+    given = _texts(form, lead)
+    if form.number("score") != lead.score:
+        given["score"] = form.number("score")
+    was = custom_fields(lead)
+    pairs = [(key, value) for key, value in _pairs(form) if key or value]
+    names = [key for key, _ in pairs]
+    if len(set(names)) < len(names) or "" in names:
+        message = "Every custom field needs a name of its own."
+        raise Invalid(message, faults=(Fault("repeated_field", message, "/custom_fields"),))
+    custom: dict[str, FieldValue | None] = {
+        key: _value(value, was.get(key)) if value else None
+        for key, value in pairs
+        if value != (_text(was[key]) if key in was else "")
+    }
+    if custom:
+        given["custom_fields"] = custom
+    return body.fields(given, LeadPatch)
+
+
+def contact(form: Form, lead: Lead) -> LeadPatch:
+    """What differs from `lead` in how to reach them, of a form that has no more than that. Raises Invalid."""
+    return body.fields(_texts(form, lead), LeadPatch)
+
+
+def _texts(form: Form, lead: Lead) -> dict[str, Any]:
+    return {name: form.text(name) or None for name in TEXTS if form.text(name) != (getattr(lead, name) or "")}
+
+
+def _pairs(form: Form) -> list[tuple[str, str]]:
+    keys, values = form.all("key"), form.all("value")
+    return [(key.strip(), value.replace("\r\n", "\n").strip()) for key, value in zip(keys, values, strict=False)]
+
+
+def _text(value: FieldValue) -> str:
+    return value.replace("\r\n", "\n").strip() if isinstance(value, str) else json.dumps(value)
+
+
+def _value(text: str, was: FieldValue | None) -> FieldValue:
+    """A number stays a number, and a yes or no stays one, if it still reads like it; anything else is text."""
+    if isinstance(was, bool):
+        return text == "true" if text in ("true", "false") else text
+    if isinstance(was, int | float):
+        try:
+            return msgspec.json.decode(text, type=int | float)
+        except msgspec.DecodeError:
+            return text
+    return text

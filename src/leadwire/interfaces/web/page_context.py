@@ -1,0 +1,112 @@
+"""One request to the web area: who it is, what they filled in, and the answers a screen can give."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+from litestar import Request, Response
+from litestar.response import Stream
+
+from leadwire.domain.accounts import roles, sessions
+from leadwire.domain.accounts.sessions import Person
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.errors import NotFound, Refusal
+from leadwire.interfaces.http import client_network
+from leadwire.interfaces.http import query as queries
+from leadwire.interfaces.web import policy, rendering
+from leadwire.interfaces.web.forms import Form, parsed
+
+Q = TypeVar("Q", bound=msgspec.Struct)
+
+HTML: Final = "text/html"
+
+
+class Visit(msgspec.Struct):
+    """A request by a signed-in person; `refusal` is set when a form is shown again with what was wrong."""
+
+    request: "Request[Any, Any, Any]"
+    me: Person
+    form: Form
+    refusal: Refusal | None = None
+
+    @property
+    def workspace(self) -> str:
+        """Whose data this visit may touch."""
+        return self.me.workspace
+
+    @property
+    def query(self) -> Form:
+        """The query string, read like a form."""
+        return parsed(self.request.scope["query_string"])
+
+    def asked(self, model: type[Q]) -> Q:
+        """The query string as a filter; a field that was left empty does not count. Raises InvalidParameter."""
+        pairs = queries.pairs_of(self.request.scope["query_string"])
+        return queries.parse([(name, value.strip()) for name, value in pairs if value.strip()], model)
+
+    def link(self, path: str = "", **changes: str) -> str:
+        """`path`, or this page, with the query string it was asked with, but for `changes`; an empty one goes."""
+        asked = {name: value.strip() for name, value in queries.pairs_of(self.request.scope["query_string"])}
+        kept = urlencode({name: value for name, value in {**asked, **changes}.items() if value})
+        return (path or self.request.scope["path"]) + (f"?{kept}" if kept else "")
+
+    def part(self, name: str) -> str:
+        """A part of the path. Raises NotFound where it holds NUL, which nothing is called and PostgreSQL refuses."""
+        found: str = self.request.path_params[name]
+        if "\0" in found:
+            raise NotFound("There is nothing here.")
+        return found
+
+    def may(self, role: str) -> bool:
+        """Whether this person reaches `role`."""
+        return roles.reaches(self.me.role, role)
+
+    async def page(self, template: str, status: int = 200, **context: Any) -> Response[str]:
+        """The screen, rendered in a thread: a large one takes long. After a refusal it has its status and headers."""
+        if self.me.flash:
+            await sessions.word_said(self.me.session_id)
+        status = self.refusal.status if self.refusal else status
+        page = await asyncio.to_thread(show, self.request, template, {"visit": self, **context}, status)
+        page.headers.update(self.refusal.headers if self.refusal else {})
+        return page
+
+    def download(self, name: str, kind: str, chunks: AsyncIterator[bytes]) -> Stream:
+        """A file that is made while it is sent. If that fails, the browser sees the answer cut off, and says so."""
+        disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Stream(chunks, media_type=kind, headers={**policy.HEADERS, **disposition})
+
+    async def back(self, path: str, word: str = "") -> Response[None]:
+        """On to another page, which says `word` once."""
+        if word:
+            await sessions.leave_word(self.me.session_id, word)
+        return go(path)
+
+
+def show(request: "Request[Any, Any, Any]", template: str, context: dict[str, Any], status: int = 200) -> Response[str]:
+    """A page for anybody: signed in or not."""
+    known = {"path": request.scope["path"], "visit": None, "public_url": public_url(request), **context}
+    return Response(
+        rendering.render(template, known), media_type=HTML, status_code=status, headers=dict(policy.HEADERS)
+    )
+
+
+def go(path: str) -> Response[None]:
+    """On to another page, with GET."""
+    return Response(None, status_code=303, headers={"Location": quote(path, safe="/?&=#%:+,")})
+
+
+def public_url(request: "Request[Any, Any, Any]") -> str:
+    """Where people reach us, without a trailing slash."""
+    return settings.get().public_url or f"{request.scope['scheme']}://{request.headers.get('host', 'localhost')}"
+
+
+def encrypted(request: "Request[Any, Any, Any]") -> bool:
+    """Whether people reach us by https."""
+    return public_url(request).startswith("https:")
+
+
+def address(request: "Request[Any, Any, Any]") -> str:
+    """Where the request comes from, for the throttle and the audit log."""
+    return client_network.network(request.scope)

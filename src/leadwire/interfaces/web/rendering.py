@@ -1,0 +1,137 @@
+"""Templates to HTML: one environment, escaping on, an unknown name is an error."""
+
+import functools
+import re
+from datetime import datetime
+from typing import Any, Final
+
+import jinja2
+import msgspec
+from markupsafe import Markup, escape
+
+from leadwire.domain.webhooks import timeline
+from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.infrastructure import clock
+from leadwire.interfaces.web import assets, charts
+
+_TOKEN: Final = re.compile(
+    r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<str>"(?:[^"\\]|\\.)*")'
+    r"|(?P<num>-?\b\d[\d.eE+-]*\b)|(?P<lit>\b(?:true|false|null)\b)"
+)
+_OPENED: Final = {kind: Markup('<i class="{}">').format(kind) for kind in _TOKEN.groupindex}
+_BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
+_LARGEST: Final = 8 * 1024  # characters that are indented and coloured
+_DEEPEST: Final = 32
+_ADDRESS: Final = re.compile(r"""https?://\w[^\s<>"]*""", re.IGNORECASE)
+_MASK: Final = "•" * 8
+
+
+def render(template: str, context: dict[str, Any]) -> str:
+    """The page. Raises jinja2.UndefinedError when the template uses what the screen did not give."""
+    return environment().get_template(template).render(context)
+
+
+@functools.cache
+def environment() -> jinja2.Environment:
+    """The one environment, with the filters and functions that every template may use."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("leadwire.interfaces.web", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {"asset": assets.address, "charts": charts, "KINDS": tuple(SAMPLES), "MASK": _MASK}
+    made.filters |= {
+        "ago": ago,
+        "brief": brief,
+        "coded": coded,
+        "linked": linked,
+        "meaning": timeline.meaning,
+        "pretty": pretty,
+        "count": count,
+        "ms": charts.milliseconds,
+        "percent": percent,
+        "host": host,
+    }
+    return made
+
+
+def ago(at: datetime | str | None) -> Markup:
+    """A time that the page turns into a relative one, with UTC on hover. Nothing becomes a dash."""
+    if at is None:
+        return Markup('<span class="muted">—</span>')
+    if isinstance(at, str):
+        at = clock.parse(at)
+    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
+        clock.iso(at), f"{at:%a %d %b %Y %H:%M:%S}", f"{at:%d %b %H:%M:%S}"
+    )
+
+
+def brief(ident: str) -> Markup:
+    """An id that people can tell apart: its kind and its last letters; the whole of it on hover."""
+    kind, _, rest = ident.partition("_")
+    return Markup('<span title="{}">{}_…{}</span>').format(ident, kind, rest[-6:])
+
+
+def coded(text: str) -> Markup:
+    """A text in which what stands between backticks is code."""
+    parts = text.split("`")
+    return Markup().join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
+
+
+def linked(text: str) -> Markup:
+    """A text whose http and https addresses are links to another tab; punctuation after one is not part of it."""
+    parts, at = [], 0
+    for match in _ADDRESS.finditer(text):
+        url = match[0].rstrip(".,;:!?'*_" + ("" if "(" in match[0] else ")"))
+        link = Markup('<a href="{0}" target="_blank" rel="noopener noreferrer nofollow">{0}</a>').format(url)
+        parts += [escape(text[at : match.start()]), link]
+        at = match.start() + len(url)
+    return Markup().join([*parts, escape(text[at:])])
+
+
+def pretty(text: str | bytes | None) -> Markup:
+    """JSON indented and coloured; anything else as it is, and so is JSON that is large or nested deeply: indented, it
+    grows with the square of its depth.
+    """
+    if text is None:
+        return Markup()
+    plain = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    if len(plain) > _LARGEST or _depth(plain) > _DEEPEST:
+        return escape(plain)
+    try:
+        shown = msgspec.json.format(plain, indent=2)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return escape(plain)
+    parts, at = [], 0
+    for match in _TOKEN.finditer(shown):
+        parts += [escape(shown[at : match.start()]), _OPENED[match.lastgroup or ""], escape(match[0]), Markup("</i>")]
+        at = match.end()
+    return Markup().join([*parts, escape(shown[at:])])
+
+
+def _depth(text: str) -> int:
+    """How deeply brackets are nested, those in strings apart."""
+    depth = deepest = 0
+    for match in _BRACKET.finditer(text):
+        depth += 1 if match[0] in "[{" else -1 if match[0] in "]}" else 0
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def count(number: int) -> str:
+    """1,234,567."""
+    return f"{number:,}"
+
+
+def percent(share: float | None) -> str:
+    """0.9987 -> 99.87 %; nothing -> a dash. Never rounds a failure away."""
+    if share is None:
+        return "—"
+    return "100 %" if share == 1 else f"{min(share * 100, 99.99):.2f} %"
+
+
+def host(url: str) -> str:
+    """A URL without its scheme."""
+    return url.partition("://")[2] or url

@@ -1,0 +1,124 @@
+"""Deliveries: what was sent to whom, why it failed, what comes next, and sending it again."""
+
+from collections.abc import Hashable
+from datetime import datetime
+from typing import Any, Final
+
+from litestar import Response
+
+from leadwire.domain.accounts import audit
+from leadwire.domain.webhooks import changes, history, reads, request, timeline
+from leadwire.infrastructure import clock, ids, settings
+from leadwire.infrastructure.errors import InvalidParameter, NotFound
+from leadwire.interfaces.web.forms import Form
+from leadwire.interfaces.web.live_updates import stream
+from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.routes import action, screen
+
+_STAGES: Final = {
+    "": "Any state",
+    "delivered": "Delivered",
+    "unfinished": "Under way",
+    "dead": "Dead letters",
+    "cancelled": "Cancelled",
+}
+
+
+@screen("/deliveries")
+async def deliveries(visit: Visit) -> Response[str]:
+    """Newest first, with filters that are all in the address."""
+    wanted, query = wished(visit.query), visit.query
+    page = await history.page(visit.workspace, wanted, query.text("after"))
+    kept = {name: query.text(name) for name in ("endpoint_id", "stage", "kind", "outcome", "subject", "since", "until")}
+    return await visit.page(
+        "webhooks/deliveries.html",
+        page=page,
+        kept=kept,
+        onward=visit.link(after=page.after) if page.after else None,
+        endpoints=await choices(visit),
+        stages=_STAGES,
+        outcomes={"": "Any outcome", **{name: name.replace("_", " ") for name in history.OUTCOMES}},
+    )
+
+
+@screen("/deliveries/{event_id:str}/{endpoint_id:str}")
+async def delivery(visit: Visit) -> Response[str]:
+    """One delivery: the POST as it was made, every hop and attempt, and why the next comes when it comes."""
+    shown = await _one(visit)
+    own: list[str] = []
+    sent: list[tuple[str, str]] = []
+    try:
+        own = (await reads.endpoint(visit.workspace, shown.endpoint_id)).headers
+        sent = await request.headers(visit.workspace, shown, own, signed=visit.may("admin"))
+    except NotFound:
+        pass  # the endpoint is gone, and its secret with it
+    return await visit.page(
+        "webhooks/delivery.html",
+        d=shown,
+        sent=sent,
+        curl=request.curl(shown, sent) if sent and shown.body else "",
+        story=timeline.of(shown, settings.get().retry_schedule),
+        limit_ms=settings.get().delivery_timeout * 1000,
+        prefix=settings.get().header_prefix,
+    )
+
+
+@action("/deliveries/{event_id:str}/{endpoint_id:str}/redrive", role="agent", shown_on=delivery)
+async def redrive(visit: Visit) -> Response[Any]:
+    """A dead letter is sent again, as if for the first time."""
+    event_id, endpoint_id = visit.part("event_id"), visit.part("endpoint_id")
+    async with audit.act(visit.me, "delivery.redriven", event_id, endpoint_id):
+        sent = await changes.redrive(visit.workspace, event_id, endpoint_id)
+    word = "On its way again." if sent else "It is no dead letter: there is nothing to send again."
+    return await visit.back(f"/deliveries/{event_id}/{endpoint_id}", word)
+
+
+@screen("/deliveries/{event_id:str}/{endpoint_id:str}/live")
+async def live(visit: Visit) -> Response[Any]:
+    """Tells when something happened to the delivery; one that is still to be relayed is waited for."""
+    event_id, endpoint_id = visit.part("event_id"), visit.part("endpoint_id")
+    if not ids.is_id("evt", event_id):
+        raise NotFound(f"There is no delivery of {event_id}.")
+
+    async def look() -> tuple[Hashable, bool]:
+        found = await reads.deliveries_of(visit.workspace, event_id, endpoint_id, awaited=True)
+        if not found:
+            return None, False
+        shown = found[0]
+        return (shown.state, shown.attempts, shown.drive, len(shown.history)), shown.state not in ("waiting", "queued")
+
+    return stream(look, visit.me.session_id)
+
+
+async def _one(visit: Visit) -> Any:
+    (found,) = await reads.deliveries_of(visit.workspace, visit.part("event_id"), visit.part("endpoint_id"))
+    return found
+
+
+async def choices(visit: Visit) -> dict[str, str]:
+    """Every endpoint, to choose one from."""
+    found = await reads.endpoints(visit.workspace)
+    return {"": "Any endpoint", **{endpoint.id: endpoint.url.partition("://")[2] for endpoint in found}}
+
+
+def wished(query: Form) -> history.Filter:
+    """The filter that an address or a form holds. Raises InvalidParameter."""
+    return history.Filter(
+        endpoint_id=query.text("endpoint_id"),
+        stage=query.text("stage"),
+        kind=query.text("kind"),
+        outcome=query.text("outcome"),
+        subject=query.text("subject"),
+        since=_moment(query, "since"),
+        until=_moment(query, "until"),
+    )
+
+
+def _moment(query: Form, name: str) -> datetime | None:
+    """A time, as `<input type="datetime-local">` sends it (then in UTC) or with a zone. Raises InvalidParameter."""
+    if not (text := query.text(name)):
+        return None
+    try:
+        return clock.parse(text)
+    except ValueError as error:
+        raise InvalidParameter(f"`{name}` is not a time, such as 2026-01-31T12:00.") from error

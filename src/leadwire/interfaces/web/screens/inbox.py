@@ -1,0 +1,106 @@
+"""The inbox: people who want a person, and answering them. Live across processes; what is half-written stays."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from litestar import Response
+
+from leadwire.domain.accounts import audit
+from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.bots import reads as bots
+from leadwire.domain.bots import runtime
+from leadwire.domain.conversations import inbox, queue, reads, saved_replies
+from leadwire.domain.leads import reads as leads_reads
+from leadwire.infrastructure.errors import Invalid, NotFound
+from leadwire.interfaces.web import lead_form
+from leadwire.interfaces.web.live_updates import bells
+from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.screens.lead import save
+
+Deed = Callable[[str, str, str], Awaitable[None]]
+
+
+@screen("/inbox", role="agent")
+async def threads(visit: Visit) -> Response[str]:
+    """The threads and, with `c` in the address, one conversation."""
+    chosen = visit.query.text("c") or (visit.request.path_params.get("conversation_id", ""))
+    talk = await reads.detail(visit.workspace, chosen) if chosen else None
+    places = await queue.threads(visit.workspace, visit.me.user_id)
+    thread = next((one for found in places.values() for one in found if one.id == chosen), None)
+    replies = await saved_replies.listed(visit.workspace) if talk else []
+    picked = next((one.content for one in replies if one.id == visit.query.text("say")), "")
+    return await visit.page(
+        "inbox/inbox.html",
+        places=places,
+        titles={"waiting": "Waiting", "mine": "Mine", "theirs": "With colleagues", "bot": "With the bot"},
+        talk=talk,
+        thread=thread,
+        name=reads.visitor_of(talk) if talk else None,
+        replies=replies,
+        draft=saved_replies.filled(picked, talk.lead.name if talk and talk.lead else None),
+        bots=await bots.names(visit.workspace),
+        people={person.id: person.email for person in await accounts.users(visit.workspace)},
+        notes=await inbox.notes(visit.workspace, chosen) if talk else [],
+        version=(await leads_reads.stored(visit.workspace, talk.lead.id)).version if talk and talk.lead else 0,
+        score=await bots.score_of(visit.workspace, talk.lead.id) if talk and talk.lead else [],
+    )
+
+
+@screen("/inbox/live", role="agent")
+async def live(visit: Visit) -> Response[Any]:
+    """Tells when anything happened in any conversation of the workspace."""
+    return bells(visit.workspace, visit.me.session_id)
+
+
+@action("/inbox/{conversation_id:str}/reply", role="agent", shown_on=threads)
+async def reply(visit: Visit) -> Response[Any]:
+    """Answer; that takes a conversation nobody has."""
+    await inbox.reply(visit.workspace, visit.part("conversation_id"), visit.me.user_id, visit.form.raw("content"))
+    return await _back(visit)
+
+
+@action("/inbox/{conversation_id:str}/note", role="agent", shown_on=threads)
+async def note(visit: Visit) -> Response[Any]:
+    """Write something for colleagues."""
+    await inbox.note(visit.workspace, visit.part("conversation_id"), visit.me.user_id, visit.form.raw("note"))
+    return await _back(visit)
+
+
+@action("/inbox/{conversation_id:str}/claim", role="agent", shown_on=threads)
+async def claim(visit: Visit) -> Response[Any]:
+    """Take it: from the queue, the bot, or the colleague who had it when the page was made."""
+    held_by = visit.form.text("held_by") or None
+    await inbox.claim(visit.workspace, visit.part("conversation_id"), visit.me.user_id, held_by=held_by)
+    return await _back(visit)
+
+
+@action("/inbox/{conversation_id:str}/lead", role="agent", shown_on=threads)
+async def edit_lead(visit: Visit) -> Response[Any]:
+    """Correct how to reach the visitor."""
+    talk = await reads.detail(visit.workspace, visit.part("conversation_id"))
+    if talk.lead is None:
+        raise NotFound("This visitor is no lead yet.")
+    await save(visit, talk.lead.id, lead_form.contact(visit.form, talk.lead))
+    return await _back(visit)
+
+
+@action("/inbox/{conversation_id:str}/{deed:str}", role="agent", shown_on=threads)
+async def do(visit: Visit) -> Response[Any]:
+    """Put it back into the queue, give it back to the bot, end it, block the visitor."""
+    deeds: dict[str, Deed] = {
+        "release": inbox.release,
+        "give-back": runtime.hand_back,
+        "end": inbox.end,
+        "block": inbox.block,
+    }
+    conversation_id, deed = visit.part("conversation_id"), visit.part("deed")
+    if deed not in deeds:
+        raise Invalid(f"A conversation can be: {', '.join(deeds)}.")
+    async with audit.act(visit.me, f"conversation.{deed.replace('-', '_')}", conversation_id):
+        await deeds[deed](visit.workspace, conversation_id, visit.me.user_id)
+    return await _back(visit)
+
+
+async def _back(visit: Visit) -> Response[Any]:
+    return await visit.back(f"/inbox?c={visit.part('conversation_id')}")

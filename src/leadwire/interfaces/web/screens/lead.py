@@ -1,0 +1,106 @@
+"""One lead: everything about them, to be corrected, taken along, or erased."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import msgspec
+from litestar import Response
+
+from leadwire.domain.accounts import audit
+from leadwire.domain.bots import reads as bots
+from leadwire.domain.conversations import reads as conversations
+from leadwire.domain.leads import changes, history, reads
+from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead
+from leadwire.domain.webhooks import reads as webhooks
+from leadwire.infrastructure.errors import Fault, Invalid, PreconditionFailed
+from leadwire.interfaces.web import lead_form
+from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.routes import action, screen
+
+_OVERTAKEN: Final = (
+    "Somebody changed this lead while you were typing. Your values are still in the form, the present ones beside them:"
+    " save again to put yours in their place."
+)
+
+
+@screen("/leads/{lead_id:str}")
+async def lead(visit: Visit) -> Response[str]:
+    """What is known, why they have their score, and what happened."""
+    stored = await reads.stored(visit.workspace, visit.part("lead_id"))
+    one = stored.lead
+    happened = await history.of(visit.workspace, one.id)
+    return await visit.page(
+        "leads/lead.html",
+        lead=one,
+        version=stored.version,
+        shown=lead_form.shown(one),
+        draft=lead_form.draft(visit.form),
+        points=await bots.score_of(visit.workspace, one.id),
+        talks=await conversations.of_lead(visit.workspace, one.id),
+        history=happened,
+        sent=await webhooks.states_of(visit.workspace, [each.event_id for each in happened]),
+        bot=(await bots.names(visit.workspace)).get(one.bot_id, one.bot_id),
+        name=_name(one),
+        way=_way(one),
+    )
+
+
+@action("/leads/{lead_id:str}", role="agent", shown_on=lead)
+async def edit(visit: Visit) -> Response[Any]:
+    """Other values; refused when somebody else was quicker."""
+    lead_id = visit.part("lead_id")
+    before = await reads.stored(visit.workspace, lead_id)
+    after = await save(visit, lead_id, lead_form.patch(visit.form, before.lead))
+    word = "Saved." if after.version != before.version else "Nothing was different."
+    return await visit.back(f"/leads/{lead_id}", word)
+
+
+async def save(visit: Visit, lead_id: str, patch: LeadPatch) -> StoredLead:
+    """Apply a form's patch unless somebody else was quicker. Raises PreconditionFailed, NotFound, Conflict."""
+    version = lead_form.version(visit.form)
+    try:
+        async with audit.act(visit.me, "lead.updated", lead_id, ", ".join(msgspec.to_builtins(patch))):
+            return await changes.update(visit.workspace, lead_id, patch, unchanged={}, if_match=version)
+    except PreconditionFailed as error:
+        raise PreconditionFailed(_OVERTAKEN) from error
+
+
+@action("/leads/{lead_id:str}/erase", shown_on=lead)
+async def erase(visit: Visit) -> Response[Any]:
+    """Gone for good, once the way to reach them has been typed."""
+    stored = await reads.stored(visit.workspace, visit.part("lead_id"))
+    if visit.form.text("confirm").casefold() != _way(stored.lead).casefold():
+        message = f"Type {_way(stored.lead)} to erase this person."
+        raise Invalid(message, faults=(Fault("not_confirmed", message, "/confirm"),))
+    async with audit.act(visit.me, "lead.erased", stored.lead.id):
+        await changes.erase(visit.workspace, stored.lead.id)
+    return await visit.back("/leads", "The person is erased: here, in conversations, and in what was still to be sent.")
+
+
+@action("/leads/{lead_id:str}/export", role="agent", shown_on=lead, confirmed=True, download=True)
+async def export(visit: Visit) -> Response[Any]:
+    """Everything that is kept of the person, as JSON."""
+    one = (await reads.stored(visit.workspace, visit.part("lead_id"))).lead
+    talks = await conversations.of_lead(visit.workspace, one.id)
+    everything = {
+        "lead": one,
+        "score": await bots.score_of(visit.workspace, one.id),
+        "conversations": [await conversations.detail(visit.workspace, talk.id) for talk in talks],
+        "events": await history.of(visit.workspace, one.id),
+    }
+    async with audit.act(visit.me, "lead.exported", one.id):
+        pass  # nothing changes here, but that it left the house is worth knowing
+
+    async def whole() -> AsyncIterator[bytes]:
+        yield msgspec.json.format(msgspec.json.encode(everything), indent=2)
+
+    return visit.download(f"{one.id}.json", "application/json", whole())
+
+
+def _way(one: Lead) -> str:
+    """How to reach them: a lead has at least one way."""
+    return one.email or one.phone or one.id
+
+
+def _name(one: Lead) -> str:
+    return one.name or _way(one)

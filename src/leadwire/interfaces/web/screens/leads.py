@@ -1,0 +1,46 @@
+"""Leads: the list, and the whole of it as a file."""
+
+from typing import Any
+
+from litestar import Response
+
+from leadwire.domain.accounts import audit
+from leadwire.domain.bots import reads as bots
+from leadwire.domain.leads import export as files
+from leadwire.domain.leads import search
+from leadwire.domain.leads.search import LeadSearch
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.errors import Fault, Invalid
+from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.routes import action, screen
+
+_SORTS = {"newest": "Newest first", "oldest": "Oldest first", "score": "Best score first"}
+
+
+@screen("/leads")
+async def leads(visit: Visit) -> Response[str]:
+    """One page of the leads that match."""
+    wanted = visit.asked(LeadSearch)
+    return await visit.page(
+        "leads/list.html",
+        wanted=wanted,
+        found=await search.page(visit.workspace, wanted),
+        total=await search.total(visit.workspace, wanted),
+        bots=await bots.names(visit.workspace),
+        sorts=_SORTS,
+    )
+
+
+@action("/leads/export", role="agent", shown_on=leads, confirmed=True, download=True)
+async def export(visit: Visit) -> Response[Any]:
+    """Every lead that matches, as CSV or JSON."""
+    wanted, kind = visit.asked(LeadSearch), visit.form.text("format")
+    if kind not in ("csv", "json"):
+        raise Invalid("Choose CSV or JSON.", faults=(Fault("unknown_value", "Choose one of these.", "/format"),))
+    names = await bots.names(visit.workspace)
+    async with audit.act(visit.me, "leads.exported", detail=kind):
+        pass  # nothing changes here, but that they left the house is worth knowing
+    name = f"leads-{clock.now():%Y-%m-%d}.{kind}"
+    if kind == "csv":
+        return visit.download(name, "text/csv", files.as_csv(visit.workspace, wanted, names))
+    return visit.download(name, "application/json", files.as_json(visit.workspace, wanted))

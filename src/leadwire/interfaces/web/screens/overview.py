@@ -1,0 +1,88 @@
+"""The first page: how the bots of this workspace are doing."""
+
+from collections import Counter
+from datetime import date, timedelta
+from typing import Annotated, Final
+
+from litestar import Response
+from msgspec import Meta, Struct
+
+from leadwire.domain.bots import reads as bots
+from leadwire.domain.conversations import stats as conversations
+from leadwire.domain.leads import stats as leads
+from leadwire.domain.leads.stats import BANDS
+from leadwire.domain.listing.page_query import BotId
+from leadwire.domain.webhooks import reads, stats
+from leadwire.domain.webhooks.stats import Figures
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.errors import NotFound
+from leadwire.interfaces.web.charts import Series
+from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.routes import screen
+
+PERIODS: Final = {7: "7 d", 30: "30 d", 90: "90 d"}
+_BAND_NAMES: Final = [f"{band * 10}–{band * 10 + 9 if band < BANDS - 1 else 100}" for band in range(BANDS)]  # noqa: RUF001
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """What the page is asked to show."""
+
+    days: Annotated[int, Meta(ge=1, le=92)] = 30
+    bot_id: BotId | None = None
+
+
+@screen("/")
+async def overview(visit: Visit) -> Response[str]:
+    """Conversations and leads per day, what becomes of them, and their scores. Days are UTC."""
+    shown, names = visit.asked(Shown), await bots.names(visit.workspace)
+    if shown.bot_id is not None and shown.bot_id not in names:
+        raise NotFound("There is no such bot.")
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    since = today - timedelta(days=shown.days - 1)
+    asked = visit.workspace, since, shown.bot_id
+    days = [(since + timedelta(days=number)).date() for number in range(shown.days)]
+    talks = await conversations.by_day(*asked)
+    captured = await leads.captured(*asked)
+    by_day, by_band = Counter[date](), Counter[int]()
+    for one in captured:
+        by_day[one.day] += one.leads
+        by_band[one.band] += one.leads
+    return await visit.page(
+        "overview.html",
+        shown=shown,
+        periods=PERIODS,
+        bots=names,
+        talks=sum(talks.values()),
+        leads=by_day.total(),
+        handoffs=await conversations.handed_off(*asked),
+        days=[f"{day:%d %b}" for day in days],
+        per_day=[
+            Series("Conversations", [talks.get(day, 0) for day in days], "muted"),
+            Series("New leads", [by_day[day] for day in days]),
+        ],
+        bands=_BAND_NAMES,
+        per_band=[Series("Leads", [by_band[band] for band in range(BANDS)])],
+        webhooks=await _webhooks(visit.workspace),
+    )
+
+
+async def _webhooks(workspace: str) -> dict[str, object] | None:
+    """The last day of all endpoints together; None while there is none."""
+    endpoints = await reads.endpoints(workspace)
+    found: list[Figures] = list((await stats.of(workspace, [one.id for one in endpoints])).values())
+    if not found:
+        return None
+    hours = list(zip(*(one.hours for one in found), strict=True))
+    delivered, failed = sum(one.delivered for one in found), sum(one.failed for one in found)
+    return {
+        "labels": [f"{hour[0].at:%H:00}" for hour in hours],
+        "series": [
+            Series("Delivered", [sum(one.delivered for one in hour) for hour in hours], "good"),
+            Series("Failed", [sum(one.failed for one in hour) for hour in hours], "bad"),
+        ],
+        "share": delivered / (delivered + failed) if delivered + failed else None,
+        "slowest": max((one.p95 for one in found if one.p95 is not None), default=None),
+        "waiting": sum(one.waiting for one in found),
+        "dead": sum(one.dead for one in found),
+        "oldest": min((one.next_at for one in found if one.next_at), default=None),
+    }

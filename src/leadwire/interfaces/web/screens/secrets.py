@@ -1,0 +1,53 @@
+"""An endpoint's secret: shown to admins who have just given their password, and rotated without a gap."""
+
+from typing import Any
+
+from litestar import Response
+
+from leadwire.domain.accounts import audit
+from leadwire.domain.webhooks import reads, rotation, snippets
+from leadwire.infrastructure import settings
+from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.routes import action, screen
+
+
+@screen("/webhooks/{endpoint_id:str}/secret", role="admin", confirmed=True)
+async def secret(visit: Visit) -> Response[str]:
+    """The secret, the staged one, and what to do with them. That it was looked at is noted."""
+    endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
+    async with audit.act(visit.me, "endpoint.secret_seen", endpoint.id):
+        revealed, staged = await rotation.reveal(visit.workspace, endpoint.id)
+    return await visit.page(
+        "webhooks/rotation.html",
+        endpoint=endpoint,
+        secret=revealed,
+        staged=staged,
+        snippets=snippets.verifiers(settings.get().header_prefix),
+    )
+
+
+@action("/webhooks/{endpoint_id:str}/secret/stage", shown_on=secret, confirmed=True)
+async def stage(visit: Visit) -> Response[Any]:
+    """The next secret signs too from now on."""
+    endpoint_id = visit.part("endpoint_id")
+    async with audit.act(visit.me, "endpoint.secret_staged", endpoint_id):
+        await rotation.stage(visit.workspace, endpoint_id)
+    return await visit.back(f"/webhooks/{endpoint_id}/secret", "The next secret signs beside the present one.")
+
+
+@action("/webhooks/{endpoint_id:str}/secret/promote", shown_on=secret, confirmed=True)
+async def promote(visit: Visit) -> Response[Any]:
+    """The staged secret takes the present one's place."""
+    endpoint_id = visit.part("endpoint_id")
+    async with audit.act(visit.me, "endpoint.secret_promoted", endpoint_id):
+        await rotation.promote(visit.workspace, endpoint_id)
+    return await visit.back(f"/webhooks/{endpoint_id}/secret", "The old secret signs nothing any more.")
+
+
+@action("/webhooks/{endpoint_id:str}/secret/discard", shown_on=secret, confirmed=True)
+async def discard(visit: Visit) -> Response[Any]:
+    """The staged secret is forgotten."""
+    endpoint_id = visit.part("endpoint_id")
+    async with audit.act(visit.me, "endpoint.secret_discarded", endpoint_id):
+        await rotation.discard(visit.workspace, endpoint_id)
+    return await visit.back(f"/webhooks/{endpoint_id}/secret", "The staged secret is forgotten.")

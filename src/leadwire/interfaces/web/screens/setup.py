@@ -1,0 +1,83 @@
+"""A new endpoint in five steps: address, events, secret, test, enable. Nothing is sent before the last."""
+
+from datetime import timedelta
+from typing import Any, Final
+
+from litestar import Response
+
+from leadwire.domain.accounts import audit
+from leadwire.domain.webhooks import changes, reads, rotation, snippets
+from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.domain.webhooks.schema import DeliveryDetail
+from leadwire.infrastructure import clock, settings
+from leadwire.infrastructure.errors import Refusal
+from leadwire.interfaces.web.page_context import Visit, go
+from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.screens.endpoints import tested
+
+_SET_UP_WITHIN: Final = timedelta(hours=1)
+
+
+@screen("/webhooks/new", role="admin")
+async def address(visit: Visit) -> Response[str]:
+    """Step 1. With `url` in the address it is checked while it is typed, and leads on to step 2."""
+    url, fault = visit.query.text("url"), ""
+    if url:
+        try:
+            url = changes.checked_url(url)
+        except Refusal as refusal:
+            fault = refusal.detail
+    if url and not fault and visit.query.on("next"):
+        return await _choose(visit, url)
+    return await visit.page("webhooks/new.html", step=1, url=url, fault=fault)
+
+
+@screen("/webhooks/new/events", role="admin")
+async def events(visit: Visit) -> Response[str]:
+    """Step 2, shown again with what was wrong."""
+    return await _choose(visit, visit.form.text("url") or visit.query.text("url"))
+
+
+@action("/webhooks/new/events", shown_on=events, confirmed=True)
+async def create(visit: Visit) -> Response[Any]:
+    """The endpoint, disabled."""
+    async with audit.act(visit.me, "endpoint.created", detail=visit.form.text("url")) as entry:
+        made = await changes.create(visit.workspace, visit.form.text("url"), visit.form.all("event"))
+        entry.subject = made.id
+    return await visit.back(f"/webhooks/{made.id}/setup/secret")
+
+
+@screen("/webhooks/{endpoint_id:str}/setup/secret", role="admin", confirmed=True)
+async def secret(visit: Visit) -> Response[Any]:
+    """Step 3: the secret, and how a receiver checks with it. That it was looked at is noted."""
+    endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
+    created = clock.parse(endpoint.created_at)
+    if endpoint.enabled or endpoint.disabled_reason or created < clock.now() - _SET_UP_WITHIN:
+        return go(f"/webhooks/{endpoint.id}/secret")
+    async with audit.act(visit.me, "endpoint.secret_seen", endpoint.id):
+        revealed, _ = await rotation.reveal(visit.workspace, endpoint.id)
+    prefix = settings.get().header_prefix
+    return await visit.page(
+        "webhooks/secret.html", step=3, endpoint=endpoint, secret=revealed, snippets=snippets.verifiers(prefix)
+    )
+
+
+@screen("/webhooks/{endpoint_id:str}/setup/test", role="admin")
+async def test(visit: Visit) -> Response[str]:
+    """Step 4: a sample event, sent as every event is, and what the receiver answered."""
+    endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
+    return await visit.page("webhooks/test.html", step=4, endpoint=endpoint, tested=await tested(visit))
+
+
+@screen("/webhooks/{endpoint_id:str}/setup/enable", role="admin")
+async def enable(visit: Visit) -> Response[str]:
+    """Step 5. With a test in the address that was delivered, step 4 counts as done."""
+    endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
+    sent = await tested(visit)
+    works = isinstance(sent, DeliveryDetail) and sent.state == "delivered"
+    return await visit.page("webhooks/enable.html", step=5, endpoint=endpoint, works=works)
+
+
+async def _choose(visit: Visit, url: str) -> Response[str]:
+    chosen = visit.form.all("event") if visit.form else list(SAMPLES)
+    return await visit.page("webhooks/events.html", step=2, url=url, chosen=chosen, samples=snippets.samples())

@@ -1,0 +1,136 @@
+"""Coming in and going out: sign in, the one-time link to an account, giving the password again, sign out."""
+
+from typing import Any
+
+from litestar import HttpMethod, Request, Response, route
+from litestar.handlers import HTTPRouteHandler
+
+from leadwire.domain.accounts import invitations, sessions, signing_in
+from leadwire.domain.accounts.second_factor import Ticket
+from leadwire.infrastructure.errors import Forbidden, NotFound, Refusal
+from leadwire.interfaces.http.routes import get
+from leadwire.interfaces.web import cookie, forms, policy
+from leadwire.interfaces.web.page_context import Visit, address, go, show
+from leadwire.interfaces.web.routes import CODE, CONFIRM, SIGN_IN, action, screen
+
+Asked = Request[Any, Any, Any]
+
+
+@get(SIGN_IN)
+async def sign_in(request: Asked) -> Response[Any]:
+    """The form. Who is signed in already goes on."""
+    onward = policy.local(request.query_params.get("next", "/"))
+    if await sessions.person(cookie.token(request), address(request)):
+        return go(onward)
+    return _form(request, "door/sign_in.html", onward=onward, email="")
+
+
+@route(SIGN_IN, http_method=HttpMethod.POST, status_code=200)
+async def signed_in(request: Asked) -> Response[Any]:
+    """A new session, or the question for a code."""
+    _from_here(request)
+    form = await forms.read(request)
+    onward, email = policy.local(form.text("next") or "/"), form.text("email")
+    try:
+        token = await signing_in.sign_in(
+            email, form.raw("password"), address(request), request.headers.get("user-agent", "")
+        )
+    except Refusal as refusal:
+        return _form(request, "door/sign_in.html", refusal, onward=onward, email=email)
+    if isinstance(token, Ticket):
+        return _form(request, "door/code.html", onward=onward, ticket=token)
+    return await _signed_in(request, token, onward)
+
+
+@route(CODE, http_method=HttpMethod.POST, status_code=200)
+async def code_given(request: Asked) -> Response[Any]:
+    """A new session, after the password and the code."""
+    _from_here(request)
+    form = await forms.read(request)
+    onward, ticket = policy.local(form.text("next") or "/"), form.text("ticket")
+    try:
+        token = await signing_in.give_code(
+            ticket, form.text("code"), address(request), request.headers.get("user-agent", "")
+        )
+    except Refusal as refusal:
+        return _form(request, "door/code.html", refusal, onward=onward, ticket=ticket)
+    return await _signed_in(request, token, onward)
+
+
+@get("/join/{token:str}")
+async def join(request: Asked) -> Response[Any]:
+    """What a one-time link leads to."""
+    return await _join_form(request)
+
+
+@route("/join/{token:str}", http_method=HttpMethod.POST, status_code=200)
+async def joined(request: Asked) -> Response[Any]:
+    """The account is made, its owner signed in."""
+    _from_here(request)
+    form, seen = await forms.read(request), address(request)
+    try:
+        user_id = await invitations.accept(request.path_params["token"], form.text("email"), form.raw("password"), seen)
+    except NotFound:
+        raise
+    except Refusal as refusal:
+        return await _join_form(request, form.text("email"), refusal)
+    return _let_in(request, await sessions.begin(user_id, seen, request.headers.get("user-agent", "")), "/")
+
+
+@screen(CONFIRM)
+async def confirm(visit: Visit) -> Response[str]:
+    """Asks for the password again: something secret is about to be shown."""
+    onward = policy.local(visit.form.text("next") or visit.query.text("next") or "/")
+    return await visit.page(
+        "door/confirm.html", action=CONFIRM, held=[("next", onward)], field="password", onward=onward
+    )
+
+
+@action(CONFIRM, role="viewer", shown_on=confirm)
+async def confirmed(visit: Visit) -> Response[Any]:
+    """The password was right: back to where it was asked for."""
+    await signing_in.confirm(visit.me, visit.form.raw("password"))
+    return go(policy.local(visit.form.text("next") or "/"))
+
+
+@action("/sign-out", role="viewer")
+async def sign_out(visit: Visit) -> Response[Any]:
+    """The session ends here and in the database."""
+    await sessions.end(cookie.token(visit.request))
+    response = go(SIGN_IN)
+    cookie.take(response, visit.request)
+    return response
+
+
+def open_routes() -> list[HTTPRouteHandler]:
+    """The only pages that anybody may open."""
+    return [sign_in, signed_in, code_given, join, joined]
+
+
+async def _join_form(request: Asked, email: str = "", refusal: Refusal | None = None) -> Response[str]:
+    offer = await invitations.offer(request.path_params["token"])
+    return _form(request, "door/join.html", refusal, offer=offer, email=email)
+
+
+def _form(request: Asked, template: str, refusal: Refusal | None = None, **context: object) -> Response[str]:
+    """A page for who is not signed in; after a refusal it has the refusal's status and headers."""
+    page = show(request, template, {"refusal": refusal, **context}, refusal.status if refusal else 200)
+    page.headers.update(refusal.headers if refusal else {})
+    return page
+
+
+async def _signed_in(request: Asked, token: str, onward: str) -> Response[Any]:
+    """Always under a new token; the session that the browser brought along ends."""
+    await sessions.end(cookie.token(request))
+    return _let_in(request, token, onward)
+
+
+def _let_in(request: Asked, token: str, onward: str) -> Response[Any]:
+    response = go(onward)
+    cookie.give(response, request, token)
+    return response
+
+
+def _from_here(request: Asked) -> None:
+    if not policy.same_origin(request.headers):
+        raise Forbidden("This request came from another site.")

@@ -1,0 +1,169 @@
+"""/widget/v1: what the widget asks for. Its errors are problem+json, as those of /v1 are."""
+
+import asyncio
+import hashlib
+from typing import Any, Final
+
+import msgspec
+from litestar import HttpMethod, Request, Router, post
+from litestar.params import FromPath
+from litestar.response import Stream
+
+from leadwire.domain.bots import engine, language_model, reads, runtime, turn
+from leadwire.domain.bots.schema import Visit
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations import reads as talks
+from leadwire.domain.conversations import refusals
+from leadwire.domain.conversations.pubsub import hub
+from leadwire.domain.conversations.schema import Origin
+from leadwire.domain.leads.schema import Source
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.errors import Conflict, InvalidParameter, RateLimited, Unauthenticated
+from leadwire.infrastructure.rate_limit import RateLimit
+from leadwire.interfaces.http import body
+from leadwire.interfaces.http.client_network import network
+from leadwire.interfaces.http.query import pairs_of
+from leadwire.interfaces.http.responses import Answer
+from leadwire.interfaces.http.routes import get, options
+from leadwire.interfaces.widget import callers, stream, visitor
+from leadwire.interfaces.widget.origins import Origins
+from leadwire.interfaces.widget.schema import (
+    BotConfig,
+    Greeting,
+    NewConversation,
+    NewLine,
+    Said,
+    Started,
+    said,
+    started,
+)
+
+# A minute, per network and bot. Redis holds the networks' keyed hashes only.
+_STARTS: Final = RateLimit("conversations", 30, shared=True)
+_LINES: Final = RateLimit("messages", 60, shared=True)
+_GUESSES: Final = RateLimit("authentication", 60, shared=False)  # tokens that are none, per network
+_PLACE: Final = 9  # digits of a place in a conversation
+
+_R = Request[Any, Any, Any]
+
+
+@get("/bots/{bot_id:str}")
+async def show_bot(request: _R, bot_id: FromPath[str]) -> Answer[BotConfig]:
+    """The bot's looks and its first turn. Cacheable: the same for everybody."""
+    bot = await reads.live(bot_id)
+    flow = await reads.flow(bot.workspace, bot.id, bot.version)
+    state, effects = engine.begin(flow)
+    greeting = [Greeting(one.text) for one in effects if isinstance(one, engine.Reply)]
+    config = BotConfig(bot.id, flow.title, flow.locale, bot.color, greeting, engine.prompt(flow, state))
+    tag = f'"{hashlib.sha256(msgspec.json.encode(config)).hexdigest()[:24]}"'
+    headers = [(b"etag", tag.encode()), (b"cache-control", b"no-cache")]
+    if tag in request.headers.get("if-none-match", ""):
+        return Answer(None, status_code=304, headers=headers)  # type: ignore[arg-type]
+    return Answer(config, headers=headers)
+
+
+@post("/bots/{bot_id:str}/conversations")
+async def start_conversation(request: _R, bot_id: FromPath[str]) -> Answer[Started]:
+    """The first thing a visitor says: only now there is a conversation."""
+    bot = await reads.live(bot_id)
+    address = callers.blinded(bot.workspace, network(request.scope))
+    _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
+    told = body.fields(await body.json_object(request), NewConversation)
+    url, campaign = visitor.page(told.page_url)
+    browser, system = visitor.browser_and_system(request.headers.get("user-agent", ""))
+    opening = runtime.Opening(
+        content=told.content,
+        client_message_id=told.client_message_id,
+        address=address,
+        origin=Origin(
+            source=Source(url, campaign, visitor.page(told.referrer)[0]),
+            locale=told.locale,
+            timezone=told.timezone,
+            browser=browser,
+            os=system,
+        ),
+    )
+    return Answer(started(await runtime.start(bot, opening, language_model.answerer(settings.get()))), status_code=201)
+
+
+@post("/conversations/{conversation_id:str}/messages")
+async def say(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+    """A visitor's turn: the bot's replies and the next question come with the answer."""
+    visit = await _visit(request, conversation_id)
+    address = callers.blinded(visit.workspace, network(request.scope))
+    _LINES.take(f"{address.hex()} {visit.bot_id}", asyncio.get_running_loop().time())
+    told = body.fields(await body.json_object(request), NewLine)
+    return Answer(
+        said(await runtime.hear(visit, told.content, told.client_message_id, language_model.answerer(settings.get())))
+    )
+
+
+@get("/conversations/{conversation_id:str}/messages")
+async def read_messages(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+    """What was said after a place in the conversation (`after`, default 0)."""
+    visit = await _visit(request, conversation_id)
+    after = _place(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
+    spoken = await talks.spoken(visit.workspace, visit.conversation_id, after)
+    return Answer(Said(visit.status, spoken, await turn.prompt(visit)))
+
+
+@get("/conversations/{conversation_id:str}/events")
+async def follow(request: _R, conversation_id: FromPath[str]) -> Stream:
+    """Everything said from now on, while a person is there."""
+    visit = await _visit(request, conversation_id)
+    if visit.status != "handoff":
+        raise Conflict("The bot answers at once: nothing will come by itself.", code="not_in_handoff")
+    if hub.watchers(visit.workspace, visit.conversation_id) >= stream.MOST:
+        raise RateLimited(f"At most {stream.MOST} streams.", headers={"Retry-After": "15"})
+    after = _place(request.headers.get("last-event-id", "0"))
+    return Stream(stream.events(visit, after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+@post("/conversations/{conversation_id:str}/handoff")
+async def ask_for_a_person(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+    """The visitor wants a person. Asking again changes nothing."""
+    return Answer(said(await runtime.hand_off(await _visit(request, conversation_id))))
+
+
+@post("/conversations/{conversation_id:str}/end")
+async def end(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+    """The visitor is done. Ending it again changes nothing."""
+    visit = await _visit(request, conversation_id)
+    await conversations.end(visit.workspace, visit.conversation_id, "visitor", "closed by the visitor")
+    return Answer(Said("ended", [], None))
+
+
+async def _visit(request: _R, conversation_id: str) -> Visit:
+    """The visit of the caller's token, which speaks in one conversation only. Raises Unauthenticated, NotFound;
+    RateLimited after many wrong tokens.
+    """
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    visit = await reads.visit(token) if scheme.lower() == "bearer" and 0 < len(token) < 200 else None
+    if visit is None:
+        _GUESSES.take(network(request.scope), asyncio.get_running_loop().time())
+        raise Unauthenticated("This needs a visitor's token.", headers={"WWW-Authenticate": 'Bearer realm="widget"'})
+    if visit.conversation_id != conversation_id:
+        raise refusals.unknown()
+    return visit
+
+
+def _place(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _PLACE):
+        raise InvalidParameter("A place in a conversation is a whole number.")
+    return int(text)
+
+
+router = Router(
+    "/widget/v1",
+    route_handlers=[
+        show_bot, start_conversation, say, read_messages, follow, ask_for_a_person, end,
+        options("/bots/{bot_id:str}", HttpMethod.GET, HttpMethod.HEAD),
+        options("/bots/{bot_id:str}/conversations", HttpMethod.POST),
+        options("/conversations/{conversation_id:str}/messages", HttpMethod.GET, HttpMethod.HEAD, HttpMethod.POST),
+        options("/conversations/{conversation_id:str}/events", HttpMethod.GET),
+        options("/conversations/{conversation_id:str}/handoff", HttpMethod.POST),
+        options("/conversations/{conversation_id:str}/end", HttpMethod.POST),
+    ],
+    middleware=[Origins()],
+    response_class=Answer,
+)  # fmt: skip

@@ -1,0 +1,39 @@
+"""A website that is somebody's, with the widget on it: `/demo`, only under `leadwire up`."""
+
+import functools
+from pathlib import Path
+from typing import Final
+
+from litestar import Response
+from litestar.handlers import HTTPRouteHandler
+
+from leadwire.interfaces.http.routes import get
+
+_FOLDER: Final = Path(__file__).parent
+_POLICY: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+    "Referrer-Policy": "same-origin",
+}
+
+
+def routes(bot_id: str) -> list[HTTPRouteHandler]:
+    """The page, with that bot, and its style sheet."""
+
+    @get("/demo")
+    async def page() -> Response[str]:
+        """A roaster's website."""
+        return Response(_page().replace("{bot}", bot_id), media_type="text/html", headers=_POLICY)
+
+    @get("/demo/site.css")
+    async def style() -> Response[str]:
+        """What it looks like."""
+        return Response((_FOLDER / "site.css").read_text(), media_type="text/css")
+
+    return [page, style]
+
+
+@functools.cache
+def _page() -> str:
+    return (_FOLDER / "site.html").read_text()

@@ -1,0 +1,80 @@
+"""What the widget and we say to each other. Its own version, apart from /v1."""
+
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from leadwire.domain.bots.engine import Prompt
+from leadwire.domain.bots.schema import Turn
+from leadwire.domain.conversations.schema import MAX_TEXT, Spoken, Status
+
+_NO_NUL: Final = r"^[^\x00]*(?![\s\S])"
+_PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"
+
+Content = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT, pattern=_NO_NUL)]
+ClientId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{16,64}\Z")]
+Url = Annotated[str, Meta(max_length=2048, pattern=_PLAIN)]
+Short = Annotated[str, Meta(max_length=64, pattern=_PLAIN)]
+
+
+class Greeting(Struct, frozen=True):
+    """One thing the bot says before anybody has said anything."""
+
+    content: str
+
+
+class BotConfig(Struct, frozen=True):
+    """All a widget needs to open: nothing is stored until the visitor has said something."""
+
+    id: str
+    title: str
+    locale: str
+    color: str
+    messages: list[Greeting]
+    input: Prompt | None
+
+
+class NewConversation(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The first thing a visitor says. `client_message_id` is random, and the same when it is sent again."""
+
+    content: Content
+    client_message_id: ClientId
+    page_url: Url | None = None
+    referrer: Url | None = None
+    locale: Short | None = None
+    timezone: Short | None = None
+
+
+class NewLine(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The next thing a visitor says, or the option they chose."""
+
+    content: Content
+    client_message_id: ClientId
+
+
+class Started(Struct, frozen=True):
+    """A new conversation, and the token that speaks in it."""
+
+    conversation_id: str
+    token: str | None
+    status: Status
+    messages: list[Spoken]
+    input: Prompt | None
+
+
+class Said(Struct, frozen=True):
+    """What was said since, and what is asked now."""
+
+    status: Status
+    messages: list[Spoken]
+    input: Prompt | None
+
+
+def started(turn: Turn) -> Started:
+    """The answer to a start."""
+    return Started(turn.conversation_id, turn.token, turn.status, turn.messages, turn.prompt)
+
+
+def said(turn: Turn) -> Said:
+    """The answer to a turn."""
+    return Said(turn.status, turn.messages, turn.prompt)

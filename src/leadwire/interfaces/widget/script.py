@@ -1,0 +1,48 @@
+"""/widget/v1.js: the script a website embeds, one file without dependencies, from the parts in `browser/`.
+
+The parts share one scope, in the order of `_PARTS`; there is nothing to build.
+"""
+
+import functools
+import gzip
+import hashlib
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from litestar import Request, Response
+
+from leadwire.interfaces.http.routes import get
+
+_DIRECTORY: Final = Path(__file__).with_name("browser")
+_PARTS: Final = ("words", "talk", "elements", "colors", "panel", "start")
+_HEADERS: Final = {
+    "Cache-Control": "public, max-age=300",
+    "Cross-Origin-Resource-Policy": "cross-origin",  # also for pages that let in only what says so
+    "Vary": "Accept-Encoding",
+}
+
+
+@functools.cache
+def source() -> bytes:
+    """The script's text."""
+    look = msgspec.json.encode((_DIRECTORY / "look.css").read_text(encoding="utf-8")).decode()
+    parts = "".join((_DIRECTORY / f"{part}.js").read_text(encoding="utf-8") for part in _PARTS)
+    return f'(() => {{\n"use strict";\nconst LOOK = {look};\n{parts}}})();\n'.encode()
+
+
+@functools.cache
+def _encoded(*, zipped: bool) -> tuple[bytes, dict[str, str]]:
+    """The body as sent and its headers: compressed once, not for every visitor."""
+    body = gzip.compress(source(), 9, mtime=0) if zipped else source()
+    headers = {**_HEADERS, "ETag": f'"{hashlib.sha256(body).hexdigest()[:24]}"'}
+    return body, (headers | {"Content-Encoding": "gzip"} if zipped else headers)
+
+
+@get("/widget/v1.js")
+async def script(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """The widget. Cacheable: the same for everybody, on every website."""
+    body, headers = _encoded(zipped="gzip" in request.headers.get("accept-encoding", ""))
+    if headers["ETag"] in request.headers.get("if-none-match", ""):
+        return Response(b"", status_code=304, headers=headers, media_type="text/javascript")
+    return Response(body, headers=headers, media_type="text/javascript")

@@ -1,0 +1,38 @@
+"""Server-sent events for a visitor who talks to a person: only while that lasts, the rest needs no open connection.
+
+What wakes a stream is never what it sends: it reads PostgreSQL from the last place the visitor has seen. So nothing is
+lost with a connection, a process or Redis, and `Last-Event-ID` is all there is to resume.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import msgspec
+
+from leadwire.domain.bots import reads
+from leadwire.domain.bots.schema import Visit
+from leadwire.domain.conversations import reads as talks
+from leadwire.domain.conversations.pubsub import hub
+
+MOST: Final = 4  # at once, per conversation and process: a browser needs one for all its tabs
+_PING: Final = 15.0  # seconds: proxies cut what is silent for longer
+
+
+async def events(visit: Visit, after: int) -> AsyncIterator[bytes]:
+    """The stream's bytes. Ends when nobody but the bot is there any more, or when the process stops; at once when there
+    are too many, as several may have been let in at the same moment.
+    """
+    yield b"retry: 2000\n\n"
+    with hub.watch(visit.workspace, visit.conversation_id) as watch:
+        if hub.watchers(visit.workspace, visit.conversation_id) > MOST:
+            return
+        while not hub.leaving:
+            present = await reads.visit_of(visit.workspace, visit.conversation_id)
+            for spoken in await talks.spoken(visit.workspace, visit.conversation_id, after):
+                after = spoken.seq
+                yield b"id: %d\ndata: %s\n\n" % (after, msgspec.json.encode(spoken))
+            if present is None or present.status != "handoff":
+                yield b'event: status\ndata: {"status":"%s"}\n\n' % (present.status if present else "ended").encode()
+                return
+            if not await watch.wait(_PING):
+                yield b":\n\n"

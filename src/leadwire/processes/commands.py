@@ -1,0 +1,33 @@
+"""`leadwire serve`, `relay`, `deliver`: each process alone."""
+
+import click
+
+from leadwire.interfaces.cli.runtime import run_loop
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
+def serve(host: str, port: int) -> None:
+    """Serve the /v1 API."""
+    from leadwire.infrastructure.serving import bind
+    from leadwire.processes.serve import serve
+
+    listening = bind(host, port)
+    run_loop(lambda settings: serve(settings, listening))
+
+
+@click.command()
+def relay() -> None:
+    """Turn committed events into deliveries and put them into the streams."""
+    from leadwire.processes.relay import relay
+
+    run_loop(relay)
+
+
+@click.command()
+def deliver() -> None:
+    """Make the deliveries that the streams name: sign, POST, record."""
+    from leadwire.processes.deliver import deliver
+
+    run_loop(deliver)

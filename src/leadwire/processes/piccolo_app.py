@@ -1,0 +1,46 @@
+"""Piccolo's view of Leadwire: every table, and where the migrations are: beside us in a wheel, else top level."""
+
+from piccolo.conf.apps import AppConfig
+
+from leadwire.delivery.ledger import Attempt, Delivery, EndpointHour, WebhookEndpoint
+from leadwire.delivery.outbox import OutboxEvent
+from leadwire.delivery.redrive.table import RedriveJob
+from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, UserSession, Workspace
+from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, ScoreEntry, Visit
+from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
+from leadwire.domain.leads.table import Lead
+from leadwire.infrastructure.db.migrations import FOLDER
+from leadwire.infrastructure.idempotency_store import IdempotentAnswer
+
+TABLES = [
+    Workspace,
+    UserAccount,
+    UserSession,
+    Invitation,
+    AuditEntry,
+    ApiKey,
+    Bot,
+    BotVersion,
+    FaqEntry,
+    Lead,
+    Conversation,
+    Message,
+    ConversationNote,
+    SavedReply,
+    Visit,
+    ScoreEntry,
+    BlockedVisitor,
+    WebhookEndpoint,
+    OutboxEvent,
+    Delivery,
+    Attempt,
+    EndpointHour,
+    RedriveJob,
+    IdempotentAnswer,
+]
+
+APP_CONFIG = AppConfig(
+    app_name="leadwire",
+    migrations_folder_path=str(FOLDER),
+    table_classes=list(TABLES),
+)

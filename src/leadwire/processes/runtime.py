@@ -1,0 +1,44 @@
+"""How a process runs and stops: SIGTERM or SIGINT, then what is in hand is finished, then exit 0."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure.serving import bind, connections, stop_event
+from leadwire.infrastructure.settings import Settings
+from leadwire.infrastructure.telemetry import process, server, tracing
+from leadwire.infrastructure.telemetry.health import Health
+from leadwire.processes import systemd
+
+
+async def run(
+    settings: Settings,
+    name: str,
+    health: Health,
+    work: Callable[[asyncio.Event], Awaitable[None]],
+    *,
+    check: Callable[[], Awaitable[None]] | None = None,
+    one_plan: bool = False,
+) -> None:
+    """Do `work` with the servers connected and telemetry served, until a signal. `check` goes before; if it raises, so
+    does this.
+    """
+    stop, over = stop_event(), asyncio.Event()
+    health.stopping = stop.is_set
+    process.begin(name)
+    tracing.start(settings.trace_share, name)
+    listening = bind(settings.telemetry_host, settings.telemetry_port)
+    host, number, *_ = listening.getsockname()
+    urls = settings.database_url, settings.redis_url
+    async with connections(*urls, settings.pool_size, one_plan=one_plan, role="engine"):
+        await db.value("SELECT EXISTS (SELECT 1 FROM outbox_event)")  # no tables: told at the start
+        if check:
+            await check()
+        watched = asyncio.create_task(server.serve(health, listening, over))
+        telemetry.log("process.started", name=name, telemetry=f"http://{host}:{number}")
+        async with systemd.told(lambda: health.stuck() is None):
+            await work(stop)
+        over.set()
+        await watched
+        await asyncio.to_thread(tracing.stop)
+        telemetry.log("process.stopped", name=name)

@@ -1,0 +1,18 @@
+"""What Python and SQL both compute, they compute alike."""
+
+from datetime import UTC, datetime
+
+from leadwire.delivery import streams
+from leadwire.infrastructure import db, ids
+
+
+async def test_python_and_sql_agree_on_the_shard(database):
+    for n in range(200):
+        endpoint = f"we_{n}"
+        sql = await db.value("SELECT ('x' || substr(md5($1), 1, 4))::bit(16)::int % 7", endpoint)
+        assert streams.shard_of(endpoint, 7) == sql
+
+
+async def test_python_and_sql_agree_on_the_days_of_ids(database):
+    for day in (datetime(2026, 1, 2, tzinfo=UTC), datetime(1999, 12, 31, tzinfo=UTC), datetime(2100, 6, 1, tzinfo=UTC)):
+        assert await db.value("SELECT event_id_floor($1)", day.date()) == ids.floor("evt", day)

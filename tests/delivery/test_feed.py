@@ -1,0 +1,201 @@
+"""The feed: commit order, no gaps, whatever is still open beside it."""
+
+import asyncio
+import contextvars
+import subprocess
+
+import asyncpg
+import pytest
+
+from leadwire.delivery import feed
+from leadwire.development.embedded import services
+from leadwire.development.embedded.binaries import find
+from leadwire.domain.leads import changes as leads
+from leadwire.infrastructure import db, ids
+from leadwire.infrastructure.errors import InvalidParameter
+from leadwire.infrastructure.settings import Settings
+from tests import make
+from tests.flows.commands import data_directory
+from tests.waiting import eventually
+
+
+async def person(workspace, bot):
+    return await make.lead(workspace, bot, email=f"{ids.new('x')}@example.com")
+
+
+async def settled() -> None:
+    """Nothing is open any more, not even the server's own housekeeping: the feed shows everything."""
+    alone = "SELECT pg_snapshot_xmin(now) = pg_snapshot_xmax(now) FROM pg_current_snapshot() now"
+    await eventually(lambda: db.value(alone))
+
+
+async def read_to_the_end(workspace, after="", limit=2, **how) -> tuple[list[str], str]:
+    """Every event id after a cursor, page by page, and the last cursor."""
+    seen: list[str] = []
+    while page := await feed.read(workspace, after, limit=limit, **how):
+        seen += [one.id for one in page]
+        after = page[-1].cursor
+    return seen, after
+
+
+async def test_every_event_comes_once_in_the_order_of_commits(workspace, bot):
+    for _ in range(5):
+        await person(workspace, bot)
+    await settled()
+    recorded = [row["id"] for row in await db.rows("SELECT id FROM outbox_event ORDER BY xact, position")]
+    seen, cursor = await read_to_the_end(workspace)
+    assert seen == recorded
+    assert await read_to_the_end(workspace, cursor) == ([], cursor)
+    await person(workspace, bot)
+    await settled()
+    more, _ = await read_to_the_end(workspace, cursor)
+    assert len(more) == len(recorded) / 5
+    assert not set(more) & set(seen)
+
+
+async def test_an_event_committed_late_is_not_skipped(workspace, bot):
+    """Its transaction began first: it comes before, or the feed waits for it; never behind a cursor handed out."""
+    outside, loop = contextvars.copy_context(), asyncio.get_running_loop()
+    async with db.transaction():
+        slow = await person(workspace, bot)
+        await loop.create_task(person(workspace, bot), context=outside)
+        seen, cursor = await loop.create_task(read_to_the_end(workspace), context=outside)
+    await settled()
+    rest, _ = await read_to_the_end(workspace, cursor)
+    recorded = {row["id"] for row in await db.rows("SELECT id FROM outbox_event")}
+    assert sorted([*seen, *rest]) == sorted(recorded)
+    assert await db.value("SELECT count(*) FROM outbox_event WHERE lead_id = $1 AND id = ANY($2)", slow.id, rest)
+
+
+async def test_many_writers_and_a_reader_that_never_stops_miss_nothing(workspace, bot):
+    done = asyncio.Event()
+    seen: list[str] = []
+
+    async def follow() -> None:
+        cursor = ""
+        while True:
+            ended = done.is_set()
+            found, cursor = await read_to_the_end(workspace, cursor, 7)
+            seen.extend(found)
+            if ended and not found:
+                return
+
+    async def write() -> None:
+        for _ in range(10):
+            await person(workspace, bot)
+
+    reader = asyncio.create_task(follow())
+    await asyncio.gather(*(write() for _ in range(6)))
+    await settled()
+    done.set()
+    await reader
+    recorded = [row["id"] for row in await db.rows("SELECT id FROM outbox_event ORDER BY xact, position")]
+    assert seen == recorded
+
+
+async def test_it_goes_on_after_the_last_event_somebody_has(workspace, bot):
+    await person(workspace, bot)
+    await person(workspace, bot)
+    await settled()
+    seen, _ = await read_to_the_end(workspace)
+    assert (await read_to_the_end(workspace, seen[2]))[0] == seen[3:]
+
+
+async def test_kinds_workspaces_and_the_erased_are_kept_apart(workspace, bot, other_workspace):
+    lead = await person(workspace, bot)
+    await settled()
+    assert [one.kind for one in await feed.read(workspace, kinds=["lead.created"])] == ["lead.created"]
+    assert await feed.read(other_workspace) == []
+    with pytest.raises(InvalidParameter):
+        await feed.read(other_workspace, (await feed.read(workspace))[0].id)
+    await leads.erase(workspace, lead.id)
+    await settled()
+    kinds = [one.kind for one in await feed.read(workspace)]
+    assert "lead.created" not in kinds
+    assert kinds[-1] == "lead.deleted"
+
+
+@pytest.mark.parametrize(
+    "cursor", ["x", "evt_1", "1-1", "1-1-evt_", "-1-1-evt_00000000000000000000000000", "١-1-evt_" + "0" * 26, " "]
+)
+async def test_what_is_no_cursor_is_refused(workspace, cursor):
+    with pytest.raises(InvalidParameter):
+        await feed.read(workspace, cursor)
+
+
+async def test_a_cursor_from_anywhere_reads_something_sensible(workspace, bot):
+    await person(workspace, bot)
+    await settled()
+    everything = await feed.read(workspace)
+    assert await feed.read(workspace, "9999999999999999999-1-evt_" + "0" * 26) == everything, "not of this server"
+    assert len(await feed.read(workspace, "1-1-evt_" + "0" * 26)) > 1
+
+
+async def test_an_unknown_kind_is_refused(workspace):
+    with pytest.raises(InvalidParameter, match=r"lead\.eaten"):
+        await feed.read(workspace, kinds=["lead.eaten"])
+
+
+async def test_a_restored_database_shows_its_events_and_then_those_that_follow(workspace, bot, other_workspace):
+    """As after a dump: a new server's transactions count from the beginning, the events keep theirs."""
+    for _ in range(3):
+        await person(workspace, bot)
+    await settled()
+    old, _ = await read_to_the_end(workspace)
+    middle = (await feed.read(workspace, limit=4))[-1]
+    await db.rows("UPDATE outbox_event SET xact = (xact::text::bigint + 1000000000)::text::xid8")
+    assert (await read_to_the_end(workspace))[0] == old
+    await person(workspace, bot)
+    await settled()
+    new = [
+        row["id"]
+        for row in await db.rows("SELECT id FROM outbox_event ORDER BY xact, position")
+        if row["id"] not in old
+    ]
+    assert new
+    seen, last = await read_to_the_end(workspace)
+    assert seen == old + new, "with a cursor or without, what was restored comes first"
+    assert (await read_to_the_end(workspace, middle.id))[0] == old[4:] + new
+    assert await read_to_the_end(workspace, last) == ([], last)
+    await person(workspace, bot)
+    await settled()
+    assert len((await read_to_the_end(workspace, last))[0]) == len(old) / 3
+    before = f"{int(middle.cursor.split('-')[0]) + 1000000000}-{middle.cursor.split('-', 1)[1]}"
+    assert (await read_to_the_end(workspace, before))[0][: len(old) - 4] == old[4:], (
+        "cursors of before the restore hold"
+    )
+    assert await feed.read(other_workspace) == []
+
+
+MANY_TRANSACTIONS = """DO $$ BEGIN CREATE TEMP TABLE used (n int);
+    FOR n IN 1..20000 LOOP
+        BEGIN INSERT INTO used VALUES (n); EXCEPTION WHEN OTHERS THEN RAISE; END;
+    END LOOP;
+    DROP TABLE used; END $$"""
+
+
+async def test_a_dump_on_a_new_server_keeps_its_feed(workspace, bot, servers, tmp_path, monkeypatch):
+    await db.rows(MANY_TRANSACTIONS)  # the old server has come further than the new one
+    await person(workspace, bot)
+    await settled()
+    old = [one.id for one in await feed.read(workspace)]
+    dump = str(tmp_path / "leadwire.dump")
+    await tool("pg_dump", "--format=custom", "--file", dump, servers.database_url)
+    with data_directory() as directory, services(Settings(data_dir=directory), durable=False) as new:
+        await tool("pg_restore", "--exit-on-error", "--single-transaction", "--dbname", new.database_url, dump)
+        connection = await asyncpg.connect(new.database_url)
+        ahead = "SELECT count(*) FROM outbox_event WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())"
+        assert await connection.fetchval(ahead) == len(old)
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(db, "rows", connection.fetch)
+            found = [one.id for one in await feed.read(workspace)]
+        await connection.close()
+    assert old
+    assert found == old
+
+
+async def tool(name: str, *arguments: str) -> None:
+    """One of PostgreSQL's own programs."""
+    command = [str(find("postgres").path.with_name(name)), *arguments]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,177 @@
+"""What the observer shows is how it stands, and looking costs the same however much is finished."""
+
+import asyncio
+import inspect
+import json
+import re
+
+import pytest
+
+from leadwire.delivery import gauges, metrics, observer
+from leadwire.delivery.observer import Observer
+from leadwire.domain.webhooks import changes as webhooks
+from leadwire.infrastructure import db, settings
+from tests import make
+from tests.delivery.wired import endpoint
+from tests.waiting import eventually
+
+
+def shown(gauge):
+    """The value of a gauge without labels, or all of them by label."""
+    values = {labels[0] if labels else None: value for labels, value in gauge._shown.items()}
+    return values.get(None, values)
+
+
+@pytest.fixture
+def look(redis):
+    return lambda: gauges.look(redis, settings.get().stream_shards)
+
+
+async def test_an_event_is_seen_at_every_place_it_comes_to(wire, workspace, bot, receiver, look):
+    await endpoint(workspace, receiver.url, "lead.created")
+    await make.lead(workspace, bot)
+    await look()
+    assert shown(gauges.UNRELAYED) >= 1
+    assert shown(gauges.UNRELAYED_OLDEST) >= 0
+    assert shown(gauges.QUEUED) == 0
+
+    await wire.relay()
+    await look()
+    assert shown(gauges.UNRELAYED) == 0
+    assert shown(gauges.QUEUED) == 1
+    assert sum(shown(gauges.LENGTH).values()) == sum(shown(gauges.LAG).values()) == 1
+    assert sum(shown(gauges.PENDING).values()) == 0
+
+    jobs = await wire.claim()
+    await look()
+    assert sum(shown(gauges.LAG).values()) == 0
+    assert sum(shown(gauges.PENDING).values()) == 1
+    assert shown(gauges.WORKERS) == 1
+
+    await wire.settle(await wire.post(jobs))
+    await look()
+    assert shown(gauges.QUEUED) == sum(shown(gauges.LENGTH).values()) == 0
+    assert shown(gauges.REDIS_UP) == 1
+
+
+async def test_overdue_says_whether_the_endpoint_holds_it_or_nothing_does(
+    wire, workspace, bot, receiver, db_clock, look
+):
+    receiver.answer = 500
+    made = await endpoint(workspace, receiver.url, "lead.created")
+    await make.lead(workspace, bot)
+    await wire.turn()
+    await look()
+    assert shown(gauges.WAITING) == 1
+    assert shown(gauges.OVERDUE) == {"nothing": 0, "endpoint": 0}
+
+    await db_clock.forward(600)
+    await look()
+    assert shown(gauges.OVERDUE) == {"nothing": 1, "endpoint": 0}
+    assert 500 < shown(gauges.OVERDUE_OLDEST)["nothing"] < 600
+
+    await db.rows("UPDATE webhook_endpoint SET rate_limit = 1")
+    await look()
+    assert shown(gauges.OVERDUE) == {"nothing": 0, "endpoint": 1}
+
+    await webhooks.disable(workspace, made.id)  # waits for its owner, not for us
+    await look()
+    assert shown(gauges.OVERDUE) == {"nothing": 0, "endpoint": 0}
+
+
+async def test_dead_letters_and_full_windows_are_counted(wire, workspace, bot, receiver, look):
+    receiver.answer = 410
+    await endpoint(workspace, receiver.url, "lead.created")
+    await make.lead(workspace, bot)
+    await db.rows("UPDATE webhook_endpoint SET admission_window = 1")
+    await wire.relay()
+    await look()
+    assert shown(gauges.SATURATED) == 1
+    await wire.deliver()
+    await look()
+    assert shown(gauges.DEAD) == 1
+    assert shown(gauges.SATURATED) == 0
+
+
+async def test_a_look_that_takes_too_long_is_no_database_that_is_down(redis, workspace, monkeypatch):
+    monkeypatch.setattr(gauges, "STATEMENTS", {"counts": "SELECT pg_sleep(600)"})
+    monkeypatch.setattr(observer, "_EVERY", 0.01)
+    stop, failed = asyncio.Event(), metrics.FAILED.cell("observe")
+    before = failed.value
+    watching = asyncio.create_task(Observer(redis, settings.get()).run(stop))
+    await eventually(lambda: failed.value > before)
+    assert shown(gauges.DATABASE_UP) == 1
+    stop.set()
+    await watching
+
+
+async def test_three_looks_that_take_as_long_as_they_may_are_within_the_patience():
+    allowed = int(re.search(r"statement_timeout = '(\d+)s'", inspect.getsource(gauges._ledger))[1])
+    assert allowed * len(gauges.STATEMENTS) < observer._PATIENCE
+
+
+@pytest.mark.parametrize("name", gauges.STATEMENTS)
+async def test_a_statement_stays_on_the_indexes_of_what_is_unfinished(name, workspace):
+    """Those are partial, so what is finished costs nothing. Sequential scans are off, as they are for the observer."""
+    today = await _finished(workspace)
+    async with db.transaction():
+        await db.rows("SET LOCAL enable_seqscan = off")
+        plan = await db.value(f"EXPLAIN (FORMAT JSON) {gauges.STATEMENTS[name]}")
+    partial = {
+        row["name"]
+        for row in await db.rows("SELECT indexrelid::regclass::text AS name FROM pg_index WHERE indpred IS NOT NULL")
+    }
+    found = [node for node in nodes(json.loads(bytes(plan))[0]["Plan"]) if is_of_events(node)]
+    scans = [node for node in found if node["Relation Name"].endswith(today)]  # of empty days any index will do
+    assert scans
+    assert {node["Node Type"] for node in scans} <= {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
+    assert {node["Index Name"] for node in scans if "Index Name" in node} <= partial
+    assert not [node for node in scans if "state" in node.get("Filter", "") or "relayed" in node.get("Filter", "")]
+
+
+async def _finished(workspace):
+    """Thousands of events that are done with, for the planner to reckon with. Answers how their tables end."""
+    await db.rows(
+        """INSERT INTO outbox_event (id, workspace_id, kind, body, occurred_at, relayed_at)
+           SELECT left(event_id_floor(current_date), 14) || lpad(n::text, 16, '0'), $1, 'lead.created', '', now(), now()
+           FROM generate_series(1, 3000) n""",
+        workspace,
+    )
+    await db.rows(
+        """INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at, finished_at)
+           SELECT id, 'we_' || repeat('0', 26), workspace_id, 'delivered', now(), now() FROM outbox_event"""
+    )
+    await db.rows("ANALYZE outbox_event, delivery")
+    return await db.value("SELECT to_char(current_date, 'YYYYMMDD')")
+
+
+def nodes(node):
+    yield node
+    for inner in node.get("Plans", ()):
+        yield from nodes(inner)
+
+
+def is_of_events(node):
+    return re.match(r"(delivery|outbox_event)_", node.get("Relation Name", "")) is not None
+
+
+async def test_one_of_two_observers_looks_and_the_other_takes_over(redis, workspace):
+    first, second = (Observer(redis, settings.get()) for _ in range(2))
+    await first.look()
+    assert shown(gauges.REDIS_UP) == 1
+    assert shown(observer.IMBALANCE)["overdue_with_room"] == 0
+    assert shown(observer.DAYS_AHEAD) >= 1
+    await second.look()  # in a process of its own it would show nothing; here both have the same gauges
+    assert shown(gauges.REDIS_UP) == {}
+    await redis.delete("leadwire:observer")  # the first has died and its lease has ended
+    await second.look()
+    assert shown(gauges.REDIS_UP) == 1
+
+
+async def test_an_observer_that_stops_shows_nothing(redis, workspace):
+    stop = asyncio.Event()
+    stop.set()
+    watching = Observer(redis, settings.get())
+    await watching.look()
+    await watching.run(stop)
+    assert shown(gauges.UNRELAYED) == shown(observer.IMBALANCE) == {}

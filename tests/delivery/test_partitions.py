@@ -1,0 +1,200 @@
+"""The event tables' days: nothing unfinished is dropped, and neither a wrong clock nor a long read does any harm."""
+
+import asyncio
+import contextvars
+from datetime import UTC, date, datetime, time, timedelta
+
+import asyncpg
+import pytest
+
+from leadwire.delivery.relay import loop, partitions
+from leadwire.delivery.relay.loop import Relay
+from leadwire.delivery.relay.partitions import tend
+from leadwire.domain.webhooks import changes
+from leadwire.infrastructure import clock, db, ids
+from tests import make
+from tests.delivery.wired import endpoint
+from tests.waiting import eventually
+
+_RETENTION = 30
+_TABLES = ("outbox_event", "delivery", "attempt")
+_BLOCKED = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)"
+
+
+def today() -> date:
+    return clock.now().date()
+
+
+async def existing() -> set[date]:
+    return {row["day"] for row in await db.rows(partitions._DAYS)}
+
+
+async def drop(*days: date) -> None:
+    for day in days:
+        for table in _TABLES:
+            await db.rows(f"DROP TABLE {table}_{day:%Y%m%d}")
+
+
+async def places(table: str = "outbox_event") -> set[str]:
+    """The partitions that have rows."""
+    return {row["name"] for row in await db.rows(f"SELECT DISTINCT tableoid::regclass::text AS name FROM {table}")}
+
+
+@pytest.fixture(autouse=True)
+async def usual_days(database):
+    """The days that a fresh database has, before and after."""
+    usual = {today() + timedelta(days=day) for day in range(-1, 8)}
+
+    async def restore() -> None:
+        await drop(*(await existing() - usual))
+        await db.rows("SELECT make_event_partitions($1, $2)", min(usual), max(usual))
+
+    await restore()
+    yield
+    await db.rows("SELECT test_clock.empty_tables()")
+    await restore()
+
+
+async def dead_letter_of(day: date, workspace: str, endpoint_id: str) -> str:
+    """A day with one event, whose delivery is dead."""
+    await db.rows("SELECT make_event_partitions($1, $1)", day)
+    event_id = ids.floor("evt", datetime.combine(day, time(12), UTC))
+    await db.rows(
+        "INSERT INTO outbox_event (id, workspace_id, kind, body, occurred_at, relayed_at) "
+        "VALUES ($1, $2, 'lead.created', '{}', now(), now())", event_id, workspace)  # fmt: skip
+    await db.rows(
+        "INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, attempts, due_at, last_outcome) "
+        "VALUES ($1, $2, $3, 'dead', 4, now(), 'http_5xx')", event_id, endpoint_id, workspace)  # fmt: skip
+    return event_id
+
+
+async def test_an_old_day_goes_when_all_of_it_is_finished(workspace, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    old, kept = today() - timedelta(days=_RETENTION + 1), today() - timedelta(days=_RETENTION)
+    event_id = await dead_letter_of(old, workspace, made.id)
+    await dead_letter_of(kept, workspace, made.id)
+    await changes.redrive(workspace, event_id)
+    assert (await tend(_RETENTION))[1] == []
+    await wire.turn()
+    assert (await tend(_RETENTION))[1] == [old]
+    assert await db.value("SELECT count(*) FROM delivery") == 1
+    assert kept in await existing()
+
+
+async def test_what_is_redriven_just_before_its_day_would_be_dropped_is_kept(workspace, wire, receiver):
+    """The redrive has not committed yet when the day is looked at."""
+    made = await endpoint(workspace, receiver.url)
+    old = today() - timedelta(days=_RETENTION + 10)
+    event_id = await dead_letter_of(old, workspace, made.id)
+    async with db.transaction():
+        assert await changes.redrive(workspace, event_id) == 1
+        tending = asyncio.create_task(tend(_RETENTION), context=contextvars.Context())
+        await eventually(lambda: tending.done() or db.value(_BLOCKED))
+    await asyncio.wait([tending])
+    tending.exception()  # a lock that it did not have in time is no fault
+    assert await db.value("SELECT state FROM delivery WHERE event_id = $1", event_id) == "waiting"
+    await wire.turn()
+    assert [one.webhook_id for one in receiver.deliveries] == [event_id]
+
+
+@pytest.mark.parametrize("whose", ["relay", "database"])
+async def test_a_clock_45_days_ahead_drops_nothing(workspace, bot, wire, receiver, db_clock, whose):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.turn()
+    before = await existing()
+    if whose == "database":
+        await db_clock.forward(45 * 86_400)
+        await tend(_RETENTION)
+    else:
+        with clock.at(clock.now() + timedelta(days=45)):
+            await tend(_RETENTION)
+    assert before <= await existing()
+    assert await db.value("SELECT count(*) FROM delivery WHERE state = 'delivered'") == 1
+
+
+async def test_today_is_made_from_the_default_partition_while_events_come(workspace, bot, wire):
+    """An event that is written while today's are moved over is not in the way; nor are the days ahead lost."""
+    await drop(today(), today() + timedelta(days=7))
+    await make.lead(workspace, bot)
+    async with db.transaction():
+        await make.lead(workspace, bot, email="late@example.com")
+        tending = asyncio.create_task(tend(_RETENTION), context=contextvars.Context())
+        await eventually(lambda: tending.done() or db.value(_BLOCKED))
+    await asyncio.wait([tending])
+    if error := tending.exception():
+        assert isinstance(error, asyncpg.LockNotAvailableError)
+    await tend(_RETENTION)
+    assert {today(), today() + timedelta(days=7)} <= await existing()
+    assert await places() == {f"outbox_event_{today():%Y%m%d}"}
+
+
+async def test_a_change_that_comes_while_today_is_made_does_not_fail(workspace, bot, wire, monkeypatch):
+    """Its event would have gone to the default partition, which takes no more of today when its turn comes."""
+    await drop(today())
+    monkeypatch.setattr(partitions, "_LOCK_TIMEOUT", "10s", raising=False)
+    blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM attempt_default")  # today's events are moved by then, its attempts are not
+        tending = asyncio.create_task(tend(_RETENTION), context=contextvars.Context())
+        await eventually(lambda: db.value(f"{blocked} HAVING count(*) = 1"))
+        change = asyncio.create_task(make.lead(workspace, bot), context=contextvars.Context())
+        await eventually(lambda: db.value(f"{blocked} HAVING count(*) = 2"))
+    await asyncio.gather(tending, change)
+    assert await places() == {f"outbox_event_{today():%Y%m%d}"}
+
+
+async def test_a_day_that_fails_takes_no_other_with_it(workspace, bot, wire, monkeypatch):
+    await drop(today(), today() + timedelta(days=7))
+    rows = db.rows
+
+    async def failing(sql, *args):
+        if "make_event_partitions" in sql and args[0] == today():
+            raise asyncpg.CheckViolationError("partition constraint of relation")
+        return await rows(sql, *args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(db, "rows", failing)
+        with pytest.raises(asyncpg.CheckViolationError):
+            await tend(_RETENTION)
+    assert today() + timedelta(days=7) in await existing()
+
+
+async def test_rows_of_days_that_nobody_made_get_their_days(workspace, bot, wire):
+    yesterday = today() - timedelta(days=1)
+    await drop(yesterday)
+    await db.rows(
+        "INSERT INTO outbox_event (id, workspace_id, kind, body, occurred_at) "
+        "VALUES ($1, $2, 'lead.created', '{}', now())",
+        ids.floor("evt", datetime.combine(yesterday, time(12), UTC)), workspace)  # fmt: skip
+    assert await places() == {"outbox_event_default"}
+    assert (await tend(_RETENTION))[0] == [yesterday]
+    assert await places() == {f"outbox_event_{yesterday:%Y%m%d}"}
+
+
+async def test_a_long_read_makes_no_write_wait_behind_the_relay(workspace, bot, wire, monkeypatch):
+    """What asks for a lock on everybody's tables gives up after 50 ms, and comes again soon."""
+    ahead, old = today() + timedelta(days=7), today() - timedelta(days=_RETENTION + 10)
+    await drop(ahead)
+    await db.rows("SELECT make_event_partitions($1, $1)", old)
+    patience: list[int] = []
+    rows = db.rows
+
+    async def noted(sql, *args):
+        if any(word in sql for word in ("LOCK TABLE", "make_event", "DROP TABLE")):
+            found = await rows("SELECT setting::int FROM pg_settings WHERE name = 'lock_timeout'")
+            patience.append(found[0][0])
+        return await rows(sql, *args)
+
+    monkeypatch.setattr(db, "rows", noted)
+    monkeypatch.setattr(loop, "_TEND_AGAIN", -1.0, raising=False)
+    relay = Relay(wire.redis, wire.settings)
+    async with db.transaction():
+        await db.rows("SELECT count(*) FROM outbox_event")  # every partition is in this reader's hands
+        await asyncio.create_task(relay.step(), context=contextvars.Context())
+        assert ahead not in await existing()
+    assert patience
+    await relay.step()
+    assert ahead in await existing()
+    assert old not in await existing()
+    assert set(patience) == {50}

@@ -1,0 +1,262 @@
+"""Sending many things again: what is chosen, how fast, and that nothing is sent twice whoever is killed when."""
+
+import asyncio
+import contextvars
+from functools import partial
+
+import pytest
+
+from leadwire.delivery.redrive import step as redrive
+from leadwire.domain.leads import changes as leads
+from leadwire.domain.webhooks import changes, redrives
+from leadwire.domain.webhooks.redrives import Selection
+from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
+from tests import make
+from tests.delivery.wired import endpoint
+from tests.waiting import eventually
+
+
+async def people(workspace, bot, count: int) -> None:
+    for _ in range(count):
+        await make.lead(workspace, bot, email=f"{ids.new('x')}@example.com")
+
+
+async def dead(workspace, bot, wire, receiver, count: int, *kinds: str) -> str:
+    """An endpoint with `count` dead letters of each kind; it answers well again."""
+    made = await endpoint(workspace, receiver.url, *kinds)
+    receiver.answer = 410  # given up at once
+    await people(workspace, bot, count)
+    await wire.turn()
+    receiver.answer = 204
+    receiver.deliveries.clear()
+    await changes.enable(workspace, made.id)
+    return made.id
+
+
+async def states() -> dict[str, int]:
+    found = await db.rows("SELECT state, count(*) FROM delivery GROUP BY state")
+    return {row["state"]: row["count"] for row in found}
+
+
+async def test_a_job_sends_every_dead_letter_again_and_finishes(workspace, bot, wire, receiver, db_clock):
+    await dead(workspace, bot, wire, receiver, 3)
+    assert await redrives.count(workspace, Selection()) == 3
+    job = await redrives.start(workspace, Selection(), 1000)
+    assert (job.state, job.total, job.done) == ("running", 3, 0)
+    assert await redrive.step() == 3
+    assert await redrives.one(workspace, job.id) == await redrives.one(None, job.id)
+    assert (await redrives.one(workspace, job.id)).state == "finished"
+    await wire.turn()
+    assert await states() == {"delivered": 3}
+    assert [one.attempt for one in receiver.deliveries] == [1, 1, 1]
+    await db_clock.forward(5)
+    assert await redrive.step() == 0
+    assert await redrives.count(workspace, Selection()) == 0
+
+
+async def test_its_rate_is_kept_and_a_long_rest_is_not_made_up_for(workspace, bot, wire, receiver, db_clock):
+    await dead(workspace, bot, wire, receiver, 30)
+    job = await redrives.start(workspace, Selection(), 2)
+    moved = [await redrive.step()]
+    for seconds in (1, 1, 3600):
+        await db_clock.forward(seconds)
+        moved.append(await redrive.step())
+    assert moved == [2, 2, 2, 10], "two a second; after an hour without a relay, five seconds' worth"
+    assert (await redrives.one(workspace, job.id)).done == 16
+
+
+async def test_pausing_resuming_and_cancelling(workspace, bot, wire, receiver, db_clock):
+    await dead(workspace, bot, wire, receiver, 6)
+    job = await redrives.start(workspace, Selection(), 2)
+    assert await redrive.step() == 2
+    await redrives.pause(workspace, job.id)
+    await db_clock.forward(10)
+    assert await redrive.step() == 0
+    await redrives.resume(workspace, job.id)
+    assert await redrive.step() == 0, "the rest is not made up for"
+    await db_clock.forward(1)
+    assert await redrive.step() == 2
+    assert (await redrives.cancel(workspace, job.id)).state == "cancelled"
+    await db_clock.forward(10)
+    assert await redrive.step() == 0
+    assert await states() == {"waiting": 4, "dead": 2}
+    for move in (redrives.pause, redrives.resume, redrives.cancel):
+        with pytest.raises(Conflict):
+            await move(workspace, job.id)
+
+
+async def test_a_step_that_is_cut_off_is_taken_again_whole(workspace, bot, wire, receiver, monkeypatch):
+    """The relay dies between the batch and the job's place: both are undone, and nothing is sent twice."""
+    await dead(workspace, bot, wire, receiver, 4)
+    job = await redrives.start(workspace, Selection(), 1000)
+    with monkeypatch.context() as patched:
+        patched.setattr(redrive, "_STEPPED", "SELECT 1 / 0, $1::text, $2::int, $3::text, $4::text, $5::bool")
+        with pytest.raises(Exception, match="division by zero"):
+            await redrive.step()
+    assert await states() == {"dead": 4}
+    assert await redrive.step() == 4
+    assert (await redrives.one(workspace, job.id)).done == 4
+    assert await db.value("SELECT max(drive) FROM delivery") == 2
+
+
+async def test_what_dies_again_while_the_job_runs_is_not_sent_a_third_time(workspace, bot, wire, receiver, db_clock):
+    made = await dead(workspace, bot, wire, receiver, 3)
+    await redrives.start(workspace, Selection(), 1)
+    receiver.answer = 410
+    for _ in range(6):
+        await redrive.step()
+        await wire.turn()
+        await changes.enable(workspace, made)
+        await db_clock.forward(1)
+    assert len(receiver.deliveries) == 3
+    assert await states() == {"dead": 3}
+
+
+async def test_a_selection_by_endpoint_kind_outcome_and_time(workspace, bot, wire, receiver, db_clock):
+    one = await dead(workspace, bot, wire, receiver, 1, "lead.created", "conversation.started")
+    middle = clock.now()
+    await db.rows("SELECT pg_sleep(0.002)")  # the next id is of a later millisecond
+    await changes.disable(workspace, one)
+    other = await dead(workspace, bot, wire, receiver, 1)
+    counted = [
+        await redrives.count(workspace, selection)
+        for selection in (
+            Selection(),
+            Selection(endpoint_id=one),
+            Selection(endpoint_id=other),
+            Selection(kinds=["lead.created"]),
+            Selection(kinds=["lead.deleted"]),
+            Selection(outcomes=["gone"]),
+            Selection(outcomes=["timeout", "dns_error"]),
+            Selection(until=middle),
+            Selection(since=middle),
+        )
+    ]
+    assert counted == [3, 2, 1, 2, 0, 3, 0, 2, 1]
+    job = await redrives.start(workspace, Selection(endpoint_id=one, kinds=["lead.created"]), 1000)
+    assert await redrive.step() == job.total == 1
+
+
+async def test_a_replay_sends_every_event_of_the_time_to_one_endpoint(workspace, bot, wire, receiver, db_clock):
+    """Also those it was never owed: an endpoint made later catches up."""
+    early = await endpoint(workspace, receiver.url)
+    await people(workspace, bot, 2)
+    await wire.turn()
+    late = await endpoint(workspace, receiver.url)
+    await people(workspace, bot, 1)
+    await wire.turn()
+    receiver.deliveries.clear()
+    job = await redrives.start(workspace, Selection(endpoint_id=late.id, replay=True), 1000)
+    assert job.total == 3
+    assert await redrive.step() == 3
+    await wire.turn()
+    assert len({one.webhook_id for one in receiver.deliveries}) == len(receiver.deliveries) == 3
+    assert await db.value("SELECT count(*) FROM delivery WHERE endpoint_id = $1 AND drive > 1", early.id) == 0
+
+
+async def test_a_replay_leaves_alone_what_is_on_its_way(workspace, bot, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    await people(workspace, bot, 1)
+    await wire.relay()
+    await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
+    await redrive.step()
+    assert await states() == {"queued": 1}
+    await wire.deliver()
+    assert len(receiver.deliveries) == 1
+
+
+@pytest.mark.parametrize("first", ["replay", "erasure"])
+async def test_a_replay_and_an_erasure_at_the_same_time_leave_nothing_to_send(workspace, bot, wire, receiver, first):
+    """Neither sees what the other has not committed yet."""
+    lead = await make.lead(workspace, bot)
+    await wire.relay()
+    made = await endpoint(workspace, receiver.url)
+    await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
+    moves = [redrive.step, partial(leads.erase, workspace, lead.id)]
+    if first == "erasure":
+        moves.reverse()
+    async with db.transaction():
+        await moves[0]()
+        second = asyncio.create_task(moves[1](), context=contextvars.Context())
+        await eventually(lambda: second.done() or db.value("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)"))
+    await second
+    assert not (await states()).keys() & {"waiting", "queued"}
+
+
+async def test_another_workspace_has_no_part_in_it(workspace, bot, wire, receiver, other_workspace):
+    made = await dead(workspace, bot, wire, receiver, 2)
+    job = await redrives.start(workspace, Selection(), 1)
+    assert await redrives.count(other_workspace, Selection()) == 0
+    assert await redrives.listed(other_workspace) == []
+    for attempt in (
+        redrives.one(other_workspace, job.id),
+        redrives.cancel(other_workspace, job.id),
+        redrives.count(other_workspace, Selection(endpoint_id=made)),
+    ):
+        with pytest.raises(NotFound):
+            await attempt
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [Selection(replay=True), Selection(kinds=["lead.eaten"]), Selection(outcomes=["sadness"])],
+)
+async def test_a_selection_that_means_nothing_is_refused(workspace, selection):
+    with pytest.raises(Invalid):
+        await redrives.start(workspace, selection)
+    for rate in (0, -1, 1001):
+        with pytest.raises(Invalid):
+            await redrives.start(workspace, Selection(), rate)
+
+
+LOCKED = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+
+
+@pytest.fixture
+def again(workspace):
+    """The ways to send something again to an endpoint."""
+
+    async def one_event(endpoint_id: str) -> None:
+        await changes.redrive(workspace, await db.value("SELECT event_id FROM delivery LIMIT 1"), endpoint_id)
+
+    async def job(_endpoint_id: str) -> None:
+        await redrive.step()
+
+    return {"one": one_event, "redrive": job, "replay": job}
+
+
+@pytest.mark.parametrize("how", ["one", "redrive", "replay"])
+async def test_nothing_waits_for_an_endpoint_that_is_deleted_meanwhile(workspace, bot, wire, receiver, again, how):
+    """The deletion is under way, and what it cancels is found, when the redrive comes; or the other way round."""
+    endpoint_id = await dead(workspace, bot, wire, receiver, 2)
+    if how != "one":
+        await redrives.start(workspace, Selection(endpoint_id=endpoint_id, replay=how == "replay"), 1000)
+    outside = contextvars.copy_context()
+    async with db.transaction():
+        await changes.delete(workspace, endpoint_id)
+        redriving = asyncio.get_running_loop().create_task(again[how](endpoint_id), context=outside.copy())
+        await eventually(lambda: redriving.done() or _locked(outside))
+    await asyncio.gather(redriving, return_exceptions=True)
+    assert await states() == {"dead": 2}
+
+
+@pytest.mark.parametrize("how", ["one", "redrive", "replay"])
+async def test_a_deletion_waits_for_what_is_sent_again(workspace, bot, wire, receiver, again, how):
+    endpoint_id = await dead(workspace, bot, wire, receiver, 1)
+    if how != "one":
+        await redrives.start(workspace, Selection(endpoint_id=endpoint_id, replay=how == "replay"), 1000)
+    outside = contextvars.copy_context()
+    async with db.transaction():
+        await again[how](endpoint_id)
+        deleting = asyncio.get_running_loop().create_task(
+            changes.delete(workspace, endpoint_id), context=outside.copy()
+        )
+        await eventually(lambda: deleting.done() or _locked(outside))
+    await deleting
+    assert await states() == {"cancelled": 1}
+
+
+async def _locked(outside: contextvars.Context) -> bool:
+    """Whether somebody waits for a lock."""
+    return bool(await asyncio.get_running_loop().create_task(db.value(LOCKED), context=outside.copy()))

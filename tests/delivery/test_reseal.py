@@ -1,0 +1,63 @@
+"""Another LEADWIRE_SECRET_KEY, and the old one thrown away."""
+
+import base64
+import secrets
+
+import pytest
+
+from leadwire.domain.webhooks import changes, rotation
+from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.infrastructure import db, secret_box
+from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.secret_box import Keyring
+from leadwire.interfaces.cli.reseal import _SEALED
+
+
+def key():
+    return base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+@pytest.fixture
+async def sealed(workspace):
+    """An endpoint with everything that is sealed; answers the column's values."""
+    made = await changes.create(workspace, "https://crm.example.com/", ["lead.created"])
+    await rotation.stage(workspace, made.id)
+    await changes.configure(workspace, made.id, EndpointChange(headers={"X-Api-Key": "hidden"}))
+
+    async def values():
+        return list(await db.row("SELECT secret, staged_secret, headers FROM webhook_endpoint"))
+
+    return values
+
+
+async def resealed(ring):
+    return [await secret_box.reseal(ring, table, column) for table, column in _SEALED]
+
+
+async def test_everything_is_opened_by_the_new_key_alone(sealed, monkeypatch):
+    old, new = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", key()  # the tests' own
+    before = [Keyring((old,)).open(value) for value in await sealed()]
+    both, alone = Keyring((new, old)), Keyring((new,))
+    with pytest.raises(OperatorError):
+        alone.open((await sealed())[0])
+    assert await resealed(both) == [1, 1, 1, 0]
+    assert [alone.open(value) for value in await sealed()] == before
+    assert await resealed(both) == [0, 0, 0, 0]
+
+
+async def test_what_no_key_opens_stays_and_is_told(sealed):
+    before = await sealed()
+    with pytest.raises(OperatorError, match="does not open"):
+        await resealed(Keyring((key(), key())))
+    assert await sealed() == before
+
+
+async def test_every_sealed_column_is_known():
+    """Whoever seals something new has to add it: a key that is thrown away takes it along."""
+    found = await db.rows(
+        """SELECT table_name || '.' || column_name FROM information_schema.columns
+           WHERE table_schema = 'public' AND data_type = 'bytea'"""
+    )
+    hashes = {"api_key.hash", "invitation.hash", "user_session.hash", "idempotent_answer.fingerprint"}
+    hashes |= {"visit.token_hash", "visit.start_key", "visit.address", "blocked_visitor.address"}
+    assert {name for (name,) in found} - hashes - {"idempotent_answer.body"} == {".".join(one) for one in _SEALED}

@@ -1,0 +1,80 @@
+"""No statement runs for ever: each role has its limit, the answer is 503, and the engine's loops go on."""
+
+import asyncio
+
+import pytest
+
+from leadwire.delivery import metrics
+from leadwire.delivery.relay import loop
+from leadwire.delivery.relay.loop import Relay
+from leadwire.delivery.relay.partitions import tend
+from leadwire.domain.leads import reads as leads
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db import engine
+from leadwire.infrastructure.db.engine import LIMITS
+from tests import make
+from tests.waiting import eventually
+
+SLOW = "SELECT pg_sleep(600)"
+ENDED = "SELECT NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE query = $1 AND state = 'active')"
+
+
+async def slow(*_: object) -> object:
+    return await db.value(SLOW)
+
+
+async def _renamed_slowly() -> None:
+    async with db.transaction():
+        await db.rows("UPDATE workspace SET name = 'changed'")
+        await db.rows(SLOW)
+
+
+async def test_a_slow_statement_of_the_api_is_ended_and_answered_with_503(client, monkeypatch, caplog):
+    monkeypatch.setitem(LIMITS, "api", 0.05)
+    monkeypatch.setattr(leads, "page", slow)
+    answer = await client.get("/v1/leads")
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+    assert answer.headers["retry-after"] == "5"
+    assert "request.unavailable" in [line.getMessage() for line in caplog.records]
+    await eventually(lambda: db.value(ENDED, SLOW))
+    monkeypatch.undo()
+    assert (await client.get("/v1/leads")).status_code == 200
+
+
+async def test_a_transaction_with_a_slow_statement_is_undone_and_its_connection_serves_on(workspace, monkeypatch):
+    monkeypatch.setitem(LIMITS, "pages", 0.05)
+    with db.acting_as("pages"), pytest.raises(db.Cancelled):
+        await _renamed_slowly()
+    assert await db.value("SELECT name FROM workspace") == "Test"
+
+
+async def test_the_relay_goes_on_after_a_statement_that_took_too_long(workspace, bot, wire, receiver, monkeypatch):
+    await make.lead(workspace, bot)
+    fan_out, failed, began = loop.fan_out, metrics.FAILED.cell("relay"), metrics.FAILED.cell("relay").value
+
+    async def slow_once(after: str):
+        return await (fan_out(after) if failed.value > began else slow())
+
+    monkeypatch.setattr(loop, "fan_out", slow_once)
+    monkeypatch.setattr(db.DB, "role", "engine")
+    monkeypatch.setitem(LIMITS, "engine", 1.0)
+    stop = asyncio.Event()
+    relay = asyncio.create_task(Relay(wire.redis, wire.settings).run(stop))
+    await eventually(lambda: db.value("SELECT NOT EXISTS (SELECT 1 FROM outbox_event WHERE relayed_at IS NULL)"))
+    assert failed.value > began
+    stop.set()
+    await relay
+
+
+async def test_maintenance_has_no_limit(workspace, wire, monkeypatch):
+    assert LIMITS["maintenance"] is None
+    assert db.DB.role == "maintenance", "what opens a pool without a role, such as migrations, is not limited"
+    seen = []
+
+    async def noted(days: int):
+        seen.append(engine._role.get())
+        return await tend(days)
+
+    monkeypatch.setattr(loop, "tend", noted)
+    await Relay(wire.redis, wire.settings).step()
+    assert seen == ["maintenance"]

@@ -1,0 +1,131 @@
+"""A person is asked for, and nobody is at the desk."""
+
+import time
+
+import pytest
+
+from leadwire.domain.accounts import presence
+from leadwire.domain.bots import offline, runtime
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations import inbox
+from leadwire.domain.conversations import reads as talks
+from leadwire.domain.leads import changes as leads
+from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.errors import Conflict
+from tests import make
+
+ASKS = "Nobody is at the desk just now. Leave your e-mail address here, and we will write to you."
+KNOWS = "Nobody is at the desk just now. We will write to you."
+THANKS = "Thank you. We will write to you there."
+
+
+async def waits(visitor):
+    await visitor.says("hm")
+    turn = await runtime.hand_off(await visitor.visit())
+    return [said.content for said in turn.messages]
+
+
+async def lead_of(workspace, visitor):
+    return (await talks.detail(workspace, visitor.conversation)).lead
+
+
+async def test_the_bot_says_so_and_asks_for_an_address_which_makes_a_lead(workspace, visitor):
+    assert (await waits(visitor))[1:] == [ASKS]
+    assert await visitor.says("hello?") == []
+    assert await visitor.says("Oh. It is <Ada@Example.com>, thanks!") == [THANKS]
+    lead = await lead_of(workspace, visitor)
+    assert lead.email == "Ada@example.com"
+    assert await visitor.says("or bob@example.com") == []
+    assert (await lead_of(workspace, visitor)).email == "Ada@example.com"
+    kinds = await make.kinds()
+    assert (kinds.count("lead.created"), kinds.count("lead.updated")) == (1, 0)
+    assert kinds.index("conversation.handoff") < kinds.index("lead.created")
+
+
+async def test_who_is_known_is_not_asked(visitor):
+    assert await visitor.says("ada@example.com") == ["Your e-mail?", "How big?"]
+    assert await visitor.says("Large") == ["One moment.", KNOWS]
+
+
+async def test_a_repeated_word_gets_the_same_thanks_and_makes_no_other_lead(workspace, visitor):
+    await waits(visitor)
+    assert await visitor.says("ada@example.com", "a-message-sent-twice") == [THANKS]
+    assert await visitor.says("ada@example.com", "a-message-sent-twice") == [THANKS]
+    assert (await make.kinds()).count("lead.created") == 1
+
+
+@pytest.mark.usefixtures("desk")
+async def test_nothing_is_said_while_somebody_has_the_inbox_open(visitor):
+    assert ASKS not in await waits(visitor)
+
+
+async def test_who_has_closed_the_inbox_is_gone_after_a_while(workspace, desk, monkeypatch):
+    assert await presence.anybody(workspace)
+    now = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: now + presence._GONE)
+    assert not await presence.anybody(workspace)
+
+
+async def test_a_viewer_and_another_workspaces_people_do_not_count(workspace, desk):
+    await db.rows("UPDATE user_account SET role = 'viewer'")
+    assert not await presence.anybody(workspace)
+    await db.rows("UPDATE user_account SET role = 'agent'")
+    assert not await presence.anybody("ws_another")
+
+
+async def test_what_is_said_to_a_person_is_not_taken_for_an_answer(workspace, visitor, operators):
+    await waits(visitor)
+    await inbox.claim(workspace, visitor.conversation, operators[0])
+    assert await visitor.says("My colleague bob@example.com knows") == []
+    assert await lead_of(workspace, visitor) is None
+
+
+async def test_an_erasure_takes_the_words_along(workspace, visitor):
+    await waits(visitor)
+    await visitor.says("write to ada@example.com")
+    await leads.erase(workspace, (await lead_of(workspace, visitor)).id)
+    assert not await db.value("SELECT count(*) FROM message WHERE content LIKE '%ada@%'")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("ada@example.com", "ada@example.com"),
+        ("mailto:ada@example.com.", "ada@example.com"),
+        ("(ada@example.com)", "ada@example.com"),
+        ("a@b, ada@EXAMPLE.com", "ada@example.com"),
+        ("me @ home", None),
+        ("@ada", None),
+        ("a@b", None),
+        ("x" * 3000 + "@" + "y" * 900, None),
+        ("@." * 1500, None),
+    ],
+)
+def test_an_address_is_found_among_words(text, found):
+    assert offline._address(text) == found
+
+
+async def test_who_waits_in_a_full_conversation_is_told_that_it_is_full(visitor):
+    await waits(visitor)
+    await db.rows("UPDATE conversation SET messages_count = 1000")
+    with pytest.raises(Conflict) as refused:
+        await visitor.says("hello?")
+    assert refused.value.code == "conversation_full"
+
+
+@pytest.mark.parametrize("text", ["@" * 4000, "a@" * 2000, "a" * 4000, "a@b " * 1000, "@." * 2000])
+def test_no_text_takes_long_to_look_through(text):
+    start = time.perf_counter()
+    assert offline._address(text) is None
+    assert time.perf_counter() - start < 1
+
+
+async def test_in_a_full_conversation_a_person_can_still_be_asked_for(workspace, visitor, monkeypatch):
+    await visitor.says("hm")
+    said = await db.value("SELECT messages_count FROM conversation")
+    for module in (conversations, offline):
+        monkeypatch.setattr(module, "MAX_MESSAGES", said + 1)
+    assert len((await runtime.hand_off(await visitor.visit())).messages) == 1
+    detail = await talks.detail(workspace, visitor.conversation)
+    assert (detail.status, len(detail.messages)) == ("handoff", said + 1)
+    assert await db.value("SELECT messages_count FROM conversation") == said + 1

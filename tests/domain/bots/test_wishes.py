@@ -1,0 +1,158 @@
+"""Who asks for a person, in five languages, and who only seems to."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import leadwire.interfaces.widget
+from leadwire.domain.bots import engine, library, wishes
+from leadwire.domain.bots.engine import HandedOff, Said, Saved
+from leadwire.domain.bots.parse import parse
+from leadwire.domain.bots.preview import talk
+from tests.domain.bots.flows import SMALL
+
+WIDGET = (Path(leadwire.interfaces.widget.__file__).parent / "browser" / "words.js").read_text(encoding="utf-8")
+BUTTONS = re.findall(r'\bperson: "([^"]+)"', WIDGET)
+
+WISHES = [
+    *BUTTONS,
+    "Can I speak to a human please?",
+    "can i talk to a real person",
+    "I want to speak with an agent!",
+    "I'd like to talk to someone from your team, please.",
+    "I’d rather chat with a human",
+    "TALK TO A HUMAN",
+    "please connect me to an operator",
+    "Could you please transfer me to a representative?",
+    "Get me a human",
+    "I need a real person",
+    "human",
+    "Human, please!",
+    "agent please",
+    "is there a human I can talk to?",
+    "Yes, I want to talk to somebody now",
+    "talk to sales",
+    "Kann ich bitte mit einem Menschen sprechen?",
+    "Ich möchte mit einem Mitarbeiter reden",
+    "ich will jetzt mit einem echten Menschen chatten",
+    "Bitte verbinden Sie mich mit einem Berater",
+    "Mitarbeiter bitte",
+    "Ich brauche einen Menschen",
+    "Je voudrais parler à un conseiller, s'il vous plaît",
+    "Puis-je parler à une vraie personne ?",
+    "est-ce que je peux parler a quelqu'un",
+    "Mettez-moi en relation avec un agent",
+    "Un humain svp",
+    "J’ai besoin d’un conseiller",
+    "¿Puedo hablar con una persona?",
+    "Quiero hablar con un agente por favor",
+    "quisiera hablar con alguien de su equipo",
+    "Páseme con un asesor",
+    "Necesito una persona real",
+    "أريد التحدث إلى شخص حقيقي",
+    "هل يمكنني التحدث مع موظف من فضلك؟",
+    "أُرِيدُ أَنْ أَتَحَدَّثَ مَعَ إِنْسَان",
+    "حولني إلى خدمة العملاء",
+    "موظف من فضلك",
+]
+NONE = [
+    "",
+    "?!",
+    "I am a human resources manager",
+    "Human resources",
+    "I want to talk to your human resources software",
+    "I don't want to talk to a person",
+    "Please do not connect me to an agent",
+    "No human, please",
+    "Are you a human?",
+    "I am human",
+    "Agent",
+    "Operator",
+    "Person",
+    "Sales",
+    "Customer service",
+    "Live chat",
+    "I need support",
+    "We are 20 people",
+    "I need a person to maintain our website",
+    "How do I add an agent?",
+    "Can agents speak to my customers?",
+    "Can your bot talk to a person who speaks German?",
+    "I want to talk about prices",
+    "Talk to us",
+    "How can I contact my leads?",
+    "Real estate agent",
+    "A person",
+    "Ich bin Mitarbeiter in der Personalabteilung",
+    "Mitarbeiter",
+    "Wir haben 20 Mitarbeiter",
+    "Ich möchte nicht mit einem Menschen sprechen",
+    "Bist du ein Mensch?",
+    "Mit einem Kollegen",
+    "Kundenservice",
+    "Je suis responsable des ressources humaines",
+    "Je ne veux pas parler à une personne",
+    "une personne",
+    "Il y a une personne",
+    "Êtes-vous humain ?",
+    "Soy gerente de recursos humanos",
+    "No quiero hablar con una persona",
+    "una persona",
+    "Hay una persona",
+    "Hablar de precios",
+    "أنا مدير الموارد البشرية",
+    "لا أريد التحدث إلى شخص",
+    "أنا موظف",
+    "شخص",
+    "Can I speak to a human please? " + "We have been waiting for our order for three weeks by now. " * 3,
+]
+
+
+def test_the_button_has_a_text_in_each_language():
+    assert len(BUTTONS) == len(wishes._LANGUAGES) == 5
+
+
+@pytest.mark.parametrize("text", WISHES)
+def test_a_wish_for_a_person_is_understood(text):
+    assert wishes.for_a_person(text)
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_what_only_looks_like_one_is_none(text):
+    assert not wishes.for_a_person(text)
+
+
+def test_no_text_takes_long():
+    for wish in wishes._WISHES:
+        assert not re.search(r"[*+]|,\}", wish.pattern)  # nothing is repeated without an end
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_it_is_granted_wherever_the_visitor_may_speak(name):
+    flow = library.flow(name)
+    for node in flow.nodes:
+        if node.__struct_config__.tag not in ("ask", "answer"):
+            continue
+        state = engine.State(at=node.id)
+        after, effects = engine.step(flow, state, Said("Can I speak to a human please?", answer="Yes, you can."))
+        assert [type(one) for one in effects] == [engine.Reply, HandedOff]
+        assert effects[0].text == flow.handoff_text
+        assert after == state  # handed back, the bot asks again
+
+
+def test_an_answer_that_is_offered_is_that_answer():
+    flow = parse(SMALL.replace('{ label = "Small" }', '{ label = "Talk to a person", next = "bye" }'))
+    _, effects = engine.step(flow, engine.State(at="size"), Said("talk to a person"))
+    assert isinstance(effects[0], Saved)
+
+
+async def test_it_is_not_looked_up(workspace, bot):
+    class Never:
+        async def answer(self, question):
+            raise AssertionError(question)
+
+    tried = await talk(
+        workspace, bot, library.flow("support-triage"), ["A question", "I want to talk to a human"], Never()
+    )
+    assert tried.lines[-1].text == "asks for a person: the visitor asked for a person"

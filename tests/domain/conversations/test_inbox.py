@@ -1,0 +1,120 @@
+"""What operators do: claim, answer, note, give back, end, block."""
+
+import asyncio
+
+import pytest
+
+from leadwire.domain.bots import runtime
+from leadwire.domain.conversations import inbox, reads
+from leadwire.domain.conversations.reads import ConversationQuery
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
+from tests import make
+from tests.domain.bots.conftest import Visitor, live, operators, visitor  # noqa: F401 - fixtures
+
+
+@pytest.fixture
+async def waiting(visitor):  # noqa: F811
+    """A visitor who waits for a person."""
+    await visitor.says("what?")
+    await runtime.hand_off(await visitor.visit())
+    await make.emitted(forget=True)
+    return visitor
+
+
+def code(refused):
+    return refused.value.code
+
+
+async def test_of_two_who_claim_one_gets_it(workspace, waiting, operators):  # noqa: F811
+    results = await asyncio.gather(
+        *(inbox.claim(workspace, waiting.conversation, user) for user in operators), return_exceptions=True
+    )
+    assert sorted(type(result).__name__ for result in results) == ["Conflict", "NoneType"]
+    holder = operators[results.index(None)]
+    other = operators[1 - results.index(None)]
+    await inbox.claim(workspace, waiting.conversation, holder)  # again: nothing
+    with pytest.raises(Conflict) as refused:
+        await inbox.reply(workspace, waiting.conversation, other, "Hello")
+    assert code(refused) == "already_claimed"
+    assert refused.value.detail.endswith(" has this conversation.")
+    assert holder not in refused.value.detail
+    await inbox.claim(workspace, waiting.conversation, other, held_by=holder)
+    await inbox.reply(workspace, waiting.conversation, other, "Hello")
+    assert await make.kinds() == ["message.sent"]
+
+
+async def test_taking_over_from_the_bot_is_a_hand_over(workspace, visitor, operators):  # noqa: F811
+    await visitor.says("what?")
+    with pytest.raises(Conflict) as refused:
+        await inbox.reply(workspace, visitor.conversation, operators[0], "Hello")
+    assert code(refused) == "not_in_handoff"
+    await inbox.claim(workspace, visitor.conversation, operators[0])
+    assert (await reads.detail(workspace, visitor.conversation)).metadata.handoff.reason == "taken over by an operator"
+
+
+async def test_a_reply_claims_and_is_an_agents_message(workspace, waiting, operators):  # noqa: F811
+    said = await inbox.reply(workspace, waiting.conversation, operators[0], " Hello ")
+    assert (said.role, said.content) == ("agent", "Hello")
+    with pytest.raises(Conflict):
+        await inbox.claim(workspace, waiting.conversation, operators[1])
+    await inbox.release(workspace, waiting.conversation, operators[0])
+    await inbox.claim(workspace, waiting.conversation, operators[1])
+
+
+async def test_a_note_stays_inside(workspace, waiting, operators):  # noqa: F811
+    await inbox.note(workspace, waiting.conversation, operators[0], "A difficult one")
+    assert [note.content for note in await inbox.notes(workspace, waiting.conversation)] == ["A difficult one"]
+    assert "difficult" not in str(await reads.detail(workspace, waiting.conversation))
+    assert await make.kinds() == []
+
+
+async def test_a_conversation_given_back_is_counted_where_it_is(workspace, waiting, operators):  # noqa: F811
+    async def totals():
+        return [(await reads.page(workspace, ConversationQuery(status=one)))[1] for one in ("active", "handoff")]
+
+    assert await totals() == [0, 1]
+    await runtime.hand_back(workspace, waiting.conversation, operators[0])
+    assert await totals() == [1, 0]
+
+
+async def test_given_back_the_bot_goes_on_where_it_was(workspace, waiting, operators):  # noqa: F811
+    await inbox.claim(workspace, waiting.conversation, operators[0])
+    with pytest.raises(Conflict):
+        await runtime.hand_back(workspace, waiting.conversation, operators[1])
+    await runtime.hand_back(workspace, waiting.conversation, operators[0])
+    detail = await reads.detail(workspace, waiting.conversation)
+    assert (detail.status, detail.messages[-1].content) == ("active", "Your e-mail?")
+    assert await waiting.says("ada@example.com") == ["How big?"]
+    with pytest.raises(Conflict) as refused:
+        await runtime.hand_back(workspace, waiting.conversation, operators[0])
+    assert code(refused) == "not_in_handoff"
+
+
+async def test_an_operator_ends_it_once(workspace, waiting, operators):  # noqa: F811
+    await inbox.end(workspace, waiting.conversation, operators[0])
+    await inbox.end(workspace, waiting.conversation, operators[0])
+    assert await make.kinds() == ["conversation.ended"]
+    for attempt in (
+        inbox.claim(workspace, waiting.conversation, operators[0]),
+        inbox.reply(workspace, waiting.conversation, operators[0], "x"),
+        runtime.hand_back(workspace, waiting.conversation, operators[0]),
+    ):
+        with pytest.raises(Conflict) as refused:
+            await attempt
+        assert code(refused) == "conversation_ended"
+
+
+@pytest.mark.parametrize("text", ["", "  ", "x" * 4001, "a\0b"])
+async def test_what_cannot_be_said(workspace, waiting, operators, text):  # noqa: F811
+    with pytest.raises(Invalid):
+        await inbox.reply(workspace, waiting.conversation, operators[0], text)
+
+
+async def test_another_workspaces_conversation_is_not_there(waiting, operators):  # noqa: F811
+    for change in (inbox.claim, inbox.release, inbox.give_back, inbox.end, inbox.block):
+        with pytest.raises(NotFound):
+            await change("ws_other", waiting.conversation, operators[0])
+    for change in (inbox.reply, inbox.note):
+        with pytest.raises(NotFound):
+            await change("ws_other", waiting.conversation, operators[0], "x")
+    assert await inbox.notes("ws_other", waiting.conversation) == []

@@ -1,0 +1,156 @@
+"""Changes of leads: the merge, what it refuses, and the event beside each real change."""
+
+import asyncio
+from contextlib import suppress
+
+import msgspec
+import pytest
+
+from leadwire.domain.leads import changes, reads
+from leadwire.domain.leads.schema import LeadPatch, custom_fields
+from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
+from tests import make
+
+
+async def test_a_patch_that_changes_nothing_is_silent(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await make.emitted(forget=True)
+    stored = await changes.update(workspace, lead.id, LeadPatch(name="Ada"), unchanged={})
+    assert stored.version == 1
+    assert await make.emitted() == []
+
+
+async def test_a_change_and_its_event_are_one(workspace, bot):
+    lead = await make.lead(workspace, bot, custom_fields={"plan": "pro"})
+    await make.emitted(forget=True)
+    stored = await changes.update(
+        workspace, lead.id, LeadPatch(name="Grace", custom_fields={"plan": None, "seats": 5}), unchanged={}
+    )
+    assert stored.version == 2
+    (event,) = await make.emitted()
+    assert event["event"] == "lead.updated"
+    assert event["data"]["name"] == "Grace"
+    assert event["data"]["custom_fields"] == {"seats": 5}
+    assert event["data"]["previous_attributes"] == {"name": "Ada", "custom_fields": {"plan": "pro", "seats": None}}
+
+
+async def test_a_failed_transaction_leaves_neither_change_nor_event(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await make.emitted(forget=True)
+    with suppress(ZeroDivisionError):
+        async with db.transaction():
+            await changes.update(workspace, lead.id, LeadPatch(name="Grace"), unchanged={})
+            raise ZeroDivisionError
+    assert (await reads.stored(workspace, lead.id)).lead.name == "Ada"
+    assert await make.emitted() == []
+
+
+async def test_concurrent_patches_of_different_keys_all_stay(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await make.emitted(forget=True)
+    await asyncio.gather(
+        *(changes.update(workspace, lead.id, LeadPatch(custom_fields={f"key{n}": n}), unchanged={}) for n in range(20))
+    )
+    stored = await reads.stored(workspace, lead.id)
+    assert custom_fields(stored.lead) == {f"key{n}": n for n in range(20)}
+    assert stored.version == 21
+    assert len(await make.emitted()) == 20
+
+
+async def test_custom_fields_have_a_size_that_a_webhook_can_hold(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    full = {f"key{n:02}": "x" * 1000 for n in range(12)}
+    stored = await changes.update(workspace, lead.id, LeadPatch(custom_fields=full), unchanged={})
+    with pytest.raises(Invalid) as refused:
+        await changes.update(workspace, lead.id, LeadPatch(custom_fields={"one more": "😀" * 50}), unchanged={})
+    assert [(fault.code, fault.pointer) for fault in refused.value.faults] == [("too_large", "/custom_fields")]
+    assert (await reads.stored(workspace, lead.id)).version == stored.version
+    await changes.update(workspace, lead.id, LeadPatch(name="Grace"), unchanged={})
+    await changes.update(workspace, lead.id, LeadPatch(custom_fields={"key00": "y" * 1000}), unchanged={})
+    assert len(custom_fields((await reads.stored(workspace, lead.id)).lead)) == 12
+
+
+async def test_true_and_one_are_not_the_same_value(workspace, bot):
+    lead = await make.lead(workspace, bot, custom_fields={"a": 1})
+    stored = await changes.update(workspace, lead.id, LeadPatch(custom_fields={"a": True}), unchanged={})
+    assert stored.version == 2
+
+
+async def test_an_address_of_another_lead_is_a_conflict_that_names_it(workspace, bot):
+    holder = await make.lead(workspace, bot)
+    other = await make.lead(workspace, bot, email="bob@example.com")
+    with pytest.raises(Conflict) as refused:
+        await changes.update(workspace, other.id, LeadPatch(email="ADA@Example.com"), unchanged={})
+    assert refused.value.code == "lead_conflict"
+    assert refused.value.extra["conflicting_id"] == holder.id
+
+
+async def test_a_lead_stays_reachable(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    with pytest.raises(Invalid):
+        await changes.update(workspace, lead.id, LeadPatch(email=None), unchanged={})
+    stored = await changes.update(workspace, lead.id, LeadPatch(email=None, phone="+44 20 7946 0000"), unchanged={})
+    assert (stored.lead.email, stored.lead.phone) == (None, "+442079460000")
+
+
+async def test_a_read_only_field_may_keep_its_value_only(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    present = msgspec.to_builtins(lead)
+    same = {name: present[name] for name in ("id", "bot_id", "source", "created_at", "conversation_id")}
+    await changes.update(workspace, lead.id, LeadPatch(name="Grace"), unchanged=same)
+    with pytest.raises(Invalid) as refused:
+        await changes.update(workspace, lead.id, LeadPatch(), unchanged={"bot_id": "bot_other"})
+    assert refused.value.code == "read_only_field"
+
+
+async def test_fifty_custom_fields_and_no_more(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    full = {f"k{n}": "v" for n in range(50)}
+    await changes.update(workspace, lead.id, LeadPatch(custom_fields=full), unchanged={})
+    with pytest.raises(Invalid):
+        await changes.update(workspace, lead.id, LeadPatch(custom_fields={"one more": "v"}), unchanged={})
+
+
+async def test_a_known_address_fills_blanks_and_overwrites_nothing(workspace, bot):
+    first = await make.lead(workspace, bot, score=40, custom_fields={"plan": "pro"})
+    await make.emitted(forget=True)
+    again = await make.lead(
+        workspace, bot, email="ADA@example.com", name="Mallory", company="Acorn", score=10,
+        custom_fields={"plan": "free", "team": "5"},
+    )  # fmt: skip
+    assert again.id == first.id
+    assert (again.name, again.company, again.score) == ("Ada", "Acorn", 40)
+    assert again.custom_fields == {"plan": "pro", "team": "5"}
+    assert (await make.kinds())[-1] == "lead.updated"
+
+
+async def test_capturing_the_same_person_at_once_makes_one_lead(workspace, bot):
+    leads = await asyncio.gather(*(make.lead(workspace, bot) for _ in range(8)))
+    assert len({lead.id for lead in leads}) == 1
+    assert (await make.kinds()).count("lead.created") == 1
+
+
+async def test_erasure_leaves_no_trace(workspace, bot):
+    lead = await make.lead(workspace, bot, email="secret.person@example.com", name="Secretia", phone="+15550100999")
+    await db.rows(
+        "UPDATE message SET content = 'secret.person@example.com', answers = 'email' WHERE workspace_id = $1", workspace
+    )
+    await changes.erase(workspace, lead.id)
+    for table in ("lead", "conversation", "message", "outbox_event", "delivery", "attempt"):
+        for row in await db.rows(f"SELECT {table}::text AS everything FROM {table}"):
+            assert not any(trace in row["everything"] for trace in ("secret.person", "Secretia", "15550100999"))
+    assert (await make.emitted())[-1]["data"] == {"id": lead.id, "deleted": True}
+    with pytest.raises(NotFound):
+        await changes.erase(workspace, lead.id)
+
+
+async def test_another_workspaces_lead_is_not_there(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    for attempt in (
+        reads.stored("ws_other", lead.id),
+        changes.update("ws_other", lead.id, LeadPatch(name="x"), unchanged={}),
+        changes.erase("ws_other", lead.id),
+    ):
+        with pytest.raises(NotFound):
+            await attempt

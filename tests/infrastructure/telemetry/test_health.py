@@ -1,0 +1,73 @@
+"""What the probes are told: alive or not, ready or what is missing, and that probes do not pile up."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from leadwire.infrastructure.serving import bind
+from leadwire.infrastructure.telemetry import health, server
+from leadwire.infrastructure.telemetry.health import Health
+
+
+@pytest.fixture
+async def probe(database):
+    """Asks the telemetry port of a process that has this health."""
+    stop, served = asyncio.Event(), []
+    async with httpx.AsyncClient(trust_env=False) as client:
+
+        async def ask(of: Health, path: str):
+            listening = bind("127.0.0.1", 0)
+            served.append(asyncio.create_task(server.serve(of, listening, stop)))
+            answer = await client.get(f"http://127.0.0.1:{listening.getsockname()[1]}{path}")
+            return answer.status_code, answer.json()
+
+        yield ask
+        stop.set()
+        await asyncio.gather(*served)
+
+
+async def test_alive_until_only_a_restart_would_help(probe):
+    of = Health(needs_redis=True)
+    assert await probe(of, "/health/live") == (200, {"status": "ok"})
+    of.stuck = lambda: "none of 3 POSTs has ended"
+    assert await probe(of, "/health/live") == (503, {"status": "none of 3 POSTs has ended"})
+
+
+async def test_a_process_that_stops_is_not_ready_and_alive(probe):
+    of = Health(needs_redis=False)
+    of.stopping = lambda: True
+    status, said = await probe(of, "/health/ready")
+    assert (status, said["checks"]["process"]) == (503, "stopping")
+    assert (await probe(of, "/health/live"))[0] == 200
+
+
+async def test_what_is_missing_is_named(probe):
+    async def behind():
+        return "2 migrations are missing"
+
+    status, said = await probe(Health(needs_redis=False, checks={"migrations": behind}), "/health/ready")
+    assert status == 503
+    assert said == {
+        "status": "unready",
+        "checks": {"database": "ok", "migrations": "2 migrations are missing", "redis": "ok"},
+    }
+
+
+async def test_probes_of_something_that_hangs_do_not_pile_up(database, monkeypatch):
+    monkeypatch.setattr(health, "_LIMIT", 0.01)
+    asked, answered = [], asyncio.Event()
+
+    async def hangs():
+        asked.append(1)
+        await answered.wait()
+
+    of = Health(needs_redis=False, checks={"disk": hangs})
+    for _ in range(5):
+        assert (await of.report()).checks["disk"] == "no answer within 0.01 s"
+    assert len(asked) == 1
+    answered.set()
+    monkeypatch.setattr(health, "_LIMIT", 1.0)
+    assert (await of.report()).checks["disk"] == "ok"
+    assert (await of.report()).status == "ok"
+    assert len(asked) == 2

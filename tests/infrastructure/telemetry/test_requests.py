@@ -1,0 +1,46 @@
+"""HTTP requests are counted by route template, so that nobody can make up labels."""
+
+from leadwire.infrastructure.ids import new
+from leadwire.interfaces.http import metrics
+
+
+def counted():
+    return {labels: count.value for labels, count in metrics.REQUESTS.cells().items()}
+
+
+async def more(before):
+    return {labels: value - before.get(labels, 0) for labels, value in counted().items() if value != before.get(labels)}
+
+
+async def test_requests_are_counted_by_template_and_status(client):
+    before = counted()
+    for _ in range(3):
+        await client.get(f"/v1/leads/{new('lead')}")
+    await client.get("/v1/leads?limit=1")
+    await client.head("/v1/leads")
+    await client.get("/v1/leads?limit=none")
+    assert await more(before) == {
+        ("GET", "/v1/leads/{lead_id}", "404"): 3,
+        ("GET", "/v1/leads", "200"): 1,
+        ("HEAD", "/v1/leads", "200"): 1,
+        ("GET", "/v1/leads", "400"): 1,
+    }
+
+
+async def test_what_callers_make_up_is_no_label(client):
+    before = counted()
+    for number in range(5):
+        await client.get(f"/wp-admin/{number}.php")
+        await client.request(f"MAKE{number}", "/v1/leads")
+    found = await more(before)
+    assert found.pop(("GET", "unmatched", "404")) == 5
+    assert {method for method, *_ in found} == {"other"}
+    assert sum(found.values()) == 5
+    assert len(found) == 1
+
+
+async def test_the_time_to_the_answer_is_kept_for_each_route(client):
+    await client.get("/v1/conversations")
+    times = metrics.SECONDS.cells()[("GET", "/v1/conversations")]
+    assert sum(times.counts) >= 1
+    assert times.total > 0

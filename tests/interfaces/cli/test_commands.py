@@ -1,0 +1,111 @@
+"""What every command has in common, and what some print."""
+
+import asyncio
+import json
+
+import click
+import pytest
+
+from leadwire.development.stack import Stage
+from leadwire.domain.webhooks import changes
+from leadwire.infrastructure import db
+from leadwire.infrastructure.settings import Settings
+from leadwire.interfaces.cli.main import cli
+from tests import make
+from tests.delivery.wired import endpoint
+from tests.flows.commands import refused, run
+
+PROCESSES = {"up", "serve", "relay", "deliver", "visitors"}
+NEEDING = (
+    ("keys", "create", "--name", "crm"), ("keys", "list"), ("users", "invite"), ("status",), ("doctor",), ("ledger",),
+    ("endpoints", "create", "--url", "https://example.com/", "--event", "lead.created"), ("events", "tail"),
+    ("reseal",), ("serve", "--port", "0"), ("relay",), ("deliver",),
+)  # fmt: skip
+
+
+@pytest.fixture
+def command(servers):
+    """Run a command on the tests' database."""
+    access = {
+        "DATABASE_URL": servers.database_url,
+        "REDIS_URL": servers.redis_url,
+        "SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+    }
+
+    async def ran(*arguments, **settings):
+        return await asyncio.to_thread(run, *arguments, **access, **settings)
+
+    return ran
+
+
+def leaves(group, *path):
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        if isinstance(found, click.Group):
+            yield from leaves(found, *path, name)
+        else:
+            yield (*path, name), found
+
+
+def test_every_command_but_the_processes_has_json():
+    without = {path[0] for path, one in leaves(cli) if not any("--json" in parameter.opts for parameter in one.params)}
+    assert without == PROCESSES
+
+
+@pytest.mark.parametrize("arguments", NEEDING, ids=" ".join)
+def test_in_an_empty_directory_nothing_is_started(tmp_path, arguments):
+    said = refused(run(*arguments, DATA_DIR=str(tmp_path)))
+    assert str(tmp_path) in said
+    assert all(word in said for word in ("`leadwire up`", "LEADWIRE_DATABASE_URL", "LEADWIRE_REDIS_URL"))
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_what_a_command_did_is_one_json_document(command, workspace):
+    made = await endpoint(workspace, "http://127.0.0.1:9001/", "lead.created")
+    for arguments, document in (
+        (("migrate",), {"applied": 0}),
+        (("reseal",), {"sealed": 0}),
+        (("endpoints", "disable", made.id), {"id": made.id, "enabled": False}),
+        (("endpoints", "enable", made.id), {"id": made.id, "enabled": True}),
+        (("endpoints", "delete", made.id), {"id": made.id, "deleted": True}),
+    ):
+        done = await command(*arguments, "--json")
+        assert (done.returncode, json.loads(done.stdout)) == (0, document), done.stderr
+
+
+async def test_a_staged_secret_is_not_discarded_in_silence(command, workspace):
+    made = await endpoint(workspace, "http://127.0.0.1:9001/", "lead.created")
+    first = json.loads((await command("endpoints", "secret", "stage", made.id, "--json")).stdout)["staged_secret"]
+    assert "--replace" in refused(await command("endpoints", "secret", "stage", made.id, "--json"))
+    again = await command("endpoints", "secret", "stage", made.id, "--replace", "--json")
+    second = json.loads(again.stdout)["staged_secret"]
+    assert second != first
+    assert json.loads((await command("endpoints", "secret", "promote", made.id, "--json")).stdout)["id"] == made.id
+
+
+async def test_an_invitation_is_a_whole_address(command, workspace):
+    done = await command("users", "invite", "--json", PUBLIC_URL="https://leads.example.com")
+    assert json.loads(done.stdout)["link"].startswith("https://leads.example.com/join/")
+
+
+async def test_what_is_gone_is_not_called_none(command, workspace, bot):
+    made = await endpoint(workspace, "http://127.0.0.1:9001/", "lead.created")
+    event = await changes.send_test(workspace, made.id)
+    await db.rows(
+        "INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at) VALUES ($1, $2, $3, 'dead', now())",
+        event, made.id, workspace,
+    )  # fmt: skip
+    await changes.delete(workspace, made.id)
+    done = await command("dead-letters", "show", event)
+    assert done.returncode == 0, done.stderr
+    assert f"to {made.id} (deleted): dead" in done.stdout
+    assert "None" not in done.stdout
+
+
+async def test_without_a_demo_there_is_a_workspace_and_nothing_in_it(database, tmp_path):
+    stage = Stage(Settings(data_dir=tmp_path), "127.0.0.1", 8000, demo=False)
+    made = await stage._some_workspace()
+    assert await stage._some_workspace() == made
+    rows = {table: len(found) for table, found in (await make.stored()).items() if found}
+    assert [rows.get(table, 0) for table in ("workspace", "bot", "lead", "conversation")] == [1, 0, 0, 0]

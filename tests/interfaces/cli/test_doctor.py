@@ -1,0 +1,185 @@
+"""`leadwire doctor` finds what is wrong, says how to mend it, and says nothing about what is right but that it is."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from leadwire.development.embedded import Services, services
+from leadwire.infrastructure.settings import Settings, read
+from leadwire.interfaces.cli.checks import environment, redis
+from leadwire.interfaces.cli.checks.clocks import _compared
+from leadwire.interfaces.cli.checks.finding import Finding
+from leadwire.interfaces.http.client_network import NOT_TRUSTED
+from tests.flows.commands import data_directory, free_port, run
+
+KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+INFO: dict[str, Any] = {
+    "redis_version": "7.2.4", "role": "master", "cluster_enabled": 0, "maxmemory": 0, "used_memory": 2**20,
+    "maxmemory_policy": "noeviction", "aof_enabled": 1, "rdb_last_bgsave_status": "ok",
+}  # fmt: skip
+
+
+def bad(findings: list[Finding]) -> dict[str, str]:
+    """What is not as it should be: what about, and how bad. Each has a fix."""
+    assert all(one.fix for one in findings if one.level != "ok")
+    return {one.about: one.level for one in findings if one.level != "ok"}
+
+
+def examined(**settings: str) -> tuple[int, dict[str, dict[str, str]]]:
+    result = run("doctor", "--json", **settings)
+    assert result.stderr == "", result
+    document = json.loads(result.stdout)
+    levels = [one["level"] for one in document["findings"]]
+    assert (document["errors"], document["warnings"]) == (levels.count("error"), levels.count("warning"))
+    assert document["sound"] == (result.returncode == 0)
+    return result.returncode, {one["about"]: one for one in document["findings"]}
+
+
+@pytest.fixture
+def sound(servers: Services, connected: None) -> dict[str, str]:
+    with Redis.from_url(servers.redis_url) as client:
+        client.delete(NOT_TRUSTED)  # of another test
+    front = {"PUBLIC_URL": "https://leads.example.com", "TRUSTED_PROXIES": "10.0.0.0/8"}
+    return {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "SECRET_KEY": KEY, **front}
+
+
+@pytest.fixture
+def evicting(servers: Services) -> Iterator[None]:
+    """The Redis of the tests, as one that keeps little and forgets."""
+    client: Any = Redis.from_url(servers.redis_url)
+    client.config_set("maxmemory", "900mb")
+    client.config_set("maxmemory-policy", "allkeys-lru")
+    client.config_set("appendonly", "no")
+    yield
+    client.config_set("appendonly", "yes")
+    client.config_set("maxmemory-policy", "noeviction")
+    client.config_set("maxmemory", "0")
+    client.close()
+
+
+def test_a_server_that_does_not_keep_what_it_is_given_is_an_error(sound: dict[str, str], evicting: None) -> None:
+    code, found = examined(**sound)
+    assert code == 1
+    # The servers of the tests are not durable, which is just what it has to find.
+    wrong = {about: one["level"] for about, one in found.items() if one["level"] != "ok"}
+    assert wrong == {
+        "PostgreSQL fsync": "error",
+        "PostgreSQL full_page_writes": "error",
+        "PostgreSQL synchronous_commit": "error",
+        "Redis eviction": "error",
+        "Redis persistence": "warning",
+    }
+    assert "fsync = on" in found["PostgreSQL fsync"]["fix"]
+    assert "noeviction" in found["Redis eviction"]["fix"]
+    assert {"migrations", "secret key fits", "clock of PostgreSQL", "clock of Redis"} <= set(found)
+
+
+def test_a_new_installation_lacks_its_migrations_and_after_them_nothing() -> None:
+    with data_directory() as directory:
+        settings = {"DATA_DIR": str(directory), "SECRET_KEY": KEY}
+        with services(Settings(data_dir=directory)):  # makes the servers, and no tables
+            pass
+        code, found = examined(**settings)
+        assert (code, found["migrations"]["fix"]) == (1, "run: leadwire migrate")
+        assert run("migrate", **settings).returncode == 0
+        code, found = examined(**settings)
+        assert (code, [about for about, one in found.items() if one["level"] != "ok"]) == (0, [])
+        told = run("doctor", **settings)
+        assert (told.returncode, told.stdout.splitlines()[-1]) == (0, "All is well.")
+
+
+def test_what_is_away_and_what_has_no_address_are_findings_among_the_others(sound: dict[str, str]) -> None:
+    nowhere = sound | {"DATABASE_URL": f"postgresql://x@127.0.0.1:{free_port()}/x", "REDIS_URL": "nonsense://"}
+    code, found = examined(**nowhere)
+    assert code == 1
+    assert found["PostgreSQL answers"]["level"] == found["Redis address"]["level"] == "error"
+    assert found["lease"]["level"] == "ok"
+
+
+def test_a_key_that_does_not_open_the_secrets_is_an_error(sound: dict[str, str]) -> None:
+    other = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
+    made = run("endpoints", "create", "--url", "https://example.com/", "--event", "lead.created", "--json", **sound)
+    assert made.returncode == 0, made
+    about = "secret key fits"
+    assert examined(**sound)[1][about]["level"] == "ok"
+    _, found = examined(**sound | {"SECRET_KEY": other})
+    assert (found[about]["level"], "sealed with a key" in found[about]["says"]) == ("error", True)
+    assert examined(**sound | {"SECRET_KEY": f"{other},{KEY}"})[1][about]["level"] == "ok"
+    assert run("endpoints", "delete", json.loads(made.stdout)["id"], **sound).returncode == 0
+
+
+def test_an_installation_that_names_neither_its_address_nor_its_proxies_is_warned() -> None:
+    production = {"LEADWIRE_DATABASE_URL": "postgresql://db.example.com/leadwire"}
+    both = {"public address": "warning", "trusted proxies": "warning"}
+    assert bad(environment._in_front(Settings(), production)) == both
+    assert bad(environment._in_front(Settings(), {})) == {}, "a trial on this machine"
+    public = read({"LEADWIRE_PUBLIC_URL": "https://leads.example.com"})
+    assert bad(environment._in_front(public, {})) == {"trusted proxies": "warning"}
+    named = read({"LEADWIRE_PUBLIC_URL": "https://x.example.com", "LEADWIRE_TRUSTED_PROXIES": "10.0.0.0/8"})
+    assert bad(environment._in_front(named, production)) == {}
+
+
+def test_a_proxy_that_was_seen_and_is_not_trusted_is_told(sound: dict[str, str], servers: Services) -> None:
+    client: Any = Redis.from_url(servers.redis_url)
+    client.set(NOT_TRUSTED, "")
+    assert examined(**sound)[1]["requests forwarded"]["level"] == "warning"
+    client.delete(NOT_TRUSTED)
+    assert examined(**sound)[1]["requests forwarded"]["level"] == "ok"
+    client.close()
+
+
+def test_a_misspelt_setting_is_told_with_what_was_meant() -> None:
+    findings = environment.check(
+        Settings(secret_key=(KEY,)), {"LEADWIRE_REDRIVE_SHEDULE": "1", "LEADWIRE_POOL_SIZ": "2"}
+    )
+    assert [one.fix for one in findings if one.about == "settings"] == [
+        "did you mean LEADWIRE_POOL_SIZE?",
+        "did you mean LEADWIRE_RETRY_SCHEDULE?",
+    ]
+
+
+def test_a_lease_with_little_to_spare_a_wide_network_and_a_readable_key_are_warnings(tmp_path: Path) -> None:
+    (tmp_path / "secret.key").write_text(KEY)
+    (tmp_path / "secret.key").chmod(0o644)
+    chosen = read(
+        {
+            "LEADWIRE_LEASE": "32",
+            "LEADWIRE_DATA_DIR": str(tmp_path),
+            "LEADWIRE_ALLOWED_NETWORKS": "127.0.0.0/8,10.0.0.0/8",
+            "LEADWIRE_DELIVERY_CONCURRENCY": "64",
+        }
+    )
+    expected = {"lease": "warning", "secret key is kept": "warning", "networks for webhooks": "warning"}
+    assert bad(environment.check(chosen, {})) == expected
+    (tmp_path / "secret.key").chmod(0o600)
+    assert "secret key is kept" not in bad(environment.check(chosen, {}))
+
+
+@pytest.mark.parametrize(
+    ("told", "about", "level"),
+    [
+        ({}, None, None),
+        ({"redis_version": "6.2.7"}, "Redis version", "error"),
+        ({"redis_version": "7.2.4", "valkey_version": "7.2.4"}, "Redis version", "error"),
+        ({"role": "slave"}, "Redis role", "error"),
+        ({"cluster_enabled": 1}, "Redis Cluster", "error"),
+        ({"maxmemory_policy": "volatile-ttl"}, None, None),
+        ({"maxmemory_policy": "allkeys-lru", "maxmemory": 2**30}, "Redis eviction", "error"),
+        ({"maxmemory": 2**20, "used_memory": 2**20 - 1}, "Redis memory", "warning"),
+        ({"aof_enabled": 0}, "Redis persistence", "warning"),
+        ({"rdb_last_bgsave_status": "err"}, "Redis disk", "error"),
+        ({"aof_last_write_status": "err"}, "Redis disk", "error"),
+    ],
+)
+def test_each_thing_that_a_redis_can_have_wrong(told: dict[str, Any], about: str | None, level: str | None) -> None:
+    assert bad(redis.check(INFO | told)) == ({about: level} if about else {})
+
+
+def test_clocks_differ_only_by_what_the_round_trip_cannot_explain() -> None:
+    assert _compared("c", 100.0, 109.0, 110.0).level == "ok"
+    assert _compared("c", 100.0, 98.0, 100.1).level == "warning"
+    assert _compared("c", 100.0, 160.0, 100.1).level == "error"

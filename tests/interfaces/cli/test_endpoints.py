@@ -1,0 +1,51 @@
+"""`leadwire endpoints` on a database: what a changed address does, and what is noted of it."""
+
+import asyncio
+import json
+
+from leadwire.domain.webhooks import changes
+from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.infrastructure import db
+from tests.flows.commands import run
+
+
+def access(servers):
+    return {
+        "DATABASE_URL": servers.database_url,
+        "REDIS_URL": servers.redis_url,
+        "SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        "ALLOWED_NETWORKS": "127.0.0.0/8",
+    }
+
+
+async def test_each_change_leaves_an_audit_entry(servers, workspace):
+    url = "http://127.0.0.1:9001/"
+    done = await asyncio.to_thread(
+        run, "endpoints", "create", "--url", url, "--event", "lead.created", "--enable", "--json", **access(servers)
+    )
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)["id"]
+    for command in ("disable", "enable", "delete"):
+        done = await asyncio.to_thread(run, "endpoints", command, made, **access(servers))
+        assert done.returncode == 0, done.stderr
+    sql = "SELECT action, detail FROM audit_entry WHERE actor = 'operator' AND subject = $1 ORDER BY id"
+    noted = await db.rows(sql, made)
+    assert [tuple(entry) for entry in noted] == [
+        ("endpoint.created", url),
+        ("endpoint.enabled", ""),
+        ("endpoint.disabled", ""),
+        ("endpoint.enabled", ""),
+        ("endpoint.deleted", url),
+    ]
+
+
+async def test_configure_says_what_it_removed_and_leaves_an_audit_entry(servers, workspace):
+    made = await changes.create(workspace, "http://127.0.0.1:9001/", ["lead.created"])
+    await changes.configure(workspace, made.id, EndpointChange(headers={"X-Partner-Key": "sesame-77"}))
+    command = ("endpoints", "configure", made.id, "--url", "http://127.0.0.1:9002/", "--json")
+    done = await asyncio.to_thread(run, *command, **access(servers))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["removed_headers"] == ["X-Partner-Key"]
+    noted = await db.row("SELECT actor, subject, detail FROM audit_entry WHERE action = 'endpoint.changed'")
+    told = "url: http://127.0.0.1:9001/ -> http://127.0.0.1:9002/; headers: X-Partner-Key -> none"
+    assert tuple(noted) == ("operator", made.id, told)

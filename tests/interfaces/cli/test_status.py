@@ -1,0 +1,84 @@
+"""`leadwire status --watch` follows the wire: a line or a document a look, or one picture on a terminal."""
+
+import asyncio
+import io
+import json
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from leadwire.delivery.status import Behind, Overdue, Status, Stream, Unrelayed, Worker
+from leadwire.development.embedded import Services
+from leadwire.interfaces.cli import status_live
+from tests.flows.commands import Started
+from tests.waiting import until
+
+
+def seen(delivered: int = 0, **changed: Any) -> Status:
+    counts = {"waiting": 0, "queued": 0, "delivered": delivered, "dead": 0, "cancelled": 0}
+    whole: dict[str, Any] = {
+        "unrelayed": Unrelayed(3, 0.5), "deliveries": counts, "overdue": Overdue(7, 90.0), "dead_letters": 2,
+        "behind": [Behind("we_hanging", "https://example.com/hook", 7, 90.0, 1)],
+        "set_aside": 0, "streams": [Stream("leadwire:{deliveries:0}", 5, 4, 1, 1.5)],
+        "workers": [Worker("deliverer-1", 0.1)],
+    }  # fmt: skip
+    return Status(**whole | changed)
+
+
+async def shown(*looks: Status | Exception) -> str:
+    """What a terminal has been sent after these looks."""
+    out = io.StringIO()
+    left = list(looks)
+    looked = asyncio.Event()
+
+    async def look() -> Status:
+        if not left:
+            looked.set()
+            await asyncio.Event().wait()
+        if isinstance(found := left.pop(0), Exception):
+            raise found
+        return found
+
+    following = asyncio.create_task(
+        status_live.follow(look, 0.001, console=Console(file=out, force_terminal=True, width=100))
+    )
+    await asyncio.wait([following, asyncio.create_task(looked.wait())], return_when=asyncio.FIRST_COMPLETED)
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+    return out.getvalue()
+
+
+async def test_the_picture_has_what_is_late_and_how_fast_it_goes() -> None:
+    told = await shown(seen(100), seen(100_000))
+    for text in ("overdue", "90.0 s", "leadwire:{deliveries:0}", "we_hanging, window 1", "1 workers alive", "/s"):
+        assert text in told, told
+
+
+async def test_the_picture_survives_servers_that_are_away() -> None:
+    told = await shown(ConnectionRefusedError("no"), seen(streams=None, workers=None))
+    assert "the database cannot be reached: no" in told
+    assert "Redis cannot be reached" in told
+
+
+async def test_what_is_no_refusal_of_a_server_is_not_hidden() -> None:
+    async def look() -> Status:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await status_live.follow(look, 0.001, console=Console(file=io.StringIO(), force_terminal=True))
+
+
+@pytest.mark.flow
+@pytest.mark.usefixtures("database")
+def test_without_a_terminal_there_is_a_line_or_a_document_a_look(servers: Services) -> None:
+    settings = {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
+    for option in ((), ("--json",)):
+        watching = Started("status", "--watch", "--every", "0.1", *option, **settings)
+        until(lambda watching=watching: watching.out.count("\n") >= 3 or not watching.running())
+        first = watching.out.splitlines()[0]
+        watching.close()
+        if option:
+            assert json.loads(first)["overdue"]["deliveries"] == 0
+        else:
+            assert first.startswith("unrelayed 0 lag 0 pending 0 overdue 0")

@@ -1,0 +1,67 @@
+"""The audit log on the screen: whole, filtered, paged, and as text."""
+
+import re
+
+import pytest
+
+from leadwire.domain.accounts import audit
+from leadwire.domain.accounts import changes as accounts
+from leadwire.infrastructure import db
+from tests.interfaces.web.hostile import SCRIPTS, harmless
+
+
+async def noted(workspace: str, actor: str, action: str, subject: str = "", detail: str = "") -> None:
+    async with db.transaction():
+        await audit.record(workspace, actor, audit.Entry(action, subject, detail), "192.0.2.0/24")
+
+
+def entries(page: str) -> list[tuple[str, str]]:
+    return re.findall(r'<th scope="row" class="cut">([^<]*)</th><td data-label="Did"><code>([^<]*)</code>', page)
+
+
+async def test_newest_first_of_one_person_or_one_kind(admin, workspace):
+    await noted(workspace, "bo@example.org", "bot.published")
+    await noted(workspace, "cy@example.org", "bot.published")
+    await noted(workspace, "cy@example.org", "lead.updated")
+    assert entries(await admin.open("/audit"))[:2] == [
+        ("cy@example.org", "lead.updated"),
+        ("cy@example.org", "bot.published"),
+    ]
+    assert entries(await admin.open("/audit?actor=bo@example.org&action=")) == [("bo@example.org", "bot.published")]
+    assert len(entries(await admin.open("/audit?action=bot.published"))) == 2
+    both = await admin.open("/audit?action=bot.published&actor=cy@example.org")
+    assert entries(both) == [("cy@example.org", "bot.published")]
+    assert re.findall(r"<option(?: selected)?>([^<]+)", both)[:3] == [
+        "ada@example.org",
+        "bo@example.org",
+        "cy@example.org",
+    ]
+
+
+async def test_pages(admin, workspace):
+    for number in range(51):
+        await noted(workspace, "bo@example.org", f"thing.done{number}")
+    page = await admin.open("/audit?actor=bo@example.org")
+    assert [action for _, action in entries(page)] == [f"thing.done{number}" for number in range(50, 0, -1)]
+    onward = re.search(r'href="([^"]*after=[^"]*)"', page)[1].replace("&amp;", "&")
+    assert [action for _, action in entries(await admin.open(onward))] == ["thing.done0"]
+
+
+@pytest.mark.parametrize("query", ["after=x", "after=1.aud_01m7yjs791eyvrez20z8kad45f", "page=2", "after=aud_1"])
+async def test_odd_questions_are_refused(admin, query):
+    await admin.open(f"/audit?{query}", 400)
+
+
+@pytest.mark.parametrize("typed", SCRIPTS)
+async def test_what_somebody_typed_is_text(admin, workspace, typed):
+    await noted(workspace, typed, typed, typed, typed)
+    await noted(workspace, typed, typed, f"lead_{typed}", typed)
+    harmless(await admin.open("/audit"))
+
+
+async def test_another_workspace_s_entries_are_not_there(admin):
+    elsewhere = await accounts.create_workspace("Other")
+    await noted(elsewhere, "eve@example.org", "secret.thing")
+    page = await admin.open("/audit")
+    assert "eve@example.org" not in page
+    assert "secret.thing" not in page

@@ -1,0 +1,134 @@
+"""Bots on the screen."""
+
+import re
+from typing import get_args
+
+import pytest
+
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.bots import changes, library, reads
+from leadwire.domain.bots.flow import Input, Op
+from leadwire.domain.bots.graph import columns, edges
+from leadwire.infrastructure import db
+from leadwire.interfaces.web import flow_reference
+from leadwire.interfaces.web.rendering import coded
+
+
+@pytest.fixture
+async def greeter(admin):
+    """A bot made on the screen."""
+    await admin.open("/bots")
+    await admin.fill("/bots", name="Greeter", flow="lead-qualification")
+    return await db.value("SELECT id FROM bot")
+
+
+async def test_from_nothing_to_a_published_bot(admin, workspace, greeter):
+    page = await admin.open(f"/bots/{greeter}")
+    assert "Not published" in page
+    assert '<svg class="flow"' in page
+    page = await admin.fill(f"/bots/{greeter}/draft", source=library.text("lead-qualification"), publish="1")
+    assert "new conversations run version 1" in page
+    assert (await reads.detail(workspace, greeter)).published_version == 1
+
+
+async def test_faults_are_told_with_their_lines_and_the_text_stays(admin, workspace, greeter):
+    text = library.text("lead-qualification").replace('next = "goal"', 'next = "gaol"')
+    await admin.open(f"/bots/{greeter}")
+    page = await admin.fill(f"/bots/{greeter}/draft", 422, source=text)
+    assert "<b>Line " in page
+    assert "gaol" in page
+    assert (await reads.detail(workspace, greeter)).draft == library.text("lead-qualification")
+    for nonsense in ("{", "</textarea><script>alert(1)</script>", "x" * 100_000):
+        page = await admin.fill(f"/bots/{greeter}/draft", 422, source=nonsense)
+        assert "<script>alert" not in page
+    assert (await admin.post(f"/bots/{greeter}/draft", data={"source": "x" * 2_000_000})).status_code == 413
+
+
+async def test_the_editor_has_the_format_at_hand(admin, viewer, greeter):
+    page = await admin.open(f"/bots/{greeter}")
+    [told] = re.findall(r'<details class="format">.+?</details>', page, re.DOTALL)
+    assert "style=" not in told
+    assert "<script" not in told
+    for part in flow_reference.parts():
+        heading = f'<h3 id="format-{part.name}">{part.name}</h3>'
+        after = told.partition(heading)[2].partition("<h3")[0]
+        assert re.findall(r"<dt><code>(\w+)</code>", after) == [field.name for field in part.fields]
+    for name in (*get_args(Op), *get_args(Input), *flow_reference.DERIVED):
+        assert f"<dt><code>{name}</code></dt>" in told
+    assert "<code>{{name|there}}</code>" in told
+    assert '<details class="format">' in await viewer.open(f"/bots/{greeter}")
+
+
+def test_what_stands_between_backticks_is_code_and_nothing_is_markup():
+    assert coded("<b> `x < y` & `z`") == "&lt;b&gt; <code>x &lt; y</code> &amp; <code>z</code>"
+
+
+async def test_a_trial_keeps_nothing(admin, greeter):
+    page = await admin.open(f"/bots/{greeter}/preview")
+    assert "What brings you here?" in page
+    page = await admin.open(f"/bots/{greeter}/preview?said=I+want+to+see+prices&said=11-50")
+    assert "keeps custom_fields.goal: pricing" in page
+    assert "+15 points" in page
+    assert "work e-mail" in page
+    page = await admin.open(f"/bots/{greeter}/preview?said=%3Cscript%3Ealert(1)%3C/script%3E")
+    assert "<script>alert" not in page
+    for table in ("conversation", "message", "lead", "outbox_event"):
+        assert await db.value(f"SELECT count(*) FROM {table}") == 0
+
+
+async def test_a_draft_kept_under_older_rules_can_be_tried_and_says_what_is_wrong_now(admin, greeter):
+    older = library.text("lead-qualification").replace('op = "gte", value = 60', 'op = "contains", value = ""')
+    await db.rows("UPDATE bot SET draft = $2 WHERE id = $1", greeter, older)
+    assert "What brings you here?" in await admin.open(f"/bots/{greeter}/preview")
+    assert "contains takes a text that is not empty." in await admin.open(f"/bots/{greeter}")
+
+
+async def test_versions_differ_and_come_back(admin, workspace, greeter):
+    first = library.text("lead-qualification")
+    await admin.open(f"/bots/{greeter}")
+    await admin.fill(f"/bots/{greeter}/draft", source=first, publish="1")
+    await admin.fill(f"/bots/{greeter}/draft", source=first.replace("Talk to us", "Hello there"), publish="1")
+    page = await admin.open(f"/bots/{greeter}/versions")
+    assert '<span class="plus">' in page
+    assert "Hello there" in page
+    await admin.fill(f"/bots/{greeter}/rollback", version="1")
+    assert (await reads.detail(workspace, greeter)).published_version == 1
+    await admin.fill(f"/bots/{greeter}/rollback", 404, version="9999999999")
+
+
+async def test_what_it_was_taught(admin, workspace, greeter):
+    await admin.open(f"/bots/{greeter}/knowledge")
+    page = await admin.fill(f"/bots/{greeter}/knowledge", question="What does it cost?", answer="<b>Nothing</b>")
+    assert "&lt;b&gt;Nothing&lt;/b&gt;" in page
+    assert "1 to 500" in await admin.fill(f"/bots/{greeter}/knowledge", 422, question="", answer="x")
+    (entry,) = await reads.faq(workspace, greeter)
+    await admin.fill(f"/bots/{greeter}/knowledge/{entry.id}/forget")
+    assert await reads.faq(workspace, greeter) == []
+
+
+async def test_where_it_may_be_shown(admin, workspace, greeter):
+    page = await admin.open(f"/bots/{greeter}/install")
+    assert f"data-bot=&#34;{greeter}&#34;" in page or f'data-bot="{greeter}"' in page
+    form = {"origins": "https://a.example\nhttps://b.example", "color": "#0f766e"}
+    await admin.fill(f"/bots/{greeter}/install", **form)
+    assert (await reads.detail(workspace, greeter)).allowed_origins == ["https://a.example", "https://b.example"]
+    page = await admin.fill(f"/bots/{greeter}/install", 422, origins="https://a.example/path", color="#0f766e")
+    assert "enter scheme and host, such as https://example.com" in page
+
+
+async def test_a_viewer_may_look_and_another_workspace_may_not(viewer, greeter):
+    page = await viewer.open(f"/bots/{greeter}")
+    assert "readonly" in page
+    assert 'name="publish"' not in page
+    other = await accounts.create_workspace("Other")
+    theirs = await changes.create(other, "Theirs")
+    for part in ("", "/preview", "/knowledge", "/versions", "/install"):
+        await viewer.open(f"/bots/{theirs}{part}", 404)
+
+
+@pytest.mark.parametrize("name", library.NAMES)
+def test_every_node_has_its_place_in_the_picture(name):
+    flow = library.flow(name)
+    placed = [node for column in columns(flow) for node in column]
+    assert sorted(placed) == sorted(node.id for node in flow.nodes)
+    assert {edge.end for edge in edges(flow)} <= set(placed)

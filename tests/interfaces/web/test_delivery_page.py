@@ -1,0 +1,38 @@
+"""One delivery's page: what it keeps from whom, and what it is with hundreds of attempts."""
+
+import html
+import re
+
+from leadwire.infrastructure import db
+from tests import make
+from tests.delivery.wired import endpoint
+from tests.interfaces.web.test_webhooks import receiver, wire  # noqa: F401 - fixtures
+
+
+async def test_signatures_are_shown_to_admins_alone(agent, viewer, workspace, bot, wire, receiver):  # noqa: F811
+    made = await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.turn()
+    (delivery,) = await receiver.received(1)
+    for one in (agent, viewer):
+        page = html.unescape(await one.open(f"/deliveries/{delivery.webhook_id}/{made.id}"))
+        assert "(shown to admins)" in page
+        assert "curl -X POST" in page
+        for name in ("x-service-signature", "webhook-signature"):
+            assert delivery.headers[name] not in page
+
+
+async def test_of_many_attempts_the_last_twenty_are_shown(viewer, workspace, bot, wire, receiver):  # noqa: F811
+    made = await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.turn()
+    (delivery,) = await receiver.received(1)
+    columns = "event_id, endpoint_id, drive, counted, duration_ms, outcome, http_status, error"
+    await db.rows(
+        f"""INSERT INTO attempt ({columns}, number, started_at, response_body)
+            SELECT {columns}, n, started_at + n * interval '1 second', $1 FROM attempt, generate_series(2, 300) n""",
+        "[" + "1," * 1000 + "1]",
+    )
+    page = await viewer.open(f"/deliveries/{delivery.webhook_id}/{made.id}")
+    assert re.findall(r"#(\d+)[ ,·]", page) == [str(number) for number in range(300, 280, -1)]
+    assert "280 earlier attempts are not shown." in page

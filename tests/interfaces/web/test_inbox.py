@@ -1,0 +1,123 @@
+"""The inbox on the screen."""
+
+import pytest
+
+from leadwire.domain.bots import runtime
+from leadwire.domain.conversations import changes as talks
+from leadwire.domain.conversations import reads
+from leadwire.infrastructure import db
+from tests import make
+from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
+
+
+@pytest.fixture
+async def waiting(visitor):  # noqa: F811
+    """A visitor who waits for a person."""
+    await visitor.says("what <b>is</b> this?")
+    await runtime.hand_off(await visitor.visit())
+    return visitor.conversation
+
+
+async def said(workspace, conversation):
+    return [(one.role, one.content) for one in (await reads.detail(workspace, conversation)).messages]
+
+
+async def test_who_asks_for_a_person_is_found_answered_and_ended(agent, workspace, waiting):
+    page = await agent.open("/inbox")
+    assert "1 waiting" in page
+    page = await agent.open(f"/inbox?c={waiting}")
+    assert "what &lt;b&gt;is&lt;/b&gt; this?" in page
+    assert "Asked for a person" in page
+    page = await agent.fill(f"/inbox/{waiting}/reply", content="Hello, Grace here.")
+    assert "Mine" in page
+    assert (await said(workspace, waiting))[-1] == ("agent", "Hello, Grace here.")
+    page = await agent.fill(f"/inbox/{waiting}/note", note="A <i>friend</i> of ours")
+    assert "A &lt;i&gt;friend&lt;/i&gt; of ours" in page
+    page = await agent.fill(f"/inbox/{waiting}/end")
+    assert "Ended" in page
+    assert 'name="content"' not in page
+    assert [kind for kind in await make.kinds() if kind.startswith("conversation")] == [
+        "conversation.started",
+        "conversation.handoff",
+        "conversation.ended",
+    ]
+
+
+async def test_of_two_who_take_one_conversation_the_second_is_told(agent, admin, waiting):
+    await agent.open(f"/inbox?c={waiting}")
+    await admin.open(f"/inbox?c={waiting}")
+    await agent.fill(f"/inbox/{waiting}/claim", held_by="")
+    page = await admin.fill(f"/inbox/{waiting}/claim", 409, held_by="")
+    assert "grace@example.org has this conversation." in page
+    page = await admin.fill(f"/inbox/{waiting}/reply", 409, content="Me too")
+    assert "grace@example.org talks to this visitor" in page
+    holder = await db.value("SELECT assigned_to FROM conversation WHERE id = $1", waiting)
+    assert "Mine" in await admin.fill(f"/inbox/{waiting}/claim", held_by=holder)
+
+
+async def test_it_goes_back_to_the_queue_or_to_the_bot(agent, waiting):
+    await agent.open(f"/inbox?c={waiting}")
+    await agent.fill(f"/inbox/{waiting}/claim", held_by="")
+    assert "1 waiting" in await agent.fill(f"/inbox/{waiting}/release")
+    await agent.fill(f"/inbox/{waiting}/claim", held_by="")
+    assert "With the bot" in await agent.fill(f"/inbox/{waiting}/give-back")
+
+
+async def test_a_conversation_is_taken_from_the_bot(agent, workspace, bot):
+    talk = await make.conversation(workspace, bot)
+    assert "With the bot" in await agent.open(f"/inbox?c={talk}")
+    assert "Mine" in await agent.fill(f"/inbox/{talk}/claim", held_by="")
+
+
+@pytest.mark.parametrize("content", ["", "   ", "x" * 4001])
+async def test_an_answer_that_cannot_be_sent(agent, waiting, content):
+    await agent.open(f"/inbox?c={waiting}")
+    assert "A text has 1 to 4000 characters" in await agent.fill(f"/inbox/{waiting}/reply", 422, content=content)
+
+
+async def test_the_end_is_the_end(agent, workspace, waiting):
+    await agent.open(f"/inbox?c={waiting}")
+    await talks.end(workspace, waiting, "visitor", "closed")
+    for deed, fields in (("reply", {"content": "Hi"}), ("claim", {}), ("release", {}), ("give-back", {})):
+        assert "has ended" in await agent.fill(f"/inbox/{waiting}/{deed}", 409, **fields), deed
+
+
+async def test_another_workspace_has_another_inbox(agent, waiting):
+    from leadwire.domain.accounts import changes
+    from leadwire.domain.bots import changes as bots
+
+    other = await changes.create_workspace("Other")
+    theirs = await make.conversation(other, await bots.create(other, "Theirs"))
+    assert theirs not in await agent.open("/inbox")
+    await agent.open(f"/inbox?c={theirs}", 404)
+    await agent.open("/inbox")
+    await agent.fill(f"/inbox/{theirs}/reply", 404, content="Hi")
+    await agent.fill(f"/inbox/{waiting}/nonsense", 422)
+
+
+async def test_a_lead_is_corrected_beside_the_conversation(agent, visitor, workspace):  # noqa: F811
+    await visitor.says("ada@example.com")
+    talk = visitor.conversation
+    await agent.open(f"/inbox?c={talk}")
+    kept = {"email": "ada@example.com", "name": "", "phone": "", "company": ""}
+    page = await agent.fill(f"/inbox/{talk}/lead", **kept | {"name": "Ada <b>", "company": "Engines"}, version="1")
+    assert "Ada &lt;b&gt;" in page
+    assert "Engines" in page
+    assert (await make.kinds())[-1] == "lead.updated"
+    page = await agent.fill(f"/inbox/{talk}/lead", 422, **kept | {"email": "nonsense"}, version="2")
+    assert 'value="nonsense"' in page
+    page = await agent.fill(f"/inbox/{talk}/lead", 412, **kept, version="1")  # somebody was quicker
+    assert (await reads.detail(workspace, talk)).lead.name == "Ada <b>"
+
+
+async def test_a_blocked_visitor_can_be_talked_to_again(agent, viewer, visitor, waiting):  # noqa: F811
+    await agent.open(f"/inbox?c={waiting}")
+    await agent.fill(f"/inbox/{waiting}/block")
+    assert f'action="/conversations/{waiting}/unblock"' not in await viewer.open(f"/conversations/{waiting}")
+    assert "No bot talks to this visitor" in await agent.open(f"/conversations/{waiting}")
+    page = await agent.fill(f"/conversations/{waiting}/unblock")
+    assert "The visitor can talk to your bots again." in page
+    assert "No bot talks" not in page
+    await agent.fill(f"/conversations/{waiting}/unblock", 404)
+    visitor.last = None
+    assert await visitor.says("Hello again")

@@ -1,0 +1,183 @@
+"""One lead on the screen: seen, corrected, taken along, erased."""
+
+import re
+
+import pytest
+
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.leads import changes, reads
+from leadwire.domain.leads.schema import LeadPatch, custom_fields
+from leadwire.infrastructure import db
+from tests import make
+from tests.interfaces.web.hostile import SCRIPTS, harmless
+
+FORM = {"name": "Ada", "email": "ada@example.com", "phone": "", "company": "", "score": "0"}
+
+
+async def opened(browser, lead) -> dict[str, str]:
+    """The form of the lead's page, as it stands."""
+    page = await browser.open(f"/leads/{lead.id}")
+    return {**FORM, "version": re.search(r'name="version" value="(\d+)"', page)[1]}
+
+
+async def kept(workspace, lead):
+    return (await reads.stored(workspace, lead.id)).lead
+
+
+async def test_a_change_is_kept_told_and_noted(agent, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    form = await opened(agent, lead)
+    page = await agent.fill(f"/leads/{lead.id}", **{**form, "name": "Ada Lovelace", "score": "77"})
+    assert "Saved." in page
+    now = await kept(workspace, lead)
+    assert (now.name, now.score) == ("Ada Lovelace", 77)
+    assert (await make.kinds())[-1] == "lead.updated"
+    detail = await db.value("SELECT detail FROM audit_entry WHERE action = 'lead.updated' AND subject = $1", lead.id)
+    assert detail == "name, score"  # which fields, never what they hold
+
+
+async def test_saving_what_is_there_changes_nothing(agent, workspace, bot):
+    fields = {"seats": 3, "share": 1.5, "paid": True, "note": "two\nlines", "text": "3"}
+    lead = await make.lead(workspace, bot, custom_fields=fields, phone="020 7946 0000", company="Acorn")
+    form = {**await opened(agent, lead), "phone": "020 7946 0000", "company": "Acorn"}
+    values = ["3", "1.5", "true", "two\r\nlines", "3", ""]
+    page = await agent.fill(f"/leads/{lead.id}", **form, key=[*fields, ""], value=values)
+    assert "Nothing was different." in page
+    assert (await reads.stored(workspace, lead.id)).version == 1
+    assert "lead.updated" not in await make.kinds()
+
+
+async def test_custom_fields_keep_their_kind(agent, workspace, bot):
+    lead = await make.lead(workspace, bot, custom_fields={"seats": 3, "paid": True, "gone": "x", "size": 5})
+    form = await opened(agent, lead)
+    keys, values = ["seats", "paid", "gone", "size", "stage"], ["4", "false", "", "many", "won"]
+    await agent.fill(f"/leads/{lead.id}", **form, key=keys, value=values)
+    assert custom_fields(await kept(workspace, lead)) == {"seats": 4, "paid": False, "size": "many", "stage": "won"}
+
+
+async def test_whoever_was_slower_is_told_and_loses_nothing(agent, workspace, bot):
+    lead = await make.lead(workspace, bot, company="Acorn")
+    form = {**await opened(agent, lead), "company": "Beacon"}
+    await changes.update(workspace, lead.id, LeadPatch(company="Cobalt"), unchanged={})
+    page = await agent.fill(f"/leads/{lead.id}", 412, **form)
+    assert "Somebody changed this lead" in page
+    assert 'value="Beacon"' in page
+    assert "Now: Cobalt" in page
+    again = re.search(r'name="version" value="(\d+)"', page)[1]
+    await agent.fill(f"/leads/{lead.id}", **{**form, "version": again})
+    assert (await kept(workspace, lead)).company == "Beacon"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"email": "no address"}, "email-fault"),
+        ({"email": "", "phone": ""}, "email-fault"),
+        ({"score": "101"}, "score-fault"),
+        ({"score": ""}, "score-fault"),
+        ({"score": "1e1"}, "score-fault"),
+        ({"phone": "call me"}, "phone-fault"),
+        ({"name": "a\u202eb"}, "name-fault"),
+        ({"key": ["a", "a"], "value": ["1", "2"]}, "custom_fields-fault"),
+        ({"key": [""], "value": ["1"]}, "custom_fields-fault"),
+        ({"key": ["a"], "value": ["x" * 1001]}, "custom_fields-fault"),
+    ],
+)
+async def test_what_is_wrong_is_told_beside_its_field(agent, workspace, bot, wrong, told):
+    lead = await make.lead(workspace, bot)
+    page = await agent.fill(f"/leads/{lead.id}", 422, **{**await opened(agent, lead), **wrong})
+    assert page.count(f'id="{told}"') == 1
+    assert (await reads.stored(workspace, lead.id)).version == 1
+
+
+async def test_an_address_that_another_lead_has_is_refused(agent, workspace, bot):
+    await make.lead(workspace, bot, email="bo@example.com")
+    lead = await make.lead(workspace, bot)
+    page = await agent.fill(f"/leads/{lead.id}", 409, **{**await opened(agent, lead), "email": "bo@example.com"})
+    assert "Another lead of this bot has that e-mail address" in page
+
+
+async def test_a_viewer_sees_and_cannot_change(viewer, workspace, bot):
+    lead = await make.lead(workspace, bot, custom_fields={"stage": "won"})
+    page = await viewer.open(f"/leads/{lead.id}")
+    assert "won" in page
+    assert 'name="version"' not in page
+    assert f'action="/leads/{lead.id}/erase"' not in page
+    await viewer.fill(f"/leads/{lead.id}", 403, **FORM, version="1")
+    await viewer.fill(f"/leads/{lead.id}/export", 403)
+
+
+async def test_the_history_says_what_became_different(viewer, workspace, bot):
+    lead = await make.lead(workspace, bot, score=10, custom_fields={"stage": "new"})
+    await changes.update(workspace, lead.id, LeadPatch(score=60, custom_fields={"stage": "won"}), unchanged={})
+    page = await viewer.open(f"/leads/{lead.id}")
+    assert "<b>score</b> <s>10</s> → <span>60</span>" in page
+    assert "<b>stage</b> <s>new</s> → <span>won</span>" in page
+    assert f'href="/conversations/{lead.conversation_id}"' in page
+
+
+@pytest.mark.parametrize("typed", SCRIPTS)
+async def test_what_visitors_typed_is_text(viewer, agent, workspace, bot, typed):
+    lead = await make.lead(workspace, bot, name=typed, company=typed, custom_fields={typed[:60]: typed})
+    await changes.update(workspace, lead.id, LeadPatch(name="x", custom_fields={typed[:60]: "y"}), unchanged={})
+    await changes.update(workspace, lead.id, LeadPatch(name=typed, custom_fields={typed[:60]: typed}), unchanged={})
+    for browser in (viewer, agent):
+        harmless(await browser.open(f"/leads/{lead.id}"))
+    harmless(await agent.fill(f"/leads/{lead.id}", 412, **{**FORM, "name": typed, "version": "1"}))
+
+
+async def test_a_person_is_erased_once_their_address_is_typed(admin, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await admin.open(f"/leads/{lead.id}")
+    page = await admin.fill(f"/leads/{lead.id}/erase", 422, confirm="yes")
+    assert "Type ada@example.com" in page
+    assert await kept(workspace, lead)
+    page = await admin.fill(f"/leads/{lead.id}/erase", confirm=" ADA@example.com ")
+    assert "The person is erased" in page
+    await admin.open(f"/leads/{lead.id}", 404)
+    assert (await make.kinds())[-1] == "lead.deleted"
+    noted = await db.row("SELECT subject, detail FROM audit_entry WHERE action = 'lead.erased'")
+    assert tuple(noted) == (lead.id, "")
+
+
+async def test_an_agent_does_not_erase(agent, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await agent.open(f"/leads/{lead.id}")
+    await agent.fill(f"/leads/{lead.id}/erase", 403, confirm="ada@example.com")
+    assert await kept(workspace, lead)
+
+
+async def test_a_person_gets_everything_that_is_kept(agent, workspace, bot):
+    lead = await make.lead(workspace, bot, custom_fields={"stage": "won"})
+    await conversations.say(workspace, lead.conversation_id, "user", "My question")
+    await agent.open(f"/leads/{lead.id}")
+    answer = await agent.post(f"/leads/{lead.id}/export", data={"form_token": agent.token})
+    everything = answer.json()
+    assert everything["lead"]["custom_fields"] == {"stage": "won"}
+    assert [one["content"] for one in everything["conversations"][0]["messages"]] == ["Hello", "My question"]
+    assert everything["events"][-1]["kind"] == "lead.created"
+    assert await db.value("SELECT subject FROM audit_entry WHERE action = 'lead.exported'") == lead.id
+
+
+async def test_another_workspace_s_lead_is_not_there(admin):
+    elsewhere = await accounts.create_workspace("Other")
+    lead = await make.lead(elsewhere, await bots.create(elsewhere, "Theirs"))
+    await admin.open("/leads")
+    await admin.fill(f"/leads/{lead.id}", 404, **FORM, version="1")
+    await admin.fill(f"/leads/{lead.id}/erase", 404, confirm="ada@example.com")
+    await admin.fill(f"/leads/{lead.id}/export", 404)
+    assert (await kept(elsewhere, lead)).email == lead.email
+
+
+async def test_each_event_leads_to_its_deliveries(viewer, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await db.rows(
+        """INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at)
+           SELECT id, 'we_one', workspace_id, 'dead', now() FROM outbox_event WHERE kind = 'lead.created'"""
+    )
+    event_id = await db.value("SELECT event_id FROM delivery")
+    link = f'<a href="/deliveries/{event_id}/we_one" title="A removed endpoint"><small class="ellipsis">removed</small>'
+    assert link in await viewer.open(f"/leads/{lead.id}")
+    assert link in await viewer.open(f"/conversations/{lead.conversation_id}")

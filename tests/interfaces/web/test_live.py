@@ -1,0 +1,65 @@
+"""Live streams: a bounded number for a session, and none for a session that has ended."""
+
+import pytest
+
+from leadwire.domain.conversations.pubsub import hub
+from leadwire.infrastructure import db
+from leadwire.interfaces.web import live_updates
+
+CHANGED, DONE = b"event: changed\ndata:\n\n", b"event: done\ndata:\n\n"
+
+
+@pytest.fixture
+async def session(agent):
+    return await db.value("SELECT id FROM user_session")
+
+
+async def never():
+    return 0, False
+
+
+@pytest.fixture(params=["inbox", "delivery"])
+def opened(request, workspace, session):
+    """Opens one more stream of the session."""
+    if request.param == "inbox":
+        return lambda: live_updates._rung(workspace, session)
+    return lambda: live_updates._told(never, session)
+
+
+async def test_a_session_has_twelve_streams(opened):
+    streams = [opened() for _ in range(400)]
+    first = [await anext(stream) for stream in streams]
+    assert first.count(DONE) == 388
+    assert DONE not in first[:12]
+    for stream in streams:
+        await stream.aclose()
+    assert not live_updates._open
+    again = opened()
+    assert await anext(again) != DONE
+    await again.aclose()
+
+
+@pytest.mark.parametrize("end", ["DELETE FROM user_session", "DELETE FROM user_account"])
+async def test_nothing_is_told_after_the_session_has_ended(workspace, session, end):
+    stream = live_updates._rung(workspace, session)
+    await anext(stream)
+    hub._ring_all()
+    assert await anext(stream) == CHANGED
+    await db.rows(end)
+    hub._ring_all()
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
+
+
+async def test_a_followed_delivery_ends_with_the_session(session):
+    looks = iter(range(10))
+
+    async def look():
+        return next(looks), False
+
+    stream = live_updates._told(look, session)
+    assert await anext(stream) == CHANGED
+    await db.rows("UPDATE user_session SET seen_at = seen_at - interval '1 day'")
+    await anext(stream)  # the rest of this look
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)

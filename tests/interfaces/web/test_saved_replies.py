@@ -1,0 +1,67 @@
+"""Saved replies: made, picked in the inbox, removed."""
+
+import pytest
+
+from leadwire.domain.bots import runtime
+from leadwire.domain.conversations import saved_replies
+from leadwire.domain.leads import changes as leads
+from leadwire.domain.leads.schema import LeadPatch
+from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import Conflict, NotFound
+from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
+
+
+async def test_one_is_written_picked_and_removed(agent, workspace, visitor):  # noqa: F811
+    await visitor.says("ada@example.com")
+    lead = await db.value("SELECT id FROM lead")
+    await leads.update(workspace, lead, LeadPatch(name="Ada <b>"), unchanged={})
+    await runtime.hand_off(await visitor.visit())
+    await agent.open("/inbox/replies")
+    page = await agent.fill("/inbox/replies", name="Hello", content="Hello {{name}}, how can I help?")
+    assert "“Hello” is in the inbox now." in page
+    reply = await db.value("SELECT id FROM saved_reply")
+    assert ">Hello</a>" in await agent.open(f"/inbox?c={visitor.conversation}")
+    page = await agent.open(f"/inbox?c={visitor.conversation}&say={reply}")
+    assert ">Hello Ada &lt;b&gt;, how can I help?</textarea>" in page
+    await agent.open("/inbox/replies")
+    assert "None yet" in await agent.fill(f"/inbox/replies/{reply}/remove")
+    actions = [row["action"] for row in await db.rows("SELECT action FROM audit_entry ORDER BY id")]
+    assert actions[-2:] == ["saved_reply.added", "saved_reply.removed"]
+
+
+@pytest.mark.parametrize(("name", "content"), [("", "x"), ("x" * 61, "x"), ("x", ""), ("x", "y" * 4001), ("x", " ")])
+async def test_what_cannot_be_saved_is_told_and_kept_in_the_form(agent, name, content):
+    await agent.open("/inbox/replies")
+    page = await agent.fill("/inbox/replies", 422, name=name, content=content)
+    assert "characters." in page
+    assert not await db.value("SELECT count(*) FROM saved_reply")
+
+
+async def test_a_name_is_there_once_and_there_are_a_hundred_at_most(workspace, monkeypatch):
+    await saved_replies.add(workspace, "Hello", "x")
+    with pytest.raises(Conflict, match="already"):
+        await saved_replies.add(workspace, "HELLO", "y")
+    monkeypatch.setattr(saved_replies, "_MOST", 1)
+    with pytest.raises(Conflict, match="remove one first"):
+        await saved_replies.add(workspace, "Bye", "y")
+
+
+async def test_another_workspace_cannot_see_or_remove_them(workspace):
+    made = await saved_replies.add(workspace, "Hello", "x")
+    assert await saved_replies.listed("ws_another") == []
+    with pytest.raises(NotFound):
+        await saved_replies.remove("ws_another", made)
+
+
+@pytest.mark.parametrize(
+    ("content", "named", "nameless"),
+    [
+        ("Hello {{name}}!", "Hello Ada!", "Hello!"),
+        ("Thanks, {{name}}.", "Thanks, Ada.", "Thanks."),
+        ("{{name}}: hm", "Ada: hm", ": hm"),
+        ("Hello", "Hello", "Hello"),
+    ],
+)
+def test_the_name_is_filled_in_or_goes_without_a_trace(content, named, nameless):
+    assert saved_replies.filled(content, "Ada") == named
+    assert saved_replies.filled(content, None) == nameless

@@ -1,0 +1,79 @@
+"""The System screen: for operators alone, and right also while Redis is away."""
+
+import msgspec
+import pytest
+
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.bots import changes as bots
+from leadwire.infrastructure import db, redis_pool, settings
+from tests import make
+
+
+@pytest.fixture
+def operators(monkeypatch):
+    """Has LEADWIRE_OPERATORS name somebody."""
+    present = settings.get()
+
+    def name(*emails: str) -> None:
+        changed = msgspec.structs.replace(present, operators=emails)
+        monkeypatch.setattr(settings, "get", lambda: changed)
+
+    return name
+
+
+async def test_the_admin_of_the_only_workspace_operates_it(admin, agent):
+    assert 'href="/system"' in await admin.open("/")
+    await admin.open("/system")
+    assert 'href="/system"' not in await agent.open("/")
+    await agent.open("/system", 403)
+
+
+async def test_with_several_workspaces_nobody_does_who_is_not_named(admin, operators):
+    await accounts.create_workspace("Other")
+    for path in ("/system", "/system/ledger"):
+        await admin.open(path, 403)
+    assert 'href="/system"' not in await admin.open("/")
+    operators("ada@example.org")
+    for path in ("/system", "/system/ledger"):
+        await admin.open(path)
+
+
+async def test_who_is_not_named_does_not_operate_even_alone(admin, operators):
+    operators("bo@example.org")
+    await admin.open("/system", 403)
+
+
+async def test_a_named_agent_is_still_no_admin(agent, operators):
+    operators("grace@example.org")
+    await agent.open("/system", 403)
+
+
+def test_operators_are_read_from_the_environment():
+    read = settings.read({"LEADWIRE_OPERATORS": " Ada@Example.org, bo@example.org ,"})
+    assert read.operators == ("ada@example.org", "bo@example.org")
+
+
+async def test_what_waits_is_counted(admin, workspace, bot):
+    await make.conversation(workspace, bot)
+    page = await admin.open("/system")
+    assert "<dt>Not relayed yet</dt><dd>2<small>oldest" in page
+    assert "None: nothing is being sent." in page
+
+
+async def test_it_answers_while_redis_is_away(admin, monkeypatch):
+    monkeypatch.setattr(redis_pool, "client", lambda: None)
+    assert "Redis cannot be reached" in await admin.open("/system")
+    assert "Redis is away" in await admin.open("/system/ledger")
+
+
+async def test_the_ledger_tells_what_is_wrong(admin, workspace):
+    assert "Not balanced" not in await admin.open("/system/ledger")
+    other = await bots.create(workspace, "Bot")
+    await make.conversation(workspace, other)
+    await db.rows(
+        """INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at)
+           SELECT id, 'we_x', workspace_id, 'delivered', now() FROM outbox_event LIMIT 1"""
+    )
+    page = await admin.open("/system/ledger")
+    assert "Not balanced" in page
+    assert "deliveries marked delivered without a 2xx attempt" in page

@@ -1,0 +1,244 @@
+"""Endpoints, their setup, deliveries and dead letters on the screen."""
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from leadwire.delivery.worker import hourly_stats
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.webhooks import changes, history, stats
+from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.infrastructure import clock, db
+from tests import make
+from tests.delivery.wired import Wire, endpoint
+from tests.receiver import Receiver
+
+
+@pytest.fixture
+async def wire(redis):
+    async with Wire(redis) as wire:
+        yield wire
+
+
+@pytest.fixture
+async def receiver():
+    async with Receiver() as receiver:
+        yield receiver
+
+
+async def only(sql: str) -> str:
+    return str(await db.value(sql))
+
+
+async def test_the_five_steps(admin, wire, receiver):
+    assert "Enter an HTTPS address" in await admin.open("/webhooks")
+    assert "cannot be used" in await admin.open("/webhooks/new?url=http%3A%2F%2F10.0.0.1%2F&next=1")
+    page = await admin.open(f"/webhooks/new?url={receiver.url}&next=1")
+    assert "Which events should it receive?" in page
+    assert all(kind in page for kind in SAMPLES)
+    assert "Subscribe to at least one" in await admin.fill("/webhooks/new/events", 422, url=receiver.url)
+    page = await admin.fill("/webhooks/new/events", url=receiver.url, event=["lead.created"])
+    secret = re.search(r"whsec_[\w+/=]+", page)[0]
+    made = await only("SELECT id FROM webhook_endpoint")
+    assert await db.value("SELECT enabled FROM webhook_endpoint") is False
+
+    page = await admin.fill(f"/webhooks/{made}/test", on="setup", kind="lead.created")
+    assert "On its way" in page
+    await wire.turn()
+    (delivery,) = await receiver.received(1)
+    event = delivery.webhook_id
+    page = await admin.open(f"/webhooks/{made}/setup/test?test={event}")
+    assert "It works" in page
+    assert "X-Service-Test: true" in page
+
+    await admin.open(f"/webhooks/{made}/setup/enable")
+    assert "Enabled. Events flow" in await admin.fill(f"/webhooks/{made}/enable")
+    assert secret not in await admin.open(f"/webhooks/{made}")
+    assert secret in await admin.open(f"/webhooks/{made}/secret")
+
+
+async def test_a_failing_endpoint_is_followed_to_its_dead_letter_and_redriven(
+    admin, workspace, bot, wire, receiver, db_clock
+):
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer = 500
+    await make.lead(workspace, bot)
+    for seconds in (0, 61, 301, 1801):
+        await db_clock.forward(seconds)
+        await wire.turn()
+    page = await admin.open(f"/webhooks/{made.id}?stage=dead")
+    assert "Dead letter" in page
+    event = re.search(rf"/deliveries/(evt_\w+)/{made.id}", page)[1]
+    page = await admin.open(f"/deliveries/{event}/{made.id}")
+    assert "Your server returned an error (500)" in page
+    assert page.count('<span class="status s5">500</span>') == 4
+    assert "all attempts are used up" in page
+
+    page = await admin.open("/dead-letters?outcome=http_5xx")
+    assert "<b>1</b> delivery matches" in page
+    await admin.fill("/dead-letters/redrive", 422, per_second="10")
+    receiver.answer = 204
+    page = await admin.fill("/dead-letters/redrive", per_second="10", sure="yes", outcome="http_5xx")
+    assert "0 of 1 returned to the queue" in page
+    await admin.fill(f"/deliveries/{event}/{made.id}/redrive")
+    await wire.turn()
+    page = await admin.open(f"/deliveries/{event}/{made.id}")
+    assert "Nothing: it has arrived" in page
+    assert "sent again 1" in page
+    assert "No dead letters" in await admin.open("/dead-letters")
+
+
+async def test_the_delivery_page_shows_what_was_sent_and_how_to_check_it(admin, workspace, bot, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot, name="<script>alert(1)</script>")
+    await wire.turn()
+    (delivery,) = await receiver.received(1)
+    page = await admin.open(f"/deliveries/{delivery.webhook_id}/{made.id}")
+    assert delivery.headers["x-service-signature"] in page
+    assert delivery.headers["webhook-signature"].replace("+", "&#43;").replace("&#43;", "+") in page
+    assert "curl -X POST" in page
+    assert "openssl dgst" in page
+    assert "<script>alert" not in page
+    for hop in ("Recorded to queued", "Queued to sent", "Sent to answered", "Answered to recorded"):
+        assert hop in page
+
+
+async def test_an_erased_delivery_says_so(admin, workspace, bot, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    lead = await make.lead(workspace, bot)
+    await wire.turn()
+    (delivery,) = await receiver.received(1)
+    from leadwire.domain.leads import changes as leads
+
+    await leads.erase(workspace, lead.id)
+    page = await admin.open(f"/deliveries/{delivery.webhook_id}/{made.id}")
+    assert "Erased together with the person" in page
+    assert "ada@example.com" not in page
+
+
+async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
+    made = await endpoint(workspace, receiver.url)
+    await admin.open(f"/webhooks/{made.id}")
+    form = {"url": receiver.url, "event": ["lead.deleted"], "ordered": "on", "rate_limit": "60"}
+    await admin.fill(f"/webhooks/{made.id}/settings", **form)
+    await admin.fill(f"/webhooks/{made.id}/headers", headers="X-Token: sesame-77\nX-Other: d: e")
+    kept = await changes.reads.endpoint(workspace, made.id)
+    assert (kept.events, kept.ordered, kept.rate_limit, kept.headers) == (
+        ["lead.deleted"],
+        True,
+        60,
+        ["X-Token", "X-Other"],
+    )
+    page = await admin.fill(f"/webhooks/{made.id}/settings", 422, **{**form, "rate_limit": "0"})
+    assert "A rate is 1 to 60000" in page
+    assert "is not `Name: value`" in await admin.fill(f"/webhooks/{made.id}/headers", 422, headers="nonsense")
+    assert "sesame-77" not in await admin.open(f"/webhooks/{made.id}")
+
+
+async def test_a_secret_is_rotated_on_the_screen(admin, workspace, receiver):
+    made = await endpoint(workspace, receiver.url)
+    await admin.open(f"/webhooks/{made.id}/secret")
+    staged = set(re.findall(r"whsec_[\w+/=]{40,}", await admin.fill(f"/webhooks/{made.id}/secret/stage"))) - {
+        made.secret
+    }
+    page = await admin.fill(f"/webhooks/{made.id}/secret/promote")
+    assert staged == set(re.findall(r"whsec_[\w+/=]{40,}", page))
+    seen = "SELECT count(*) FROM audit_entry WHERE action = 'endpoint.secret_seen'"
+    assert await db.value(seen) == 3
+
+
+async def test_another_workspace_s_endpoints_are_not_there(admin, wire, bot):
+    other = await accounts.create_workspace("Other")
+    made = await changes.create(other, "http://127.0.0.1:8080/x", ["lead.created"])
+    event = await changes.send_test(other, made.id)
+    await wire.relay()
+    for path in (f"/webhooks/{made.id}", f"/webhooks/{made.id}/secret", f"/deliveries/{event}/{made.id}"):
+        await admin.open(path, 404)
+    assert made.id not in await admin.open("/deliveries")
+    await admin.fill(f"/webhooks/{made.id}/delete", 404)
+    page = await history.page(other, history.Filter())
+    assert [row.event_id for row in page.rows] == [event]
+
+
+async def test_a_viewer_sees_and_changes_nothing(viewer, workspace, receiver):
+    made = await endpoint(workspace, receiver.url)
+    page = await viewer.open(f"/webhooks/{made.id}")
+    assert "/settings" not in page
+    assert "/delete" not in page
+    await viewer.open(f"/webhooks/{made.id}/secret", 403)
+
+
+@pytest.mark.parametrize(
+    "query", ["stage=odd", "kind=odd", "outcome=odd", "after=odd", "since=odd", "since=2026-13-01T00:00", "subject=%27"]
+)
+async def test_odd_filters_are_told_or_find_nothing(admin, query):
+    status = 200 if query.startswith("subject") else 400
+    await admin.open(f"/deliveries?{query}", status)
+
+
+@pytest.mark.parametrize(
+    "since",
+    ["2026-01-02T03:04", "2026-01-02T03:04:05", "2026-01-02T03:04-05:00", "2026-01-02T03:04:05Z", "2026-01-02"],
+)
+async def test_a_filter_takes_a_time_with_and_without_a_zone(admin, since):
+    await admin.open(f"/deliveries?since={since}")
+
+
+@pytest.mark.parametrize("wanted", [{}, {"stage": "delivered"}, {"kind": "lead.created"}, {"outcome": "delivered"}])
+async def test_pages_hold_everything_once(workspace, bot, wire, receiver, wanted):
+    first, second = [await endpoint(workspace, receiver.url) for _ in range(2)]
+    for number in range(7):
+        await make.lead(workspace, bot, email=f"a{number}@example.com")
+    for _ in range(3):
+        await wire.turn()
+    seen: list[tuple[str, str]] = []
+    after = ""
+    for _ in range(20):
+        page = await history.page(workspace, history.Filter(**wanted), after, limit=3)
+        seen += [(row.event_id, row.endpoint_id) for row in page.rows]
+        if page.after is None:
+            break
+        after = page.after
+    assert seen == sorted(seen, key=lambda key: key[0], reverse=True)
+    assert len(set(seen)) == len(seen) == 14
+    assert {endpoint_id for _, endpoint_id in seen} == {first.id, second.id}
+
+
+async def test_figures_are_of_what_was_attempted(admin, workspace, bot, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.turn()
+    receiver.answer = 500
+    await make.lead(workspace, bot, email="b@example.com")
+    await wire.turn()
+    await changes.send_test(workspace, made.id)
+    await wire.turn()
+    await hourly_stats.flush()
+    await hourly_stats.flush()
+    known = (await stats.of(workspace, [made.id]))[made.id]
+    assert (known.delivered, known.failed, known.share, known.waiting) == (1, 1, 0.5, 1)
+    assert known.last_outcome == "http_5xx"
+    page = await admin.open("/")
+    assert "50.00 % of the attempts delivered" in page
+    assert "1 waiting" in page
+    assert known.next_at is not None
+    assert len(known.hours) == 24
+    assert await stats.of(await accounts.create_workspace("Other"), [made.id]) == {}
+
+
+def test_p95_is_within_the_bucket_it_falls_in():
+    assert stats.p95([0] * 13) is None
+    assert stats.p95([100, *[0] * 12]) == pytest.approx(9.5)
+    assert 200 < stats.p95([50, 0, 0, 0, 0, 50, *[0] * 7]) <= 500
+    assert stats.p95([*[0] * 12, 1]) == 30_000
+
+
+async def test_figures_of_an_hour_ago_stay_in_their_hour(workspace, bot, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    with clock.at(clock.now() - timedelta(hours=2)):
+        await make.lead(workspace, bot)
+        await wire.turn()
+    await hourly_stats.flush()
+    hours = (await stats.of(workspace, [made.id]))[made.id].hours
+    assert [hour.delivered for hour in hours[-4:]] == [0, 1, 0, 0]

@@ -1,0 +1,26 @@
+"""What a request tells of a visitor."""
+
+import pytest
+
+from leadwire.interfaces.widget import visitor
+
+
+def test_what_is_kept_of_a_network_cannot_be_read_nor_compared_between_workspaces():
+    kept = visitor.blind("ws_1", "203.0.113.9", b"k")
+    assert kept == visitor.blind("ws_1", "203.0.113.9", b"k")
+    assert len({kept, visitor.blind("ws_2", "203.0.113.9", b"k"), visitor.blind("ws_1", "203.0.113.9", b"l")}) == 3
+
+
+@pytest.mark.parametrize(
+    ("agent", "names"),
+    [
+        ("(Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/130.0 Safari/537.36 Edg/130.0", ("Edge", "Windows")),
+        ("(iPhone; CPU iPhone OS 17_0 like Mac OS X) Version/17.0 Mobile/15E148 Safari/604.1", ("Safari", "iOS")),
+        ("(X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0", ("Firefox", "Linux")),
+        ("(Linux; Android 14) AppleWebKit/537.36 Chrome/130.0 Mobile Safari/537.36", ("Chrome", "Android")),
+        ("curl/8", (None, None)),
+        ("", (None, None)),
+    ],
+)
+def test_browsers(agent, names):
+    assert visitor.browser_and_system(agent) == names

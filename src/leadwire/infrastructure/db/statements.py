@@ -1,0 +1,106 @@
+"""Statements: made once, at import, and run with values by name.
+
+`statement` takes a query that Piccolo's builder made of table classes, so that a column which is not there fails at
+import. `sql` takes text, for what the builder cannot say: CTEs, LATERAL, unnest, UPDATE ... FROM, window functions.
+Building a query takes some 300 us, filling in a statement about 1 us.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from piccolo.columns import Column
+from piccolo.query.base import Query
+from piccolo.querystring import QueryString
+
+from leadwire.infrastructure.db import DB, Row
+
+_NAMED: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
+
+
+class Param(str):
+    """The place of a value in a query. A string, because Piccolo writes other values for a JSON column as JSON."""
+
+    __slots__ = ()
+
+
+def param(name: str) -> Any:
+    """The place of the value `name`. It may be used more than once."""
+    return Param(name)
+
+
+class Statement:
+    """A text with `$1` to `$n`, and the names of the values for them."""
+
+    def __init__(self, text: str, names: tuple[str, ...]) -> None:
+        self.text, self.names = text, names
+
+    def arguments(self, values: Mapping[str, Any]) -> list[Any]:
+        """`values` in the order of the places. Raises KeyError for one that is missing, TypeError for one too many."""
+        if len(values) != len(self.names):
+            raise TypeError(f"takes {', '.join(self.names)}; given: {', '.join(values)}")
+        return [values[name] for name in self.names]
+
+    async def rows(self, **values: Any) -> list[Row]:
+        """Run it, in the open transaction if there is one."""
+        return await DB.fetch(self.text, self.arguments(values))
+
+    async def row(self, **values: Any) -> Row | None:
+        """The first row, or None."""
+        found = await DB.fetch(self.text, self.arguments(values))
+        return found[0] if found else None
+
+    async def value(self, **values: Any) -> Any:
+        """The first column of the first row, or None."""
+        found = await DB.fetch(self.text, self.arguments(values))
+        return found[0][0] if found else None
+
+
+def statement(query: "Query[Any, Any]", end: str = "") -> Statement:
+    """A query of Piccolo's builder, with `param`s where its values go. `end` is SQL behind it, such as `LIMIT :limit`.
+
+    Constants become part of the text: an index on some rows only is used for what the text says.
+    """
+    (made,) = query.default_querystrings
+    _, fragments, given = made.bundle(start_index=1, bundled=[], combined_args=[])
+    text = "".join(
+        fragment.prefix + ("" if fragment.no_arg else _written(given[fragment.index - 1])) for fragment in fragments
+    )
+    return sql(f"{text} {end}".rstrip())
+
+
+def sql(text: str) -> Statement:
+    """SQL text with `:name` where the values go."""
+    names: dict[str, int] = {}
+    placed = _NAMED.sub(lambda found: f"${names.setdefault(found[1], len(names) + 1)}", text)
+    return Statement(placed, tuple(names))
+
+
+def insert(*columns: Column, end: str = "", **constants: Any) -> Statement:
+    """An INSERT of one row: a value for each column, by its name, or a constant. `end`: ON CONFLICT, RETURNING.
+
+    Columns that are not named get the database's default. Piccolo's own INSERT writes every column, with defaults that
+    would be those of import time.
+    """
+    names = [column._meta.db_column_name for column in columns]
+    places = ", ".join(_written(constants.get(name, Param(name))) for name in names)
+    table = columns[0]._meta.table._meta.get_formatted_tablename()
+    return sql(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places}) {end}".rstrip())
+
+
+def any_of(column: Column, name: str) -> Any:
+    """`column = ANY(list)`, for `where`: one place however long the list is."""
+    return QueryString("{} = ANY({})", column, Param(name))
+
+
+def _written(value: Any) -> str:
+    """The place of a value, or a constant of ours, in SQL."""
+    if isinstance(value, Param):
+        return f":{value}"
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    if isinstance(value, str) and "'" not in value and ":" not in value:
+        return f"'{value}'"
+    raise TypeError(f"no constant of a statement: {value!r}")

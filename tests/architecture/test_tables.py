@@ -1,0 +1,87 @@
+"""Who knows which table: a package writes its own, and reads those of others only where this page says so."""
+
+import ast
+import importlib
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import Statement
+from leadwire.processes.piccolo_app import TABLES
+
+SOURCE = Path(__file__).parents[2] / "src" / "leadwire"
+NAMED = re.compile(r'\b(FROM|JOIN|INTO|UPDATE)\s+(?:ONLY\s+)?"?(\w+)"?')
+
+READS = {
+    "domain/bots": {"conversation", "message", "lead"},
+    "domain/conversations": {"lead"},
+    "domain/leads": {"bot"},
+    "domain/listing": {"outbox_event"},
+    "domain/webhooks": {"attempt", "delivery", "endpoint_hour", "outbox_event", "redrive_job", "webhook_endpoint"},
+    "infrastructure": {"user_account", "webhook_endpoint"},  # secrets that are sealed again with a new key
+    "interfaces/cli": {"webhook_endpoint"},
+    "processes": {"outbox_event"},
+}
+"""Which tables of others a package's statements may name."""
+
+
+def package_of(path: str) -> str:
+    first, second, *_ = path.split("/")
+    return f"{first}/{second}" if first in ("domain", "interfaces") else first
+
+
+OWNER = {
+    table._meta.tablename: package_of(table.__module__.removeprefix("leadwire.").replace(".", "/")) for table in TABLES
+}
+
+
+def texts_of(path: Path) -> list[str]:
+    """The SQL of a module: its constants, and the statements that it has built."""
+    module = importlib.import_module(
+        ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+    )
+    built = [one.text for one in vars(module).values() if isinstance(one, Statement)]
+    constants = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
+    return built + [text for text in constants if isinstance(text, str)]
+
+
+def named(writing: bool) -> dict[str, set[str]]:
+    """Package -> tables of others that it names, as `package: table (file)`."""
+    found = defaultdict(set)
+    for path in SOURCE.rglob("*.py"):
+        if path.name == "__main__.py":
+            continue
+        relative = str(path.relative_to(SOURCE))
+        for text in texts_of(path):
+            for verb, table in NAMED.findall(text):
+                writes = verb in ("INTO", "UPDATE") or f"DELETE FROM {table}" in text.replace('"', "")
+                if table in OWNER and writes == writing and OWNER[table] != package_of(relative):
+                    found[package_of(relative)].add(f"{table} ({relative})")
+    return found
+
+
+def test_a_package_writes_its_own_tables_only():
+    assert named(writing=True) == {}
+
+
+def test_a_package_reads_the_tables_of_others_only_where_it_says_so():
+    for package, tables in named(writing=False).items():
+        assert {one.split()[0] for one in tables} <= READS.get(package, set()), f"{package}: {sorted(tables)}"
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table._meta.tablename)
+async def test_a_column_has_the_type_that_its_table_class_says(table, database):
+    found = await db.rows(
+        """SELECT attname, format_type(atttypid, NULL) AS type FROM pg_attribute
+           WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped""",
+        f"public.{table._meta.tablename}",
+    )
+    types = {"TIMESTAMPTZ": "timestamp with time zone", "BOOLEAN": "boolean", "INTEGER": "integer"}
+    declared = {
+        column._meta.db_column_name: types.get(column.column_type, column.column_type.lower())
+        for column in table._meta.columns
+    }
+    assert {row["attname"]: row["type"] for row in found} == declared

@@ -203,7 +203,7 @@ CREATE TABLE attempt_default PARTITION OF attempt DEFAULT;
 
 PARTITIONS = """
 CREATE FUNCTION event_id_floor(day date) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
--- The lowest event id of `day`: 48 bits of UTC milliseconds in base32, the rest zeros (see leadwire.infrastructure.ids).
+-- The lowest event id of `day`: 48 bits of UTC milliseconds in base32, the rest zeros (see infrastructure/ids.py).
 DECLARE
     digits CONSTANT text := '0123456789abcdefghjkmnpqrstvwxyz';
     ms bigint := extract(epoch FROM day)::bigint * 1000;

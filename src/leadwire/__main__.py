@@ -1,5 +1,103 @@
-"""`python -m leadwire`."""
+"""The command `leadwire`: which commands there are, which servers they act on, and how a failure is told.
 
-from leadwire.interfaces.cli.main import main
+Nothing else knows all of the commands, so the interface's commands need not know what starts processes.
+"""
 
-main()
+import importlib
+import sys
+from typing import Any, Final
+
+import click
+
+from leadwire import __version__
+from leadwire.development.instance import servers
+from leadwire.infrastructure.errors import OperatorError, Refusal
+from leadwire.interfaces.cli.failures import known
+
+# name -> module, function. Imported only when called, so that `--help` is quick.
+COMMANDS: Final = {
+    "up": ("leadwire.development.up", "up"),
+    "serve": ("leadwire.processes.commands", "serve"),
+    "relay": ("leadwire.processes.commands", "relay"),
+    "deliver": ("leadwire.processes.commands", "deliver"),
+    "migrate": ("leadwire.interfaces.cli.migrate", "migrate"),
+    "bots": ("leadwire.interfaces.cli.bots", "bots"),
+    "endpoints": ("leadwire.interfaces.cli.endpoints", "endpoints"),
+    "keys": ("leadwire.interfaces.cli.keys", "keys"),
+    "listen": ("leadwire.interfaces.cli.listen", "listen"),
+    "users": ("leadwire.interfaces.cli.users", "users"),
+    "status": ("leadwire.interfaces.cli.status", "status"),
+    "doctor": ("leadwire.interfaces.cli.doctor", "doctor"),
+    "events": ("leadwire.interfaces.cli.events", "events"),
+    "dead-letters": ("leadwire.interfaces.cli.dead_letters", "dead_letters"),
+    "redrives": ("leadwire.interfaces.cli.redrives", "redrives"),
+    "set-aside": ("leadwire.interfaces.cli.set_aside", "set_aside"),
+    "reseal": ("leadwire.interfaces.cli.reseal", "reseal"),
+    "ledger": ("leadwire.interfaces.cli.ledger", "ledger"),
+    "visitors": ("leadwire.development.demo.command", "visitors"),
+}
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module, function = COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), function)
+        return command
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__)
+def cli() -> None:
+    """Chatbot leads and conversations over a /v1 API, and signed webhooks that are never lost.
+
+    Try `leadwire up`. Settings are LEADWIRE_* environment variables; the README lists them.
+    """
+
+
+def main(*args: str) -> None:
+    """Run a command line. A failure that a person can mend is one line on stderr, never a traceback."""
+    try:
+        result: Any = cli.main(list(args) or None, prog_name="leadwire", standalone_mode=False, obj=servers)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        _fail(_said(error), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except Exception as error:
+        cause = _alone(error)
+        if isinstance(cause, BrokenPipeError):
+            sys.exit(0)  # whoever read our output has seen enough
+        line = str(cause) if isinstance(cause, OperatorError | Refusal) else known(cause)
+        if line is None:
+            raise
+        _fail(line)
+    sys.exit(result if isinstance(result, int) else 0)
+
+
+def _alone(error: Exception) -> Exception:
+    """The error itself, where a task group has put one alone into a group."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _said(error: click.ClickException) -> str:
+    """A mistake on the command line, and where to read what is right."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return error.format_message() + (f" See `{context.command_path} --help`." if context else "")
+
+
+def _fail(line: str, code: int = 1) -> None:
+    click.echo(f"leadwire: {' '.join(line.split())}", err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -61,7 +61,7 @@ def test_the_readmes_first_commands_are_the_promised_ones():
 
 
 def test_every_change_takes_the_workspace_first():
-    for path in (ROOT / "src" / "leadwire").glob("*/changes.py"):
+    for path in (ROOT / "src" / "leadwire").glob("domain/*/changes.py"):
         for name, first in re.findall(r"^async def ([a-z]\w*)\(\s*(\w+)", path.read_text(), re.MULTILINE):
             if (path.parent.name, name) not in {("accounts", "create_workspace"), ("accounts", "note_use")}:
                 assert first == "workspace", f"{path.parent.name}.{name}"

@@ -3,8 +3,8 @@
 import logging
 import sys
 
+from leadwire.__main__ import main
 from leadwire.infrastructure import telemetry
-from leadwire.interfaces.cli.main import main
 
 _configure = telemetry.configure
 

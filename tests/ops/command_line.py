@@ -2,7 +2,7 @@
 
 import click
 
-from leadwire.interfaces.cli.main import cli
+from leadwire.__main__ import cli
 
 
 def parsed(*arguments: str) -> click.Context:

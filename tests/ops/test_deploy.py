@@ -14,10 +14,10 @@ import msgspec
 import pytest
 import yaml
 
+from leadwire.__main__ import cli
 from leadwire.delivery import streams
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "ops" / "deploy"
@@ -174,7 +174,10 @@ def test_the_container_files_steps_make_an_installation_that_runs(tmp_path: Path
             assert made.returncode == 0, made.stderr
     shutil.rmtree(tmp_path / "src")  # not editable: the environment alone is copied on
     python = tmp_path / ".venv" / "bin" / "python"
-    code = "from leadwire.processes import serve; from leadwire.infrastructure.db import migrations; print(len(migrations.ids()) > 4)"
+    code = (
+        "from leadwire.processes import serve; from leadwire.infrastructure.db import migrations; "
+        "print(len(migrations.ids()) > 4)"
+    )
     told = subprocess.run([python, "-c", code], cwd="/", capture_output=True, text=True, check=False)
     assert (told.stdout, told.stderr) == ("True\n", "")
     absent = subprocess.run([python, "-c", "import pytest"], cwd="/", capture_output=True, check=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from leadwire.interfaces.cli.main import cli
+from leadwire.__main__ import cli
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [

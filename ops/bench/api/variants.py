@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from leadwire import app
+from leadwire.__main__ import main
 from leadwire.delivery import wakeup
 from leadwire.delivery.outbox import Event
 from leadwire.domain.listing import page_query
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.rate_limit import RateLimit
-from leadwire.interfaces.cli.main import main
 from leadwire.interfaces.http import body, etags, responses
 from leadwire.interfaces.http.middleware import ADDED
 from leadwire.interfaces.http.responses import Answer

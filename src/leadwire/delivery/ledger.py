@@ -18,7 +18,7 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     events = Array(Text())
     enabled = Boolean(default=False)
     disabled_reason = Text(null=True, default=None)
-    secret = Bytea()  # sealed, see keyring
+    secret = Bytea()  # sealed, see secret_box
     staged_secret = Bytea(null=True, default=None)  # the next one, during a rotation
     staged_at = Timestamptz(null=True, default=None)
     headers = Bytea(null=True, default=None)  # the customer's own, sealed JSON: they may hold a password

@@ -1,15 +1,17 @@
 """The running `up` of a data directory, so that a command in another terminal acts on it without any setting."""
 
 import fcntl
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.settings import Settings
 
 _LOCK: Final = "up.lock"
 _ENVIRONMENT: Final = "up.env"
@@ -60,13 +62,25 @@ def adopt() -> None:
         settings.get.cache_clear()
 
 
-def url_of_up() -> str:
-    """The address of the `up` that runs on our data directory; empty when none does."""
-    directory = settings.get().data_dir.absolute()
-    with suppress(OSError, ValueError, KeyError):
-        if _is_running(directory):
-            return str(json.loads((directory / "up.json").read_text())["url"])
-    return ""
+@contextmanager
+def servers(*, new: bool = False) -> Iterator[Settings]:
+    """The settings with both server addresses filled in: as set, or of the embedded servers, attached to or started.
+
+    Raises OperatorError where there are neither addresses nor embedded servers yet, unless `new` ones may be made.
+    """
+    from leadwire.development.embedded import services
+    from leadwire.development.embedded.place import holds
+
+    adopt()
+    chosen = settings.get()
+    has_database = chosen.database_url or holds(chosen.data_dir, "postgres")
+    if not new and not (has_database and (chosen.redis_url or holds(chosen.data_dir, "valkey"))):
+        raise OperatorError(
+            f"there is no Leadwire in {chosen.data_dir.absolute()}: start one with `leadwire up`, or set"
+            " LEADWIRE_DATABASE_URL and LEADWIRE_REDIS_URL, or LEADWIRE_DATA_DIR to the directory of one"
+        )
+    with services(chosen) as running:
+        yield msgspec.structs.replace(chosen, database_url=running.database_url, redis_url=running.redis_url)
 
 
 def _is_running(directory: Path) -> bool:

@@ -46,7 +46,7 @@ class Stage:
     async def play(self) -> None:
         """Run until cancelled. Raises OperatorError when a part does not stay up."""
         receiver, secret = await self._prepare()
-        publish(self._directory, self._environment())
+        publish(self._directory, self._environment() | {"LEADWIRE_PUBLIC_URL": self._url})
         parts, company = self._parts(), self._company(receiver, secret)
         self._children = parts + company
         async with asyncio.TaskGroup() as group:

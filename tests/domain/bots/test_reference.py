@@ -14,7 +14,7 @@ from leadwire.domain.conversations.schema import MAX_TEXT
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
 from leadwire.interfaces.web import flow_reference
 
-TEXT = Path(flow_reference.__file__).with_name("README.md").read_text()
+TEXT = (Path(flow.__file__).parent / "README.md").read_text()
 SECTIONS = {
     heading.strip("`"): text
     for heading, text in re.findall(r"^##+ ([^\n]+)\n(.*?)(?=^##|\Z)", TEXT, re.DOTALL | re.MULTILINE)

@@ -51,4 +51,4 @@ def test_a_trace_tells_what_led_to_an_error():
     line = telemetry._Json().format(record)
     assert "ValueError: outside" in line
     assert line.index("KeyError: 'inside'") < line.index("ExceptionGroup: both") < line.rindex("ValueError: outside")
-    assert "test_telemetry.py" in line
+    assert "test_log.py" in line

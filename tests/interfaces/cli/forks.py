@@ -52,10 +52,10 @@ class Forks:
 
 
 def _serve(address: str) -> None:
-    from leadwire.interfaces.cli.main import _COMMANDS, main
+    from leadwire.__main__ import COMMANDS, main
 
     processes = (f"leadwire.processes.{name}" for name in ("serve", "relay", "deliver"))
-    for module in ("leadwire.infrastructure.db.migrate", *processes, *(name for name, _ in _COMMANDS.values())):
+    for module in ("leadwire.infrastructure.db.migrate", *processes, *(name for name, _ in COMMANDS.values())):
         importlib.import_module(module)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(f"{address}.new")

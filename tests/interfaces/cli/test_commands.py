@@ -5,12 +5,12 @@ import json
 
 import click
 import pytest
+from leadwire.interfaces.cli.main import cli
 
 from leadwire.development.stack import Stage
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.main import cli
 from tests import make
 from tests.delivery.wired import endpoint
 from tests.flows.commands import refused, run

@@ -9,8 +9,8 @@ HEAVY = {"asyncpg", "cryptography", "email_validator", "httpx", "litestar", "pho
 def test_no_command_loads_a_heavy_library_to_explain_itself() -> None:
     code = (
         "import importlib, sys\n"
-        "from leadwire.interfaces.cli.main import _COMMANDS\n"
-        "for module, _ in _COMMANDS.values(): importlib.import_module(module)\n"
+        "from leadwire.__main__ import COMMANDS\n"
+        "for module, _ in COMMANDS.values(): importlib.import_module(module)\n"
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,1 +1,1 @@
-"""TODO."""
+"""How lists are filtered, paged and counted."""

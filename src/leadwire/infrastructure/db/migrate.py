@@ -11,7 +11,7 @@ from leadwire.infrastructure import db
 from leadwire.infrastructure.db import migrations
 from leadwire.infrastructure.errors import OperatorError
 
-_CHECKOUT = str(Path(__file__).resolve().parents[2])
+_CHECKOUT = str(Path(__file__).resolve().parents[4])
 
 
 async def migrate() -> int:

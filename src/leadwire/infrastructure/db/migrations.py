@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-_PACKAGE: Final = Path(__file__).resolve().parents[1]
+_PACKAGE: Final = Path(__file__).resolve().parents[2]
 _SHIPPED, _CHECKOUT = _PACKAGE / "migrations", _PACKAGE.parents[1] / "migrations"
 
 FOLDER: Final = _SHIPPED if _SHIPPED.is_dir() else _CHECKOUT

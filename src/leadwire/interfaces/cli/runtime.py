@@ -32,24 +32,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 @contextmanager
 def servers(*, new: bool = False) -> Iterator[Settings]:
-    """The settings with both server addresses filled in: as set, or of the embedded servers, attached to or started.
+    """The settings with both server addresses filled in, found by whoever started the command line.
 
-    Raises OperatorError where there are neither addresses nor embedded servers yet, unless `new` ones may be made.
+    Raises OperatorError where there are none yet, unless `new` ones may be made.
     """
-    from leadwire.development.embedded import services
-    from leadwire.development.embedded.place import holds
-    from leadwire.development.instance import adopt
-
-    adopt()
-    chosen = settings.get()
-    has_database = chosen.database_url or holds(chosen.data_dir, "postgres")
-    if not new and not (has_database and (chosen.redis_url or holds(chosen.data_dir, "valkey"))):
-        raise OperatorError(
-            f"there is no Leadwire in {chosen.data_dir.absolute()}: start one with `leadwire up`, or set"
-            " LEADWIRE_DATABASE_URL and LEADWIRE_REDIS_URL, or LEADWIRE_DATA_DIR to the directory of one"
-        )
-    with services(chosen) as running:
-        yield msgspec.structs.replace(chosen, database_url=running.database_url, redis_url=running.redis_url)
+    with click.get_current_context().obj(new=new) as chosen:
+        yield chosen
 
 
 def running(command: Callable[P, Awaitable[T]], *, migrated: bool = True) -> Callable[P, T]:

@@ -2,7 +2,6 @@
 
 import click
 
-from leadwire.development.instance import url_of_up
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.cli.runtime import json_option, running, show, tell, the_workspace, workspace_option
@@ -26,7 +25,7 @@ async def invite(email: str | None, role: str, workspace: str | None, as_json: b
     from leadwire.domain.accounts import invitations
 
     token = await invitations.invite(await the_workspace(workspace), email, role)  # type: ignore[arg-type]
-    address = settings.get().public_url or url_of_up()
+    address = settings.get().public_url
     link = f"{address}/join/{token}"
     tell({"link": link, "role": role, "email": email}, f"  {link}", as_json=as_json)
     if not address:

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The public API."""

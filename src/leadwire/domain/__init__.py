@@ -1,1 +1,1 @@
-"""What Leadwire is about: bots, conversations, leads, webhook endpoints, people. Each change is one transaction with its events."""
+"""What Leadwire is about: bots, conversations, leads, endpoints, people. A change and its events are one transaction."""

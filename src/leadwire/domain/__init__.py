@@ -1,1 +1,1 @@
-"""What Leadwire is about: bots, conversations, leads, endpoints, people. A change and its events are one transaction."""
+"""What Leadwire is about: bots, conversations, leads, endpoints, people. A change and its events commit together."""

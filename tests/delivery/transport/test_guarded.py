@@ -9,8 +9,8 @@ import pytest
 import trustme
 
 from leadwire.delivery.transport.addresses import networks
-from leadwire.delivery.transport.responses import Answer
 from leadwire.delivery.transport.guarded import GuardedTransport
+from leadwire.delivery.transport.responses import Answer
 from tests.delivery.transport import hostile
 from tests.delivery.transport.test_addresses import FORBIDDEN_ADDRESSES
 

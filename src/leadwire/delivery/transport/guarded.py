@@ -21,8 +21,8 @@ from pyreqwest.proxy import ProxyBuilder
 
 from leadwire.delivery import metrics
 from leadwire.delivery.transport.addresses import Network, literal, refusal
-from leadwire.delivery.transport.responses import Answer, read
 from leadwire.delivery.transport.failures import BlockedAddress, DnsError, TimedOut, translated
+from leadwire.delivery.transport.responses import Answer, read
 from leadwire.delivery.transport.urls import checked, host_of
 from leadwire.infrastructure.errors import Invalid
 

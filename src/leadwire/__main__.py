@@ -11,7 +11,7 @@ import click
 
 from leadwire import __version__
 from leadwire.development.instance import servers
-from leadwire.infrastructure.errors import OperatorError, Refusal
+from leadwire.infrastructure.errors import DomainError, OperatorError
 from leadwire.interfaces.cli.failures import known
 
 # name -> module, function. Imported only when called, so that `--help` is quick.
@@ -74,7 +74,7 @@ def main(*args: str) -> None:
         cause = _alone(error)
         if isinstance(cause, BrokenPipeError):
             sys.exit(0)  # whoever read our output has seen enough
-        line = str(cause) if isinstance(cause, OperatorError | Refusal) else known(cause)
+        line = str(cause) if isinstance(cause, OperatorError | DomainError) else known(cause)
         if line is None:
             raise
         _fail(line)

@@ -17,8 +17,8 @@ from leadwire.domain.leads.schema import Lead, LeadDeleted, LeadUpdated
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.telemetry.health import Health, Report
-from leadwire.interfaces.http.middleware import Edge
-from leadwire.interfaces.http.responses import Answer
+from leadwire.interfaces.http.middleware import RequestMiddleware
+from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.v1 import conversations, docs, leads
 from leadwire.interfaces.v1.authentication import ApiKeyGuard
@@ -48,10 +48,10 @@ async def live() -> dict[str, str]:
 
 def _ready(health: Health) -> HTTPRouteHandler:
     @get("/health/ready")
-    async def ready() -> Answer[Report]:
+    async def ready() -> JSONResponse[Report]:
         """What the process lacks to be sent requests. Redis does not count: the API works without it."""
         report = await health.report()
-        return Answer(report, status_code=200 if report.ready else 503)
+        return JSONResponse(report, status_code=200 if report.ready else 503)
 
     return ready
 
@@ -62,9 +62,9 @@ def create_app(health: Health | None = None) -> ASGIApp:
         "/v1",
         route_handlers=[leads.router, conversations.router],
         middleware=[ApiKeyGuard(settings.get().rate_limit), idempotent],
-        response_class=Answer,
+        response_class=JSONResponse,
     )
-    return Edge(
+    return RequestMiddleware(
         Litestar(
             route_handlers=[
                 v1,

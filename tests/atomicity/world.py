@@ -17,7 +17,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import LeadPatch, Source
 from leadwire.infrastructure import db
-from leadwire.infrastructure.errors import Refusal
+from leadwire.infrastructure.errors import DomainError
 from tests.atomicity.faults import Fault, injected
 from tests.domain.bots.conftest import published
 
@@ -49,7 +49,7 @@ class World:
         with injected(fault) as injection:
             try:
                 status = await DEEDS[deed](self, pick)
-            except Refusal:
+            except DomainError:
                 status = None
             except db.GONE:
                 assert injection.fired
@@ -73,7 +73,7 @@ class World:
 
     async def answers(self, pick: int) -> None:
         if visit := await bots.visit_of(self.workspace, self._talk(pick)):
-            await runtime.hear(visit, _address(pick), secrets.token_hex(12), Faq())
+            await runtime.handle_message(visit, _address(pick), secrets.token_hex(12), Faq())
 
     async def asks_for_a_person(self, pick: int) -> None:
         if visit := await bots.visit_of(self.workspace, self._talk(pick)):

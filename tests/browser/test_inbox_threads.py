@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.bots import runtime
-from leadwire.domain.conversations import changes as talks
+from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations import inbox as acts
 from leadwire.infrastructure import db
 from tests.browser.conftest import visiting
@@ -112,7 +112,7 @@ async def test_on_a_phone_a_thread_shows_at_once_and_back_works(browser, door, w
 
 async def test_a_live_change_leaves_the_place_and_the_selection(inbox, people, workspace):
     for number in range(30):
-        await talks.say(workspace, people["ada"].conversation, "bot", f"Line {number}")
+        await conversation_reads.say(workspace, people["ada"].conversation, "bot", f"Line {number}")
     await opened(inbox, people, "ada")
     log = inbox.locator("#log")
     await inbox.wait_for_function("() => log.scrollTop > 0 && log.scrollHeight - log.scrollTop - log.clientHeight < 2")
@@ -174,7 +174,7 @@ async def test_the_end_is_asked_about_and_keeps_the_name(inbox, people, workspac
 
 async def test_an_end_elsewhere_takes_the_answer_field_away(inbox, people, workspace):
     await opened(inbox, people, "ada")
-    await talks.end(workspace, people["ada"].conversation, "visitor", "closed")
+    await conversation_reads.end(workspace, people["ada"].conversation, "visitor", "closed")
     await expect(inbox.locator("#answer")).to_have_count(0)
     await expect(inbox.locator("#about form[action$=block]")).to_have_count(0)
 

@@ -10,7 +10,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import invitations
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import library
-from leadwire.domain.conversations import changes as talks
+from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations import inbox, saved_replies
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import LeadPatch, Source
@@ -35,22 +35,22 @@ async def places(workspace, redis):
         workspace, bot, library.text("lead-qualification").replace('text = "', f'text = "{LONG[:300]}')
     )
     await bots.publish(workspace, bot)
-    await bots.embed(workspace, bot, [f"https://{LONG[:60].lower()}.{LONG[:60].lower()}.example"], "#0f766e")
-    await bots.teach(workspace, bot, LONG[:500], LONG[:2000])
+    await bots.set_appearance(workspace, bot, [f"https://{LONG[:60].lower()}.{LONG[:60].lower()}.example"], "#0f766e")
+    await bots.add_faq_entry(workspace, bot, LONG[:500], LONG[:2000])
     url = f"https://example.com/{LONG[:1500]}"
     endpoint = await changes.create(workspace, url, ["lead.created", "message.received", "conversation.started"])
     await changes.enable(workspace, endpoint.id)
     await changes.configure(workspace, endpoint.id, EndpointChange(headers={f"X-{LONG[:60]}": LONG[:500]}))
     origin = Origin(source=Source(f"/{LONG[:1000]}", LONG[:200], f"https://{LONG[:1000]}"), browser=LONG[:60])
-    talk = await talks.start(workspace, bot, origin)
-    await talks.say(workspace, talk, "user", LONG[:4000])
-    await talks.say(workspace, talk, "bot", f"https://example.com/{LONG[:2000]}")
+    talk = await conversation_reads.start(workspace, bot, origin)
+    await conversation_reads.say(workspace, talk, "user", LONG[:4000])
+    await conversation_reads.say(workspace, talk, "bot", f"https://example.com/{LONG[:2000]}")
     custom = {LONG[:64]: LONG[:1000]}
     found = LeadPatch(
         name=LONG[:200], email=f"{LONG[:64]}@{LONG[:60]}.example", company=LONG[:200], custom_fields=custom
     )
-    lead = await talks.capture_lead(workspace, talk, found)
-    await talks.hand_off(workspace, talk, LONG[:200])
+    lead = await conversation_reads.capture_lead(workspace, talk, found)
+    await conversation_reads.hand_off(workspace, talk, LONG[:200])
     await inbox.note(workspace, talk, (await db.value("SELECT id FROM user_account")) or "user_x", LONG[:4000])
     await saved_replies.add(workspace, LONG[:60], LONG[:4000])
     await accounts.create_key(workspace, LONG[:100])

@@ -51,7 +51,7 @@ def _structs(module) -> list[type[msgspec.Struct]]:
 
 STRUCTS = [
     struct
-    for struct in [*_structs(client_types), *_structs(events), errors.Problem, errors.Fault]
+    for struct in [*_structs(client_types), *_structs(events), errors.Problem, errors.FieldError]
     if struct not in (client_types.Page, msgspec.Struct, events.Event)
 ]
 

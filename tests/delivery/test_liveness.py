@@ -5,7 +5,7 @@ import pytest
 from leadwire.delivery.relay import loop
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker import liveness
-from leadwire.delivery.worker.liveness import Pulse
+from leadwire.delivery.worker.liveness import Liveness
 from leadwire.infrastructure.settings import Settings
 
 
@@ -28,7 +28,7 @@ def clock(monkeypatch):
 
 
 def test_an_idle_worker_that_asks_for_work_is_alive(clock):
-    beating = Pulse(30)
+    beating = Liveness(30)
     for _ in range(100):
         clock.now += 5
         beating.tried()
@@ -36,7 +36,7 @@ def test_an_idle_worker_that_asks_for_work_is_alive(clock):
 
 
 def test_posts_that_do_not_end_are_told_after_their_deadline_and_a_minute(clock):
-    beating = Pulse(30)
+    beating = Liveness(30)
     clock.now += 89
     beating.tried()
     assert beating.stuck(posts=3, unrecorded=0) is None
@@ -45,7 +45,7 @@ def test_posts_that_do_not_end_are_told_after_their_deadline_and_a_minute(clock)
 
 
 def test_one_post_that_ends_now_and_then_is_progress(clock):
-    beating = Pulse(30)
+    beating = Liveness(30)
     for _ in range(10):
         clock.now += 80
         beating.tried()
@@ -54,7 +54,7 @@ def test_one_post_that_ends_now_and_then_is_progress(clock):
 
 
 def test_a_redis_that_stays_a_replica_is_told_and_one_that_is_away_is_not(clock):
-    beating = Pulse(30)
+    beating = Liveness(30)
     for replica, alive in ((True, True), (False, True), (True, True), (True, False), (False, True)):
         beating.asked(replica=replica)
         clock.now += 91
@@ -65,7 +65,7 @@ def test_a_redis_that_stays_a_replica_is_told_and_one_that_is_away_is_not(clock)
 
 
 def test_outcomes_that_nobody_tries_to_record_are_told(clock):
-    beating = Pulse(30)
+    beating = Liveness(30)
     clock.now += 100
     beating.tried()
     assert beating.stuck(posts=0, unrecorded=7) == "7 outcomes have not been recorded for more than 90 s"
@@ -74,7 +74,7 @@ def test_outcomes_that_nobody_tries_to_record_are_told(clock):
 
 
 def test_a_loop_that_does_not_turn_is_told(clock):
-    beating = Pulse(30)
+    beating = Liveness(30)
     clock.now += 91
     assert beating.stuck(posts=0, unrecorded=0) == "nothing has been asked of the streams for more than 90 s"
 

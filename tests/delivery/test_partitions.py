@@ -9,7 +9,7 @@ import pytest
 
 from leadwire.delivery.relay import loop, partitions
 from leadwire.delivery.relay.loop import Relay
-from leadwire.delivery.relay.partitions import tend
+from leadwire.delivery.relay.partitions import maintain
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import clock, db, ids
 from tests import make
@@ -74,9 +74,9 @@ async def test_an_old_day_goes_when_all_of_it_is_finished(workspace, wire, recei
     event_id = await dead_letter_of(old, workspace, made.id)
     await dead_letter_of(kept, workspace, made.id)
     await changes.redrive(workspace, event_id)
-    assert (await tend(_RETENTION))[1] == []
+    assert (await maintain(_RETENTION))[1] == []
     await wire.turn()
-    assert (await tend(_RETENTION))[1] == [old]
+    assert (await maintain(_RETENTION))[1] == [old]
     assert await db.value("SELECT count(*) FROM delivery") == 1
     assert kept in await existing()
 
@@ -88,7 +88,7 @@ async def test_what_is_redriven_just_before_its_day_would_be_dropped_is_kept(wor
     event_id = await dead_letter_of(old, workspace, made.id)
     async with db.transaction():
         assert await changes.redrive(workspace, event_id) == 1
-        tending = asyncio.create_task(tend(_RETENTION), context=contextvars.Context())
+        tending = asyncio.create_task(maintain(_RETENTION), context=contextvars.Context())
         await eventually(lambda: tending.done() or db.value(_BLOCKED))
     await asyncio.wait([tending])
     tending.exception()  # a lock that it did not have in time is no fault
@@ -105,10 +105,10 @@ async def test_a_clock_45_days_ahead_drops_nothing(workspace, bot, wire, receive
     before = await existing()
     if whose == "database":
         await db_clock.forward(45 * 86_400)
-        await tend(_RETENTION)
+        await maintain(_RETENTION)
     else:
         with clock.at(clock.now() + timedelta(days=45)):
-            await tend(_RETENTION)
+            await maintain(_RETENTION)
     assert before <= await existing()
     assert await db.value("SELECT count(*) FROM delivery WHERE state = 'delivered'") == 1
 
@@ -119,12 +119,12 @@ async def test_today_is_made_from_the_default_partition_while_events_come(worksp
     await make.lead(workspace, bot)
     async with db.transaction():
         await make.lead(workspace, bot, email="late@example.com")
-        tending = asyncio.create_task(tend(_RETENTION), context=contextvars.Context())
+        tending = asyncio.create_task(maintain(_RETENTION), context=contextvars.Context())
         await eventually(lambda: tending.done() or db.value(_BLOCKED))
     await asyncio.wait([tending])
     if error := tending.exception():
         assert isinstance(error, asyncpg.LockNotAvailableError)
-    await tend(_RETENTION)
+    await maintain(_RETENTION)
     assert {today(), today() + timedelta(days=7)} <= await existing()
     assert await places() == {f"outbox_event_{today():%Y%m%d}"}
 
@@ -136,7 +136,7 @@ async def test_a_change_that_comes_while_today_is_made_does_not_fail(workspace, 
     blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
     async with db.transaction():
         await db.rows("SELECT 1 FROM attempt_default")  # today's events are moved by then, its attempts are not
-        tending = asyncio.create_task(tend(_RETENTION), context=contextvars.Context())
+        tending = asyncio.create_task(maintain(_RETENTION), context=contextvars.Context())
         await eventually(lambda: db.value(f"{blocked} HAVING count(*) = 1"))
         change = asyncio.create_task(make.lead(workspace, bot), context=contextvars.Context())
         await eventually(lambda: db.value(f"{blocked} HAVING count(*) = 2"))
@@ -156,7 +156,7 @@ async def test_a_day_that_fails_takes_no_other_with_it(workspace, bot, wire, mon
     with monkeypatch.context() as patched:
         patched.setattr(db, "rows", failing)
         with pytest.raises(asyncpg.CheckViolationError):
-            await tend(_RETENTION)
+            await maintain(_RETENTION)
     assert today() + timedelta(days=7) in await existing()
 
 
@@ -168,7 +168,7 @@ async def test_rows_of_days_that_nobody_made_get_their_days(workspace, bot, wire
         "VALUES ($1, $2, 'lead.created', '{}', now())",
         ids.floor("evt", datetime.combine(yesterday, time(12), UTC)), workspace)  # fmt: skip
     assert await places() == {"outbox_event_default"}
-    assert (await tend(_RETENTION))[0] == [yesterday]
+    assert (await maintain(_RETENTION))[0] == [yesterday]
     assert await places() == {f"outbox_event_{yesterday:%Y%m%d}"}
 
 

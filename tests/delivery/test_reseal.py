@@ -9,7 +9,7 @@ from leadwire.domain.webhooks import changes, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, secret_box
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.infrastructure.secret_box import Keyring
+from leadwire.infrastructure.secret_box import SecretBox
 from leadwire.interfaces.cli.reseal import _SEALED
 
 
@@ -36,8 +36,8 @@ async def resealed(ring):
 
 async def test_everything_is_opened_by_the_new_key_alone(sealed, monkeypatch):
     old, new = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", key()  # the tests' own
-    before = [Keyring((old,)).open(value) for value in await sealed()]
-    both, alone = Keyring((new, old)), Keyring((new,))
+    before = [SecretBox((old,)).open(value) for value in await sealed()]
+    both, alone = SecretBox((new, old)), SecretBox((new,))
     with pytest.raises(OperatorError):
         alone.open((await sealed())[0])
     assert await resealed(both) == [1, 1, 1, 0]
@@ -48,7 +48,7 @@ async def test_everything_is_opened_by_the_new_key_alone(sealed, monkeypatch):
 async def test_what_no_key_opens_stays_and_is_told(sealed):
     before = await sealed()
     with pytest.raises(OperatorError, match="does not open"):
-        await resealed(Keyring((key(), key())))
+        await resealed(SecretBox((key(), key())))
     assert await sealed() == before
 
 

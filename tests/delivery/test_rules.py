@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from leadwire.delivery import retries
 from leadwire.delivery.relay import window
-from leadwire.delivery.retries import Next
+from leadwire.delivery.retries import NextStep
 from leadwire.delivery.states import OUTCOMES, of_status
 from leadwire.infrastructure import secret_box, settings
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.infrastructure.secret_box import Keyring
+from leadwire.infrastructure.secret_box import SecretBox
 
 SCHEDULE = (60, 300, 1800)
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -35,13 +35,18 @@ def test_what_follows_an_attempt():
     for failed in OUTCOMES:
         if failed not in ("delivered", "gone"):
             delays = [retries.after(failed, number, SCHEDULE) for number in (1, 2, 3, 4)]
-            assert delays == [Next("waiting", 60.0), Next("waiting", 300.0), Next("waiting", 1800.0), Next("dead")]
-    assert retries.after("gone", 1, SCHEDULE) == Next("dead")
-    assert retries.after("timeout", 1, SCHEDULE, test=True) == Next("dead")
-    assert retries.after("delivered", 1, SCHEDULE, test=True) == Next("delivered")
-    assert retries.after("http_5xx", 1, (0,)) == Next("waiting", 0.0)
-    assert retries.after("http_5xx", 1, SCHEDULE, retry_after=61) == Next("waiting", 61.0)
-    assert retries.after("http_5xx", 1, SCHEDULE, retry_after=1e9) == Next("waiting", 86_400.0)
+            assert delays == [
+                NextStep("waiting", 60.0),
+                NextStep("waiting", 300.0),
+                NextStep("waiting", 1800.0),
+                NextStep("dead"),
+            ]
+    assert retries.after("gone", 1, SCHEDULE) == NextStep("dead")
+    assert retries.after("timeout", 1, SCHEDULE, test=True) == NextStep("dead")
+    assert retries.after("delivered", 1, SCHEDULE, test=True) == NextStep("delivered")
+    assert retries.after("http_5xx", 1, (0,)) == NextStep("waiting", 0.0)
+    assert retries.after("http_5xx", 1, SCHEDULE, retry_after=61) == NextStep("waiting", 61.0)
+    assert retries.after("http_5xx", 1, SCHEDULE, retry_after=1e9) == NextStep("waiting", 86_400.0)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +56,7 @@ def test_what_follows_an_attempt():
      ("Fri, 02 Jan 2026 00:01:00", 0)],
 )  # fmt: skip
 def test_what_retry_after_asks_for(header, seconds):
-    assert retries.wish(header, NOW) == seconds
+    assert retries.retry_after(header, NOW) == seconds
 
 
 def test_the_window_opens_by_success_and_halves_by_setbacks():
@@ -71,10 +76,10 @@ def test_only_200_to_299_acknowledge(statuses, outcome):
 
 def test_a_sealed_secret_opens_with_its_key_only():
     one, two = ("A" * 43 + "=", "B" * 42 + "A=")
-    sealed = Keyring((one,)).seal("whsec_x")
+    sealed = SecretBox((one,)).seal("whsec_x")
     assert b"whsec_x" not in sealed
-    assert Keyring((two, one)).open(sealed) == "whsec_x"
-    for wrong in (Keyring((two,)).open, lambda it: Keyring((one,)).open(it[:-1] + bytes([it[-1] ^ 1]))):
+    assert SecretBox((two, one)).open(sealed) == "whsec_x"
+    for wrong in (SecretBox((two,)).open, lambda it: SecretBox((one,)).open(it[:-1] + bytes([it[-1] ^ 1]))):
         with pytest.raises(OperatorError) as refused:
             wrong(sealed)
         assert str(refused.value) == (
@@ -90,15 +95,15 @@ def test_a_sealed_secret_opens_with_its_key_only():
 )  # fmt: skip
 def test_a_key_that_is_none_is_refused(key, why):
     with pytest.raises(OperatorError) as refused:
-        Keyring((key,))
+        SecretBox((key,))
     assert str(refused.value) == f"LEADWIRE_SECRET_KEY {why}"
 
 
 def test_keys_for_other_purposes_come_from_the_first_key_by_hmac():
     one, two = ("A" * 43 + "=", "B" * 42 + "A=")
     expected = hmac.new(hashlib.sha256(one.encode()).digest(), b"cookies", "sha256").digest()
-    assert Keyring((one, two)).derived("cookies") == expected
-    assert len({Keyring(keys).derived(purpose) for keys in ((one,), (two,)) for purpose in ("a", "b")}) == 4
+    assert SecretBox((one, two)).derived("cookies") == expected
+    assert len({SecretBox(keys).derived(purpose) for keys in ((one,), (two,)) for purpose in ("a", "b")}) == 4
 
 
 @pytest.fixture
@@ -132,7 +137,7 @@ def test_of_two_that_make_a_key_at_once_the_quicker_wins(directory, monkeypatch)
     quicker = "A" * 43 + "="
     monkeypatch.setattr(Path, "exists", lambda path: (path.write_text(quicker), False)[1])
     sealed = secret_box.get().seal("whsec_x")
-    assert Keyring((quicker,)).open(sealed) == "whsec_x"
+    assert SecretBox((quicker,)).open(sealed) == "whsec_x"
     assert [path.name for path in directory.iterdir()] == ["secret.key"]
 
 
@@ -146,9 +151,9 @@ def test_a_data_directory_that_cannot_be_used_is_named(directory):
 
 def test_what_an_older_key_sealed_is_renewed_with_the_first_one():
     old, new = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))
-    sealed = Keyring((old,)).seal("secret")
-    fresh = Keyring((new, old)).renewed(sealed)
-    assert Keyring((new,)).open(fresh) == "secret"
-    assert Keyring((new, old)).renewed(fresh) is None
+    sealed = SecretBox((old,)).seal("secret")
+    fresh = SecretBox((new, old)).renewed(sealed)
+    assert SecretBox((new,)).open(fresh) == "secret"
+    assert SecretBox((new, old)).renewed(fresh) is None
     with pytest.raises(OperatorError):
-        Keyring((new,)).renewed(sealed)
+        SecretBox((new,)).renewed(sealed)

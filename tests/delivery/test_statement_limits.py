@@ -7,7 +7,7 @@ import pytest
 from leadwire.delivery import metrics
 from leadwire.delivery.relay import loop
 from leadwire.delivery.relay.loop import Relay
-from leadwire.delivery.relay.partitions import tend
+from leadwire.delivery.relay.partitions import maintain
 from leadwire.domain.leads import reads as leads
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import engine
@@ -73,8 +73,8 @@ async def test_maintenance_has_no_limit(workspace, wire, monkeypatch):
 
     async def noted(days: int):
         seen.append(engine._role.get())
-        return await tend(days)
+        return await maintain(days)
 
-    monkeypatch.setattr(loop, "tend", noted)
+    monkeypatch.setattr(loop, "maintain", noted)
     await Relay(wire.redis, wire.settings).step()
     assert seen == ["maintenance"]

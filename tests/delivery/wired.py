@@ -10,8 +10,8 @@ from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.reconcile import reconcile
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
-from leadwire.delivery.worker.attempt import Attempted, attempt
-from leadwire.delivery.worker.claim import Job, claim
+from leadwire.delivery.worker.attempt import Attempt, attempt
+from leadwire.delivery.worker.claim import ClaimedDelivery, claim
 from leadwire.delivery.worker.record import record
 from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import NewEndpoint
@@ -46,7 +46,7 @@ class Wire:
     async def read(self) -> list[Entry]:
         return await streams.read(self.redis, self._consumer, self.settings.stream_shards, 200, 1)
 
-    async def claim(self) -> list[Job]:
+    async def claim(self) -> list[ClaimedDelivery]:
         """Read and claim; what is stale is acknowledged."""
         entries = await self.read()
         if not entries:
@@ -55,21 +55,21 @@ class Wire:
         await streams.done(self.redis, stale)
         return jobs
 
-    async def post(self, jobs: list[Job]) -> list[Attempted]:
+    async def post(self, jobs: list[ClaimedDelivery]) -> list[Attempt]:
         return [await attempt(job, self.transport, self.settings) for job in jobs]
 
-    async def settle(self, done: list[Attempted]) -> None:
+    async def settle(self, done: list[Attempt]) -> None:
         if done:
             await record(done, self.settings.retry_schedule)
             await streams.done(self.redis, [one.job.entry for one in done])
 
-    async def deliver(self) -> list[Attempted]:
+    async def deliver(self) -> list[Attempt]:
         """Claim, post, record and acknowledge everything there is."""
         done = await self.post(await self.claim())
         await self.settle(done)
         return done
 
-    async def turn(self) -> list[Attempted]:
+    async def turn(self) -> list[Attempt]:
         """One relay and one delivery round."""
         await self.relay()
         return await self.deliver()

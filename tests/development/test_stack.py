@@ -2,7 +2,7 @@
 
 import asyncio
 
-from leadwire.development.stack import Stage
+from leadwire.development.stack import Stack
 from leadwire.infrastructure.settings import Settings
 from tests.serving import on_socket
 
@@ -14,4 +14,4 @@ async def test_the_api_itself_is_waited_for_and_not_what_is_in_front_of_it(tmp_p
 
     settings = Settings(data_dir=tmp_path, public_url="https://leads.invalid")
     async with on_socket(ready) as address, asyncio.timeout(5):
-        await Stage(settings, "127.0.0.1", int(address.rpartition(":")[2]), demo=False)._ready()
+        await Stack(settings, "127.0.0.1", int(address.rpartition(":")[2]), demo=False)._ready()

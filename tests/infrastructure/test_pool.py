@@ -7,15 +7,15 @@ import asyncpg
 import pytest
 
 from leadwire.development.embedded import Services
-from leadwire.infrastructure.db.pool import Lender
+from leadwire.infrastructure.db.pool import Pool
 
 SIZE = 2
 
 
 @pytest.fixture
-async def lender(servers: Services) -> AsyncIterator[Lender]:
+async def lender(servers: Services) -> AsyncIterator[Pool]:
     pool = await asyncpg.create_pool(servers.database_url, min_size=0, max_size=SIZE)
-    lender = Lender(pool)
+    lender = Pool(pool)
     yield lender
     await asyncio.wait_for(lender.close(), 5)
 
@@ -25,7 +25,7 @@ async def backend(connection: asyncpg.Connection) -> int:
     return found
 
 
-async def test_a_connection_that_came_back_is_the_next_to_be_lent(lender: Lender) -> None:
+async def test_a_connection_that_came_back_is_the_next_to_be_lent(lender: Pool) -> None:
     first = await lender.borrow()
     number = await backend(first)
     lender.give_back(first)
@@ -34,7 +34,7 @@ async def test_a_connection_that_came_back_is_the_next_to_be_lent(lender: Lender
     lender.give_back(second)
 
 
-async def test_who_waits_longest_is_served_first_and_never_more_are_lent_than_there_are(lender: Lender) -> None:
+async def test_who_waits_longest_is_served_first_and_never_more_are_lent_than_there_are(lender: Pool) -> None:
     lent = 0
     most = 0
     served: list[int] = []
@@ -56,7 +56,7 @@ async def test_who_waits_longest_is_served_first_and_never_more_are_lent_than_th
     assert served == list(range(50))
 
 
-async def test_one_who_stops_waiting_takes_nothing_along(lender: Lender) -> None:
+async def test_one_who_stops_waiting_takes_nothing_along(lender: Pool) -> None:
     held = [await lender.borrow() for _ in range(SIZE)]
     waiting = [asyncio.create_task(lender.borrow()) for _ in range(3)]
     await asyncio.sleep(0)
@@ -69,7 +69,7 @@ async def test_one_who_stops_waiting_takes_nothing_along(lender: Lender) -> None
         lender.give_back(connection)
 
 
-async def test_a_connection_that_broke_while_idle_is_replaced(lender: Lender) -> None:
+async def test_a_connection_that_broke_while_idle_is_replaced(lender: Pool) -> None:
     connection = await lender.borrow()
     number = await backend(connection)
     lender.give_back(connection)
@@ -79,7 +79,7 @@ async def test_a_connection_that_broke_while_idle_is_replaced(lender: Lender) ->
     lender.give_back(again)
 
 
-async def test_a_dropped_connection_makes_room_for_who_waits(lender: Lender) -> None:
+async def test_a_dropped_connection_makes_room_for_who_waits(lender: Pool) -> None:
     held = [await lender.borrow() for _ in range(SIZE)]
     waiting = asyncio.create_task(lender.borrow())
     await asyncio.sleep(0)
@@ -90,7 +90,7 @@ async def test_a_dropped_connection_makes_room_for_who_waits(lender: Lender) -> 
 
 async def test_what_cannot_connect_does_not_count_as_lent() -> None:
     pool = await asyncpg.create_pool("postgresql://nobody@127.0.0.1:1/none", min_size=0, max_size=1)
-    lender = Lender(pool)
+    lender = Pool(pool)
     for _ in range(3):
         with pytest.raises(OSError):
             await asyncio.wait_for(lender.borrow(), 5)
@@ -98,7 +98,7 @@ async def test_what_cannot_connect_does_not_count_as_lent() -> None:
 
 
 async def test_close_waits_for_what_is_lent(servers: Services) -> None:
-    lender = Lender(await asyncpg.create_pool(servers.database_url, min_size=0, max_size=SIZE))
+    lender = Pool(await asyncpg.create_pool(servers.database_url, min_size=0, max_size=SIZE))
     connection = await lender.borrow()
     closing = asyncio.create_task(lender.close())
     await asyncio.sleep(0)

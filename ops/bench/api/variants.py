@@ -21,7 +21,7 @@ from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body, etags, responses
 from leadwire.interfaces.http.middleware import ADDED
-from leadwire.interfaces.http.responses import Answer
+from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.v1.authentication import ApiKeyGuard
 
 
@@ -71,7 +71,7 @@ def _edge() -> None:
 
 
 def _etag() -> None:
-    etags.tagged = lambda _, content, __: Answer(content)
+    etags.tagged = lambda _, content, __: JSONResponse(content)
     etags.wanted = lambda _: None
 
 
@@ -106,7 +106,7 @@ def _trace() -> None:
 
 
 def _nudge() -> None:
-    wakeup.nudge = lambda: None
+    wakeup.wake_relay = lambda: None
 
 
 _ONE = ("lead", "patch")

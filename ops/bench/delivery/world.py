@@ -64,7 +64,7 @@ async def steady(owners: Sequence[str], rate: float, seconds: float) -> dict[str
             these = [owners[number % len(owners)] for number in range(done, due)]
             made = await commit(these, len(these))
             moment = time.monotonic()
-            wakeup.nudge()
+            wakeup.wake_relay()
             committed |= {event: (owner, moment) for event, owner in zip(made, these, strict=True)}
             done = due
         await asyncio.sleep(0.01)

@@ -29,7 +29,7 @@ class StaleSignature(InvalidSignature):
     """A holder of the secret signed it, but not now: somebody sends a recording, or one of two clocks is wrong."""
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class FieldError(msgspec.Struct, frozen=True, kw_only=True):
     """One thing wrong with a request. `pointer` points into the body (RFC 6901), or `parameter` names a parameter."""
 
     code: str
@@ -46,7 +46,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     detail: str = ""
     request_id: str = ""
-    errors: tuple[Fault, ...] = ()
+    errors: tuple[FieldError, ...] = ()
     conflicting_id: str | None = None
     retry_after: float | None = None
 
@@ -59,7 +59,7 @@ class ApiError(LeadwireError):
     title: str
     detail: str
     request_id: str
-    errors: tuple[Fault, ...]
+    errors: tuple[FieldError, ...]
     conflicting_id: str | None
     retry_after: float | None
 

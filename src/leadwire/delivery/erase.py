@@ -19,7 +19,7 @@ WHERE lead_id = $1 OR conversation_id = ANY($2)
 """
 
 
-async def forget(lead_id: str, conversation_ids: list[str]) -> None:
+async def erase_events(lead_id: str, conversation_ids: list[str]) -> None:
     """Blank every stored body about the lead and its conversations and cancel what was still to be sent.
 
     Runs in the transaction of the erasure. A POST already under way cannot be called back.

@@ -17,7 +17,7 @@ WITH about AS MATERIALIZED (
 ) SELECT * FROM about ORDER BY id DESC LIMIT {LATEST}"""
 
 
-class Told(Struct, frozen=True):
+class StoredEvent(Struct, frozen=True):
     """An event; `body` is what was signed and sent, empty once its person is erased."""
 
     id: str
@@ -26,6 +26,6 @@ class Told(Struct, frozen=True):
     body: str
 
 
-async def about(workspace: str, whom: Literal["lead_id", "conversation_id"], subject: str) -> list[Told]:
+async def about(workspace: str, whom: Literal["lead_id", "conversation_id"], subject: str) -> list[StoredEvent]:
     """The latest events about a subject, newest first."""
-    return [Told(*row) for row in await db.rows(_ABOUT.format(whom), workspace, subject)]
+    return [StoredEvent(*row) for row in await db.rows(_ABOUT.format(whom), workspace, subject)]

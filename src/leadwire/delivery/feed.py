@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from leadwire.delivery.envelope import KINDS
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.errors import Fault, InvalidParameter
+from leadwire.infrastructure.errors import FieldError, InvalidParameter
 
 _CURSOR: Final = re.compile(f"([0-9]{{1,19}})-([0-9]{{1,18}})-(evt_{ids.FORM})")
 _LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the partitions that are looked at
@@ -83,4 +83,4 @@ async def _place(workspace: str, after: str) -> tuple[str, int, str]:
 
 
 def _refused(parameter: str, message: str) -> InvalidParameter:
-    return InvalidParameter(message, faults=(Fault("invalid_parameter", message, parameter=parameter),))
+    return InvalidParameter(message, faults=(FieldError("invalid_parameter", message, parameter=parameter),))

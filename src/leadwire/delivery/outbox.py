@@ -92,7 +92,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         return bool(made)
 
     def _when_committed(self, event_id: str, start: float) -> None:
-        db.after_commit(wakeup.nudge)
+        db.after_commit(wakeup.wake_relay)
         db.after_commit(functools.partial(metrics.committed, self.kind, start))
         db.after_commit(functools.partial(telemetry.recorded, self.workspace, event_id))
 

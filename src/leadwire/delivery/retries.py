@@ -12,7 +12,7 @@ from leadwire.delivery.states import Outcome, State
 _LONGEST_WISH: Final = 24 * 3600.0  # seconds a receiver's Retry-After may put a retry off
 
 
-class Next(msgspec.Struct, frozen=True):
+class NextStep(msgspec.Struct, frozen=True):
     """The state a delivery goes to; `delay` is the seconds until it is due, when it waits."""
 
     state: State
@@ -21,20 +21,20 @@ class Next(msgspec.Struct, frozen=True):
 
 def after(
     outcome: Outcome, number: int, schedule: Sequence[int], *, retry_after: float = 0.0, test: bool = False
-) -> Next:
+) -> NextStep:
     """What follows attempt `number` (1 is the first) with this `outcome`.
 
     `schedule` holds the seconds before each retry: one more attempt than it is long. `retry_after` is the receiver's
     wish in seconds: it can only put a retry off. A test is tried once; after a 410 nothing is tried again.
     """
     if outcome == "delivered":
-        return Next("delivered")
+        return NextStep("delivered")
     if test or outcome == "gone" or number > len(schedule):
-        return Next("dead")
-    return Next("waiting", max(float(schedule[number - 1]), min(retry_after, _LONGEST_WISH)))
+        return NextStep("dead")
+    return NextStep("waiting", max(float(schedule[number - 1]), min(retry_after, _LONGEST_WISH)))
 
 
-def wish(header: str | None, now: datetime) -> float:
+def retry_after(header: str | None, now: datetime) -> float:
     """Seconds that a `Retry-After` header asks for (RFC 9110 section 10.2.3); 0 when it is absent or nonsense."""
     if not header:
         return 0.0

@@ -16,7 +16,7 @@ _last = 0.0
 _scheduled = False
 
 
-def nudge() -> None:
+def wake_relay() -> None:
     """Wake the relays soon. Does nothing in a process without Redis or outside an event loop."""
     global _scheduled  # noqa: PLW0603 - one rate limit a process
     if _scheduled or redis_pool.client() is None:
@@ -29,7 +29,7 @@ def nudge() -> None:
 def _send() -> None:
     global _last, _scheduled
     _last, _scheduled = asyncio.get_running_loop().time(), False
-    redis_pool.errand(_publish())
+    redis_pool.run_in_background(_publish())
 
 
 async def _publish() -> None:

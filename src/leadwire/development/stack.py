@@ -29,7 +29,7 @@ from leadwire.interfaces.cli.receiver import plain
 _START: Final = 30.0  # seconds for the API to answer
 
 
-class Stage:
+class Stack:
     """Everything `up` runs, but the servers."""
 
     def __init__(self, settings: Settings, host: str, port: int, *, demo: bool) -> None:

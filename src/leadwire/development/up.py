@@ -45,13 +45,13 @@ def up(host: str, port: int, data_dir: Path | None, no_demo: bool) -> None:
 
 
 async def _up(full: Settings, host: str, port: int, *, demo: bool) -> None:
-    from leadwire.development.stack import Stage
+    from leadwire.development.stack import Stack
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
-    stage = Stage(full, host, port, demo=demo)
+    stage = Stack(full, host, port, demo=demo)
     playing = asyncio.create_task(stage.play())
     stopping = asyncio.create_task(stop.wait())
     try:

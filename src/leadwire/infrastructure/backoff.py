@@ -8,7 +8,7 @@ _FIRST: Final = 0.1  # seconds
 _LONGEST: Final = 5.0
 
 
-class Pause:
+class Backoff:
     """Exponential back-off with jitter, 0.1 s to 5 s."""
 
     def __init__(self) -> None:

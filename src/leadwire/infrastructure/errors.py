@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 
-class Fault(msgspec.Struct, omit_defaults=True, frozen=True):
+class FieldError(msgspec.Struct, omit_defaults=True, frozen=True):
     """One thing wrong with an input. Exactly one of `pointer` (RFC 6901, into the body) and `parameter` is set."""
 
     code: str
@@ -22,7 +22,7 @@ class Fault(msgspec.Struct, omit_defaults=True, frozen=True):
     """Which query parameter it is."""
 
 
-class Refusal(Exception):
+class DomainError(Exception):
     """The request is understood and refused. `code` is contract, `detail` is for people."""
 
     status = 400
@@ -34,7 +34,7 @@ class Refusal(Exception):
         detail: str,
         *,
         code: str | None = None,
-        faults: tuple[Fault, ...] = (),
+        faults: tuple[FieldError, ...] = (),
         headers: dict[str, str] | None = None,
         extra: Mapping[str, str] | None = None,
     ) -> None:
@@ -46,35 +46,35 @@ class Refusal(Exception):
         self.extra = extra or {}  # members added to the problem document, such as `conflicting_id`
 
 
-class MalformedJson(Refusal):
+class MalformedJson(DomainError):
     status, code, title = 400, "malformed_json", "The body is not valid JSON"
 
 
-class InvalidParameter(Refusal):
+class InvalidParameter(DomainError):
     status, code, title = 400, "invalid_parameter", "A parameter is not valid"
 
 
-class Unauthenticated(Refusal):
+class Unauthenticated(DomainError):
     status, code, title = 401, "unauthenticated", "A valid API key is needed"
 
 
-class InsufficientScope(Refusal):
+class InsufficientScope(DomainError):
     status, code, title = 403, "insufficient_scope", "The API key lacks a scope"
 
 
-class Forbidden(Refusal):
+class Forbidden(DomainError):
     status, code, title = 403, "forbidden", "Not for you"
 
 
-class NotFound(Refusal):
+class NotFound(DomainError):
     status, code, title = 404, "not_found", "Not found"
 
 
-class MethodNotAllowed(Refusal):
+class MethodNotAllowed(DomainError):
     status, code, title = 405, "method_not_allowed", "Method not allowed"
 
 
-class Conflict(Refusal):
+class Conflict(DomainError):
     status, code, title = 409, "conflict", "In conflict with the present state"
 
 
@@ -82,31 +82,31 @@ class QuotaExceeded(Conflict):
     code, title = "quota_exceeded", "The workspace may not have more of this"
 
 
-class PreconditionFailed(Refusal):
+class PreconditionFailed(DomainError):
     status, code, title = 412, "precondition_failed", "The resource has changed"
 
 
-class BodyTooLarge(Refusal):
+class BodyTooLarge(DomainError):
     status, code, title = 413, "body_too_large", "The body is too large"
 
 
-class UnsupportedMediaType(Refusal):
+class UnsupportedMediaType(DomainError):
     status, code, title = 415, "unsupported_media_type", "The content type is not supported"
 
 
-class Invalid(Refusal):
+class Invalid(DomainError):
     status, code, title = 422, "validation_error", "The values are not valid"
 
 
-class RateLimited(Refusal):
+class RateLimited(DomainError):
     status, code, title = 429, "rate_limited", "Too many requests"
 
 
-class Internal(Refusal):
+class Internal(DomainError):
     status, code, title = 500, "internal", "Internal error"
 
 
-class Unavailable(Refusal):
+class Unavailable(DomainError):
     status, code, title = 503, "unavailable", "Temporarily unavailable"
 
 

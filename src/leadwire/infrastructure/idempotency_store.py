@@ -17,7 +17,7 @@ from leadwire.infrastructure.errors import Conflict, Invalid
 KEPT: Final = timedelta(hours=24)
 
 
-class IdempotentAnswer(Table, db=DB, tablename="idempotent_answer"):
+class IdempotentResponse(Table, db=DB, tablename="idempotent_answer"):
     """The first answer to a request with an Idempotency-Key. Key: (api_key_id, key)."""
 
     api_key_id = Text(primary_key=True)
@@ -74,7 +74,7 @@ async def store(
     )  # fmt: skip
 
 
-async def forget(subject: str) -> None:
+async def erase(subject: str) -> None:
     """Drop the stored answers about `subject`, in the transaction of its erasure."""
     await db.rows("DELETE FROM idempotent_answer WHERE subject = $1", subject)
 

@@ -97,7 +97,7 @@ class RateLimit:
     def _settle_soon(self, caller: str, bucket: Bucket, now: float) -> None:
         spent, span = bucket.spent, now - bucket.settled
         bucket.spent, bucket.settled = 0, now
-        redis_pool.errand(self._settle(caller, bucket, spent, span, now))
+        redis_pool.run_in_background(self._settle(caller, bucket, spent, span, now))
 
     async def _settle(self, caller: str, bucket: Bucket, spent: int, span: float, told: float) -> None:
         if (redis := redis_pool.client()) is None:

@@ -74,7 +74,7 @@ def opened() -> "redis.Redis":
     return _client
 
 
-def errand(work: Coroutine[Any, Any, None]) -> None:
+def run_in_background(work: Coroutine[Any, Any, None]) -> None:
     """Do something small beside the caller: not in its context, which may hold a transaction. `close` waits for it."""
     task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
     _errands.add(task)

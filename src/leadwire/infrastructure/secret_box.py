@@ -23,7 +23,7 @@ from leadwire.infrastructure.settings import Settings
 _FILE: Final = "secret.key"
 
 
-class Keyring:
+class SecretBox:
     """Seals and opens. Raises OperatorError for keys that are not 32 bytes of base64."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
@@ -67,10 +67,10 @@ class Keyring:
 
 
 @functools.cache
-def get() -> Keyring:
+def get() -> SecretBox:
     """The keyring of this process."""
     chosen = settings.get()
-    return Keyring(chosen.secret_key or (_generated(chosen),))
+    return SecretBox(chosen.secret_key or (_generated(chosen),))
 
 
 async def check() -> None:
@@ -80,7 +80,7 @@ async def check() -> None:
         get().open(sealed)
 
 
-async def reseal(ring: Keyring, table: str, column: str) -> int:
+async def reseal(ring: SecretBox, table: str, column: str) -> int:
     """Seal what a column holds with the ring's first key. Answers how many that were. Raises OperatorError."""
     done = 0
     for row_id, sealed in await db.rows(f"SELECT id, {column} FROM {table} WHERE {column} IS NOT NULL"):

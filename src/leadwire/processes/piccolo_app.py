@@ -10,7 +10,7 @@ from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
 from leadwire.domain.leads.table import Lead
 from leadwire.infrastructure.db.migrations import FOLDER
-from leadwire.infrastructure.idempotency_store import IdempotentAnswer
+from leadwire.infrastructure.idempotency_store import IdempotentResponse
 
 TABLES = [
     Workspace,
@@ -36,7 +36,7 @@ TABLES = [
     Attempt,
     EndpointHour,
     RedriveJob,
-    IdempotentAnswer,
+    IdempotentResponse,
 ]
 
 APP_CONFIG = AppConfig(

@@ -21,7 +21,7 @@ async def relay(settings: Settings) -> None:
         relaying = Relay(redis, settings)
         health.stuck = relaying.stuck
         async with asyncio.TaskGroup() as group:
-            for work in (relaying.run(stop), inactivity.watch(stop), Observer(redis, settings).run(stop)):
+            for work in (relaying.run(stop), inactivity.run(stop), Observer(redis, settings).run(stop)):
                 group.create_task(work)
 
     await runtime.run(settings, "relay", health, run)

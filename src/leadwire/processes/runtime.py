@@ -36,7 +36,7 @@ async def run(
             await check()
         watched = asyncio.create_task(server.serve(health, listening, over))
         telemetry.log("process.started", name=name, telemetry=f"http://{host}:{number}")
-        async with systemd.told(lambda: health.stuck() is None):
+        async with systemd.notified(lambda: health.stuck() is None):
             await work(stop)
         over.set()
         await watched

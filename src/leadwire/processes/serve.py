@@ -40,7 +40,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     )
 
     async def run(stop: asyncio.Event) -> None:
-        chores = _hourly(idempotency_store.expire), _hourly(sessions.forget_ended)
+        chores = _hourly(idempotency_store.expire), _hourly(sessions.delete_ended)
         beside = [asyncio.create_task(work) for work in (*chores, pubsub.hub.listen(), _leave(stop))]
         await serve_until(stop, config, listening)
         for task in beside:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 
 
 @asynccontextmanager
-async def told(alive: Callable[[], bool] = lambda: True) -> AsyncIterator[None]:
+async def notified(alive: Callable[[], bool] = lambda: True) -> AsyncIterator[None]:
     """Ready from here on, and alive for the length of the block: for as long as `alive` says so, if a watchdog asks.
 
     A loop that hangs tells nothing, so the watchdog ends this process and starts another.

@@ -10,7 +10,7 @@ import trustme
 
 from leadwire.delivery.transport.addresses import networks
 from leadwire.delivery.transport.guarded import GuardedTransport
-from leadwire.delivery.transport.responses import Answer
+from leadwire.delivery.transport.responses import ReceiverResponse
 from tests.delivery.transport import hostile
 from tests.delivery.transport.test_addresses import FORBIDDEN_ADDRESSES
 
@@ -70,7 +70,7 @@ async def test_the_answer_is_cut_and_not_decompressed(transport):
 
 @pytest.mark.parametrize("status", [200, 202, 299, 301, 404, 410, 500, 503])
 async def test_the_status_decides_whatever_becomes_of_the_body(transport, status):
-    async def sent(how: str) -> Answer:
+    async def sent(how: str) -> ReceiverResponse:
         async with hostile.server(hostile.broken_body(status, how)) as port:
             return await transport.post(f"http://127.0.0.1:{port}/", HEADERS, b"{}")
 

@@ -31,7 +31,10 @@ def limits(monkeypatch):
 ADDITIONS = {
     "endpoints": (lambda workspace, bot, n: webhooks.create(workspace, URL, ["lead.created"]), "webhook_endpoint"),
     "bots": (lambda workspace, bot, n: bots.create(workspace, f"Bot {n}"), "bot"),
-    "faq_entries": (lambda workspace, bot, n: bots.teach(workspace, bot, f"Question {n}?", "Yes."), "faq_entry"),
+    "faq_entries": (
+        lambda workspace, bot, n: bots.add_faq_entry(workspace, bot, f"Question {n}?", "Yes."),
+        "faq_entry",
+    ),
     "users": (lambda workspace, bot, n: invitations.invite(workspace, f"{n}@example.org", "agent"), "invitation"),
     "api_keys": (lambda workspace, bot, n: changes.create_key(workspace, f"Key {n}"), "api_key"),
 }

@@ -40,7 +40,7 @@ class Visitor:
             )
             self.token = self.last.token
         else:
-            self.last = await runtime.hear(await self.visit(), text, message, self.answerer)
+            self.last = await runtime.handle_message(await self.visit(), text, message, self.answerer)
         return [said.content for said in self.last.messages if said.role == "bot"]
 
     async def visit(self):

@@ -21,7 +21,7 @@ TAUGHT = {
 @pytest.fixture
 async def taught(workspace, bot):
     for question, answer in TAUGHT.items():
-        await changes.teach(workspace, bot, question, answer)
+        await changes.add_faq_entry(workspace, bot, question, answer)
     return bot
 
 

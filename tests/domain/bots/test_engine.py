@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from leadwire.domain.bots import engine, library
 from leadwire.domain.bots.conditions import holds
-from leadwire.domain.bots.engine import Ended, HandedOff, Reply, Said, Saved, Scored
+from leadwire.domain.bots.engine import Ended, HandedOff, Reply, Saved, Scored, VisitorInput
 from leadwire.domain.bots.flow import Branch, Case, Condition, End, Flow, Op, When
 from leadwire.domain.bots.parse import parse
 from leadwire.domain.bots.templating import fill
@@ -20,7 +20,7 @@ def talk(flow, *said):
     state, effects = engine.begin(flow)
     seen = list(effects)
     for line in said:
-        state, effects = engine.step(flow, state, Said(line))
+        state, effects = engine.step(flow, state, VisitorInput(line))
         seen += [f"> {line}", *effects]
     told = [one.text if isinstance(one, Reply) else one for one in seen if isinstance(one, Reply | str)]
     return state, told, [one for one in seen if not isinstance(one, Reply | str)]
@@ -94,7 +94,7 @@ def test_what_counts_as_an_answer(kind, said, kept):
         f'format = 1\nstart = "q"\n[[nodes]]\ntype = "ask"\nid = "q"\ntext = "?"\ninput = "{kind}"\nnext = "e"\n'
         '[[nodes]]\ntype = "end"\nid = "e"\n'
     )
-    _, effects = engine.step(flow, engine.begin(flow)[0], Said(said))
+    _, effects = engine.step(flow, engine.begin(flow)[0], VisitorInput(said))
     assert [one.value for one in effects if isinstance(one, Saved)] == ([] if kept is None else [kept])
 
 
@@ -102,7 +102,7 @@ def test_a_number_has_its_bounds():
     flow = library.flow("demo-booking")
     state = engine.State(at="attendees")
     for said, fits in (("0", False), ("1", True), ("100", True), ("101", False)):
-        assert any(isinstance(one, Saved) for one in engine.step(flow, state, Said(said))[1]) is fits
+        assert any(isinstance(one, Saved) for one in engine.step(flow, state, VisitorInput(said))[1]) is fits
 
 
 OPERATORS = [
@@ -159,21 +159,21 @@ def test_what_a_visitor_typed_is_never_a_template():
 
 def test_free_questions_are_answered_for_a_while():
     flow = library.flow("support-triage")
-    state, _ = engine.step(flow, engine.begin(flow)[0], Said("A question"))
+    state, _ = engine.step(flow, engine.begin(flow)[0], VisitorInput("A question"))
     assert engine.questions(flow, state, "What?")
     for _ in range(4):
-        state, effects = engine.step(flow, state, Said("What?", "That."))
+        state, effects = engine.step(flow, state, VisitorInput("What?", "That."))
         assert effects[0] == Reply("That.", personal=True)
         assert state.at == "faq"
-    assert isinstance(engine.step(flow, state, Said("What?", "That."))[1][-1], Ended)
-    assert engine.step(flow, state, Said("What?", None))[0].at == "email"
-    assert engine.step(flow, state, Said("No!", None))[1][-1] == Ended("answered")
+    assert isinstance(engine.step(flow, state, VisitorInput("What?", "That."))[1][-1], Ended)
+    assert engine.step(flow, state, VisitorInput("What?", None))[0].at == "email"
+    assert engine.step(flow, state, VisitorInput("No!", None))[1][-1] == Ended("answered")
 
 
 def test_an_answer_is_not_filled_in():
     flow = library.flow("support-triage")
     state = engine.State(at="faq", variables={"email": "ada@example.com"})
-    assert engine.step(flow, state, Said("?", "Use {{email}}."))[1][0].text == "Use {{email}}."
+    assert engine.step(flow, state, VisitorInput("?", "Use {{email}}."))[1][0].text == "Use {{email}}."
 
 
 @pytest.mark.parametrize("name", library.NAMES)
@@ -219,7 +219,7 @@ def test_whatever_visitors_say_the_flow_answers_waits_or_ends(name, lines):
     points = []
     for text, answer in lines:
         before = state
-        state, effects = engine.step(flow, state, Said(text, answer))
+        state, effects = engine.step(flow, state, VisitorInput(text, answer))
         assert effects, "the bot went silent"
         assert len([one for one in effects if isinstance(one, Reply)]) <= engine.MOST_NODES + 1
         over = [one for one in effects if isinstance(one, Ended | HandedOff)]

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leadwire.domain.bots import inactivity, runtime
-from leadwire.domain.conversations import reads as talks
+from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.infrastructure import clock, db
 from tests import make
 from tests.domain.bots.conftest import Visitor, published
@@ -43,7 +43,7 @@ def after(db_clock):
 async def test_a_silent_visitor_is_nudged_once_and_then_the_conversation_ends(workspace, visitor, after):
     swept = [await after(minutes) for minutes in (4, 2, 1, 22, 3, 60)]
     assert swept == [(0, 0), (1, 0), (0, 0), (0, 0), (0, 1), (0, 0)]
-    detail = await talks.detail(workspace, visitor.conversation)
+    detail = await conversation_reads.detail(workspace, visitor.conversation)
     assert detail.messages[-1].content == "Still there?"
     assert (detail.metadata.ended_by, detail.metadata.end_reason) == ("system", "silence")
     assert await make.kinds() == ["message.sent", "conversation.ended"]

@@ -8,7 +8,7 @@ from leadwire.domain.accounts import presence
 from leadwire.domain.bots import offline, runtime
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import inbox
-from leadwire.domain.conversations import reads as talks
+from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.leads import changes as leads
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict
@@ -26,7 +26,7 @@ async def waits(visitor):
 
 
 async def lead_of(workspace, visitor):
-    return (await talks.detail(workspace, visitor.conversation)).lead
+    return (await conversation_reads.detail(workspace, visitor.conversation)).lead
 
 
 async def test_the_bot_says_so_and_asks_for_an_address_which_makes_a_lead(workspace, visitor):
@@ -126,6 +126,6 @@ async def test_in_a_full_conversation_a_person_can_still_be_asked_for(workspace,
     for module in (conversations, offline):
         monkeypatch.setattr(module, "MAX_MESSAGES", said + 1)
     assert len((await runtime.hand_off(await visitor.visit())).messages) == 1
-    detail = await talks.detail(workspace, visitor.conversation)
+    detail = await conversation_reads.detail(workspace, visitor.conversation)
     assert (detail.status, len(detail.messages)) == ("handoff", said + 1)
     assert await db.value("SELECT messages_count FROM conversation") == said + 1

@@ -7,7 +7,7 @@ import pytest
 
 from leadwire.domain.bots import changes, library, reads, runtime, turn
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations import reads as talks
+from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.infrastructure import db
@@ -18,7 +18,7 @@ from tests.domain.bots.flows import SMALL
 
 
 async def lead_of(workspace, visitor):
-    return (await talks.detail(workspace, visitor.conversation)).lead
+    return (await conversation_reads.detail(workspace, visitor.conversation)).lead
 
 
 async def test_a_visit_from_the_first_word_to_the_hand_over(workspace, visitor, desk):
@@ -26,7 +26,7 @@ async def test_a_visit_from_the_first_word_to_the_hand_over(workspace, visitor, 
     assert (visitor.last.status, visitor.last.prompt.options) == ("active", ("Small", "Large"))
     assert await visitor.says("l") == ["One moment."]
     assert (visitor.last.status, visitor.last.prompt) == ("handoff", None)
-    detail = await talks.detail(workspace, visitor.conversation)
+    detail = await conversation_reads.detail(workspace, visitor.conversation)
     assert [(message.role, message.content) for message in detail.messages] == [
         ("bot", "Your e-mail?"),
         ("user", "ada@example.com"),
@@ -130,7 +130,7 @@ async def test_nothing_is_stored_when_a_turn_fails(workspace, visitor, monkeypat
         await visitor.says("Large", "the-message-that-broke")
     monkeypatch.undo()
     assert await make.kinds() == []
-    assert len((await talks.detail(workspace, visitor.conversation)).messages) == 3
+    assert len((await conversation_reads.detail(workspace, visitor.conversation)).messages) == 3
     assert await visitor.says("Large", "the-message-that-broke") == ["One moment."]
 
 
@@ -139,14 +139,16 @@ async def test_a_bot_that_breaks_hands_over(workspace, visitor, monkeypatch):
     monkeypatch.setattr(turn.engine, "step", lambda *_: 1 / 0)
     assert "colleague" in (await visitor.says("Large"))[0]
     assert visitor.last.status == "handoff"
-    assert (await talks.detail(workspace, visitor.conversation)).metadata.handoff.reason == "the bot failed"
+    assert (
+        await conversation_reads.detail(workspace, visitor.conversation)
+    ).metadata.handoff.reason == "the bot failed"
 
 
 async def test_messages_at_once_are_taken_one_after_the_other(workspace, visitor):
     await visitor.says("ada@example.com")
     await asyncio.gather(*(visitor.says(f"nonsense {n}") for n in range(2)), return_exceptions=True)
     await asyncio.gather(*(visitor.says(f"hello {n}") for n in range(8)))  # in handoff by now: nobody answers
-    detail = await talks.detail(workspace, visitor.conversation)
+    detail = await conversation_reads.detail(workspace, visitor.conversation)
     users = [message.content for message in detail.messages if message.role == "user"]
     assert len(users) == len(set(users)) == 11
     assert (await make.kinds()).count("message.received") == 11
@@ -192,7 +194,7 @@ async def test_a_known_person_is_enriched_and_never_overwritten(workspace, live)
     assert (lead.id, lead.name, lead.score) == (known.id, "Ada", 90)
     assert lead.conversation_id == first.conversation
     assert (await make.kinds()).count("lead.updated") == 1  # the size, new
-    detail = await talks.detail(workspace, stranger.conversation)
+    detail = await conversation_reads.detail(workspace, stranger.conversation)
     assert detail.visitor.name is None  # what the stranger did not say
 
 
@@ -241,7 +243,7 @@ async def test_an_erased_lead_stays_erased_while_its_visitor_goes_on(workspace, 
     lead = await lead_of(workspace, visitor)
     await leads.erase(workspace, lead.id)
     await visitor.says("Large")
-    detail = await talks.detail(workspace, visitor.conversation)
+    detail = await conversation_reads.detail(workspace, visitor.conversation)
     assert detail.lead is None
     assert "ada@example.com" not in str(detail)
     assert await db.value("SELECT address FROM visit") is None
@@ -252,7 +254,7 @@ async def test_erasing_forgets_what_the_bot_repeated_and_why_the_score(workspace
     await visitor.says("Small")
     lead = await lead_of(workspace, visitor)
     await leads.erase(workspace, lead.id)
-    assert "ada@gmail.com" not in str(await talks.detail(workspace, visitor.conversation))
+    assert "ada@gmail.com" not in str(await conversation_reads.detail(workspace, visitor.conversation))
     assert await db.value("SELECT count(*) FROM score_entry") == 0
 
 
@@ -297,8 +299,8 @@ async def test_a_blocked_visitor_is_refused(workspace, live, visitor, operators)
 
 async def test_questions_are_answered_from_the_faq(workspace):
     bot = await published(workspace, library.text("support-triage"))
-    await changes.teach(workspace, bot.id, "How do I verify a webhook signature?", "Use HMAC-SHA256.")
-    await changes.teach(workspace, bot.id, "Where are my invoices?", "Under Billing.")
+    await changes.add_faq_entry(workspace, bot.id, "How do I verify a webhook signature?", "Use HMAC-SHA256.")
+    await changes.add_faq_entry(workspace, bot.id, "Where are my invoices?", "Under Billing.")
     visitor = Visitor(bot)
     await visitor.says("A question")
     assert (await visitor.says("verifying signatures of webhooks?"))[0] == "Use HMAC-SHA256."
@@ -342,4 +344,4 @@ async def test_another_change_of_the_conversation_during_a_look_up_is_seen(works
     await visitor.says("A question")
     with pytest.raises(Conflict):
         await visitor.says("Why?")
-    assert "Too late." not in str(await talks.detail(workspace, visitor.conversation))
+    assert "Too late." not in str(await conversation_reads.detail(workspace, visitor.conversation))

@@ -8,7 +8,7 @@ import pytest
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes, reads
 from leadwire.domain.bots.parse import BadFlow
-from leadwire.domain.conversations import reads as talks
+from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests.domain.bots.conftest import Visitor
@@ -80,7 +80,7 @@ async def test_a_conversation_goes_on_with_the_version_it_began_with(workspace, 
     await changes.save_draft(workspace, live.id, SECOND)
     await changes.publish(workspace, live.id)
     assert await visitor.says("no idea") == ["How big?"]
-    assert (await talks.detail(workspace, visitor.conversation)).metadata.flow_version == 1
+    assert (await conversation_reads.detail(workspace, visitor.conversation)).metadata.flow_version == 1
     assert (await Visitor(await reads.live(live.id)).says("ada@example.com"))[-1] == "How many?"
 
 
@@ -92,8 +92,8 @@ async def test_another_workspaces_bot_is_not_there(live):
         changes.save_draft(other, live.id, SMALL),
         changes.publish(other, live.id),
         changes.rollback(other, live.id, 1),
-        changes.embed(other, live.id, [], "#000000"),
-        changes.teach(other, live.id, "Why?", "Because."),
+        changes.set_appearance(other, live.id, [], "#000000"),
+        changes.add_faq_entry(other, live.id, "Why?", "Because."),
     ):
         with pytest.raises(NotFound):
             await attempt
@@ -106,5 +106,5 @@ async def test_another_workspaces_bot_is_not_there(live):
 )
 async def test_what_is_no_origin(workspace, live, origin):
     with pytest.raises(Invalid):
-        await changes.embed(workspace, live.id, ["https://example.com", origin], "#4f46e5")
+        await changes.set_appearance(workspace, live.id, ["https://example.com", origin], "#4f46e5")
     assert await reads.origins(live.id) == []

@@ -7,7 +7,7 @@ import pytest
 
 import leadwire.interfaces.widget
 from leadwire.domain.bots import engine, library, wishes
-from leadwire.domain.bots.engine import HandedOff, Said, Saved
+from leadwire.domain.bots.engine import HandedOff, Saved, VisitorInput
 from leadwire.domain.bots.parse import parse
 from leadwire.domain.bots.preview import talk
 from tests.domain.bots.flows import SMALL
@@ -135,7 +135,9 @@ def test_it_is_granted_wherever_the_visitor_may_speak(name):
         if node.__struct_config__.tag not in ("ask", "answer"):
             continue
         state = engine.State(at=node.id)
-        after, effects = engine.step(flow, state, Said("Can I speak to a human please?", answer="Yes, you can."))
+        after, effects = engine.step(
+            flow, state, VisitorInput("Can I speak to a human please?", answer="Yes, you can.")
+        )
         assert [type(one) for one in effects] == [engine.Reply, HandedOff]
         assert effects[0].text == flow.handoff_text
         assert after == state  # handed back, the bot asks again
@@ -143,7 +145,7 @@ def test_it_is_granted_wherever_the_visitor_may_speak(name):
 
 def test_an_answer_that_is_offered_is_that_answer():
     flow = parse(SMALL.replace('{ label = "Small" }', '{ label = "Talk to a person", next = "bye" }'))
-    _, effects = engine.step(flow, engine.State(at="size"), Said("talk to a person"))
+    _, effects = engine.step(flow, engine.State(at="size"), VisitorInput("talk to a person"))
     assert isinstance(effects[0], Saved)
 
 

@@ -57,7 +57,9 @@ async def test_the_ids_of_events_tell_their_order_where_timestamps_are_the_same(
     with clock.at(clock.now()):
         async with db.transaction():
             talk = await make.conversation(workspace, bot)
-            await changes.speak(workspace, talk, [NewMessage(role="bot", content=f"line {n}") for n in range(20)])
+            await changes.add_messages(
+                workspace, talk, [NewMessage(role="bot", content=f"line {n}") for n in range(20)]
+            )
             await changes.capture_lead(workspace, talk, LeadPatch(email="ada@example.com"))
             await changes.hand_off(workspace, talk, "asked")
         await asyncio.gather(*(changes.say(workspace, talk, "bot", f"more {n}") for n in range(30)))

@@ -7,7 +7,7 @@ import click
 import pytest
 from leadwire.interfaces.cli.main import cli
 
-from leadwire.development.stack import Stage
+from leadwire.development.stack import Stack
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from leadwire.infrastructure.settings import Settings
@@ -104,7 +104,7 @@ async def test_what_is_gone_is_not_called_none(command, workspace, bot):
 
 
 async def test_without_a_demo_there_is_a_workspace_and_nothing_in_it(database, tmp_path):
-    stage = Stage(Settings(data_dir=tmp_path), "127.0.0.1", 8000, demo=False)
+    stage = Stack(Settings(data_dir=tmp_path), "127.0.0.1", 8000, demo=False)
     made = await stage._some_workspace()
     assert await stage._some_workspace() == made
     rows = {table: len(found) for table, found in (await make.stored()).items() if found}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from leadwire.infrastructure.errors import Fault, Invalid
+from leadwire.infrastructure.errors import FieldError, Invalid
 from leadwire.interfaces.http import body
-from leadwire.interfaces.widget.schema import NewLine
+from leadwire.interfaces.widget.schema import NewVisitorMessage
 from tests import make
 
 JSON = {"Content-Type": "application/json"}
@@ -107,5 +107,5 @@ async def test_of_a_query(client, query, message):
 
 def test_of_what_is_missing():
     with pytest.raises(Invalid) as refused:
-        body.fields({"content": "Hello"}, NewLine)
-    assert refused.value.faults == (Fault("missing_field", "Must be given.", "/client_message_id"),)
+        body.fields({"content": "Hello"}, NewVisitorMessage)
+    assert refused.value.faults == (FieldError("missing_field", "Must be given.", "/client_message_id"),)

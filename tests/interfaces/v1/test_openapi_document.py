@@ -15,7 +15,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.leads import reads
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import db
-from leadwire.infrastructure.errors import Refusal
+from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.v1 import openapi
 from leadwire.interfaces.v1.openapi import schemas
 from tests import make
@@ -52,7 +52,7 @@ async def test_every_example_is_what_its_schema_says(document):
 
 
 async def test_every_refusal_is_shown_with_the_title_that_it_has(document):
-    titles = {kind.code: kind.title for kind in Refusal.__subclasses__()}
+    titles = {kind.code: kind.title for kind in DomainError.__subclasses__()}
     problems = [shown for schema, shown in _examples(document) if "Problem" in str(schema)]
     shown = {problem["code"]: problem["title"] for problem in problems}
     assert len(titles.keys() & shown.keys()) > 8

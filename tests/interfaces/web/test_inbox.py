@@ -3,7 +3,7 @@
 import pytest
 
 from leadwire.domain.bots import runtime
-from leadwire.domain.conversations import changes as talks
+from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations import reads
 from leadwire.infrastructure import db
 from tests import make
@@ -14,7 +14,7 @@ from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
 async def waiting(visitor):  # noqa: F811
     """A visitor who waits for a person."""
     await visitor.says("what <b>is</b> this?")
-    await runtime.hand_off(await visitor.visit())
+    await runtime.hand_off(await visitor.context())
     return visitor.conversation
 
 
@@ -50,7 +50,7 @@ async def test_of_two_who_take_one_conversation_the_second_is_told(agent, admin,
     page = await admin.fill(f"/inbox/{waiting}/claim", 409, held_by="")
     assert "grace@example.org has this conversation." in page
     page = await admin.fill(f"/inbox/{waiting}/reply", 409, content="Me too")
-    assert "grace@example.org talks to this visitor" in page
+    assert "grace@example.org conversation_reads to this visitor" in page
     holder = await db.value("SELECT assigned_to FROM conversation WHERE id = $1", waiting)
     assert "Mine" in await admin.fill(f"/inbox/{waiting}/claim", held_by=holder)
 
@@ -77,7 +77,7 @@ async def test_an_answer_that_cannot_be_sent(agent, waiting, content):
 
 async def test_the_end_is_the_end(agent, workspace, waiting):
     await agent.open(f"/inbox?c={waiting}")
-    await talks.end(workspace, waiting, "visitor", "closed")
+    await conversation_reads.end(workspace, waiting, "visitor", "closed")
     for deed, fields in (("reply", {"content": "Hi"}), ("claim", {}), ("release", {}), ("give-back", {})):
         assert "has ended" in await agent.fill(f"/inbox/{waiting}/{deed}", 409, **fields), deed
 
@@ -114,10 +114,10 @@ async def test_a_blocked_visitor_can_be_talked_to_again(agent, viewer, visitor, 
     await agent.open(f"/inbox?c={waiting}")
     await agent.fill(f"/inbox/{waiting}/block")
     assert f'action="/conversations/{waiting}/unblock"' not in await viewer.open(f"/conversations/{waiting}")
-    assert "No bot talks to this visitor" in await agent.open(f"/conversations/{waiting}")
+    assert "No bot conversation_reads to this visitor" in await agent.open(f"/conversations/{waiting}")
     page = await agent.fill(f"/conversations/{waiting}/unblock")
     assert "The visitor can talk to your bots again." in page
-    assert "No bot talks" not in page
+    assert "No bot conversation_reads" not in page
     await agent.fill(f"/conversations/{waiting}/unblock", 404)
     visitor.last = None
     assert await visitor.says("Hello again")

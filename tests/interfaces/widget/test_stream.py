@@ -148,7 +148,7 @@ async def test_whoever_ends_the_conversation_ends_its_streams(workspace, caller,
         await caller.post("end")
     elif by == "erasure":
         await db.rows("DELETE FROM conversation WHERE id = $1", caller.conversation)
-        pubsub.tell(workspace, caller.conversation)
+        pubsub.publish(workspace, caller.conversation)
     else:
         await changes.end(workspace, caller.conversation, by)
     await eventually(lambda: all(one.task.done() for one in followers))

@@ -17,11 +17,11 @@ from leadwire.delivery import metrics, streams, wakeup
 from leadwire.delivery.redrive import step as redrive
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.delivery.relay.partitions import tend
+from leadwire.delivery.relay.partitions import maintain
 from leadwire.delivery.relay.reconcile import reconcile
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.backoff import Pause, either
+from leadwire.infrastructure.backoff import Backoff, either
 from leadwire.infrastructure.redis_pool import NotPrimary
 from leadwire.infrastructure.settings import Settings
 
@@ -50,7 +50,7 @@ class Relay:
     async def run(self, stop: asyncio.Event) -> None:
         """Relay until `stop` is set; what is in hand is finished first."""
         listening = asyncio.create_task(self._listen(stop))
-        pause = Pause()
+        pause = Backoff()
         while not stop.is_set():
             turned, self._turned = self._turned, time.monotonic()
             try:
@@ -104,7 +104,7 @@ class Relay:
         if not keys:
             return
         loop = asyncio.get_running_loop()
-        start, pause = loop.time(), Pause()
+        start, pause = loop.time(), Backoff()
         while loop.time() - start < self._stale:
             try:
                 await streams.add(self._redis, keys, self._settings.stream_shards)
@@ -126,7 +126,7 @@ class Relay:
         """Days ahead and retention: an hour late is no harm, a relay that waits for them would be."""
         try:
             with db.acting_as("maintenance"):
-                made, dropped = await tend(self._settings.retention_days)
+                made, dropped = await maintain(self._settings.retention_days)
         except Exception as error:  # noqa: BLE001 - a lock not had in time, most likely
             telemetry.log("partitions.failed", level=logging.WARNING, error=error)
             return False
@@ -136,7 +136,7 @@ class Relay:
 
     async def _listen(self, stop: asyncio.Event) -> None:
         """Turn nudges from other processes into wake-ups. Missing some is harmless."""
-        pause = Pause()
+        pause = Backoff()
         while not stop.is_set():
             try:
                 async with self._redis.pubsub(ignore_subscribe_messages=True) as subscription:

@@ -26,7 +26,7 @@ _OLDEST_BY_DEFAULT: Final = "SELECT id FROM outbox_event_default ORDER BY id LIM
 _LOCK: Final = "LOCK TABLE ONLY outbox_event, ONLY delivery, ONLY attempt IN ACCESS EXCLUSIVE MODE"
 
 
-async def tend(retention_days: int) -> tuple[list[date], list[date]]:
+async def maintain(retention_days: int) -> tuple[list[date], list[date]]:
     """Make the days ahead, drop the old. Answers the days that were made and those that were dropped.
 
     One process does it at a time; another one that comes meanwhile does nothing. Today comes last among the days that

@@ -22,7 +22,7 @@ from pyreqwest.proxy import ProxyBuilder
 from leadwire.delivery import metrics
 from leadwire.delivery.transport.addresses import Network, literal, refusal
 from leadwire.delivery.transport.failures import BlockedAddress, DnsError, TimedOut, translated
-from leadwire.delivery.transport.responses import Answer, read
+from leadwire.delivery.transport.responses import ReceiverResponse, read
 from leadwire.delivery.transport.urls import checked, host_of
 from leadwire.infrastructure.errors import Invalid
 
@@ -78,7 +78,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._pinned: dict[_Origin, _Pinned] = {}
         self._pinning: dict[_Origin, asyncio.Future[Client]] = {}
 
-    async def post(self, url: str, headers: list[tuple[str, str]], body: bytes) -> Answer:
+    async def post(self, url: str, headers: list[tuple[str, str]], body: bytes) -> ReceiverResponse:
         """Send one POST. No redirect is followed; a 3xx is the answer.
 
         The head of the answer decides. Of its body there is what came soon, whatever state it is in.
@@ -93,7 +93,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
     async def _send(
         self, method: str, url: str, headers: list[tuple[str, str]], body: bytes, *, whole: bool = False
-    ) -> Answer:
+    ) -> ReceiverResponse:
         target = self._target(url)
         origin = target.origin
         loop = asyncio.get_running_loop()

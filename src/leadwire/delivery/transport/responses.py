@@ -14,7 +14,7 @@ _MULTIPLE_CHOICES: Final = 300
 _RETRY_AFTER: Final = "retry-after"
 
 
-class Answer(NamedTuple):
+class ReceiverResponse(NamedTuple):
     """Status, headers and body of an answer, the body cut at 64 KiB. Header names are looked up without case."""
 
     status: int
@@ -22,7 +22,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-async def read(response: Response, *, whole: bool) -> Answer:
+async def read(response: Response, *, whole: bool) -> ReceiverResponse:
     """The answer, once its head is there.
 
     `whole` is for callers that need every header and the body: raises PyreqwestError when that breaks off. For others
@@ -42,9 +42,9 @@ async def read(response: Response, *, whole: bool) -> Answer:
         if whole:
             raise
     if whole:
-        return Answer(response.status, response.headers, bytes(body[:most]))
+        return ReceiverResponse(response.status, response.headers, bytes(body[:most]))
     retry_after = _header(response, _RETRY_AFTER) if response.status >= _MULTIPLE_CHOICES else ""
-    return Answer(response.status, {_RETRY_AFTER: retry_after} if retry_after else {}, bytes(body[:most]))
+    return ReceiverResponse(response.status, {_RETRY_AFTER: retry_after} if retry_after else {}, bytes(body[:most]))
 
 
 def _header(response: Response, name: str) -> str:

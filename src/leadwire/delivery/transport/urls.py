@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pyreqwest.http import Url
 
 from leadwire.delivery.transport.addresses import Network, literal, refusal
-from leadwire.infrastructure.errors import Fault, Invalid
+from leadwire.infrastructure.errors import FieldError, Invalid
 
 _LONGEST: Final = 2048
 _LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?"
@@ -39,7 +39,7 @@ def checked(url: str, allowed: Sequence[Network]) -> str:
         return normal
     except ValueError as error:
         text = str(error)
-        fault = Fault("invalid_url", f"{text[:1].upper()}{text[1:]}.", "/url")
+        fault = FieldError("invalid_url", f"{text[:1].upper()}{text[1:]}.", "/url")
         raise Invalid(f"This URL cannot be used: {text}.", faults=(fault,)) from error
 
 

@@ -8,17 +8,17 @@ from leadwire.delivery import retries, signing
 from leadwire.delivery.states import Outcome, of_status
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker import spans
-from leadwire.delivery.worker.claim import Job
+from leadwire.delivery.worker.claim import ClaimedDelivery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.settings import Settings
 
 _SNIPPET: Final = 2048  # bytes of the answer that are kept
 
 
-class Attempted(NamedTuple):
+class Attempt(NamedTuple):
     """What came of a job."""
 
-    job: Job
+    job: ClaimedDelivery
     started_at: datetime
     start: float  # by `time.perf_counter`
     end: float
@@ -34,7 +34,7 @@ class Attempted(NamedTuple):
         return round((self.end - self.start) * 1000)
 
 
-async def attempt(job: Job, transport: GuardedTransport, settings: Settings) -> Attempted:
+async def attempt(job: ClaimedDelivery, transport: GuardedTransport, settings: Settings) -> Attempt:
     """Make the POST of `job`. The transport holds the deadline and guards the address."""
     span = spans.begin(job)
     done = await _attempt(job, span.traceparent if span else job.traceparent, transport, settings)
@@ -43,7 +43,9 @@ async def attempt(job: Job, transport: GuardedTransport, settings: Settings) -> 
     return done
 
 
-async def _attempt(job: Job, traceparent: str | None, transport: GuardedTransport, settings: Settings) -> Attempted:
+async def _attempt(
+    job: ClaimedDelivery, traceparent: str | None, transport: GuardedTransport, settings: Settings
+) -> Attempt:
     started_at, start = clock.now(), time.perf_counter()
     headers = signing.headers(
         event_id=job.entry.key.event_id,
@@ -63,9 +65,9 @@ async def _attempt(job: Job, traceparent: str | None, transport: GuardedTranspor
     except Exception as error:  # noqa: BLE001 - whatever it is, the ledger has to know
         outcome: Outcome = getattr(error, "outcome", "protocol_error")
         said = _text(str(error) or type(error).__name__)
-        return Attempted(job, started_at, start, time.perf_counter(), outcome, error=said)
+        return Attempt(job, started_at, start, time.perf_counter(), outcome, error=said)
     outcome = of_status(answer.status)
-    return Attempted(
+    return Attempt(
         job,
         started_at,
         start,
@@ -73,7 +75,9 @@ async def _attempt(job: Job, traceparent: str | None, transport: GuardedTranspor
         outcome,
         answer.status,
         response_body=_text(answer.body[:_SNIPPET].decode("utf-8", "replace")) or None,
-        retry_after=0.0 if outcome == "delivered" else retries.wish(answer.headers.get("retry-after"), started_at),
+        retry_after=0.0
+        if outcome == "delivered"
+        else retries.retry_after(answer.headers.get("retry-after"), started_at),
     )
 
 

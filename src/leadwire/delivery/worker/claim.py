@@ -31,7 +31,7 @@ WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.st
   AND d.attempts = asked.attempts AND e.id = d.endpoint_id AND NOT e.enabled AND NOT d.test"""
 
 
-class Job(NamedTuple):
+class ClaimedDelivery(NamedTuple):
     """One POST to make: the entry it came from, and everything as it is in the ledger right now."""
 
     entry: Entry
@@ -58,7 +58,7 @@ class Job(NamedTuple):
         return self.entry.key.attempts + 1
 
 
-async def claim(entries: Sequence[Entry]) -> tuple[list[Job], list[Entry]]:
+async def claim(entries: Sequence[Entry]) -> tuple[list[ClaimedDelivery], list[Entry]]:
     """The jobs among `entries`, and the entries that are stale and only want acknowledging.
 
     A delivery of an endpoint that was disabled meanwhile is put back to wait for it.
@@ -67,7 +67,7 @@ async def claim(entries: Sequence[Entry]) -> tuple[list[Job], list[Entry]]:
     found = await db.rows(_CLAIM, *_columns(list(by_key)))
     ring = secret_box.get()
     now = time.perf_counter()
-    jobs: list[Job] = []
+    jobs: list[ClaimedDelivery] = []
     unreadable: set[bytes] = set()
     for (
         event_id,
@@ -98,7 +98,7 @@ async def claim(entries: Sequence[Entry]) -> tuple[list[Job], list[Entry]]:
             continue
         own = _pairs(headers) if headers else ()
         what = (url, secret, staged, own, window, failing, body.encode(), trace, workspace)
-        jobs.append(Job(entry, drive, test, subject is not None, *what, relaying, queued, age, now))
+        jobs.append(ClaimedDelivery(entry, drive, test, subject is not None, *what, relaying, queued, age, now))
     if by_key:
         asked = _columns(list(by_key))
         await db.rows(_KEEP_FOR_LATER, *asked[:3])

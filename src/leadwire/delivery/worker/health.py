@@ -9,7 +9,7 @@ from typing import Final
 from leadwire.delivery import metrics
 from leadwire.delivery.relay import window
 from leadwire.delivery.states import Outcome
-from leadwire.delivery.worker.attempt import Attempted
+from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db, telemetry
 
 WORN_DAYS: Final = 5
@@ -40,12 +40,12 @@ FROM verdict v WHERE e.id = v.id
 RETURNING e.id, v.reason"""
 
 
-def concerned(settled: Sequence[Attempted]) -> list[Attempted]:
+def concerned(settled: Sequence[Attempt]) -> list[Attempt]:
     """Those that say something new of their endpoint: a healthy one with an open window costs nothing."""
     return [one for one in settled if one.outcome != "delivered" or one.job.failing or one.job.window < window.LARGEST]
 
 
-async def note(settled: Sequence[Attempted]) -> None:
+async def note(settled: Sequence[Attempt]) -> None:
     """Write down what `settled` says of each endpoint."""
     outcomes: dict[str, list[Outcome]] = defaultdict(list)
     for one in concerned(settled):

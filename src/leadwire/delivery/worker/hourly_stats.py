@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from leadwire.delivery.states import Outcome
-from leadwire.delivery.worker.attempt import Attempted
+from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db, redis_pool, telemetry
 
 BOUNDS: Final = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000)
@@ -51,7 +51,7 @@ _hours: dict[tuple[str, datetime], _Hour] = {}
 _due: list[asyncio.TimerHandle] = []
 
 
-def note(settled: Sequence[Attempted]) -> None:
+def note(settled: Sequence[Attempt]) -> None:
     """Count attempts that counted; test events are none of an endpoint's figures."""
     for one in settled:
         if one.job.test:
@@ -94,7 +94,7 @@ async def flush() -> None:
 
 def _start() -> None:
     _due.clear()
-    redis_pool.errand(flush())
+    redis_pool.run_in_background(flush())
 
 
 def _merge(kept: dict[tuple[str, datetime], _Hour]) -> None:

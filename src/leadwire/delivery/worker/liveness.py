@@ -6,7 +6,7 @@ from typing import Final
 _GRACE: Final = 60.0  # seconds beyond what every wait is bounded by
 
 
-class Pulse:
+class Liveness:
     """When each part of the worker last did something, by the monotonic clock."""
 
     def __init__(self, timeout: float) -> None:

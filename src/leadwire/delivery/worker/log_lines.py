@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Sequence
 
-from leadwire.delivery.worker.attempt import Attempted
+from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import telemetry
 
 
-def tell(done: Sequence[Attempted]) -> None:
+def tell(done: Sequence[Attempt]) -> None:
     """One line for each that failed; for the others too where `debug` lines are wanted. No address, no body."""
     everything = telemetry.enabled(logging.DEBUG)
     for one in done:

@@ -20,14 +20,14 @@ from redis.exceptions import ResponseError
 from leadwire.delivery import metrics, streams
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
-from leadwire.delivery.worker.attempt import Attempted, attempt
-from leadwire.delivery.worker.claim import Job, claim
-from leadwire.delivery.worker.liveness import Pulse
+from leadwire.delivery.worker.attempt import Attempt, attempt
+from leadwire.delivery.worker.claim import ClaimedDelivery, claim
+from leadwire.delivery.worker.liveness import Liveness
 from leadwire.delivery.worker.log_lines import tell
 from leadwire.delivery.worker.quarantine import set_aside
 from leadwire.delivery.worker.record import record
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.backoff import Pause
+from leadwire.infrastructure.backoff import Backoff
 from leadwire.infrastructure.redis_pool import NotPrimary
 from leadwire.infrastructure.settings import Settings
 
@@ -53,9 +53,9 @@ class Deliverer:
         self._held: dict[tuple[str, str], Entry] = {}  # from claim to record: the database may be away past the lease
         self._posts: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()
-        self._outcomes: asyncio.Queue[Attempted | None] = asyncio.Queue()
+        self._outcomes: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._reclaimed = float("-inf")
-        self._pulse = Pulse(settings.delivery_timeout)
+        self._pulse = Liveness(settings.delivery_timeout)
         metrics.IN_HAND.follow(lambda: len(self._posts))
         metrics.SLOTS.show(settings.delivery_concurrency)
 
@@ -63,7 +63,7 @@ class Deliverer:
         """Deliver until `stop` is set, then finish what is in hand: at most one delivery timeout, and one to record."""
         settling = asyncio.create_task(self._settle())
         await self._leave()  # takes off the names of workers that were killed
-        pause = Pause()
+        pause = Backoff()
         while not stop.is_set():
             self._pulse.tried()
             try:
@@ -158,7 +158,7 @@ class Deliverer:
             telemetry.log("stream.stale", entries=len(stale))
             await streams.done(self._redis, stale)
 
-    async def _post(self, job: Job) -> None:
+    async def _post(self, job: ClaimedDelivery) -> None:
         try:
             self._outcomes.put_nowait(await attempt(job, self._transport, self._settings))
         except Exception as error:  # noqa: BLE001 - stays pending; after some rounds it is set aside
@@ -182,7 +182,7 @@ class Deliverer:
             if done := [one for one in batch if one is not None]:
                 await self._write_down(done)
 
-    async def _write_down(self, done: list[Attempted]) -> None:
+    async def _write_down(self, done: list[Attempt]) -> None:
         try:
             dead = await self._insist(functools.partial(record, done, self._settings.retry_schedule))
         except db.UNSTORABLE as error:
@@ -197,7 +197,7 @@ class Deliverer:
             del self._held[one.job.entry.key[:2]]
         await self._acknowledge(done, dead or [])
 
-    async def _acknowledge(self, done: list[Attempted], dead: list[Attempted]) -> None:
+    async def _acknowledge(self, done: list[Attempt], dead: list[Attempt]) -> None:
         telemetry.log(
             "batch.delivered",
             attempts=len(done),
@@ -217,7 +217,7 @@ class Deliverer:
 
         Once is always tried: entries that were read just before `stop` would otherwise wait for their lease to end.
         """
-        pause = Pause()
+        pause = Backoff()
         while True:
             self._pulse.tried(recording=stop is None)
             try:

@@ -6,7 +6,7 @@ from typing import Final
 
 from leadwire.delivery import metrics
 from leadwire.delivery.states import OUTCOMES
-from leadwire.delivery.worker.attempt import Attempted
+from leadwire.delivery.worker.attempt import Attempt
 
 _COUNTED: Final = {outcome: metrics.ATTEMPTS.cell(outcome) for outcome in OUTCOMES}
 _TOOK: Final = {outcome: metrics.ATTEMPT_SECONDS.cell(outcome) for outcome in OUTCOMES}
@@ -14,7 +14,7 @@ _CLAIM, _SEND, _RECORD = (metrics.HOP_SECONDS.cell(hop).observe for hop in ("cla
 _DISPATCH, _END_TO_END = metrics.DISPATCH_SECONDS.cell().observe, metrics.END_TO_END_SECONDS.cell().observe
 
 
-def attempts(done: Sequence[Attempted]) -> None:
+def attempts(done: Sequence[Attempt]) -> None:
     """What `done`, recorded just now, took at every hop."""
     now = time.perf_counter()
     for one in done:
@@ -30,7 +30,7 @@ def attempts(done: Sequence[Attempted]) -> None:
             _END_TO_END(job.age + now - job.claimed)
 
 
-def ends(fenced: int, retried: int, dead: Sequence[Attempted]) -> None:
+def ends(fenced: int, retried: int, dead: Sequence[Attempt]) -> None:
     """How many came too late to count, how many will be tried again, and those that will not."""
     metrics.FENCED.cell().add(fenced)
     metrics.RETRIED.cell().add(retried)

@@ -11,7 +11,7 @@ from typing import Final
 
 from leadwire.delivery import retries
 from leadwire.delivery.worker import health, hourly_stats, measure
-from leadwire.delivery.worker.attempt import Attempted
+from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db
 
 # Due times are the database's: a worker with a wrong clock cannot make a retry early.
@@ -49,7 +49,7 @@ WHERE (failed.event_id, failed.endpoint_id) IN (SELECT * FROM unnest($1::text[],
 _LOCK: Final = "SELECT 1 FROM webhook_endpoint WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE"
 
 
-async def record(done: Sequence[Attempted], schedule: Sequence[int]) -> list[Attempted]:
+async def record(done: Sequence[Attempt], schedule: Sequence[int]) -> list[Attempt]:
     """Write down what came of `done`. Answers those that counted and ended in a dead letter."""
     nexts = [
         retries.after(one.outcome, one.job.number, schedule, retry_after=one.retry_after, test=one.job.test)
@@ -73,7 +73,7 @@ async def record(done: Sequence[Attempted], schedule: Sequence[int]) -> list[Att
 
 
 @contextlib.asynccontextmanager
-async def _with_health(done: Sequence[Attempted]) -> AsyncIterator[None]:
+async def _with_health(done: Sequence[Attempt]) -> AsyncIterator[None]:
     """One transaction for what came of the attempts and what it says of their endpoints, where it says something: or a
     failure between them would leave an endpoint that is gone enabled, for a second try finds the attempts recorded.
 
@@ -87,7 +87,7 @@ async def _with_health(done: Sequence[Attempted]) -> AsyncIterator[None]:
         yield
 
 
-async def _record(done: Sequence[Attempted], nexts: Sequence[retries.Next]) -> list[Attempted]:
+async def _record(done: Sequence[Attempt], nexts: Sequence[retries.NextStep]) -> list[Attempt]:
     """Those that counted."""
     events = [one.job.entry.key.event_id for one in done]
     found = await db.rows(

@@ -3,12 +3,12 @@
 import time
 
 from leadwire.delivery.states import Outcome
-from leadwire.delivery.worker.claim import Job
+from leadwire.delivery.worker.claim import ClaimedDelivery
 from leadwire.infrastructure.telemetry import tracing
 from leadwire.infrastructure.telemetry.tracing import Span
 
 
-def begin(job: Job) -> Span | None:
+def begin(job: ClaimedDelivery) -> Span | None:
     """The POST begins; what went before it is told now. None where the trace is not sampled."""
     trace = job.traceparent
     if trace is None or not tracing.sampled(trace):

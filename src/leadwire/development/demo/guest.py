@@ -10,7 +10,7 @@ import httpx
 from leadwire.development.demo.play import Pace
 from leadwire.development.demo.script import Visit
 from leadwire.domain.conversations import changes as conversations
-from leadwire.infrastructure.errors import Refusal
+from leadwire.infrastructure.errors import DomainError
 
 _LONGEST: Final = 30  # lines
 _CHAT: Final = (
@@ -85,5 +85,5 @@ async def attend(workspace: str, conversation_id: str, patience: float) -> None:
         await conversations.say(workspace, conversation_id, "agent", _PERSON)
         await asyncio.sleep(3)
         await conversations.end(workspace, conversation_id, "agent", "answered")
-    except Refusal:
+    except DomainError:
         return  # somebody real has ended it meanwhile

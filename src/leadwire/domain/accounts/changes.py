@@ -7,7 +7,7 @@ from typing import Final
 from leadwire.domain.accounts import keys, quotas
 from leadwire.domain.accounts.roles import Role
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.errors import Conflict, Fault, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 OVERLAPS: Final = (0, 3600, 86_400, 604_800)
 """Seconds that an old key may go on beside its successor."""
@@ -30,7 +30,7 @@ async def create_key(
     """A new API key. Answers its id and its text, which is kept nowhere. Raises Invalid, QuotaExceeded."""
     if unknown := [scope for scope in scopes if scope not in keys.SCOPES]:
         message = f"No such scope: {', '.join(unknown)}. There are: {', '.join(keys.SCOPES)}."
-        raise Invalid(message, faults=(Fault("unknown_scope", message, "/scopes"),))
+        raise Invalid(message, faults=(FieldError("unknown_scope", message, "/scopes"),))
     if not name.strip() or len(name) > 200:
         raise Invalid("A key needs a name of at most 200 characters.")
     key_id, key = ids.new("key"), keys.new()

@@ -2,7 +2,7 @@
 
 import email_validator
 
-from leadwire.infrastructure.errors import Fault, Invalid
+from leadwire.infrastructure.errors import FieldError, Invalid
 
 
 def normal(text: str) -> str:
@@ -11,5 +11,5 @@ def normal(text: str) -> str:
         parts = email_validator.validate_email(text.strip(), check_deliverability=False, globally_deliverable=False)
     except email_validator.EmailNotValidError as error:
         message = "This is not an e-mail address."
-        raise Invalid(message, faults=(Fault("not_an_email", message, "/email"),)) from error
+        raise Invalid(message, faults=(FieldError("not_an_email", message, "/email"),)) from error
     return parts.normalized.lower()

@@ -10,7 +10,7 @@ import msgspec
 from leadwire.domain.accounts import audit, emails, passwords, quotas, throttle
 from leadwire.domain.accounts.roles import Role
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.errors import Conflict, Fault, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 LIFE: Final = timedelta(days=3)
 _PEOPLE: Final = """
@@ -116,7 +116,7 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
         )  # fmt: skip
         if made is None:
             message = "No account can be made with this address. Ask for a link to another one."
-            raise Invalid(message, faults=(Fault("wrong_value", message, "/email"),))
+            raise Invalid(message, faults=(FieldError("wrong_value", message, "/email"),))
         await quotas.check(offered.workspace, "users", _PEOPLE, clock.now())
         await audit.record(offered.workspace, email, audit.Entry("user.joined", email, offered.role), address)
     return made

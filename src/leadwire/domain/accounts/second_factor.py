@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from leadwire.domain.accounts import audit, sessions, throttle
 from leadwire.domain.accounts.sessions import Person
 from leadwire.infrastructure import clock, db, secret_box
-from leadwire.infrastructure.errors import Fault, Invalid, NotFound, OperatorError
+from leadwire.infrastructure.errors import FieldError, Invalid, NotFound, OperatorError
 
 _STEP: Final = 30  # seconds
 _SECRET: Final = 20  # bytes, as RFC 4226 recommends
@@ -148,4 +148,4 @@ def _signed(text: str, password_hash: str) -> str:
 
 def _wrong() -> Invalid:
     message = "Wrong or used code. Wait for the next one."
-    return Invalid(message, faults=(Fault("wrong_code", message, "/code"),))
+    return Invalid(message, faults=(FieldError("wrong_code", message, "/code"),))

@@ -152,17 +152,17 @@ async def confirm(session_id: str) -> None:
     await db.rows("UPDATE user_session SET confirmed_at = $2 WHERE id = $1", session_id, clock.now())
 
 
-async def leave_word(session_id: str, text: str) -> None:
+async def leave_notice(session_id: str, text: str) -> None:
     """Have the next page of this session say `text`, once."""
     await db.rows("UPDATE user_session SET flash = $2 WHERE id = $1", session_id, text)
 
 
-async def word_said(session_id: str) -> None:
+async def take_notice(session_id: str) -> None:
     """The page has said it."""
     await db.rows("UPDATE user_session SET flash = NULL WHERE id = $1", session_id)
 
 
-async def forget_ended() -> None:
+async def delete_ended() -> None:
     """Delete what can never be used again."""
     await db.rows("DELETE FROM user_session WHERE created_at <= $1 OR seen_at <= $2", *_bounds())
 

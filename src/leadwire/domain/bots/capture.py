@@ -6,7 +6,7 @@ from typing import Any
 
 from leadwire.domain.bots.engine import Effect, Saved, Scored, State
 from leadwire.domain.bots.flow import Ask, Flow, Scalar
-from leadwire.domain.bots.schema import Visit
+from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
@@ -17,11 +17,11 @@ from leadwire.infrastructure.errors import Conflict, NotFound, Unavailable
 _CUSTOM = "custom_fields."
 
 
-class Moved(Exception):
+class ConcurrentUpdate(Exception):
     """Somebody else changed the conversation or its lead meanwhile: begin again."""
 
 
-async def keep(visit: Visit, flow: Flow, state: State, effects: Sequence[Effect]) -> None:
+async def save_answers(visit: VisitorSession, flow: Flow, state: State, effects: Sequence[Effect]) -> None:
     """Write down what this turn told, inside its transaction.
 
     A lead of this very conversation is corrected by its later answers and gains its points. A lead that was known
@@ -45,7 +45,7 @@ async def keep(visit: Visit, flow: Flow, state: State, effects: Sequence[Effect]
     )
 
 
-async def contact(visit: Visit, flow: Flow, email: str) -> None:
+async def save_email(visit: VisitorSession, flow: Flow, email: str) -> None:
     """Take down an address that was given while waiting for a person. Raises Moved."""
     told: dict[str, Scalar] = {"email": email}
     with _moved():
@@ -66,10 +66,10 @@ def _moved() -> Iterator[None]:
     try:
         yield
     except (NotFound, Conflict, Unavailable) as error:  # the lead was erased, or its address taken, a moment ago
-        raise Moved from error
+        raise ConcurrentUpdate from error
 
 
-async def _tell_own(visit: Visit, told: dict[str, Scalar], points: list[Scored]) -> bool:
+async def _tell_own(visit: VisitorSession, told: dict[str, Scalar], points: list[Scored]) -> bool:
     """Correct the lead this conversation has produced. Answers False when it is not its own, or becomes another's."""
     assert visit.lead_id is not None  # noqa: S101 - asked before
     lead = (await reads.stored(visit.workspace, visit.lead_id, lock=True)).lead
@@ -89,7 +89,7 @@ def _told(flow: Flow, state: State) -> dict[str, Scalar]:
     return {field: state.variables[name] for name, field in asks.items() if name in state.variables}
 
 
-async def _capture(visit: Visit, told: dict[str, Scalar], score: int) -> str | None:
+async def _capture(visit: VisitorSession, told: dict[str, Scalar], score: int) -> str | None:
     """Take the visitor down, from everything they have told, once there is a way to reach them."""
     if not told.keys() & {"email", "phone"}:
         return None
@@ -103,7 +103,7 @@ async def _capture(visit: Visit, told: dict[str, Scalar], score: int) -> str | N
     return lead.id
 
 
-async def _note_points(visit: Visit, points: list[Scored]) -> None:
+async def _note_points(visit: VisitorSession, points: list[Scored]) -> None:
     if points:
         await db.rows(
             """INSERT INTO score_entry (node, label, points, conversation_id, workspace_id, created_at)

@@ -10,7 +10,7 @@ from leadwire.domain.bots import off_loop, reads
 from leadwire.domain.bots.parse import parse
 from leadwire.domain.bots.schema import FaqEntry
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.errors import Conflict, Fault, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 MAX_ORIGINS: Final = 50
 _NEWEST: Final = 2**31 - 1  # what the column holds
@@ -98,20 +98,20 @@ async def rollback(workspace: str, bot_id: str, version: int) -> None:
     )
 
 
-async def embed(workspace: str, bot_id: str, origins: Sequence[str], color: str) -> None:
+async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], color: str) -> None:
     """Say which websites (`https://example.com`; `*` = any) may show the bot, and in which colour.
 
     Raises NotFound, Invalid.
     """
     wrong = [origin for origin in origins if origin != "*" and not _is_origin(origin)]
     faults = [
-        Fault("wrong_value", f"{one[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
+        FieldError("wrong_value", f"{one[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
         for one in wrong
     ]
     if len(origins) > MAX_ORIGINS:
-        faults.append(Fault("too_many", f"At most {MAX_ORIGINS} origins.", "/origins"))
+        faults.append(FieldError("too_many", f"At most {MAX_ORIGINS} origins.", "/origins"))
     if not _COLOR.fullmatch(color):
-        faults.append(Fault("wrong_value", "A colour is written like #4f46e5.", "/color"))
+        faults.append(FieldError("wrong_value", "A colour is written like #4f46e5.", "/color"))
     if faults:
         raise Invalid("The bot cannot be embedded like that.", faults=tuple(faults))
     done = await db.value(
@@ -122,7 +122,7 @@ async def embed(workspace: str, bot_id: str, origins: Sequence[str], color: str)
         raise NotFound("There is no such bot.")
 
 
-async def teach(workspace: str, bot_id: str, question: str, answer: str) -> FaqEntry:
+async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str) -> FaqEntry:
     """Teach a bot the answer to a question. Raises NotFound, Invalid, QuotaExceeded."""
     question, answer = question.strip(), answer.strip()
     if not (0 < len(question) <= 500 and 0 < len(answer) <= 2000) or "\0" in question + answer:
@@ -135,7 +135,7 @@ async def teach(workspace: str, bot_id: str, question: str, answer: str) -> FaqE
     return entry
 
 
-async def unteach(workspace: str, entry_id: str) -> None:
+async def remove_faq_entry(workspace: str, entry_id: str) -> None:
     """Forget an answer. Raises NotFound."""
     gone = await db.value("DELETE FROM faq_entry WHERE workspace_id = $1 AND id = $2 RETURNING id", workspace, entry_id)
     if gone is None:

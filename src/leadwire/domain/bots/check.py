@@ -15,7 +15,7 @@ from leadwire.domain.bots.templating import DERIVED, names_in
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
 
 
-class Flaw(msgspec.Struct, frozen=True, omit_defaults=True):
+class FlowError(msgspec.Struct, frozen=True, omit_defaults=True):
     """One fault: what, at which node, and in which line of the text it was read from."""
 
     code: str
@@ -33,7 +33,7 @@ class Flaw(msgspec.Struct, frozen=True, omit_defaults=True):
 _ORDERED: Final = get_args(Order)
 
 
-def flaws(flow: Flow) -> list[Flaw]:
+def errors_of(flow: Flow) -> list[FlowError]:
     """Every fault of a flow, in the order of its nodes."""
     found = [*_ids(flow), *_custom_fields(flow), *_fields(flow), *_conditions(flow), *_texts(flow)]
     if not found:  # a graph with holes has no shape to speak of
@@ -41,31 +41,31 @@ def flaws(flow: Flow) -> list[Flaw]:
     return sorted(found, key=lambda flaw: flaw.path[1] if len(flaw.path) > 1 else -1)
 
 
-def _at(flow: Flow, place: int, code: str, message: str, *path: str | int) -> Flaw:
-    return Flaw(code, message, ("nodes", place, *path), flow.nodes[place].id)
+def _at(flow: Flow, place: int, code: str, message: str, *path: str | int) -> FlowError:
+    return FlowError(code, message, ("nodes", place, *path), flow.nodes[place].id)
 
 
-def _ids(flow: Flow) -> Iterator[Flaw]:
+def _ids(flow: Flow) -> Iterator[FlowError]:
     known: set[str] = set()
     for place, node in enumerate(flow.nodes):
         if node.id in known:
             yield _at(flow, place, "duplicate_id", "Another node has this id already.", "id")
         known.add(node.id)
     if flow.start not in known:
-        yield Flaw("unknown_node", f"The flow starts at '{flow.start}', which is no node.", ("start",))
+        yield FlowError("unknown_node", f"The flow starts at '{flow.start}', which is no node.", ("start",))
     for place, node in enumerate(flow.nodes):
         for field, target in targets(node):
             if target not in known:
                 yield _at(flow, place, "unknown_node", f"{field} leads to '{target}', which is no node.", field)
 
 
-def _custom_fields(flow: Flow) -> Iterator[Flaw]:
+def _custom_fields(flow: Flow) -> Iterator[FlowError]:
     kept = {node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
     if sum(name.startswith("custom_fields.") for name in kept) > MAX_CUSTOM_FIELDS:
-        yield Flaw("too_many", f"A lead has at most {MAX_CUSTOM_FIELDS} custom fields.", ("nodes",))
+        yield FlowError("too_many", f"A lead has at most {MAX_CUSTOM_FIELDS} custom fields.", ("nodes",))
 
 
-def _fields(flow: Flow) -> Iterator[Flaw]:
+def _fields(flow: Flow) -> Iterator[FlowError]:
     for place, node in enumerate(flow.nodes):
         if not isinstance(node, Ask):
             continue
@@ -88,7 +88,7 @@ def _fields(flow: Flow) -> Iterator[Flaw]:
             yield _at(flow, place, "range", "No number fits: min is greater than max.", "min")
 
 
-def _conditions(flow: Flow) -> Iterator[Flaw]:
+def _conditions(flow: Flow) -> Iterator[FlowError]:
     known = _variables(flow)
     for place, node in enumerate(flow.nodes):
         parts: Sequence[Case | Rule] = ()
@@ -126,7 +126,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def _texts(flow: Flow) -> Iterator[Flaw]:
+def _texts(flow: Flow) -> Iterator[FlowError]:
     known = _variables(flow)
     for place, node in enumerate(flow.nodes):
         for field in ("text", "retry_text", "again_text"):
@@ -140,7 +140,7 @@ def _variables(flow: Flow) -> set[str]:
     return {node.variable for node in flow.nodes if isinstance(node, Ask)} | DERIVED
 
 
-def _unreachable(flow: Flow) -> Iterator[Flaw]:
+def _unreachable(flow: Flow) -> Iterator[FlowError]:
     seen, ahead = {flow.start}, [flow.start]
     while ahead:
         new = {target for _, target in targets(flow.node(ahead.pop()))} - seen
@@ -156,7 +156,7 @@ def _silent(flow: Flow) -> dict[str, list[str]]:
     return {node.id: [t for _, t in targets(node)] for node in flow.nodes if not isinstance(node, (*INPUTS, Handoff))}
 
 
-def _cycles(flow: Flow) -> Iterator[Flaw]:
+def _cycles(flow: Flow) -> Iterator[FlowError]:
     """Nodes that lead back to themselves without the visitor: peel off, from the ends, all that do not."""
     left = _silent(flow)
     while done := [name for name, after in left.items() if not any(target in left for target in after)]:
@@ -182,7 +182,7 @@ def _reaches(onward: dict[str, list[str]], home: str) -> bool:
     return False
 
 
-def _mute(flow: Flow) -> Iterator[Flaw]:
+def _mute(flow: Flow) -> Iterator[FlowError]:
     """A conversation begins with the visitor's first words: the flow has to let them come."""
     silent, seen, ahead = _silent(flow), {flow.start}, [flow.start]
     while ahead:

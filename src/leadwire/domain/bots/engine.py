@@ -29,7 +29,7 @@ class State(Struct, frozen=True, omit_defaults=True):
     fired: tuple[str, ...] = ()  # rules that have counted: `node/label`
 
 
-class Said(Struct, frozen=True):
+class VisitorInput(Struct, frozen=True):
     """What the visitor said. At an `answer` node, `answer` is what is known about it: None for nothing."""
 
     text: str
@@ -92,7 +92,7 @@ def enter(flow: Flow, state: State, node_id: str) -> tuple[State, list[Effect]]:
     return _Run(flow, state).go(node_id)
 
 
-def step(flow: Flow, state: State, said: Said) -> tuple[State, list[Effect]]:
+def step(flow: Flow, state: State, said: VisitorInput) -> tuple[State, list[Effect]]:
     """One visitor's turn. `state.at` must be a node that waits."""
     node = flow.node(state.at or flow.start)
     run = _Run(flow, state)
@@ -142,7 +142,7 @@ class _Run:
             target = chosen.next or target
         return self.go(target)
 
-    def consult(self, node: Answer, said: Said) -> tuple[State, list[Effect]]:
+    def consult(self, node: Answer, said: VisitorInput) -> tuple[State, list[Effect]]:
         self._set(asked=self._state.asked + 1)
         words = said.text.strip().strip(".!").casefold()
         if words in _DONE or words in {word.casefold() for word in node.done}:

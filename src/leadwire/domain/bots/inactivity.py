@@ -13,7 +13,7 @@ from leadwire.domain.bots import reads
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import NewMessage
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.errors import Refusal
+from leadwire.infrastructure.errors import DomainError
 
 _EVERY: Final = 30.0  # seconds
 _AT_ONCE: Final = 500
@@ -33,7 +33,7 @@ _DUE: Final = f"{_SILENT} ORDER BY c.updated_at LIMIT {_AT_ONCE}"
 _ONE: Final = f"{_SILENT} AND c.id = $1 FOR UPDATE OF c SKIP LOCKED"
 
 
-async def watch(stop: asyncio.Event) -> None:
+async def run(stop: asyncio.Event) -> None:
     """Sweep every 30 s until `stop` is set."""
     while not stop.is_set():
         try:
@@ -53,7 +53,7 @@ async def sweep() -> tuple[int, int]:
         try:
             async with db.transaction():
                 did = await _see_to(conversation_id)
-        except Refusal as error:  # it is full, or its flow is one that cannot be used any more
+        except DomainError as error:  # it is full, or its flow is one that cannot be used any more
             telemetry.log("silence.refused", level=logging.WARNING, error=error, conversation_id=conversation_id)
         else:
             done[did] += 1
@@ -78,7 +78,7 @@ async def _nudge(workspace: str, conversation_id: str, bot_id: str, version: int
     flow = await reads.flow(workspace, bot_id, version)
     if flow.nudge_text:
         nudge = NewMessage(role="bot", content=flow.nudge_text)
-        await conversations.speak(workspace, conversation_id, [nudge])
+        await conversations.add_messages(workspace, conversation_id, [nudge])
     await db.rows(
         """UPDATE visit SET nudged_at = (SELECT updated_at FROM conversation WHERE id = $1)
            WHERE conversation_id = $1""",

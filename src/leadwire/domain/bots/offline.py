@@ -7,9 +7,9 @@ from typing import Final
 from leadwire.domain.accounts import presence
 from leadwire.domain.bots import capture
 from leadwire.domain.bots.flow import Flow
-from leadwire.domain.bots.schema import Visit
+from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations.schema import MAX_MESSAGES, NewMessage, Spoken
+from leadwire.domain.conversations.schema import MAX_MESSAGES, NewMessage, StoredMessage
 from leadwire.domain.leads import identity
 from leadwire.infrastructure import db
 
@@ -22,7 +22,7 @@ SELECT coalesce(l.email, c.visitor_email) IS NOT NULL, c.assigned_to IS NOT NULL
 FROM conversation c LEFT JOIN lead l ON l.id = c.lead_id WHERE c.workspace_id = $1 AND c.id = $2"""
 
 
-async def say(visit: Visit, flow: Flow) -> list[Spoken]:
+async def replies(visit: VisitorSession, flow: Flow) -> list[StoredMessage]:
     """What the bot says to a visitor who waits for nobody, in the transaction of their turn. Nothing when somebody is
     there.
     """
@@ -30,10 +30,12 @@ async def say(visit: Visit, flow: Flow) -> list[Spoken]:
     if full or await presence.anybody(visit.workspace):  # full: that a person was asked for still counts
         return []
     text = flow.away_known_text if reachable else flow.away_text
-    return await conversations.speak(visit.workspace, visit.conversation_id, [NewMessage(role="bot", content=text)])
+    return await conversations.add_messages(
+        visit.workspace, visit.conversation_id, [NewMessage(role="bot", content=text)]
+    )
 
 
-async def hear(visit: Visit, flow: Flow, user: NewMessage) -> list[Spoken]:
+async def handle_message(visit: VisitorSession, flow: Flow, user: NewMessage) -> list[StoredMessage]:
     """Store what a visitor says while they wait. If that holds the address the bot has asked for, they are a lead.
 
     Raises Moved; Invalid and Conflict as `conversations.changes.speak`.
@@ -41,15 +43,15 @@ async def hear(visit: Visit, flow: Flow, user: NewMessage) -> list[Spoken]:
     email = _address(user.content)
     reachable, taken, _ = await _known(visit)
     if email is None or reachable or taken:
-        return await conversations.speak(visit.workspace, visit.conversation_id, [user])
+        return await conversations.add_messages(visit.workspace, visit.conversation_id, [user])
     told = NewMessage(role="user", content=user.content, answers="email", client_message_id=user.client_message_id)
     thanks = NewMessage(role="bot", content=flow.away_thanks_text)
-    spoken = await conversations.speak(visit.workspace, visit.conversation_id, [told, thanks])
-    await capture.contact(visit, flow, email)
+    spoken = await conversations.add_messages(visit.workspace, visit.conversation_id, [told, thanks])
+    await capture.save_email(visit, flow, email)
     return spoken
 
 
-async def _known(visit: Visit) -> tuple[bool, bool, bool]:
+async def _known(visit: VisitorSession) -> tuple[bool, bool, bool]:
     """Whether we know where to write to, whether somebody has the conversation, and whether it is full."""
     found = await db.row(_KNOWN, visit.workspace, visit.conversation_id, MAX_MESSAGES)
     return (found[0], found[1], found[2]) if found else (True, True, True)

@@ -8,10 +8,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-from leadwire.domain.bots.check import Flaw, flaws
+from leadwire.domain.bots.check import FlowError, errors_of
 from leadwire.domain.bots.flow import MAX_NODES, AnyNode, Flow
 from leadwire.domain.bots.source_positions import Lines, json_lines, line_of_byte, line_of_message, toml_lines
-from leadwire.infrastructure.errors import Fault, Invalid
+from leadwire.infrastructure.errors import FieldError, Invalid
 
 LARGEST: Final = 256 * 1024  # characters
 
@@ -22,10 +22,12 @@ _STEP: Final = re.compile(r"\.(\w+)|\[")  # of where msgspec found a fault, such
 class BadFlow(Invalid):
     """A flow that cannot be used. `flaws` says all of it."""
 
-    def __init__(self, found: list[Flaw]) -> None:
+    def __init__(self, found: list[FlowError]) -> None:
         count = "1 fault" if len(found) == 1 else f"{len(found)} faults"
         told = "; ".join(str(flaw) for flaw in found[:3]) + ("; ..." if len(found) > 3 else "")
-        faults = tuple(Fault(flaw.code, str(flaw), "".join(f"/{step}" for step in flaw.path)) for flaw in found[:50])
+        faults = tuple(
+            FieldError(flaw.code, str(flaw), "".join(f"/{step}" for step in flaw.path)) for flaw in found[:50]
+        )
         super().__init__(f"The flow has {count}: {told}", code="bad_flow", faults=faults)
         self.flaws = found
 
@@ -33,7 +35,7 @@ class BadFlow(Invalid):
 def parse(text: str) -> Flow:
     """The flow that `text` is: JSON if it begins with a brace, else TOML. Raises BadFlow."""
     flow, lines = _shaped(text)
-    if found := flaws(flow):
+    if found := errors_of(flow):
         raise BadFlow(_placed(found, lines))
     return flow
 
@@ -48,7 +50,7 @@ def stored(text: str) -> Flow:
 def _shaped(text: str) -> tuple[Flow, Lines]:
     """The flow, whatever may be wrong between its nodes. Raises BadFlow."""
     if len(text) > LARGEST:
-        raise BadFlow([Flaw("too_long", f"At most {LARGEST} characters.")])
+        raise BadFlow([FlowError("too_long", f"At most {LARGEST} characters.")])
     raw, lines = _decoded(text)
     if shape := _shape_flaws(raw):
         raise BadFlow(_placed(shape, lines))
@@ -62,32 +64,32 @@ def _decoded(text: str) -> tuple[dict[str, Any], Lines]:
             return raw, json_lines(text)
         return tomllib.loads(text.replace("\r\n", "\n")), toml_lines(text)
     except msgspec.DecodeError as error:
-        raise BadFlow([Flaw("syntax", f"{error}.", line=line_of_byte(text, str(error)))]) from error
+        raise BadFlow([FlowError("syntax", f"{error}.", line=line_of_byte(text, str(error)))]) from error
     except tomllib.TOMLDecodeError as error:
-        raise BadFlow([Flaw("syntax", f"{error}.", line=line_of_message(text, str(error)))]) from error
+        raise BadFlow([FlowError("syntax", f"{error}.", line=line_of_message(text, str(error)))]) from error
     except (RecursionError, UnicodeEncodeError) as error:
-        raise BadFlow([Flaw("syntax", "The text cannot be read.")]) from error
+        raise BadFlow([FlowError("syntax", "The text cannot be read.")]) from error
 
 
-def _shape_flaws(raw: dict[str, Any]) -> list[Flaw]:
+def _shape_flaws(raw: dict[str, Any]) -> list[FlowError]:
     """What keeps it from being nodes at all, each node by itself so that none hides another's faults."""
     nodes = raw.get("nodes")
     found = _members(raw, Flow, (), None, skip=("nodes",))
     if not isinstance(nodes, list) or not 1 <= len(nodes) <= MAX_NODES:
-        return [*found, Flaw("nodes", f"There must be 1 to {MAX_NODES} nodes.", ("nodes",))]
+        return [*found, FlowError("nodes", f"There must be 1 to {MAX_NODES} nodes.", ("nodes",))]
     for place, node in enumerate(nodes):
         found += _node_flaws(node, place)
     return found
 
 
-def _node_flaws(node: Any, place: int) -> list[Flaw]:
+def _node_flaws(node: Any, place: int) -> list[FlowError]:
     path = ("nodes", place)
     if not isinstance(node, Mapping):
-        return [Flaw("wrong_type", "A node is a table.", path)]
+        return [FlowError("wrong_type", "A node is a table.", path)]
     name, kind = (text if isinstance(text := node.get(key), str) else None for key in ("id", "type"))
     if (model := _KINDS.get(kind or "")) is None:
         given = f"'{node['type']}' is no type of node" if "type" in node else "The type is missing"
-        return [Flaw("type", f"{given}. There are: {', '.join(_KINDS)}.", (*path, "type"), name)]
+        return [FlowError("type", f"{given}. There are: {', '.join(_KINDS)}.", (*path, "type"), name)]
     return _members({key: node[key] for key in node if key != "type"}, model, path, name)
 
 
@@ -97,18 +99,18 @@ def _members(
     path: tuple[str | int, ...],
     name: str | None,
     skip: tuple[str, ...] = (),
-) -> list[Flaw]:
+) -> list[FlowError]:
     """Every member of a table that is unknown, missing or not of its type."""
     fields = {field.name: field for field in msgspec.structs.fields(model) if field.name not in skip}
     found = [
-        Flaw("unknown_field", f"No such field: '{key}'. There are: {', '.join(fields)}.", (*path, key), name)
+        FlowError("unknown_field", f"No such field: '{key}'. There are: {', '.join(fields)}.", (*path, key), name)
         for key in raw
         if key not in fields and key not in skip
     ]
     for key, field in fields.items():
         if key not in raw:
             if field.required:
-                found.append(Flaw("missing_field", f"'{key}' is missing.", path, name))
+                found.append(FlowError("missing_field", f"'{key}' is missing.", path, name))
             continue
         try:
             msgspec.convert(raw[key], field.type)
@@ -116,7 +118,7 @@ def _members(
             text, _, inside = str(error).partition(" - at `$")
             where = f"{key}{inside.rstrip('`')}" if inside else key
             told = f"{where}: {text}.{_choices(field.type, inside)}"
-            found.append(Flaw("wrong_value", told, (*path, key), name))
+            found.append(FlowError("wrong_value", told, (*path, key), name))
     return found
 
 
@@ -144,7 +146,7 @@ def _within(kind: inspect.Type, member: str | None) -> inspect.Type:
     return kind
 
 
-def _placed(found: list[Flaw], lines: Lines) -> list[Flaw]:
+def _placed(found: list[FlowError], lines: Lines) -> list[FlowError]:
     """Each flaw with the line of the nearest thing around it that has one."""
     placed = []
     for flaw in found:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from leadwire.domain.bots import engine
-from leadwire.domain.bots.engine import Ended, HandedOff, Prompt, Reply, Said, Saved, Scored
+from leadwire.domain.bots.engine import Ended, HandedOff, Prompt, Reply, Saved, Scored, VisitorInput
 from leadwire.domain.bots.faq import Answerer, Question
 from leadwire.domain.bots.flow import Flow
 
@@ -36,7 +36,7 @@ async def talk(workspace: str, bot_id: str, flow: Flow, said: Sequence[str], ans
             break
         asks = engine.questions(flow, state, text)
         answer = await answerer.answer(Question(workspace, bot_id, text, state.asked)) if asks else None
-        state, effects = engine.step(flow, state, Said(text, answer))
+        state, effects = engine.step(flow, state, VisitorInput(text, answer))
         lines += [Line("user", text), *(_line(effect) for effect in effects)]
         over = _is_over(effects)
     return Preview(lines, None if over else engine.prompt(flow, state))

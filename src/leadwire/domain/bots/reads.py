@@ -9,7 +9,7 @@ from leadwire.domain.bots import off_loop
 from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.parse import stored
-from leadwire.domain.bots.schema import BotDetail, BotSummary, BotVersion, FaqEntry, LiveBot, ScoreEntry, Visit
+from leadwire.domain.bots.schema import BotDetail, BotSummary, BotVersion, FaqEntry, LiveBot, ScoreEntry, VisitorSession
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
@@ -122,18 +122,18 @@ async def bot_of(conversation_id: str) -> str | None:
     return await db.value("SELECT bot_id FROM visit WHERE conversation_id = $1", conversation_id)  # type: ignore[no-any-return]
 
 
-async def visit(token: str) -> Visit | None:
+async def visit(token: str) -> VisitorSession | None:
     """The visit that a visitor's token stands for."""
     return _visit(await db.row(_BY_TOKEN, token_hash(token)))
 
 
-async def visit_of(workspace: str, conversation_id: str, *, lock: bool = False) -> Visit | None:
+async def visit_of(workspace: str, conversation_id: str, *, lock: bool = False) -> VisitorSession | None:
     """The visit of a conversation; `lock` takes the conversation's row for the open transaction."""
     sql = f"{_BY_CONVERSATION} FOR UPDATE OF c, v" if lock else _BY_CONVERSATION
     return _visit(await db.row(sql, workspace, conversation_id))
 
 
-async def visit_started(key: bytes) -> Visit | None:
+async def visit_started(key: bytes) -> VisitorSession | None:
     """The visit that a start key has begun."""
     return _visit(await db.row(_BY_START, key))
 
@@ -176,11 +176,11 @@ def token_hash(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def _visit(row: db.Row | None) -> Visit | None:
+def _visit(row: db.Row | None) -> VisitorSession | None:
     if row is None:
         return None
     workspace, conversation_id, bot_id, version, status, state, variables, *rest = row
     kept = msgspec.structs.replace(
         msgspec.json.decode(state, type=State), variables=msgspec.json.decode(variables, type=dict)
     )
-    return Visit(workspace, conversation_id, bot_id, version or 0, status, kept, *rest)
+    return VisitorSession(workspace, conversation_id, bot_id, version or 0, status, kept, *rest)

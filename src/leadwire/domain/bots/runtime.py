@@ -12,15 +12,15 @@ from typing import Final
 from msgspec import Struct
 
 from leadwire.domain.bots import engine, offline, reads, turn
-from leadwire.domain.bots.capture import Moved
-from leadwire.domain.bots.engine import Said, State
+from leadwire.domain.bots.capture import ConcurrentUpdate
+from leadwire.domain.bots.engine import State, VisitorInput
 from leadwire.domain.bots.faq import Answerer, Question
 from leadwire.domain.bots.flow import Flow
-from leadwire.domain.bots.schema import LiveBot, Turn, Visit
+from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import inbox, refusals
-from leadwire.domain.conversations import reads as talks
-from leadwire.domain.conversations.schema import NewMessage, Origin, Spoken
+from leadwire.domain.conversations import reads as conversation_reads
+from leadwire.domain.conversations.schema import NewMessage, Origin, StoredMessage
 from leadwire.infrastructure import clock, db, telemetry
 from leadwire.infrastructure.errors import Conflict, InsufficientScope, Unavailable
 
@@ -55,10 +55,10 @@ async def start(bot: LiveBot, opening: Opening, answerer: Answerer) -> Turn:
         try:
             async with db.transaction():
                 visit = await _open(bot, flow, state, opening, key, token)
-                said = Said(opening.content, answer)
-                spoken = await turn.act(visit, flow, said, opening.client_message_id, greeting)
+                said = VisitorInput(opening.content, answer)
+                spoken = await turn.take_turn(visit, flow, said, opening.client_message_id, greeting)
             return await turn.answer(visit, spoken, token)
-        except (Moved, db.Deadlock):
+        except (ConcurrentUpdate, db.Deadlock):
             continue
         except db.UniqueViolation:  # the same start, at the same time
             if known := await reads.visit_started(key):
@@ -66,7 +66,7 @@ async def start(bot: LiveBot, opening: Opening, answerer: Answerer) -> Turn:
     raise _too_busy()
 
 
-async def hear(visit: Visit, content: str, client_message_id: str, answerer: Answerer) -> Turn:
+async def handle_message(visit: VisitorSession, content: str, client_message_id: str, answerer: Answerer) -> Turn:
     """Take a visitor's turn. A repeated one gets the stored reply. Raises Invalid; Conflict when the conversation is
     over or full; InsufficientScope when the visitor is blocked; Unavailable when it moves again and again.
     """
@@ -76,12 +76,15 @@ async def hear(visit: Visit, content: str, client_message_id: str, answerer: Ans
         flow = await reads.flow(visit.workspace, visit.bot_id, visit.version)
         answer = None
         asks = visit.status == "active" and engine.questions(flow, visit.state, content)
-        if asks and await talks.reply_to(visit.workspace, visit.conversation_id, client_message_id) is None:
+        if (
+            asks
+            and await conversation_reads.reply_to(visit.workspace, visit.conversation_id, client_message_id) is None
+        ):
             answer = await _look_up(visit.workspace, visit.bot_id, flow, visit.state, content, answerer)
         try:
             async with db.transaction():
                 now = await turn.locked(visit)
-                stored = await talks.reply_to(visit.workspace, visit.conversation_id, client_message_id)
+                stored = await conversation_reads.reply_to(visit.workspace, visit.conversation_id, client_message_id)
                 if stored is None:
                     if now.status == "ended":
                         raise refusals.ended()
@@ -89,27 +92,27 @@ async def hear(visit: Visit, content: str, client_message_id: str, answerer: Ans
                         visit.status,
                         visit.state,
                     ):
-                        raise Moved
-                    stored = await turn.act(now, flow, Said(content, answer), client_message_id)
+                        raise ConcurrentUpdate
+                    stored = await turn.take_turn(now, flow, VisitorInput(content, answer), client_message_id)
             return await turn.answer(now, stored)
-        except (Moved, db.Deadlock):
+        except (ConcurrentUpdate, db.Deadlock):
             visit = await turn.present(visit)
     raise _too_busy()
 
 
-async def hand_off(visit: Visit) -> Turn:
+async def hand_off(visit: VisitorSession) -> Turn:
     """The visitor asks for a person. Asking again changes nothing. Raises Conflict when ended."""
     async with db.transaction():
         now = await turn.locked(visit)
         if now.status == "ended":
             raise refusals.ended()
-        spoken: list[Spoken] = []
+        spoken: list[StoredMessage] = []
         if now.status == "active":
             flow = await reads.flow(now.workspace, now.bot_id, now.version)
             reply = NewMessage(role="bot", content=flow.handoff_text)
-            spoken = await conversations.speak(now.workspace, now.conversation_id, [reply])
+            spoken = await conversations.add_messages(now.workspace, now.conversation_id, [reply])
             await conversations.hand_off(now.workspace, now.conversation_id, engine.ASKED_FOR_A_PERSON)
-            spoken += await offline.say(now, flow)
+            spoken += await offline.replies(now, flow)
     return await turn.answer(now, spoken)
 
 
@@ -121,26 +124,26 @@ async def hand_back(workspace: str, conversation_id: str, user_id: str) -> None:
         if visit is not None:
             flow = await reads.flow(workspace, visit.bot_id, visit.version)
             state, effects = engine.enter(flow, visit.state, visit.state.at or flow.start)
-            await turn.tell(visit, flow, state, effects, [])
+            await turn.write_turn(visit, flow, state, effects, [])
 
 
-async def _open(bot: LiveBot, flow: Flow, state: State, opening: Opening, key: bytes, token: str) -> Visit:
+async def _open(bot: LiveBot, flow: Flow, state: State, opening: Opening, key: bytes, token: str) -> VisitorSession:
     """The rows of a new conversation and its visit."""
     conversation_id = await conversations.start(bot.workspace, bot.id, opening.origin, bot.version)
     await db.rows(
         """INSERT INTO visit (conversation_id, workspace_id, bot_id, token_hash, start_key, address, state,
                nudge_minutes, inactivity_minutes, started_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)""",
-        conversation_id, bot.workspace, bot.id, reads.token_hash(token), key, opening.address, turn.kept(state),
+        conversation_id, bot.workspace, bot.id, reads.token_hash(token), key, opening.address, turn.encode_state(state),
         flow.nudge_minutes if flow.nudge_text else None, flow.inactivity_minutes, clock.now(),
     )  # fmt: skip
-    return Visit(bot.workspace, conversation_id, bot.id, bot.version, "active", state, None)
+    return VisitorSession(bot.workspace, conversation_id, bot.id, bot.version, "active", state, None)
 
 
-async def _started_before(visit: Visit, opening: Opening) -> Turn:
+async def _started_before(visit: VisitorSession, opening: Opening) -> Turn:
     """The answer to a start that came twice, as long as it is news to nobody but the visitor."""
     token = secrets.token_urlsafe(32)
     async with db.transaction():
-        stored = await talks.reply_to(visit.workspace, visit.conversation_id, opening.client_message_id)
+        stored = await conversation_reads.reply_to(visit.workspace, visit.conversation_id, opening.client_message_id)
         renewed = await db.value(
             """UPDATE visit SET token_hash = $2 WHERE conversation_id = $1 AND started_at > $3 AND 1 = (
                    SELECT count(*) FROM message WHERE conversation_id = $1 AND role = 'user') RETURNING 1""",
@@ -148,7 +151,7 @@ async def _started_before(visit: Visit, opening: Opening) -> Turn:
         )  # fmt: skip
         if stored is None or renewed is None:
             raise Conflict("This client_message_id has been used.", code="already_started")
-    first = await talks.spoken(visit.workspace, visit.conversation_id, 0, stored[0].seq - 1)
+    first = await conversation_reads.spoken(visit.workspace, visit.conversation_id, 0, stored[0].seq - 1)
     return await turn.answer(visit, [*first, *stored], token)
 
 

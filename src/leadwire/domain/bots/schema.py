@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from leadwire.domain.bots.engine import Prompt, State
-from leadwire.domain.conversations.schema import Spoken, Status
+from leadwire.domain.conversations.schema import Status, StoredMessage
 
 
 class BotSummary(Struct, frozen=True):
@@ -45,7 +45,7 @@ class LiveBot(Struct, frozen=True):
     color: str
 
 
-class Visit(Struct, frozen=True):
+class VisitorSession(Struct, frozen=True):
     """A visitor's side of one conversation."""
 
     workspace: str
@@ -63,7 +63,7 @@ class Turn(Struct, frozen=True):
 
     conversation_id: str
     status: Status
-    messages: list[Spoken]
+    messages: list[StoredMessage]
     prompt: Prompt | None
     token: str | None = None
 

@@ -7,25 +7,25 @@ from collections.abc import Sequence
 import msgspec
 
 from leadwire.domain.bots import capture, engine, inputs, offline, reads
-from leadwire.domain.bots.engine import Effect, Ended, HandedOff, Prompt, Reply, Said, State
+from leadwire.domain.bots.engine import Effect, Ended, HandedOff, Prompt, Reply, State, VisitorInput
 from leadwire.domain.bots.flow import Ask, Flow
-from leadwire.domain.bots.schema import Turn, Visit
+from leadwire.domain.bots.schema import Turn, VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import refusals
-from leadwire.domain.conversations.schema import NewMessage, Spoken
+from leadwire.domain.conversations.schema import NewMessage, StoredMessage
 from leadwire.infrastructure import db, telemetry
 
 
-async def act(
-    visit: Visit, flow: Flow, said: Said, client_message_id: str, greeting: Sequence[Effect] = ()
-) -> list[Spoken]:
+async def take_turn(
+    visit: VisitorSession, flow: Flow, said: VisitorInput, client_message_id: str, greeting: Sequence[Effect] = ()
+) -> list[StoredMessage]:
     """Store what the visitor said, and what follows from it. Answers all that was said, the greeting first.
 
     Raises Moved; Invalid and Conflict as `conversations.changes.speak`.
     """
     if visit.status == "handoff":  # people are talking; the bot listens
         user = NewMessage(role="user", content=said.text, client_message_id=client_message_id)
-        return await offline.hear(visit, flow, user)
+        return await offline.handle_message(visit, flow, user)
     try:
         state, effects = engine.step(flow, visit.state, said)
     except Exception as error:  # noqa: BLE001 - a failing bot hands over instead of going silent
@@ -34,32 +34,32 @@ async def act(
     content, answers = _heard(flow, visit.state, said.text)
     user = NewMessage(role="user", content=content, answers=answers, client_message_id=client_message_id)
     silent = [one for one in greeting if not isinstance(one, Reply)]
-    return await tell(visit, flow, state, [*silent, *effects], [*_messages(greeting), user])
+    return await write_turn(visit, flow, state, [*silent, *effects], [*_messages(greeting), user])
 
 
-async def tell(
-    visit: Visit, flow: Flow, state: State, effects: Sequence[Effect], first: Sequence[NewMessage]
-) -> list[Spoken]:
+async def write_turn(
+    visit: VisitorSession, flow: Flow, state: State, effects: Sequence[Effect], first: Sequence[NewMessage]
+) -> list[StoredMessage]:
     """Write a turn down: its messages, its lead, where the flow is now, and whether it is over. Raises as `act`."""
     workspace, conversation_id = visit.workspace, visit.conversation_id
-    spoken = await conversations.speak(workspace, conversation_id, [*first, *_messages(effects)])
-    await capture.keep(visit, flow, state, effects)
-    await db.rows("UPDATE visit SET state = $2 WHERE conversation_id = $1", conversation_id, kept(state))
+    spoken = await conversations.add_messages(workspace, conversation_id, [*first, *_messages(effects)])
+    await capture.save_answers(visit, flow, state, effects)
+    await db.rows("UPDATE visit SET state = $2 WHERE conversation_id = $1", conversation_id, encode_state(state))
     for effect in effects:
         if isinstance(effect, HandedOff):
             await conversations.hand_off(workspace, conversation_id, effect.reason)
-            spoken += await offline.say(visit, flow)
+            spoken += await offline.replies(visit, flow)
         elif isinstance(effect, Ended):
             await conversations.end(workspace, conversation_id, "bot", effect.reason)
     return spoken
 
 
-async def locked(visit: Visit) -> Visit:
+async def locked(visit: VisitorSession) -> VisitorSession:
     """The visit as it is now, nobody else's until the transaction ends. Raises Conflict when it is gone."""
     return await present(visit, lock=True)
 
 
-async def present(visit: Visit, *, lock: bool = False) -> Visit:
+async def present(visit: VisitorSession, *, lock: bool = False) -> VisitorSession:
     """The visit as it is now. Raises Conflict when it is gone."""
     now = await reads.visit_of(visit.workspace, visit.conversation_id, lock=lock)
     if now is None:
@@ -67,13 +67,13 @@ async def present(visit: Visit, *, lock: bool = False) -> Visit:
     return now
 
 
-async def answer(visit: Visit, spoken: list[Spoken], token: str | None = None) -> Turn:
+async def answer(visit: VisitorSession, spoken: list[StoredMessage], token: str | None = None) -> Turn:
     """What the visitor gets: what was said, and how the conversation stands now. Raises Conflict when it is gone."""
     now = await present(visit)
     return Turn(now.conversation_id, now.status, spoken, await prompt(now), token)
 
 
-async def prompt(visit: Visit) -> Prompt | None:
+async def prompt(visit: VisitorSession) -> Prompt | None:
     """What the visitor is asked for; nothing unless it is the bot that listens."""
     if visit.status != "active":
         return None
@@ -100,6 +100,6 @@ def _messages(effects: Sequence[Effect]) -> list[NewMessage]:
     ]
 
 
-def kept(state: State) -> str:
+def encode_state(state: State) -> str:
     """The state without the variables: those are the conversation's, where an erasure finds them."""
     return msgspec.json.encode(msgspec.structs.replace(state, variables={})).decode()

@@ -22,7 +22,7 @@ from leadwire.domain.conversations.schema import (
     NewMessage,
     Origin,
     Role,
-    Spoken,
+    StoredMessage,
     from_row,
     metadata_from_row,
 )
@@ -75,11 +75,11 @@ async def start(workspace: str, bot_id: str, origin: Origin, flow_version: int |
 
 async def say(workspace: str, conversation_id: str, role: Role, content: str, *, answers: str | None = None) -> Message:
     """Add one message (see `speak`)."""
-    (said,) = await speak(workspace, conversation_id, [NewMessage(role=role, content=content, answers=answers)])
+    (said,) = await add_messages(workspace, conversation_id, [NewMessage(role=role, content=content, answers=answers)])
     return Message(said.id, said.role, said.content, said.created_at)
 
 
-async def speak(workspace: str, conversation_id: str, messages: Sequence[NewMessage]) -> list[Spoken]:
+async def add_messages(workspace: str, conversation_id: str, messages: Sequence[NewMessage]) -> list[StoredMessage]:
     """Add messages, one after the other. Raises Invalid, NotFound; Conflict when the conversation is ended or full."""
     if any(not message.content.strip() or "\0" in message.content for message in messages):
         raise Invalid("A message needs text.")
@@ -94,7 +94,7 @@ async def speak(workspace: str, conversation_id: str, messages: Sequence[NewMess
         if last > MAX_MESSAGES:
             raise Conflict("The conversation is full.", code="conversation_full")
         spoken = [
-            Spoken(seq, ids.new("msg"), one.role, one.content, clock.iso(now), one.client_message_id)
+            StoredMessage(seq, ids.new("msg"), one.role, one.content, clock.iso(now), one.client_message_id)
             for seq, one in enumerate(messages, last - len(messages) + 1)
         ]
         columns = zip(
@@ -103,8 +103,8 @@ async def speak(workspace: str, conversation_id: str, messages: Sequence[NewMess
         await db.rows(_SAY, *map(list, columns), workspace, conversation_id, now)
         for said in spoken:
             message = Message(said.id, said.role, said.content, said.created_at)
-            await events.spoke(workspace, message, conversation_id, bot_id).record()
-        pubsub.tell(workspace, conversation_id)
+            await events.message(workspace, message, conversation_id, bot_id).record()
+        pubsub.publish(workspace, conversation_id)
     return spoken
 
 
@@ -161,7 +161,7 @@ async def hand_off(workspace: str, conversation_id: str, reason: str) -> None:
         conversation, metadata = _split(found)
         lead = await _lead_of(workspace, conversation_id)
         await events.handed_off(workspace, conversation, metadata, lead).record()
-        pubsub.tell(workspace, conversation_id)
+        pubsub.publish(workspace, conversation_id)
 
 
 async def end(workspace: str, conversation_id: str, by: EndedBy, reason: str | None = None) -> ConversationEnd:
@@ -174,7 +174,7 @@ async def end(workspace: str, conversation_id: str, by: EndedBy, reason: str | N
             conversation, metadata = _split(found)
             lead = await _lead_of(workspace, conversation_id)
             await events.ended(workspace, conversation, metadata, lead).record()
-            pubsub.tell(workspace, conversation_id)
+            pubsub.publish(workspace, conversation_id)
             return ConversationEnd(conversation.id, "ended", metadata.ended_at or "")
     ended_at = await db.value(
         "SELECT ended_at FROM conversation WHERE workspace_id = $1 AND id = $2", workspace, conversation_id

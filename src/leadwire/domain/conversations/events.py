@@ -23,7 +23,7 @@ def started(workspace: str, conversation: Conversation, metadata: Metadata) -> E
     return _event(workspace, "conversation.started", conversation.id, data)
 
 
-def spoke(workspace: str, message: Message, conversation_id: str, bot_id: str) -> Event:
+def message(workspace: str, message: Message, conversation_id: str, bot_id: str) -> Event:
     """A message was stored: from the visitor (`message.received`), or from the bot or a person (`message.sent`)."""
     kind: EventKind = "message.received" if message.role == "user" else "message.sent"
     data = MessageEvent(**msgspec.structs.asdict(message), conversation_id=conversation_id, bot_id=bot_id)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.conversations import changes, pubsub, refusals
-from leadwire.domain.conversations.schema import MAX_TEXT, NewMessage, Spoken
+from leadwire.domain.conversations.schema import MAX_TEXT, NewMessage, StoredMessage
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 
@@ -41,7 +41,7 @@ async def claim(workspace: str, conversation_id: str, user_id: str, *, held_by: 
         if await db.value(_CLAIM, workspace, conversation_id, user_id, held_by, clock.now()) is None:
             status, holder = await _held(workspace, conversation_id)
             raise refusals.ended() if status == "ended" else await _claimed(workspace, holder)
-        pubsub.tell(workspace, conversation_id)
+        pubsub.publish(workspace, conversation_id)
 
 
 async def release(workspace: str, conversation_id: str, user_id: str) -> None:
@@ -53,7 +53,7 @@ async def release(workspace: str, conversation_id: str, user_id: str) -> None:
         await _assign(workspace, conversation_id, None)
 
 
-async def reply(workspace: str, conversation_id: str, user_id: str, content: str) -> Spoken:
+async def reply(workspace: str, conversation_id: str, user_id: str, content: str) -> StoredMessage:
     """Answer the visitor; that claims a conversation nobody has. Raises NotFound, Invalid, Conflict."""
     content = _text(content)
     async with db.transaction():
@@ -67,7 +67,7 @@ async def reply(workspace: str, conversation_id: str, user_id: str, content: str
         elif holder != user_id:
             raise await _claimed(workspace, holder)
         message = NewMessage(role="agent", content=content, user_id=user_id)
-        (said,) = await changes.speak(workspace, conversation_id, [message])
+        (said,) = await changes.add_messages(workspace, conversation_id, [message])
     return said
 
 
@@ -82,7 +82,7 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str)
                VALUES ($1, $2, $3, $4, $5, $6)""",
             written.id, workspace, conversation_id, user_id, content, now,
         )  # fmt: skip
-        pubsub.tell(workspace, conversation_id)
+        pubsub.publish(workspace, conversation_id)
     return written
 
 
@@ -109,7 +109,7 @@ async def give_back(workspace: str, conversation_id: str, user_id: str) -> None:
                WHERE workspace_id = $1 AND id = $2""",
             workspace, conversation_id, clock.now(),
         )  # fmt: skip
-        pubsub.tell(workspace, conversation_id)
+        pubsub.publish(workspace, conversation_id)
 
 
 async def end(workspace: str, conversation_id: str, user_id: str) -> None:
@@ -171,7 +171,7 @@ async def _assign(workspace: str, conversation_id: str, user_id: str | None) -> 
            WHERE workspace_id = $1 AND id = $2""",
         workspace, conversation_id, user_id, clock.now(),
     )  # fmt: skip
-    pubsub.tell(workspace, conversation_id)
+    pubsub.publish(workspace, conversation_id)
 
 
 def _text(content: str) -> str:

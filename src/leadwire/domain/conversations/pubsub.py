@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from leadwire.infrastructure import db, redis_pool, telemetry
-from leadwire.infrastructure.backoff import Pause
+from leadwire.infrastructure.backoff import Backoff
 
 _PREFIX: Final = "leadwire:talk:"
 _SOON: Final = 0.002  # seconds: what one transaction says is told once
@@ -23,7 +23,7 @@ _told: set[str] = set()
 _scheduled = False
 
 
-def tell(workspace: str, conversation_id: str) -> None:
+def publish(workspace: str, conversation_id: str) -> None:
     """Wake the watchers of a conversation once the open transaction has committed."""
     db.after_commit(functools.partial(_soon, f"{_PREFIX}{workspace}:{conversation_id}"))
 
@@ -43,7 +43,7 @@ def _send() -> None:
     _scheduled = False
     channels = list(_told)
     _told.clear()
-    redis_pool.errand(_publish(channels))
+    redis_pool.run_in_background(_publish(channels))
 
 
 async def _publish(channels: list[str]) -> None:
@@ -108,7 +108,7 @@ class Hub:
 
     async def listen(self) -> None:
         """Turn messages into bells, for ever."""
-        pause = Pause()
+        pause = Backoff()
         while True:
             try:
                 await self._subscribed(pause)
@@ -116,7 +116,7 @@ class Hub:
                 telemetry.log("live.lost", level=logging.WARNING, error=error)
             await asyncio.sleep(pause.next())
 
-    async def _subscribed(self, pause: Pause) -> None:
+    async def _subscribed(self, pause: Backoff) -> None:
         async with redis_pool.opened().pubsub(ignore_subscribe_messages=True) as subscription:
             await subscription.psubscribe(f"{_PREFIX}*")
             pause.reset()

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from leadwire.delivery.events_about import Told, about
+from leadwire.delivery.events_about import StoredEvent, about
 from leadwire.domain.conversations import refusals
 from leadwire.domain.conversations.schema import (
     LIST_COLUMNS,
@@ -13,8 +13,8 @@ from leadwire.domain.conversations.schema import (
     Conversation,
     ConversationDetail,
     Message,
-    Spoken,
     Status,
+    StoredMessage,
     Visitor,
     from_row,
     metadata_from_row,
@@ -96,7 +96,7 @@ async def of_lead(workspace: str, lead_id: str) -> list[Conversation]:
     return sorted((from_row(row) for row in found), key=lambda talk: talk.created_at, reverse=True)
 
 
-async def events(workspace: str, conversation_id: str) -> list[Told]:
+async def events(workspace: str, conversation_id: str) -> list[StoredEvent]:
     """The latest events about a conversation, newest first."""
     return await about(workspace, "conversation_id", conversation_id)
 
@@ -107,17 +107,19 @@ def variables(conversation: ConversationDetail) -> dict[str, Any]:
     return msgspec.json.decode(learned) if isinstance(learned, msgspec.Raw) else learned
 
 
-async def spoken(workspace: str, conversation_id: str, after: int, until: int = MAX_MESSAGES) -> list[Spoken]:
+async def spoken(workspace: str, conversation_id: str, after: int, until: int = MAX_MESSAGES) -> list[StoredMessage]:
     """What has been said after one place in a conversation, and up to another, in order."""
     found = await db.rows(
         """SELECT seq, id, role, content, created_at, client_message_id FROM message
            WHERE workspace_id = $1 AND conversation_id = $2 AND seq > $3 AND seq <= $4 ORDER BY seq""",
         workspace, conversation_id, after, until,
     )  # fmt: skip
-    return [Spoken(seq, id_, role, said, clock.iso(at), client_id) for seq, id_, role, said, at, client_id in found]
+    return [
+        StoredMessage(seq, id_, role, said, clock.iso(at), client_id) for seq, id_, role, said, at, client_id in found
+    ]
 
 
-async def reply_to(workspace: str, conversation_id: str, client_message_id: str) -> list[Spoken] | None:
+async def reply_to(workspace: str, conversation_id: str, client_message_id: str) -> list[StoredMessage] | None:
     """A visitor's message and what was said to it, up to their next one; None when it has not been stored."""
     place = await db.row(
         """SELECT seq, (SELECT min(seq) FROM message n WHERE n.conversation_id = m.conversation_id AND n.seq > m.seq

@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.errors import Conflict, Fault, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 _MOST: Final = 100  # in a workspace
 _LONGEST_NAME: Final = 60
@@ -33,9 +33,9 @@ async def add(workspace: str, name: str, content: str) -> str:
     name, content = name.strip(), content.replace("\r\n", "\n").strip()
     faults = []
     if not 1 <= len(name) <= _LONGEST_NAME:
-        faults.append(Fault("wrong_length", f"1 to {_LONGEST_NAME} characters.", "/name"))
+        faults.append(FieldError("wrong_length", f"1 to {_LONGEST_NAME} characters.", "/name"))
     if not 1 <= len(content) <= _LONGEST or "\0" in content:
-        faults.append(Fault("wrong_length", f"1 to {_LONGEST} characters.", "/content"))
+        faults.append(FieldError("wrong_length", f"1 to {_LONGEST} characters.", "/content"))
     if faults:
         raise Invalid("This cannot be saved.", faults=tuple(faults))
     try:

@@ -66,7 +66,7 @@ class NewMessage(Struct, frozen=True, kw_only=True):
     user_id: str | None = None
 
 
-class Spoken(Struct, frozen=True):
+class StoredMessage(Struct, frozen=True):
     """A message in its place, as those in the conversation see it."""
 
     seq: int

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from leadwire.delivery.erase import forget
+from leadwire.delivery.erase import erase_events
 from leadwire.domain.leads import events, identity, reads, search
 from leadwire.domain.leads.schema import (
     MAX_CUSTOM_BYTES,
@@ -21,7 +21,7 @@ from leadwire.domain.leads.schema import (
     too_large,
 )
 from leadwire.infrastructure import clock, db, idempotency_store, ids
-from leadwire.infrastructure.errors import Conflict, Fault, Invalid, NotFound, PreconditionFailed, Unavailable
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound, PreconditionFailed, Unavailable
 
 _UPDATE: Final = """
 UPDATE lead SET email = $4, name = $5, phone = $6, company = $7, score = $8, custom_fields = $9,
@@ -152,8 +152,8 @@ async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None
         conversation_ids = [talk["id"] for talk in talks]
         for statement in _FORGET:
             await db.rows(statement, conversation_ids)
-        await forget(lead_id, conversation_ids)
-        await idempotency_store.forget(lead_id)
+        await erase_events(lead_id, conversation_ids)
+        await idempotency_store.erase(lead_id)
         await db.rows("DELETE FROM lead WHERE workspace_id = $1 AND id = $2", workspace, lead_id)
         await events.deleted(workspace, stored.lead).record()
     return LeadDeleted(lead_id)
@@ -206,7 +206,7 @@ def _contents(lead: Lead) -> tuple[Any, ...]:
 def _normalised(patch: LeadPatch) -> LeadPatch:
     """E-mail and phone in their normal form, an empty text as no value. Raises Invalid."""
     given: dict[str, Any] = {}
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     forms = (("email", identity.email), ("phone", identity.phone), ("name", str.strip), ("company", str.strip))
     for field, normal in forms:
         text = getattr(patch, field)
@@ -215,7 +215,7 @@ def _normalised(patch: LeadPatch) -> LeadPatch:
         try:
             given[field] = normal(text) if text.strip() else None
         except ValueError as error:
-            faults.append(Fault(f"invalid_{field}", str(error), f"/{field}"))
+            faults.append(FieldError(f"invalid_{field}", str(error), f"/{field}"))
     if faults:
         raise Invalid("1 field is not valid." if len(faults) == 1 else "2 fields are not valid.", faults=tuple(faults))
     return msgspec.structs.replace(patch, **given) if given else patch
@@ -224,7 +224,7 @@ def _normalised(patch: LeadPatch) -> LeadPatch:
 def _refuse_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
     present = msgspec.to_builtins({name: getattr(lead, name) for name in unchanged})
     if faults := [
-        Fault("read_only_field", "This cannot be changed.", f"/{name}")
+        FieldError("read_only_field", "This cannot be changed.", f"/{name}")
         for name, value in unchanged.items()
         if value != present[name]
     ]:
@@ -234,11 +234,11 @@ def _refuse_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
 def _refuse_unreachable(lead: Lead) -> None:
     new = not isinstance(lead.custom_fields, msgspec.Raw)  # else they are as they were
     if lead.email is None and lead.phone is None:
-        fault = Fault("unreachable", "A lead needs an e-mail address or a phone number.", "/email")
+        fault = FieldError("unreachable", "A lead needs an e-mail address or a phone number.", "/email")
     elif new and len(lead.custom_fields) > MAX_CUSTOM_FIELDS:
-        fault = Fault("too_many", f"At most {MAX_CUSTOM_FIELDS} custom fields.", "/custom_fields")
+        fault = FieldError("too_many", f"At most {MAX_CUSTOM_FIELDS} custom fields.", "/custom_fields")
     elif new and too_large(lead.custom_fields):
-        fault = Fault("too_large", f"At most {MAX_CUSTOM_BYTES} bytes as JSON, names included.", "/custom_fields")
+        fault = FieldError("too_large", f"At most {MAX_CUSTOM_BYTES} bytes as JSON, names included.", "/custom_fields")
     else:
         return
     raise Invalid("1 field is not valid.", faults=(fault,))

@@ -17,7 +17,7 @@ class Change(Struct, frozen=True):
     now: Any
 
 
-class Happening(Struct, frozen=True):
+class LeadEvent(Struct, frozen=True):
     """One event about the lead; `changes` says what became different."""
 
     event_id: str
@@ -26,10 +26,10 @@ class Happening(Struct, frozen=True):
     changes: list[Change]
 
 
-async def of(workspace: str, lead_id: str) -> list[Happening]:
+async def of(workspace: str, lead_id: str) -> list[LeadEvent]:
     """The latest events about a lead, newest first."""
     return [
-        Happening(one.id, one.kind, clock.iso(one.at), _changes(one.body) if one.kind == "lead.updated" else [])
+        LeadEvent(one.id, one.kind, clock.iso(one.at), _changes(one.body) if one.kind == "lead.updated" else [])
         for one in await about(workspace, "lead_id", lead_id)
     ]
 

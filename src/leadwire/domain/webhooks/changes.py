@@ -16,7 +16,7 @@ from leadwire.domain.webhooks import custom_headers, reads
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
 from leadwire.infrastructure import clock, db, ids, secret_box, settings
-from leadwire.infrastructure.errors import Fault, Invalid
+from leadwire.infrastructure.errors import FieldError, Invalid
 
 _FASTEST: Final = 60_000  # deliveries a minute
 _REDRIVE: Final = """
@@ -73,7 +73,7 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
                     WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1)""",
                 workspace, endpoint_id, clock.now(), *values.values(),
             )  # fmt: skip
-            db.after_commit(wakeup.nudge)
+            db.after_commit(wakeup.wake_relay)
         after = await reads.endpoint(workspace, endpoint_id)
     differences = _differences(before, after, new_values=bool(after.headers) and change.headers is not UNSET)
     return ChangedEndpoint(**msgspec.structs.asdict(after), changes=differences, removed_headers=removed)
@@ -164,7 +164,7 @@ async def redrive(workspace: str | None, event_id: str, endpoint_id: str | None 
     count = len(await db.rows(_REDRIVE, workspace, event_id, endpoint_id))
     if not count:
         await reads.deliveries_of(workspace, event_id, endpoint_id)
-    wakeup.nudge()
+    wakeup.wake_relay()
     return count
 
 
@@ -175,22 +175,22 @@ async def _switch(workspace: str | None, endpoint_id: str, *, on: bool) -> Endpo
            WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1) AND enabled <> $3""",
         workspace, endpoint_id, on, clock.now(),
     )  # fmt: skip
-    wakeup.nudge()
+    wakeup.wake_relay()
     return await reads.endpoint(workspace, endpoint_id)
 
 
 def _rate(limit: int | None) -> int | None:
     if limit is not None and not 1 <= limit <= _FASTEST:
         message = f"A rate is 1 to {_FASTEST} deliveries a minute."
-        raise Invalid(message, faults=(Fault("out_of_range", message, "/rate_limit"),))
+        raise Invalid(message, faults=(FieldError("out_of_range", message, "/rate_limit"),))
     return limit
 
 
 def _known_kinds(events: Sequence[str]) -> list[str]:
     if unknown := [kind for kind in events if kind not in KINDS]:
         message = f"No such event: {', '.join(unknown)}. There are: {', '.join(KINDS)}."
-        raise Invalid(message, faults=(Fault("unknown_event", message, "/events"),))
+        raise Invalid(message, faults=(FieldError("unknown_event", message, "/events"),))
     if not events:
         message = "Subscribe to at least one event."
-        raise Invalid(message, faults=(Fault("required", message, "/events"),))
+        raise Invalid(message, faults=(FieldError("required", message, "/events"),))
     return list(dict.fromkeys(events))

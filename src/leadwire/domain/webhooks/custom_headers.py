@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from leadwire.infrastructure import secret_box, settings
-from leadwire.infrastructure.errors import Fault, Invalid
+from leadwire.infrastructure.errors import FieldError, Invalid
 
 _MOST: Final = 20
 _LONGEST_NAME: Final = 100
@@ -25,14 +25,14 @@ _OURS: Final = re.compile(
 def sealed(headers: Mapping[str, str]) -> bytes | None:
     """`headers` as the endpoint's row keeps them; None for none. Raises Invalid with a fault for each bad one."""
     faults = [
-        Fault("invalid_header", problem, f"/headers/{name[:_LONGEST_NAME]}")
+        FieldError("invalid_header", problem, f"/headers/{name[:_LONGEST_NAME]}")
         for name, value in headers.items()
         if (problem := _problem(name, value))
     ]
     if len({name.lower() for name in headers}) < len(headers):
-        faults.append(Fault("invalid_header", "A name is given twice.", "/headers"))
+        faults.append(FieldError("invalid_header", "A name is given twice.", "/headers"))
     if len(headers) > _MOST:
-        faults.append(Fault("too_many", f"At most {_MOST} headers.", "/headers"))
+        faults.append(FieldError("too_many", f"At most {_MOST} headers.", "/headers"))
     if faults:
         raise Invalid("These headers cannot be used.", faults=tuple(faults))
     return secret_box.get().seal(msgspec.json.encode(dict(headers)).decode()) if headers else None

@@ -69,7 +69,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     tests: bool = True
 
 
-class Told(Struct, frozen=True):
+class ListedDelivery(Struct, frozen=True):
     """One delivery in a list."""
 
     event_id: str
@@ -92,7 +92,7 @@ class Told(Struct, frozen=True):
 class Page(Struct, frozen=True):
     """Deliveries, and where the next page begins; `looked` events were looked at for them."""
 
-    rows: list[Told]
+    rows: list[ListedDelivery]
     after: str | None
     looked: int
 
@@ -118,7 +118,7 @@ async def page(workspace: str, wanted: Filter, after: str = "", limit: int = 50)
         workspace, events, wanted.endpoint_id, _STATES.get(wanted.stage), wanted.outcome, limit + 1, events[-1],
         wanted.tests,
     )  # fmt: skip
-    rows = [Told(*row) for row in found]
+    rows = [ListedDelivery(*row) for row in found]
     if len(rows) > limit:  # never break an event's deliveries in two: the cursor is an event
         whole = [row for row in rows[: limit + 1] if row.event_id != rows[limit].event_id]
         rows = whole or rows

@@ -13,7 +13,7 @@ from leadwire.delivery.redrive.table import JobState
 from leadwire.delivery.states import OUTCOMES
 from leadwire.domain.webhooks import reads
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.errors import Conflict, Fault, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 FASTEST: Final = 1000  # deliveries a second
 _COLUMNS: Final = """id, workspace_id, endpoint_id, replay, kinds, outcomes, per_second, state, total, done, created_at,
@@ -69,7 +69,7 @@ async def start(workspace: str, selection: Selection, per_second: int = 100) -> 
            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $12, $10, now() - interval '1 second', $11, $11)""",
         job_id, *parameters, selection.replay, per_second, total, now, "running" if total else "finished",
     )  # fmt: skip
-    wakeup.nudge()
+    wakeup.wake_relay()
     return await one(workspace, job_id)
 
 
@@ -149,7 +149,7 @@ async def _count(parameters: tuple[Any, ...], *, replay: bool) -> int:
 
 
 def _invalid(code: str, message: str, pointer: str) -> Invalid:
-    return Invalid(message, faults=(Fault(code, message, pointer),))
+    return Invalid(message, faults=(FieldError(code, message, pointer),))
 
 
 def _redrive(row: Any) -> Redrive:

@@ -19,7 +19,7 @@ class Hour(Struct, frozen=True):
     p95: float | None
 
 
-class Figures(Struct, frozen=True):
+class Stats(Struct, frozen=True):
     """One endpoint's last hours, oldest first; hours without attempts are there, empty."""
 
     hours: list[Hour]
@@ -40,7 +40,7 @@ class Figures(Struct, frozen=True):
         return self.delivered / made if made else None
 
 
-async def of(workspace: str, endpoint_ids: Sequence[str], hours: int = 24) -> dict[str, Figures]:
+async def of(workspace: str, endpoint_ids: Sequence[str], hours: int = 24) -> dict[str, Stats]:
     """The figures of some endpoints of one workspace, the present hour included. Unknown ids are left out."""
     now = clock.now().replace(minute=0, second=0, microsecond=0)
     slots = [now - timedelta(hours=ago) for ago in reversed(range(hours))]
@@ -98,13 +98,13 @@ async def _now(workspace: str, endpoint_ids: Sequence[str]) -> list[db.Row]:
     )  # fmt: skip
 
 
-def _figures(known: dict[datetime, db.Row], slots: Sequence[datetime], present: db.Row) -> Figures:
+def _figures(known: dict[datetime, db.Row], slots: Sequence[datetime], present: db.Row) -> Stats:
     rows = list(known.values())
     hours = [
         Hour(at, row["delivered"], row["failed"], p95(row["took"])) if (row := known.get(at)) else Hour(at, 0, 0, None)
         for at in slots
     ]
-    return Figures(
+    return Stats(
         hours,
         sum(row["delivered"] for row in rows),
         sum(row["failed"] for row in rows),

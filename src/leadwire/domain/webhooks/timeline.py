@@ -38,7 +38,7 @@ class Hop(Struct, frozen=True):
     took: float | None
 
 
-class Story(Struct, frozen=True):
+class Timeline(Struct, frozen=True):
     """Hops of the first attempt, what the last attempt means, and what comes next."""
 
     hops: list[Hop]
@@ -46,11 +46,11 @@ class Story(Struct, frozen=True):
     next: str
 
 
-def of(delivery: DeliveryDetail, schedule: Sequence[int]) -> Story:
+def of(delivery: DeliveryDetail, schedule: Sequence[int]) -> Timeline:
     """The story of one delivery under the retry schedule in force."""
     first = next((a for a in delivery.history if a.counted), None)
     last = next((a for a in reversed(delivery.history) if a.counted), None)
-    return Story(_hops(delivery, first), meaning(last) if last else "", _next(delivery, last, schedule))
+    return Timeline(_hops(delivery, first), meaning(last) if last else "", _next(delivery, last, schedule))
 
 
 def meaning(attempt: Attempt) -> str:

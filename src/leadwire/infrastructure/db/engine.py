@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import asyncpg
 from piccolo.engine.postgres import PostgresEngine, PostgresTransaction
 
-from leadwire.infrastructure.db.pool import Lender
+from leadwire.infrastructure.db.pool import Pool
 
 Role = Literal["api", "pages", "engine", "maintenance"]
 
@@ -41,7 +41,7 @@ class Connection(asyncpg.Connection):
 class Engine(PostgresEngine):
     """All of it runs on connections of `lender`, which is there while the pool is open."""
 
-    lender: Lender | None = None
+    lender: Pool | None = None
     role: Role = "maintenance"
     """This process's."""
 
@@ -53,7 +53,7 @@ class Engine(PostgresEngine):
 
     async def start_connection_pool(self, **options: Any) -> None:
         await super().start_connection_pool(**options)
-        self.lender = Lender(self.pool)  # type: ignore[arg-type]
+        self.lender = Pool(self.pool)  # type: ignore[arg-type]
 
     async def close_connection_pool(self) -> None:
         if self.lender:

@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 
 
-class Lender:
+class Pool:
     """Of one pool, in one event loop. Whoever borrows must `give_back` or, after any error, `drop`."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:

@@ -63,7 +63,7 @@ async def publish(
     async with db.transaction():
         bot_id = bot_id or await changes.create(owner, name or file.stem.replace("-", " ").capitalize())
         if origins:
-            await changes.embed(owner, bot_id, origins, (await reads.detail(owner, bot_id)).color)
+            await changes.set_appearance(owner, bot_id, origins, (await reads.detail(owner, bot_id)).color)
         await changes.save_draft(owner, bot_id, source)
         version = await changes.publish(owner, bot_id)
     if as_json:

@@ -36,5 +36,5 @@ async def release(event: str | None, as_json: bool) -> None:
     from leadwire.delivery.worker import quarantine
 
     count = await quarantine.release(event)
-    wakeup.nudge()
+    wakeup.wake_relay()
     show({"released": count}) if as_json else click.echo(f"{count} released.")

@@ -10,7 +10,14 @@ from typing import Any, Final, TypeVar, get_args, get_origin
 import msgspec
 from litestar import Request
 
-from leadwire.infrastructure.errors import BodyTooLarge, Fault, Invalid, MalformedJson, Refusal, UnsupportedMediaType
+from leadwire.infrastructure.errors import (
+    BodyTooLarge,
+    DomainError,
+    FieldError,
+    Invalid,
+    MalformedJson,
+    UnsupportedMediaType,
+)
 from leadwire.interfaces.http import messages
 from leadwire.interfaces.http.headers import header
 
@@ -45,7 +52,7 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
         raise MalformedJson(messages.malformed(error, body)) from error
     if not isinstance(decoded, dict):
         raise Invalid(
-            "The body must be a JSON object.", faults=(Fault("not_an_object", messages.must_be("object"), ""),)
+            "The body must be a JSON object.", faults=(FieldError("not_an_object", messages.must_be("object"), ""),)
         )
     if repeated:
         raise refusal(repeated)
@@ -85,7 +92,7 @@ def fields(given: dict[str, Any], model: type[S], also: frozenset[str] = frozens
         raise refusal(_faults(mine, model)) from error
 
 
-def refusal(faults: list[Fault]) -> Refusal:
+def refusal(faults: list[FieldError]) -> DomainError:
     """One refusal for many faults; its code is theirs when they agree."""
     codes = {fault.code for fault in faults}
     special = codes.pop() if len(codes) == 1 and codes <= {"unknown_field", "read_only_field"} else None
@@ -98,7 +105,7 @@ def pointer(*path: str) -> str:
     return "".join("/" + step[:100].replace("~", "~0").replace("/", "~1") for step in path)
 
 
-def _repeated(body: bytes, decoded: Any) -> list[Fault]:
+def _repeated(body: bytes, decoded: Any) -> list[FieldError]:
     """A fault for each name that an object has twice: readers disagree on which one counts (RFC 8259 section 4).
 
     Every name is followed by a colon, so a body with as many colons as names cannot hide one. Only where text or deeper
@@ -117,31 +124,31 @@ def _repeated(body: bytes, decoded: Any) -> list[Fault]:
     return faults
 
 
-def _repeated_in(pairs: tuple[tuple[str, Any], ...], *path: str) -> list[Fault]:
+def _repeated_in(pairs: tuple[tuple[str, Any], ...], *path: str) -> list[FieldError]:
     seen: set[str] = set()
     twice: dict[str, None] = {}
     for name, _ in pairs:
         if name in seen:
             twice[name] = None
         seen.add(name)
-    return [Fault("repeated_field", "Given more than once.", pointer(*path, name)) for name in twice]
+    return [FieldError("repeated_field", "Given more than once.", pointer(*path, name)) for name in twice]
 
 
-def _faults(given: dict[str, Any], model: type[msgspec.Struct]) -> list[Fault]:
+def _faults(given: dict[str, Any], model: type[msgspec.Struct]) -> list[FieldError]:
     fields = msgspec.structs.fields(model)
     known = {field.encode_name: field.type for field in fields}
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     for name, raw in given.items():
         if name not in known:
-            faults.append(Fault("unknown_field", f"No such field. There are: {', '.join(known)}.", pointer(name)))
+            faults.append(FieldError("unknown_field", f"No such field. There are: {', '.join(known)}.", pointer(name)))
             continue
         whole = _wrong(raw, known[name], name)
         faults += whole and (_wrong_entries(raw, known[name], name) or whole)
     missing = [field.encode_name for field in fields if field.required and field.encode_name not in given]
-    return faults + [Fault("missing_field", "Must be given.", pointer(name)) for name in missing]
+    return faults + [FieldError("missing_field", "Must be given.", pointer(name)) for name in missing]
 
 
-def _wrong_entries(raw: Any, kind: Any, name: str) -> list[Fault]:
+def _wrong_entries(raw: Any, kind: Any, name: str) -> list[FieldError]:
     """A fault for each wrong entry of an object with free keys, at the entry itself; none where that is not all."""
     entries = next((get_args(choice) for choice in (kind, *get_args(kind)) if get_origin(choice) is dict), None)
     if entries is None or not isinstance(raw, dict):
@@ -155,10 +162,10 @@ def _wrong_entries(raw: Any, kind: Any, name: str) -> list[Fault]:
     return list(itertools.islice(wrong, _MOST_FAULTS))
 
 
-def _wrong(raw: Any, kind: Any, *path: str, what: str = "") -> list[Fault]:
+def _wrong(raw: Any, kind: Any, *path: str, what: str = "") -> list[FieldError]:
     try:
         msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         code, message = messages.plain(error, kind)
-        return [Fault(code, f"{what}{message}", pointer(*path))]
+        return [FieldError(code, f"{what}{message}", pointer(*path))]
     return []

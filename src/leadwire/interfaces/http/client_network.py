@@ -39,7 +39,7 @@ def _tell() -> None:
         return
     _told[:] = [now]
     telemetry.log("proxy.not_trusted", level=logging.WARNING)
-    redis_pool.errand(_keep())
+    redis_pool.run_in_background(_keep())
 
 
 async def _keep() -> None:

@@ -5,19 +5,19 @@ from typing import Any, TypeVar
 from litestar import Request
 
 from leadwire.interfaces.http.headers import header
-from leadwire.interfaces.http.responses import Answer
+from leadwire.interfaces.http.responses import JSONResponse
 
 T = TypeVar("T")
 
 
-def tagged(request: "Request[Any, Any, Any]", body: T, version: int) -> Answer[T]:
+def tagged(request: "Request[Any, Any, Any]", body: T, version: int) -> JSONResponse[T]:
     """`body` with its tag; or 304 and no body when the caller has it already."""
     tag = f'"{version}"'
     headers = [(b"etag", tag.encode())]
     known = header(request.scope, b"if-none-match")
     if known is not None and request.method in ("GET", "HEAD") and tag in _tags(known.replace("W/", ""), tag):
-        return Answer(None, status_code=304, headers=headers)  # type: ignore[arg-type]
-    return Answer(body, headers=headers)
+        return JSONResponse(None, status_code=304, headers=headers)  # type: ignore[arg-type]
+    return JSONResponse(body, headers=headers)
 
 
 def wanted(request: "Request[Any, Any, Any]") -> frozenset[int] | None:

@@ -29,7 +29,7 @@ _PROGRAMS: Final = ("/v1/", "/widget/")
 _STRICT: Final = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
 
-class Edge:
+class RequestMiddleware:
     """Wraps the app. A sane incoming `X-Request-Id` is kept, anything else replaced."""
 
     def __init__(self, app: ASGIApp) -> None:

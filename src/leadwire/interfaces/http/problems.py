@@ -11,18 +11,18 @@ from litestar.exceptions import HTTPException
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.errors import (
     BodyTooLarge,
-    Fault,
+    DomainError,
+    FieldError,
     Internal,
     InvalidParameter,
     MethodNotAllowed,
     NotFound,
-    Refusal,
     Unauthenticated,
     Unavailable,
     UnsupportedMediaType,
 )
 from leadwire.infrastructure.redis_pool import AWAY
-from leadwire.interfaces.http.responses import Answer
+from leadwire.interfaces.http.responses import JSONResponse
 
 _TYPE: Final = "/docs#error-"  # where this very service explains it (RFC 9457 section 3.1.1 allows a relative one)
 RETRY_SOON: Final = {"Retry-After": "5"}
@@ -48,15 +48,15 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What to rely on."""
     request_id: str
     """The same as `X-Request-Id`: names this request in our logs. In a replayed answer: the first request."""
-    errors: tuple[Fault, ...] = ()
+    errors: tuple[FieldError, ...] = ()
     """Each thing that is wrong, up to 50 of them."""
     conflicting_id: str | None = None
     """With `lead_conflict`: the lead that has the e-mail address already."""
 
 
-def answer(request: "Request[Any, Any, Any]", error: Exception) -> Answer[Problem]:
+def answer(request: "Request[Any, Any, Any]", error: Exception) -> JSONResponse[Problem]:
     """The answer to whatever was raised while handling a request."""
-    if isinstance(error, Refusal):
+    if isinstance(error, DomainError):
         return _respond(error)
     if isinstance(error, HTTPException):
         return _respond(_from_litestar(error))
@@ -69,18 +69,18 @@ def answer(request: "Request[Any, Any, Any]", error: Exception) -> Answer[Proble
     return _respond(Internal("Something went wrong on our side. Quote the request id to support."))
 
 
-def _from_litestar(error: HTTPException) -> Refusal:
+def _from_litestar(error: HTTPException) -> DomainError:
     """The router's own refusals: no such path, no such method."""
     status = error.status_code
     detail = _DETAILS.get(status, "The request was refused.")
     if kind := _ROUTERS.get(status):
         return kind(detail, headers=error.headers)
-    refusal = Refusal(detail, code=f"http_{status}", headers=error.headers)
+    refusal = DomainError(detail, code=f"http_{status}", headers=error.headers)
     refusal.status, refusal.title = status, HTTPStatus(status).phrase
     return refusal
 
 
-def _respond(refusal: Refusal) -> Answer[Problem]:
+def _respond(refusal: DomainError) -> JSONResponse[Problem]:
     problem = Problem(
         type=_TYPE + refusal.code,
         title=refusal.title,
@@ -92,4 +92,4 @@ def _respond(refusal: Refusal) -> Answer[Problem]:
         conflicting_id=refusal.extra.get("conflicting_id"),
     )
     headers = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
-    return Answer(problem, status_code=refusal.status, headers=headers, kind=b"application/problem+json")
+    return JSONResponse(problem, status_code=refusal.status, headers=headers, kind=b"application/problem+json")

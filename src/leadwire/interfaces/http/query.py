@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import Fault, InvalidParameter
+from leadwire.infrastructure.errors import FieldError, InvalidParameter
 from leadwire.interfaces.http import messages
 
 Q = TypeVar("Q", bound=msgspec.Struct)
@@ -40,21 +40,23 @@ def parse(pairs: list[tuple[str, str]], model: type[Q]) -> Q:
         return model()
     readers = _readers(model)
     values: dict[str, Any] = {}
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     unknown = False
     for name, text in pairs:
         if name not in readers:
             unknown = True
             known = ", ".join(sorted(readers))
-            faults.append(Fault("unknown_parameter", f"No such parameter. There are: {known}.", parameter=name[:100]))
+            faults.append(
+                FieldError("unknown_parameter", f"No such parameter. There are: {known}.", parameter=name[:100])
+            )
         elif name in values:
-            faults.append(Fault("repeated_parameter", "Given more than once.", parameter=name))
+            faults.append(FieldError("repeated_parameter", "Given more than once.", parameter=name))
         else:
             try:
                 values[name] = readers[name](text)
             except ValueError as error:
                 values[name] = None
-                faults.append(Fault("invalid_parameter", str(error), parameter=name))
+                faults.append(FieldError("invalid_parameter", str(error), parameter=name))
     if faults:
         names = ", ".join(dict.fromkeys(fault.parameter or "" for fault in faults))
         raise InvalidParameter(

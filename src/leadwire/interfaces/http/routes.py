@@ -5,7 +5,7 @@ import functools
 from litestar import HttpMethod, route
 from litestar.handlers import HTTPRouteHandler
 
-from leadwire.interfaces.http.responses import Answer
+from leadwire.interfaces.http.responses import JSONResponse
 
 get = functools.partial(route, http_method=[HttpMethod.GET, HttpMethod.HEAD])
 
@@ -15,7 +15,7 @@ def options(path: str, *methods: HttpMethod) -> HTTPRouteHandler:
     allowed = ", ".join(sorted([*methods, HttpMethod.OPTIONS])).encode()
 
     @route(path, http_method=[HttpMethod.OPTIONS], status_code=204)
-    async def answer() -> Answer[None]:
-        return Answer(None, status_code=204, headers=[(b"allow", allowed)])
+    async def answer() -> JSONResponse[None]:
+        return JSONResponse(None, status_code=204, headers=[(b"allow", allowed)])
 
     return answer

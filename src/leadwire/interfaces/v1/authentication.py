@@ -74,7 +74,7 @@ def _note(key_id: str, loop_time: float) -> None:
     if len(_noted) > 10_000:
         _noted.clear()
     _noted[key_id] = loop_time
-    redis_pool.errand(_write(key_id))
+    redis_pool.run_in_background(_write(key_id))
 
 
 async def _write(key_id: str) -> None:

@@ -10,7 +10,7 @@ from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.domain.conversations.schema import Conversation, ConversationDetail, ConversationEnd
 from leadwire.interfaces.http import responses
 from leadwire.interfaces.http.envelopes import Page, Single
-from leadwire.interfaces.http.responses import Answer
+from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.v1.openapi import Doc
 
@@ -28,7 +28,7 @@ from leadwire.interfaces.v1.openapi import Doc
         },
     ),
 )
-async def list_conversations(request: Request[Any, Any, Any]) -> Answer[Page[Conversation]]:
+async def list_conversations(request: Request[Any, Any, Any]) -> JSONResponse[Page[Conversation]]:
     pairs, query = responses.query(request, ConversationQuery)
     found, total = await reads.page(request.auth.workspace, query)
     return responses.page(request, pairs, query, found, total)

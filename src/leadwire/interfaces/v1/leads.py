@@ -10,7 +10,7 @@ from leadwire.domain.leads.reads import LeadQuery
 from leadwire.domain.leads.schema import Lead, LeadDeleted, LeadPatch
 from leadwire.interfaces.http import body, etags, responses
 from leadwire.interfaces.http.envelopes import Page, Single
-from leadwire.interfaces.http.responses import Answer
+from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
 from leadwire.interfaces.v1.openapi import Doc
 
@@ -28,7 +28,7 @@ _READ_ONLY = frozenset(Lead.__struct_fields__) - frozenset(LeadPatch.__struct_fi
         links={name: {"lead_id": "$response.body#/data/0/id"} for name in ("show_lead", "update_lead", "delete_lead")},
     ),
 )
-async def list_leads(request: Request[Any, Any, Any]) -> Answer[Page[Lead]]:
+async def list_leads(request: Request[Any, Any, Any]) -> JSONResponse[Page[Lead]]:
     pairs, query = responses.query(request, LeadQuery)
     found, total = await reads.page(request.auth.workspace, query)
     return responses.page(request, pairs, query, found, total)
@@ -47,7 +47,7 @@ async def list_leads(request: Request[Any, Any, Any]) -> Answer[Page[Lead]]:
         },
     ),
 )
-async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Answer[Single[Lead]]:
+async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> JSONResponse[Single[Lead]]:
     stored = await reads.stored(request.auth.workspace, lead_id)
     return etags.tagged(request, Single(stored.lead), stored.version)
 
@@ -67,7 +67,7 @@ async def show_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> 
         links={"show_lead": {"lead_id": "$response.body#/data/id"}},
     ),
 )
-async def update_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Answer[Single[Lead]]:
+async def update_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> JSONResponse[Single[Lead]]:
     given = await body.json_object(request)
     change = body.fields(given, LeadPatch, also=_READ_ONLY)
     unchanged = {name: value for name, value in given.items() if name in _READ_ONLY}

@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
-from leadwire.infrastructure.errors import Refusal, Unavailable
+from leadwire.infrastructure.errors import DomainError, Unavailable
 from leadwire.interfaces.http import problems
 from leadwire.interfaces.web.page_context import show
 
@@ -18,11 +18,14 @@ def answer(request: "Request[Any, Any, Any]", error: Exception) -> Response[Any]
     wants_page = "text/html" in request.headers.get("accept", "")
     if not wants_page or request.scope["path"].startswith(_PROGRAMS):
         return told
-    extra = dict(error.headers) if isinstance(error, Refusal | HTTPException) and error.headers else {}
+    extra = dict(error.headers) if isinstance(error, DomainError | HTTPException) and error.headers else {}
     if told.status_code == Unavailable.status:
         extra |= problems.RETRY_SOON
     page = show(
-        request, "problem.html", {"problem": told.content, "visit": request.state.get("visit")}, told.status_code or 500
+        request,
+        "problem.html",
+        {"problem": told.content, "context": request.state.get("context")},
+        told.status_code or 500,
     )
     page.headers.update({name: value for name, value in extra.items() if name.lower() in ("retry-after", "allow")})
     return page

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 from litestar import Request
 
-from leadwire.infrastructure.errors import Fault, Invalid, InvalidParameter, UnsupportedMediaType
+from leadwire.infrastructure.errors import FieldError, Invalid, InvalidParameter, UnsupportedMediaType
 from leadwire.interfaces.http import body
 
 _MOST_FIELDS: Final = 200
@@ -50,7 +50,7 @@ class Form:
         if digits.isascii() and digits.isdigit() and len(text) <= 12:
             return int(text)
         message = "A whole number, please."
-        raise Invalid(message, faults=(Fault("wrong_type", message, f"/{name}"),))
+        raise Invalid(message, faults=(FieldError("wrong_type", message, f"/{name}"),))
 
 
 async def read(request: "Request[Any, Any, Any]", largest: int = body.LARGEST) -> Form:

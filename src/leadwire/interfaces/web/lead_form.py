@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from leadwire.domain.leads.schema import FieldValue, Lead, LeadPatch, custom_fields
-from leadwire.infrastructure.errors import Fault, Invalid
+from leadwire.infrastructure.errors import FieldError, Invalid
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web.forms import Form
 
@@ -48,7 +48,7 @@ def patch(form: Form, lead: Lead) -> LeadPatch:
     names = [key for key, _ in pairs]
     if len(set(names)) < len(names) or "" in names:
         message = "Every custom field needs a name of its own."
-        raise Invalid(message, faults=(Fault("repeated_field", message, "/custom_fields"),))
+        raise Invalid(message, faults=(FieldError("repeated_field", message, "/custom_fields"),))
     custom: dict[str, FieldValue | None] = {
         key: _value(value, was.get(key)) if value else None
         for key, value in pairs

@@ -12,7 +12,7 @@ from litestar.response import Stream
 from leadwire.domain.accounts import roles, sessions
 from leadwire.domain.accounts.sessions import Person
 from leadwire.infrastructure import settings
-from leadwire.infrastructure.errors import NotFound, Refusal
+from leadwire.infrastructure.errors import DomainError, NotFound
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http import query as queries
 from leadwire.interfaces.web import policy, rendering
@@ -23,17 +23,17 @@ Q = TypeVar("Q", bound=msgspec.Struct)
 HTML: Final = "text/html"
 
 
-class Visit(msgspec.Struct):
+class PageContext(msgspec.Struct):
     """A request by a signed-in person; `refusal` is set when a form is shown again with what was wrong."""
 
     request: "Request[Any, Any, Any]"
     me: Person
     form: Form
-    refusal: Refusal | None = None
+    refusal: DomainError | None = None
 
     @property
     def workspace(self) -> str:
-        """Whose data this visit may touch."""
+        """Whose data this person may touch."""
         return self.me.workspace
 
     @property
@@ -63,12 +63,12 @@ class Visit(msgspec.Struct):
         """Whether this person reaches `role`."""
         return roles.reaches(self.me.role, role)
 
-    async def page(self, template: str, status: int = 200, **context: Any) -> Response[str]:
+    async def render(self, template: str, status: int = 200, **values: Any) -> Response[str]:
         """The screen, rendered in a thread: a large one takes long. After a refusal it has its status and headers."""
         if self.me.flash:
-            await sessions.word_said(self.me.session_id)
+            await sessions.take_notice(self.me.session_id)
         status = self.refusal.status if self.refusal else status
-        page = await asyncio.to_thread(show, self.request, template, {"visit": self, **context}, status)
+        page = await asyncio.to_thread(show, self.request, template, {"context": self, **values}, status)
         page.headers.update(self.refusal.headers if self.refusal else {})
         return page
 
@@ -80,13 +80,13 @@ class Visit(msgspec.Struct):
     async def back(self, path: str, word: str = "") -> Response[None]:
         """On to another page, which says `word` once."""
         if word:
-            await sessions.leave_word(self.me.session_id, word)
+            await sessions.leave_notice(self.me.session_id, word)
         return go(path)
 
 
-def show(request: "Request[Any, Any, Any]", template: str, context: dict[str, Any], status: int = 200) -> Response[str]:
+def show(request: "Request[Any, Any, Any]", template: str, values: dict[str, Any], status: int = 200) -> Response[str]:
     """A page for anybody: signed in or not."""
-    known = {"path": request.scope["path"], "visit": None, "public_url": public_url(request), **context}
+    known = {"path": request.scope["path"], "context": None, "public_url": public_url(request), **values}
     return Response(
         rendering.render(template, known), media_type=HTML, status_code=status, headers=dict(policy.HEADERS)
     )

@@ -1,10 +1,10 @@
 """How screens and actions are declared. Denied unless allowed: a session, a role, and for changes a form of ours.
 
     @screen("/keys", role="admin")
-    async def keys(visit: Visit) -> Response[str]: ...
+    async def keys(context: Visit) -> Response[str]: ...
 
     @action("/keys", shown_on=keys)
-    async def create(visit: Visit) -> Response[Any]: ...
+    async def create(context: Visit) -> Response[Any]: ...
 
 A screen that names no role is every viewer's, an action an admin's. When an action refuses, the screen it is `shown_on`
 is rendered again with the refusal and what was filled in.
@@ -21,14 +21,14 @@ from litestar.handlers import HTTPRouteHandler
 from leadwire.domain.accounts import sessions, signing_in
 from leadwire.domain.accounts.roles import Role
 from leadwire.infrastructure import telemetry
-from leadwire.infrastructure.errors import Forbidden, Refusal
+from leadwire.infrastructure.errors import DomainError, Forbidden
 from leadwire.interfaces.http import body
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import cookie, forms, policy
 from leadwire.interfaces.web.forms import Form
-from leadwire.interfaces.web.page_context import Visit, address, go
+from leadwire.interfaces.web.page_context import PageContext, address, go
 
-Screen = Callable[[Visit], Awaitable[Response[Any]]]
+Screen = Callable[[PageContext], Awaitable[Response[Any]]]
 FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
 PASSWORD: Final = "confirm_password"  # noqa: S105 - the name of a field
 PAGE: Final = "confirm_page"
@@ -44,14 +44,14 @@ def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callabl
 
     def declare(shown: Screen) -> Declared:
         async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
-            visit = await _visit(request, role)
-            if visit is None:
+            context = await _visit(request, role)
+            if context is None:
                 return go(f"{SIGN_IN}?next={_here(request)}")
-            if visit.me.lacks_second_factor and path not in _BEFORE_THE_FACTOR:
+            if context.me.lacks_second_factor and path not in _BEFORE_THE_FACTOR:
                 return go(SECOND_FACTOR)
-            if confirmed and not visit.me.confirmed:
+            if confirmed and not context.me.confirmed:
                 return go(f"{CONFIRM}?next={_here(request)}")
-            return await shown(visit)
+            return await shown(context)
 
         return Declared(path, role, shown, get(path, name=f"screen {path}")(handler))
 
@@ -76,17 +76,17 @@ def action(
         async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
             if not policy.same_origin(request.headers):
                 raise Forbidden("This request came from another site.")
-            visit = await _visit(request, role)
-            if visit is None:
+            context = await _visit(request, role)
+            if context is None:
                 return go(SIGN_IN)
-            if visit.me.lacks_second_factor and path not in _BEFORE_THE_FACTOR:
+            if context.me.lacks_second_factor and path not in _BEFORE_THE_FACTOR:
                 return go(SECOND_FACTOR)
-            visit.form = await forms.read(request, largest)
-            if not hmac.compare_digest(visit.form.text(FORM_TOKEN).encode(), visit.me.form_token.encode()):
+            context.form = await forms.read(request, largest)
+            if not hmac.compare_digest(context.form.text(FORM_TOKEN).encode(), context.me.form_token.encode()):
                 raise Forbidden("This form is not from a page of your session. Load the page again.")
-            if confirmed and (asked := await _password(visit, download=download)):
+            if confirmed and (asked := await _password(context, download=download)):
                 return asked
-            return await _performed(visit, done, shown_on)
+            return await _performed(context, done, shown_on)
 
         made = route(path, http_method=HttpMethod.POST, status_code=200, name=f"action {path}")(handler)
         return Declared(path, role, done, made, confirmed=confirmed)
@@ -103,47 +103,49 @@ class Declared:
         self.path, self.role, self.body, self.handler, self.confirmed = path, role, body, handler, confirmed
 
 
-async def _password(visit: Visit, *, download: bool) -> Response[Any] | None:
+async def _password(context: PageContext, *, download: bool) -> Response[Any] | None:
     """None when the action may go on, else the page that asks for the password. It holds what was filled in and sends
     it once more, together with the password, to the same address: nothing is kept elsewhere meanwhile.
     """
-    given, page = visit.form.raw(PASSWORD), policy.local(visit.form.text(PAGE) or _page_of(visit.request))
-    visit.form = visit.form.without(PASSWORD, PAGE)
-    if visit.me.confirmed:
+    given, page = context.form.raw(PASSWORD), policy.local(context.form.text(PAGE) or _page_of(context.request))
+    context.form = context.form.without(PASSWORD, PAGE)
+    if context.me.confirmed:
         return None
     if given:
         try:
-            await signing_in.confirm(visit.me, given)
-        except Refusal as refusal:
-            visit.refusal = refusal
+            await signing_in.confirm(context.me, given)
+        except DomainError as refusal:
+            context.refusal = refusal
         else:
-            return await visit.back(page, "Your password is confirmed. Start the download again.") if download else None
-    query = visit.request.scope["query_string"].decode("latin-1")
-    action_ = quote(visit.request.scope["path"]) + (f"?{query}" if query else "")
-    held = [*visit.form.without(FORM_TOKEN).pairs, (PAGE, page)]
-    return await visit.page("door/confirm.html", action=action_, held=held, field=PASSWORD, onward=page)
+            return (
+                await context.back(page, "Your password is confirmed. Start the download again.") if download else None
+            )
+    query = context.request.scope["query_string"].decode("latin-1")
+    action_ = quote(context.request.scope["path"]) + (f"?{query}" if query else "")
+    held = [*context.form.without(FORM_TOKEN).pairs, (PAGE, page)]
+    return await context.render("door/confirm.html", action=action_, held=held, field=PASSWORD, onward=page)
 
 
-async def _performed(visit: Visit, done: Screen, shown_on: Declared | None) -> Response[Any]:
+async def _performed(context: PageContext, done: Screen, shown_on: Declared | None) -> Response[Any]:
     try:
-        return await done(visit)
-    except Refusal as refusal:
+        return await done(context)
+    except DomainError as refusal:
         if shown_on is None or not 400 <= refusal.status < 500:
             raise
-        visit.refusal = refusal
-        return await shown_on.body(visit)
+        context.refusal = refusal
+        return await shown_on.body(context)
 
 
-async def _visit(request: "Request[Any, Any, Any]", role: Role) -> Visit | None:
+async def _visit(request: "Request[Any, Any, Any]", role: Role) -> PageContext | None:
     me = await sessions.person(cookie.token(request), address(request))
     if me is None:
         return None
     telemetry.of(me.workspace)
-    visit = Visit(request, me, Form())
-    request.state.visit = visit  # the page that tells of a refusal is still this person's
-    if not visit.may(role):
+    context = PageContext(request, me, Form())
+    request.state.context = context  # the page that tells of a refusal is still this person's
+    if not context.may(role):
         raise Forbidden(f"This takes the role {role}; yours is {me.role}. Ask an admin of {me.workspace_name}.")
-    return visit
+    return context
 
 
 def _here(request: "Request[Any, Any, Any]") -> str:

@@ -10,9 +10,9 @@ from litestar.params import FromPath
 from litestar.response import Stream
 
 from leadwire.domain.bots import engine, language_model, reads, runtime, turn
-from leadwire.domain.bots.schema import Visit
+from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations import reads as talks
+from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations import refusals
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.domain.conversations.schema import Origin
@@ -23,7 +23,7 @@ from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body
 from leadwire.interfaces.http.client_network import network
 from leadwire.interfaces.http.query import pairs_of
-from leadwire.interfaces.http.responses import Answer
+from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
 from leadwire.interfaces.widget import callers, stream, visitor
 from leadwire.interfaces.widget.origins import Origins
@@ -31,11 +31,11 @@ from leadwire.interfaces.widget.schema import (
     BotConfig,
     Greeting,
     NewConversation,
-    NewLine,
-    Said,
+    NewVisitorMessage,
     Started,
-    said,
+    WidgetMessage,
     started,
+    widget_messages,
 )
 
 # A minute, per network and bot. Redis holds the networks' keyed hashes only.
@@ -48,7 +48,7 @@ _R = Request[Any, Any, Any]
 
 
 @get("/bots/{bot_id:str}")
-async def show_bot(request: _R, bot_id: FromPath[str]) -> Answer[BotConfig]:
+async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[BotConfig]:
     """The bot's looks and its first turn. Cacheable: the same for everybody."""
     bot = await reads.live(bot_id)
     flow = await reads.flow(bot.workspace, bot.id, bot.version)
@@ -58,12 +58,12 @@ async def show_bot(request: _R, bot_id: FromPath[str]) -> Answer[BotConfig]:
     tag = f'"{hashlib.sha256(msgspec.json.encode(config)).hexdigest()[:24]}"'
     headers = [(b"etag", tag.encode()), (b"cache-control", b"no-cache")]
     if tag in request.headers.get("if-none-match", ""):
-        return Answer(None, status_code=304, headers=headers)  # type: ignore[arg-type]
-    return Answer(config, headers=headers)
+        return JSONResponse(None, status_code=304, headers=headers)  # type: ignore[arg-type]
+    return JSONResponse(config, headers=headers)
 
 
 @post("/bots/{bot_id:str}/conversations")
-async def start_conversation(request: _R, bot_id: FromPath[str]) -> Answer[Started]:
+async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse[Started]:
     """The first thing a visitor says: only now there is a conversation."""
     bot = await reads.live(bot_id)
     address = callers.blinded(bot.workspace, network(request.scope))
@@ -83,32 +83,38 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> Answer[Start
             os=system,
         ),
     )
-    return Answer(started(await runtime.start(bot, opening, language_model.answerer(settings.get()))), status_code=201)
+    return JSONResponse(
+        started(await runtime.start(bot, opening, language_model.answerer(settings.get()))), status_code=201
+    )
 
 
 @post("/conversations/{conversation_id:str}/messages")
-async def say(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
     """A visitor's turn: the bot's replies and the next question come with the answer."""
     visit = await _visit(request, conversation_id)
     address = callers.blinded(visit.workspace, network(request.scope))
     _LINES.take(f"{address.hex()} {visit.bot_id}", asyncio.get_running_loop().time())
-    told = body.fields(await body.json_object(request), NewLine)
-    return Answer(
-        said(await runtime.hear(visit, told.content, told.client_message_id, language_model.answerer(settings.get())))
+    told = body.fields(await body.json_object(request), NewVisitorMessage)
+    return JSONResponse(
+        widget_messages(
+            await runtime.handle_message(
+                visit, told.content, told.client_message_id, language_model.answerer(settings.get())
+            )
+        )
     )
 
 
 @get("/conversations/{conversation_id:str}/messages")
-async def read_messages(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+async def read_messages(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
     """What was said after a place in the conversation (`after`, default 0)."""
     visit = await _visit(request, conversation_id)
     after = _place(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
-    spoken = await talks.spoken(visit.workspace, visit.conversation_id, after)
-    return Answer(Said(visit.status, spoken, await turn.prompt(visit)))
+    spoken = await conversation_reads.spoken(visit.workspace, visit.conversation_id, after)
+    return JSONResponse(WidgetMessage(visit.status, spoken, await turn.prompt(visit)))
 
 
 @get("/conversations/{conversation_id:str}/events")
-async def follow(request: _R, conversation_id: FromPath[str]) -> Stream:
+async def stream_events(request: _R, conversation_id: FromPath[str]) -> Stream:
     """Everything said from now on, while a person is there."""
     visit = await _visit(request, conversation_id)
     if visit.status != "handoff":
@@ -120,20 +126,20 @@ async def follow(request: _R, conversation_id: FromPath[str]) -> Stream:
 
 
 @post("/conversations/{conversation_id:str}/handoff")
-async def ask_for_a_person(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+async def request_handoff(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
     """The visitor wants a person. Asking again changes nothing."""
-    return Answer(said(await runtime.hand_off(await _visit(request, conversation_id))))
+    return JSONResponse(widget_messages(await runtime.hand_off(await _visit(request, conversation_id))))
 
 
 @post("/conversations/{conversation_id:str}/end")
-async def end(request: _R, conversation_id: FromPath[str]) -> Answer[Said]:
+async def end(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
     """The visitor is done. Ending it again changes nothing."""
     visit = await _visit(request, conversation_id)
     await conversations.end(visit.workspace, visit.conversation_id, "visitor", "closed by the visitor")
-    return Answer(Said("ended", [], None))
+    return JSONResponse(WidgetMessage("ended", [], None))
 
 
-async def _visit(request: _R, conversation_id: str) -> Visit:
+async def _visit(request: _R, conversation_id: str) -> VisitorSession:
     """The visit of the caller's token, which speaks in one conversation only. Raises Unauthenticated, NotFound;
     RateLimited after many wrong tokens.
     """
@@ -156,7 +162,7 @@ def _place(text: str) -> int:
 router = Router(
     "/widget/v1",
     route_handlers=[
-        show_bot, start_conversation, say, read_messages, follow, ask_for_a_person, end,
+        show_bot, start_conversation, send_message, read_messages, stream_events, request_handoff, end,
         options("/bots/{bot_id:str}", HttpMethod.GET, HttpMethod.HEAD),
         options("/bots/{bot_id:str}/conversations", HttpMethod.POST),
         options("/conversations/{conversation_id:str}/messages", HttpMethod.GET, HttpMethod.HEAD, HttpMethod.POST),
@@ -165,5 +171,5 @@ router = Router(
         options("/conversations/{conversation_id:str}/end", HttpMethod.POST),
     ],
     middleware=[Origins()],
-    response_class=Answer,
+    response_class=JSONResponse,
 )  # fmt: skip

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from leadwire.domain.bots.engine import Prompt
 from leadwire.domain.bots.schema import Turn
-from leadwire.domain.conversations.schema import MAX_TEXT, Spoken, Status
+from leadwire.domain.conversations.schema import MAX_TEXT, Status, StoredMessage
 
 _NO_NUL: Final = r"^[^\x00]*(?![\s\S])"
 _PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"
@@ -45,7 +45,7 @@ class NewConversation(Struct, forbid_unknown_fields=True, frozen=True, kw_only=T
     timezone: Short | None = None
 
 
-class NewLine(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class NewVisitorMessage(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """The next thing a visitor says, or the option they chose."""
 
     content: Content
@@ -58,15 +58,15 @@ class Started(Struct, frozen=True):
     conversation_id: str
     token: str | None
     status: Status
-    messages: list[Spoken]
+    messages: list[StoredMessage]
     input: Prompt | None
 
 
-class Said(Struct, frozen=True):
+class WidgetMessage(Struct, frozen=True):
     """What was said since, and what is asked now."""
 
     status: Status
-    messages: list[Spoken]
+    messages: list[StoredMessage]
     input: Prompt | None
 
 
@@ -75,6 +75,6 @@ def started(turn: Turn) -> Started:
     return Started(turn.conversation_id, turn.token, turn.status, turn.messages, turn.prompt)
 
 
-def said(turn: Turn) -> Said:
+def widget_messages(turn: Turn) -> WidgetMessage:
     """The answer to a turn."""
-    return Said(turn.status, turn.messages, turn.prompt)
+    return WidgetMessage(turn.status, turn.messages, turn.prompt)

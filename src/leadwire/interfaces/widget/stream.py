@@ -1,4 +1,4 @@
-"""Server-sent events for a visitor who talks to a person: only while that lasts, the rest needs no open connection.
+"""Server-sent events for a visitor who conversation_reads to a person: only while that lasts, the rest needs no open connection.
 
 What wakes a stream is never what it sends: it reads PostgreSQL from the last place the visitor has seen. So nothing is
 lost with a connection, a process or Redis, and `Last-Event-ID` is all there is to resume.
@@ -10,15 +10,15 @@ from typing import Final
 import msgspec
 
 from leadwire.domain.bots import reads
-from leadwire.domain.bots.schema import Visit
-from leadwire.domain.conversations import reads as talks
+from leadwire.domain.bots.schema import VisitorSession
+from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.pubsub import hub
 
 MOST: Final = 4  # at once, per conversation and process: a browser needs one for all its tabs
 _PING: Final = 15.0  # seconds: proxies cut what is silent for longer
 
 
-async def events(visit: Visit, after: int) -> AsyncIterator[bytes]:
+async def events(visit: VisitorSession, after: int) -> AsyncIterator[bytes]:
     """The stream's bytes. Ends when nobody but the bot is there any more, or when the process stops; at once when there
     are too many, as several may have been let in at the same moment.
     """
@@ -28,7 +28,7 @@ async def events(visit: Visit, after: int) -> AsyncIterator[bytes]:
             return
         while not hub.leaving:
             present = await reads.visit_of(visit.workspace, visit.conversation_id)
-            for spoken in await talks.spoken(visit.workspace, visit.conversation_id, after):
+            for spoken in await conversation_reads.spoken(visit.workspace, visit.conversation_id, after):
                 after = spoken.seq
                 yield b"id: %d\ndata: %s\n\n" % (after, msgspec.json.encode(spoken))
             if present is None or present.status != "handoff":

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from leadwire.infrastructure.errors import Refusal
+from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.v1.openapi.doc import Doc
 from leadwire.interfaces.v1.openapi.parts import REF, REQUEST_ID, header_refs
 
@@ -13,7 +13,7 @@ UNSAFE: Final = ("post", "put", "patch", "delete")
 
 # By code; a code that is not a refusal's own comes with the title of its status, as the refusal that carries it does.
 _TITLES: Final[dict[str | int, str]] = {
-    key: kind.title for kind in Refusal.__subclasses__() for key in (kind.status, kind.code)
+    key: kind.title for kind in DomainError.__subclasses__() for key in (kind.status, kind.code)
 }
 _MEANINGS: Final = {
     "malformed_json": "The body is not JSON, or not UTF-8.",

@@ -4,20 +4,20 @@ from litestar import Response
 
 from leadwire.domain.accounts import audit_log
 from leadwire.domain.accounts.audit_log import LogQuery
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import screen
 
 
 @screen("/audit", role="admin")
-async def log(visit: Visit) -> Response[str]:
+async def log(context: PageContext) -> Response[str]:
     """One page of it, newest first."""
-    wanted = visit.asked(LogQuery)
-    entries, after = await audit_log.page(visit.workspace, wanted)
-    return await visit.page(
+    wanted = context.asked(LogQuery)
+    entries, after = await audit_log.page(context.workspace, wanted)
+    return await context.render(
         "audit.html",
         wanted=wanted,
         entries=entries,
         after=after,
-        actors=await audit_log.actors(visit.workspace),
-        actions=await audit_log.actions(visit.workspace),
+        actors=await audit_log.actors(context.workspace),
+        actions=await audit_log.actions(context.workspace),
     )

@@ -9,60 +9,62 @@ from leadwire.domain.bots import changes, off_loop, preview, reads
 from leadwire.domain.bots.faq import Faq
 from leadwire.domain.bots.parse import stored
 from leadwire.infrastructure.errors import Invalid
-from leadwire.interfaces.web.page_context import Visit, public_url
+from leadwire.interfaces.web.page_context import PageContext, public_url
 from leadwire.interfaces.web.routes import action, screen
 
 
 @screen("/bots/{bot_id:str}/preview")
-async def trial(visit: Visit) -> Response[str]:
+async def trial(context: PageContext) -> Response[str]:
     """A chat with the draft; everything said so far is in the address, and nothing is kept."""
-    one = await reads.detail(visit.workspace, visit.part("bot_id"))
-    said = [text[:4000] for text in visit.query.all("said") if text.strip()]
+    one = await reads.detail(context.workspace, context.part("bot_id"))
+    said = [text[:4000] for text in context.query.all("said") if text.strip()]
     flow = await off_loop.run(stored, one.draft) if one.draft else None
-    talk = await preview.talk(visit.workspace, one.id, flow, said, Faq()) if flow else None
-    return await visit.page("bots/preview.html", tab="preview", bot=one, talk=talk, said=said)
+    talk = await preview.talk(context.workspace, one.id, flow, said, Faq()) if flow else None
+    return await context.render("bots/preview.html", tab="preview", bot=one, talk=talk, said=said)
 
 
 @screen("/bots/{bot_id:str}/knowledge")
-async def knowledge(visit: Visit) -> Response[str]:
+async def knowledge(context: PageContext) -> Response[str]:
     """Questions and answers."""
-    one = await reads.detail(visit.workspace, visit.part("bot_id"))
-    return await visit.page(
-        "bots/knowledge.html", tab="knowledge", bot=one, faq=await reads.faq(visit.workspace, one.id)
+    one = await reads.detail(context.workspace, context.part("bot_id"))
+    return await context.render(
+        "bots/knowledge.html", tab="knowledge", bot=one, faq=await reads.faq(context.workspace, one.id)
     )
 
 
 @action("/bots/{bot_id:str}/knowledge", shown_on=knowledge)
-async def teach(visit: Visit) -> Response[Any]:
+async def teach(context: PageContext) -> Response[Any]:
     """One more answer."""
-    bot_id = visit.part("bot_id")
-    async with audit.act(visit.me, "bot.taught", bot_id):
-        await changes.teach(visit.workspace, bot_id, visit.form.text("question"), visit.form.text("answer"))
-    return await visit.back(f"/bots/{bot_id}/knowledge")
+    bot_id = context.part("bot_id")
+    async with audit.act(context.me, "bot.taught", bot_id):
+        await changes.add_faq_entry(
+            context.workspace, bot_id, context.form.text("question"), context.form.text("answer")
+        )
+    return await context.back(f"/bots/{bot_id}/knowledge")
 
 
 @action("/bots/{bot_id:str}/knowledge/{entry_id:str}/forget", shown_on=knowledge)
-async def unteach(visit: Visit) -> Response[Any]:
+async def unteach(context: PageContext) -> Response[Any]:
     """One answer less."""
-    bot_id = visit.part("bot_id")
-    async with audit.act(visit.me, "bot.untaught", bot_id, visit.part("entry_id")):
-        await changes.unteach(visit.workspace, visit.part("entry_id"))
-    return await visit.back(f"/bots/{bot_id}/knowledge")
+    bot_id = context.part("bot_id")
+    async with audit.act(context.me, "bot.untaught", bot_id, context.part("entry_id")):
+        await changes.remove_faq_entry(context.workspace, context.part("entry_id"))
+    return await context.back(f"/bots/{bot_id}/knowledge")
 
 
 @screen("/bots/{bot_id:str}/install")
-async def install(visit: Visit) -> Response[str]:
+async def install(context: PageContext) -> Response[str]:
     """The snippet, and which websites may use it."""
-    one = await reads.detail(visit.workspace, visit.part("bot_id"))
-    return await visit.page("bots/install.html", tab="install", bot=one, address=public_url(visit.request))
+    one = await reads.detail(context.workspace, context.part("bot_id"))
+    return await context.render("bots/install.html", tab="install", bot=one, address=public_url(context.request))
 
 
 @action("/bots/{bot_id:str}/install", shown_on=install)
-async def embed(visit: Visit) -> Response[Any]:
+async def embed(context: PageContext) -> Response[Any]:
     """Other websites, another colour."""
-    bot_id, origins = visit.part("bot_id"), visit.form.text("origins").split()
-    if not visit.form.text("color"):
+    bot_id, origins = context.part("bot_id"), context.form.text("origins").split()
+    if not context.form.text("color"):
         raise Invalid("Choose a colour.")
-    async with audit.act(visit.me, "bot.embedded", bot_id, ", ".join(origins)[:500]):
-        await changes.embed(visit.workspace, bot_id, origins, visit.form.text("color"))
-    return await visit.back(f"/bots/{bot_id}/install", "Saved.")
+    async with audit.act(context.me, "bot.embedded", bot_id, ", ".join(origins)[:500]):
+        await changes.set_appearance(context.workspace, bot_id, origins, context.form.text("color"))
+    return await context.back(f"/bots/{bot_id}/install", "Saved.")

@@ -6,45 +6,47 @@ from litestar import Response
 
 from leadwire.domain.accounts import audit
 from leadwire.domain.bots import changes, difference, library, off_loop, reads
-from leadwire.domain.bots.check import Flaw
+from leadwire.domain.bots.check import FlowError
 from leadwire.domain.bots.parse import LARGEST, BadFlow, parse
-from leadwire.infrastructure.errors import Fault, Invalid
+from leadwire.infrastructure.errors import FieldError, Invalid
 from leadwire.interfaces.web import flow_reference
 from leadwire.interfaces.web.flow_picture import picture
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
 _FLAWS: Final = 50  # shown of a draft
 
 
 @screen("/bots")
-async def bots(visit: Visit) -> Response[str]:
+async def bots(context: PageContext) -> Response[str]:
     """Every bot, and the form for a new one."""
-    return await visit.page("bots/list.html", bots=await reads.listed(visit.workspace), shipped=library.NAMES)
+    return await context.render("bots/list.html", bots=await reads.listed(context.workspace), shipped=library.NAMES)
 
 
 @action("/bots", shown_on=bots)
-async def create(visit: Visit) -> Response[Any]:
+async def create(context: PageContext) -> Response[Any]:
     """A new bot, with one of the shipped flows as its draft."""
-    name, flow = visit.form.text("name"), visit.form.text("flow")
+    name, flow = context.form.text("name"), context.form.text("flow")
     if not 1 <= len(name) <= 100:
-        raise Invalid("Give the bot a name.", faults=(Fault("required", "1 to 100 characters.", "/name"),))
+        raise Invalid("Give the bot a name.", faults=(FieldError("required", "1 to 100 characters.", "/name"),))
     if flow not in library.NAMES:
-        raise Invalid("Choose what to start from.", faults=(Fault("unknown_value", "Choose one of these.", "/flow"),))
-    async with audit.act(visit.me, "bot.created", detail=name) as entry:
-        entry.subject = await changes.create(visit.workspace, name)
-        await changes.save_draft(visit.workspace, entry.subject, library.text(flow))
-    return await visit.back(f"/bots/{entry.subject}")
+        raise Invalid(
+            "Choose what to start from.", faults=(FieldError("unknown_value", "Choose one of these.", "/flow"),)
+        )
+    async with audit.act(context.me, "bot.created", detail=name) as entry:
+        entry.subject = await changes.create(context.workspace, name)
+        await changes.save_draft(context.workspace, entry.subject, library.text(flow))
+    return await context.back(f"/bots/{entry.subject}")
 
 
 @screen("/bots/{bot_id:str}")
-async def bot(visit: Visit) -> Response[str]:
+async def bot(context: PageContext) -> Response[str]:
     """The editor: the draft's text, what is wrong with it line by line, and its picture."""
-    one = await reads.detail(visit.workspace, visit.part("bot_id"))
-    source = visit.form.raw("source").replace("\r\n", "\n") or one.draft or ""
+    one = await reads.detail(context.workspace, context.part("bot_id"))
+    source = context.form.raw("source").replace("\r\n", "\n") or one.draft or ""
     drawn, flaws = await off_loop.run(_read, source)
-    published = one.published_version and (await reads.source(visit.workspace, one.id, one.published_version))[0]
-    return await visit.page(
+    published = one.published_version and (await reads.source(context.workspace, one.id, one.published_version))[0]
+    return await context.render(
         "bots/editor.html",
         tab="flow",
         bot=one,
@@ -57,41 +59,43 @@ async def bot(visit: Visit) -> Response[str]:
 
 
 @action("/bots/{bot_id:str}/draft", shown_on=bot, largest=4 * LARGEST)  # encoded, a character may be three
-async def save(visit: Visit) -> Response[Any]:
+async def save(context: PageContext) -> Response[Any]:
     """Keep the draft, and with `publish` let new conversations run it."""
-    bot_id, source = visit.part("bot_id"), visit.form.raw("source").replace("\r\n", "\n")
-    publish = visit.form.on("publish")
-    async with audit.act(visit.me, "bot.published" if publish else "bot.draft_saved", bot_id) as entry:
-        await changes.save_draft(visit.workspace, bot_id, source)
+    bot_id, source = context.part("bot_id"), context.form.raw("source").replace("\r\n", "\n")
+    publish = context.form.on("publish")
+    async with audit.act(context.me, "bot.published" if publish else "bot.draft_saved", bot_id) as entry:
+        await changes.save_draft(context.workspace, bot_id, source)
         if publish:
-            entry.detail = f"version {await changes.publish(visit.workspace, bot_id)}"
+            entry.detail = f"version {await changes.publish(context.workspace, bot_id)}"
     word = f"Published: new conversations run {entry.detail}." if publish else "The draft is kept."
-    return await visit.back(f"/bots/{bot_id}", word)
+    return await context.back(f"/bots/{bot_id}", word)
 
 
 @screen("/bots/{bot_id:str}/versions")
-async def versions(visit: Visit) -> Response[str]:
+async def versions(context: PageContext) -> Response[str]:
     """What was published when, and what the chosen version (`version`, else the newest) changed."""
-    one = await reads.detail(visit.workspace, visit.part("bot_id"))
-    found = (await reads.versions(visit.workspace, one.id))[:50]
-    shown = visit.query.number("version") or (found[0].version if found else 0)
+    one = await reads.detail(context.workspace, context.part("bot_id"))
+    found = (await reads.versions(context.workspace, one.id))[:50]
+    shown = context.query.number("version") or (found[0].version if found else 0)
     changed = None
     if shown in {version.version for version in found}:
-        new, old = await reads.source(visit.workspace, one.id, shown)
+        new, old = await reads.source(context.workspace, one.id, shown)
         changed = await off_loop.run(difference.between, old, new)
-    return await visit.page("bots/versions.html", tab="versions", bot=one, versions=found, shown=shown, changed=changed)
+    return await context.render(
+        "bots/versions.html", tab="versions", bot=one, versions=found, shown=shown, changed=changed
+    )
 
 
 @action("/bots/{bot_id:str}/rollback", shown_on=versions)
-async def rollback(visit: Visit) -> Response[Any]:
+async def rollback(context: PageContext) -> Response[Any]:
     """Let new conversations run a version published before; the draft stays."""
-    bot_id, version = visit.part("bot_id"), visit.form.number("version") or 0
-    async with audit.act(visit.me, "bot.rolled_back", bot_id, f"version {version}"):
-        await changes.rollback(visit.workspace, bot_id, version)
-    return await visit.back(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
+    bot_id, version = context.part("bot_id"), context.form.number("version") or 0
+    async with audit.act(context.me, "bot.rolled_back", bot_id, f"version {version}"):
+        await changes.rollback(context.workspace, bot_id, version)
+    return await context.back(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
 
 
-def _read(source: str) -> tuple[str, list[tuple[Flaw, str]]]:
+def _read(source: str) -> tuple[str, list[tuple[FlowError, str]]]:
     """The picture of a flow, or what is wrong with it, each with the beginning of its line."""
     try:
         return (picture(parse(source)) if source else ""), []

@@ -12,7 +12,7 @@ from leadwire.infrastructure import clock, ids, settings
 from leadwire.infrastructure.errors import InvalidParameter, NotFound
 from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.live_updates import stream
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
 _STAGES: Final = {
@@ -25,34 +25,34 @@ _STAGES: Final = {
 
 
 @screen("/deliveries")
-async def deliveries(visit: Visit) -> Response[str]:
+async def deliveries(context: PageContext) -> Response[str]:
     """Newest first, with filters that are all in the address."""
-    wanted, query = wished(visit.query), visit.query
-    page = await history.page(visit.workspace, wanted, query.text("after"))
+    wanted, query = wished(context.query), context.query
+    page = await history.page(context.workspace, wanted, query.text("after"))
     kept = {name: query.text(name) for name in ("endpoint_id", "stage", "kind", "outcome", "subject", "since", "until")}
-    return await visit.page(
+    return await context.render(
         "webhooks/deliveries.html",
         page=page,
         kept=kept,
-        onward=visit.link(after=page.after) if page.after else None,
-        endpoints=await choices(visit),
+        onward=context.link(after=page.after) if page.after else None,
+        endpoints=await choices(context),
         stages=_STAGES,
         outcomes={"": "Any outcome", **{name: name.replace("_", " ") for name in history.OUTCOMES}},
     )
 
 
 @screen("/deliveries/{event_id:str}/{endpoint_id:str}")
-async def delivery(visit: Visit) -> Response[str]:
+async def delivery(context: PageContext) -> Response[str]:
     """One delivery: the POST as it was made, every hop and attempt, and why the next comes when it comes."""
-    shown = await _one(visit)
+    shown = await _one(context)
     own: list[str] = []
     sent: list[tuple[str, str]] = []
     try:
-        own = (await reads.endpoint(visit.workspace, shown.endpoint_id)).headers
-        sent = await request.headers(visit.workspace, shown, own, signed=visit.may("admin"))
+        own = (await reads.endpoint(context.workspace, shown.endpoint_id)).headers
+        sent = await request.headers(context.workspace, shown, own, signed=context.may("admin"))
     except NotFound:
         pass  # the endpoint is gone, and its secret with it
-    return await visit.page(
+    return await context.render(
         "webhooks/delivery.html",
         d=shown,
         sent=sent,
@@ -64,40 +64,40 @@ async def delivery(visit: Visit) -> Response[str]:
 
 
 @action("/deliveries/{event_id:str}/{endpoint_id:str}/redrive", role="agent", shown_on=delivery)
-async def redrive(visit: Visit) -> Response[Any]:
+async def redrive(context: PageContext) -> Response[Any]:
     """A dead letter is sent again, as if for the first time."""
-    event_id, endpoint_id = visit.part("event_id"), visit.part("endpoint_id")
-    async with audit.act(visit.me, "delivery.redriven", event_id, endpoint_id):
-        sent = await changes.redrive(visit.workspace, event_id, endpoint_id)
+    event_id, endpoint_id = context.part("event_id"), context.part("endpoint_id")
+    async with audit.act(context.me, "delivery.redriven", event_id, endpoint_id):
+        sent = await changes.redrive(context.workspace, event_id, endpoint_id)
     word = "On its way again." if sent else "It is no dead letter: there is nothing to send again."
-    return await visit.back(f"/deliveries/{event_id}/{endpoint_id}", word)
+    return await context.back(f"/deliveries/{event_id}/{endpoint_id}", word)
 
 
 @screen("/deliveries/{event_id:str}/{endpoint_id:str}/live")
-async def live(visit: Visit) -> Response[Any]:
+async def live(context: PageContext) -> Response[Any]:
     """Tells when something happened to the delivery; one that is still to be relayed is waited for."""
-    event_id, endpoint_id = visit.part("event_id"), visit.part("endpoint_id")
+    event_id, endpoint_id = context.part("event_id"), context.part("endpoint_id")
     if not ids.is_id("evt", event_id):
         raise NotFound(f"There is no delivery of {event_id}.")
 
     async def look() -> tuple[Hashable, bool]:
-        found = await reads.deliveries_of(visit.workspace, event_id, endpoint_id, awaited=True)
+        found = await reads.deliveries_of(context.workspace, event_id, endpoint_id, awaited=True)
         if not found:
             return None, False
         shown = found[0]
         return (shown.state, shown.attempts, shown.drive, len(shown.history)), shown.state not in ("waiting", "queued")
 
-    return stream(look, visit.me.session_id)
+    return stream(look, context.me.session_id)
 
 
-async def _one(visit: Visit) -> Any:
-    (found,) = await reads.deliveries_of(visit.workspace, visit.part("event_id"), visit.part("endpoint_id"))
+async def _one(context: PageContext) -> Any:
+    (found,) = await reads.deliveries_of(context.workspace, context.part("event_id"), context.part("endpoint_id"))
     return found
 
 
-async def choices(visit: Visit) -> dict[str, str]:
+async def choices(context: PageContext) -> dict[str, str]:
     """Every endpoint, to choose one from."""
-    found = await reads.endpoints(visit.workspace)
+    found = await reads.endpoints(context.workspace)
     return {"": "Any endpoint", **{endpoint.id: endpoint.url.partition("://")[2] for endpoint in found}}
 
 

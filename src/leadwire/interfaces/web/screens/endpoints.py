@@ -8,33 +8,33 @@ from litestar import Response
 from leadwire.domain.accounts import audit
 from leadwire.domain.webhooks import changes, history, reads, stats
 from leadwire.domain.webhooks.schema import REMOVED, EndpointChange
-from leadwire.infrastructure.errors import Fault, Invalid
+from leadwire.infrastructure.errors import FieldError, Invalid
 from leadwire.interfaces.web.charts import Series
 from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.live_updates import stream
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
 _PERIODS: Final = {"24": "24 hours", "168": "7 days"}
 
 
 @screen("/webhooks")
-async def endpoints(visit: Visit) -> Response[str]:
+async def endpoints(context: PageContext) -> Response[str]:
     """Every endpoint with its last day; without one, how to get there."""
-    found = await reads.endpoints(visit.workspace)
-    known = await stats.of(visit.workspace, [endpoint.id for endpoint in found])
-    return await visit.page("webhooks/list.html", endpoints=found, figures=known)
+    found = await reads.endpoints(context.workspace)
+    known = await stats.of(context.workspace, [endpoint.id for endpoint in found])
+    return await context.render("webhooks/list.html", endpoints=found, figures=known)
 
 
 @screen("/webhooks/{endpoint_id:str}")
-async def endpoint(visit: Visit) -> Response[str]:
+async def endpoint(context: PageContext) -> Response[str]:
     """One endpoint: plots, its deliveries, its settings, a test."""
-    shown = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
-    period = chosen if (chosen := visit.query.text("period")) in _PERIODS else "24"
-    known = (await stats.of(visit.workspace, [shown.id], int(period)))[shown.id]
+    shown = await reads.endpoint(context.workspace, context.part("endpoint_id"))
+    period = chosen if (chosen := context.query.text("period")) in _PERIODS else "24"
+    known = (await stats.of(context.workspace, [shown.id], int(period)))[shown.id]
     labels = [f"{hour.at:%d %b %H:00}" if period == "168" else f"{hour.at:%H:00}" for hour in known.hours]
-    stage = visit.query.text("stage")
-    return await visit.page(
+    stage = context.query.text("stage")
+    return await context.render(
         "webhooks/endpoint.html",
         endpoint=shown,
         known=known,
@@ -47,92 +47,92 @@ async def endpoint(visit: Visit) -> Response[str]:
         ],
         times=[Series("95 % answered within", [hour.p95 or 0 for hour in known.hours])],
         stage=stage,
-        page=await history.page(visit.workspace, history.Filter(endpoint_id=shown.id, stage=stage), limit=20),
-        tested=await tested(visit),
+        page=await history.page(context.workspace, history.Filter(endpoint_id=shown.id, stage=stage), limit=20),
+        tested=await tested(context),
     )
 
 
 @screen("/webhooks/{endpoint_id:str}/live")
-async def live(visit: Visit) -> Response[Any]:
+async def live(context: PageContext) -> Response[Any]:
     """Tells when an attempt was made."""
-    shown = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
+    shown = await reads.endpoint(context.workspace, context.part("endpoint_id"))
 
     async def look() -> tuple[Hashable, bool]:
         return await stats.attempts(shown.id), False
 
-    return stream(look, visit.me.session_id)
+    return stream(look, context.me.session_id)
 
 
 @action("/webhooks/{endpoint_id:str}/settings", shown_on=endpoint, confirmed=True)
-async def configure(visit: Visit) -> Response[Any]:
+async def configure(context: PageContext) -> Response[Any]:
     """URL, events, order and rate. A URL of another origin loses the custom headers."""
     change = EndpointChange(
-        url=visit.form.text("url"),
-        events=visit.form.all("event"),
-        ordered=visit.form.on("ordered"),
-        rate_limit=visit.form.number("rate_limit"),
+        url=context.form.text("url"),
+        events=context.form.all("event"),
+        ordered=context.form.on("ordered"),
+        rate_limit=context.form.number("rate_limit"),
     )
-    endpoint_id = visit.part("endpoint_id")
-    async with audit.act(visit.me, "endpoint.changed", endpoint_id) as entry:
-        changed = await changes.configure(visit.workspace, endpoint_id, change)
+    endpoint_id = context.part("endpoint_id")
+    async with audit.act(context.me, "endpoint.changed", endpoint_id) as entry:
+        changed = await changes.configure(context.workspace, endpoint_id, change)
         entry.detail = "; ".join(changed.changes)
     removed = f" {REMOVED}: {', '.join(changed.removed_headers)}." if changed.removed_headers else ""
-    return await visit.back(f"/webhooks/{endpoint_id}", f"Saved. It holds from the next attempt on.{removed}")
+    return await context.back(f"/webhooks/{endpoint_id}", f"Saved. It holds from the next attempt on.{removed}")
 
 
 @action("/webhooks/{endpoint_id:str}/headers", shown_on=endpoint)
-async def own_headers(visit: Visit) -> Response[Any]:
+async def own_headers(context: PageContext) -> Response[Any]:
     """The endpoint's own headers, all at once: what is stored is not shown again."""
-    endpoint_id, given = visit.part("endpoint_id"), _headers(visit.form)
-    async with audit.act(visit.me, "endpoint.headers_changed", endpoint_id) as entry:
-        changed = await changes.configure(visit.workspace, endpoint_id, EndpointChange(headers=given))
+    endpoint_id, given = context.part("endpoint_id"), _headers(context.form)
+    async with audit.act(context.me, "endpoint.headers_changed", endpoint_id) as entry:
+        changed = await changes.configure(context.workspace, endpoint_id, EndpointChange(headers=given))
         entry.detail = "; ".join(changed.changes)
-    return await visit.back(f"/webhooks/{endpoint_id}", "The headers are stored, encrypted.")
+    return await context.back(f"/webhooks/{endpoint_id}", "The headers are stored, encrypted.")
 
 
 @action("/webhooks/{endpoint_id:str}/enable", shown_on=endpoint)
-async def enable(visit: Visit) -> Response[Any]:
+async def enable(context: PageContext) -> Response[Any]:
     """Let events flow."""
-    endpoint_id = visit.part("endpoint_id")
-    async with audit.act(visit.me, "endpoint.enabled", endpoint_id):
-        await changes.enable(visit.workspace, endpoint_id)
-    return await visit.back(f"/webhooks/{endpoint_id}", "Enabled. Events flow from now on.")
+    endpoint_id = context.part("endpoint_id")
+    async with audit.act(context.me, "endpoint.enabled", endpoint_id):
+        await changes.enable(context.workspace, endpoint_id)
+    return await context.back(f"/webhooks/{endpoint_id}", "Enabled. Events flow from now on.")
 
 
 @action("/webhooks/{endpoint_id:str}/disable", shown_on=endpoint)
-async def disable(visit: Visit) -> Response[Any]:
+async def disable(context: PageContext) -> Response[Any]:
     """Stop sending."""
-    endpoint_id = visit.part("endpoint_id")
-    async with audit.act(visit.me, "endpoint.disabled", endpoint_id):
-        await changes.disable(visit.workspace, endpoint_id)
-    return await visit.back(f"/webhooks/{endpoint_id}", "Disabled. What waits keeps waiting.")
+    endpoint_id = context.part("endpoint_id")
+    async with audit.act(context.me, "endpoint.disabled", endpoint_id):
+        await changes.disable(context.workspace, endpoint_id)
+    return await context.back(f"/webhooks/{endpoint_id}", "Disabled. What waits keeps waiting.")
 
 
 @action("/webhooks/{endpoint_id:str}/delete", shown_on=endpoint)
-async def delete(visit: Visit) -> Response[Any]:
+async def delete(context: PageContext) -> Response[Any]:
     """Remove it; what it was still owed is cancelled."""
-    endpoint_id = visit.part("endpoint_id")
-    shown = await reads.endpoint(visit.workspace, endpoint_id)
-    async with audit.act(visit.me, "endpoint.deleted", endpoint_id, shown.url):
-        await changes.delete(visit.workspace, endpoint_id)
-    return await visit.back("/webhooks", f"{shown.url} is removed.")
+    endpoint_id = context.part("endpoint_id")
+    shown = await reads.endpoint(context.workspace, endpoint_id)
+    async with audit.act(context.me, "endpoint.deleted", endpoint_id, shown.url):
+        await changes.delete(context.workspace, endpoint_id)
+    return await context.back("/webhooks", f"{shown.url} is removed.")
 
 
 @action("/webhooks/{endpoint_id:str}/test", shown_on=endpoint)
-async def test(visit: Visit) -> Response[Any]:
+async def test(context: PageContext) -> Response[Any]:
     """A sample event over the real path; works while disabled."""
-    endpoint_id, onward = visit.part("endpoint_id"), visit.form.text("on") == "setup"
-    async with audit.act(visit.me, "endpoint.tested", endpoint_id) as entry:
-        entry.detail = await changes.send_test(visit.workspace, endpoint_id, visit.form.text("kind") or None)
+    endpoint_id, onward = context.part("endpoint_id"), context.form.text("on") == "setup"
+    async with audit.act(context.me, "endpoint.tested", endpoint_id) as entry:
+        entry.detail = await changes.send_test(context.workspace, endpoint_id, context.form.text("kind") or None)
     page = f"/webhooks/{endpoint_id}/setup/test" if onward else f"/webhooks/{endpoint_id}"
-    return await visit.back(f"{page}?test={entry.detail}#test")
+    return await context.back(f"{page}?test={entry.detail}#test")
 
 
-async def tested(visit: Visit) -> object:
+async def tested(context: PageContext) -> object:
     """The test that the address names, as far as it has come."""
-    if not (event_id := visit.query.text("test")):
+    if not (event_id := context.query.text("test")):
         return None
-    found = await reads.deliveries_of(visit.workspace, event_id, visit.part("endpoint_id"), awaited=True)
+    found = await reads.deliveries_of(context.workspace, event_id, context.part("endpoint_id"), awaited=True)
     return found[0] if found else event_id
 
 
@@ -143,6 +143,6 @@ def _headers(form: Form) -> dict[str, str]:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             message = f"Line {number} is not `Name: value`."
-            raise Invalid(message, faults=(Fault("malformed", message, "/headers"),))
+            raise Invalid(message, faults=(FieldError("malformed", message, "/headers"),))
         given[name.strip()] = value.strip()
     return given

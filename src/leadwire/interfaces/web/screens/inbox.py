@@ -14,7 +14,7 @@ from leadwire.domain.leads import reads as leads_reads
 from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.live_updates import bells
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens.lead import save
 
@@ -22,15 +22,15 @@ Deed = Callable[[str, str, str], Awaitable[None]]
 
 
 @screen("/inbox", role="agent")
-async def threads(visit: Visit) -> Response[str]:
+async def threads(context: PageContext) -> Response[str]:
     """The threads and, with `c` in the address, one conversation."""
-    chosen = visit.query.text("c") or (visit.request.path_params.get("conversation_id", ""))
-    talk = await reads.detail(visit.workspace, chosen) if chosen else None
-    places = await queue.threads(visit.workspace, visit.me.user_id)
+    chosen = context.query.text("c") or (context.request.path_params.get("conversation_id", ""))
+    talk = await reads.detail(context.workspace, chosen) if chosen else None
+    places = await queue.threads(context.workspace, context.me.user_id)
     thread = next((one for found in places.values() for one in found if one.id == chosen), None)
-    replies = await saved_replies.listed(visit.workspace) if talk else []
-    picked = next((one.content for one in replies if one.id == visit.query.text("say")), "")
-    return await visit.page(
+    replies = await saved_replies.listed(context.workspace) if talk else []
+    picked = next((one.content for one in replies if one.id == context.query.text("say")), "")
+    return await context.render(
         "inbox/inbox.html",
         places=places,
         titles={"waiting": "Waiting", "mine": "Mine", "theirs": "With colleagues", "bot": "With the bot"},
@@ -39,54 +39,56 @@ async def threads(visit: Visit) -> Response[str]:
         name=reads.visitor_of(talk) if talk else None,
         replies=replies,
         draft=saved_replies.filled(picked, talk.lead.name if talk and talk.lead else None),
-        bots=await bots.names(visit.workspace),
-        people={person.id: person.email for person in await accounts.users(visit.workspace)},
-        notes=await inbox.notes(visit.workspace, chosen) if talk else [],
-        version=(await leads_reads.stored(visit.workspace, talk.lead.id)).version if talk and talk.lead else 0,
-        score=await bots.score_of(visit.workspace, talk.lead.id) if talk and talk.lead else [],
+        bots=await bots.names(context.workspace),
+        people={person.id: person.email for person in await accounts.users(context.workspace)},
+        notes=await inbox.notes(context.workspace, chosen) if talk else [],
+        version=(await leads_reads.stored(context.workspace, talk.lead.id)).version if talk and talk.lead else 0,
+        score=await bots.score_of(context.workspace, talk.lead.id) if talk and talk.lead else [],
     )
 
 
 @screen("/inbox/live", role="agent")
-async def live(visit: Visit) -> Response[Any]:
+async def live(context: PageContext) -> Response[Any]:
     """Tells when anything happened in any conversation of the workspace."""
-    return bells(visit.workspace, visit.me.session_id)
+    return bells(context.workspace, context.me.session_id)
 
 
 @action("/inbox/{conversation_id:str}/reply", role="agent", shown_on=threads)
-async def reply(visit: Visit) -> Response[Any]:
+async def reply(context: PageContext) -> Response[Any]:
     """Answer; that takes a conversation nobody has."""
-    await inbox.reply(visit.workspace, visit.part("conversation_id"), visit.me.user_id, visit.form.raw("content"))
-    return await _back(visit)
+    await inbox.reply(
+        context.workspace, context.part("conversation_id"), context.me.user_id, context.form.raw("content")
+    )
+    return await _back(context)
 
 
 @action("/inbox/{conversation_id:str}/note", role="agent", shown_on=threads)
-async def note(visit: Visit) -> Response[Any]:
+async def note(context: PageContext) -> Response[Any]:
     """Write something for colleagues."""
-    await inbox.note(visit.workspace, visit.part("conversation_id"), visit.me.user_id, visit.form.raw("note"))
-    return await _back(visit)
+    await inbox.note(context.workspace, context.part("conversation_id"), context.me.user_id, context.form.raw("note"))
+    return await _back(context)
 
 
 @action("/inbox/{conversation_id:str}/claim", role="agent", shown_on=threads)
-async def claim(visit: Visit) -> Response[Any]:
+async def claim(context: PageContext) -> Response[Any]:
     """Take it: from the queue, the bot, or the colleague who had it when the page was made."""
-    held_by = visit.form.text("held_by") or None
-    await inbox.claim(visit.workspace, visit.part("conversation_id"), visit.me.user_id, held_by=held_by)
-    return await _back(visit)
+    held_by = context.form.text("held_by") or None
+    await inbox.claim(context.workspace, context.part("conversation_id"), context.me.user_id, held_by=held_by)
+    return await _back(context)
 
 
 @action("/inbox/{conversation_id:str}/lead", role="agent", shown_on=threads)
-async def edit_lead(visit: Visit) -> Response[Any]:
+async def edit_lead(context: PageContext) -> Response[Any]:
     """Correct how to reach the visitor."""
-    talk = await reads.detail(visit.workspace, visit.part("conversation_id"))
+    talk = await reads.detail(context.workspace, context.part("conversation_id"))
     if talk.lead is None:
         raise NotFound("This visitor is no lead yet.")
-    await save(visit, talk.lead.id, lead_form.contact(visit.form, talk.lead))
-    return await _back(visit)
+    await save(context, talk.lead.id, lead_form.contact(context.form, talk.lead))
+    return await _back(context)
 
 
 @action("/inbox/{conversation_id:str}/{deed:str}", role="agent", shown_on=threads)
-async def do(visit: Visit) -> Response[Any]:
+async def do(context: PageContext) -> Response[Any]:
     """Put it back into the queue, give it back to the bot, end it, block the visitor."""
     deeds: dict[str, Deed] = {
         "release": inbox.release,
@@ -94,13 +96,13 @@ async def do(visit: Visit) -> Response[Any]:
         "end": inbox.end,
         "block": inbox.block,
     }
-    conversation_id, deed = visit.part("conversation_id"), visit.part("deed")
+    conversation_id, deed = context.part("conversation_id"), context.part("deed")
     if deed not in deeds:
         raise Invalid(f"A conversation can be: {', '.join(deeds)}.")
-    async with audit.act(visit.me, f"conversation.{deed.replace('-', '_')}", conversation_id):
-        await deeds[deed](visit.workspace, conversation_id, visit.me.user_id)
-    return await _back(visit)
+    async with audit.act(context.me, f"conversation.{deed.replace('-', '_')}", conversation_id):
+        await deeds[deed](context.workspace, conversation_id, context.me.user_id)
+    return await _back(context)
 
 
-async def _back(visit: Visit) -> Response[Any]:
-    return await visit.back(f"/inbox?c={visit.part('conversation_id')}")
+async def _back(context: PageContext) -> Response[Any]:
+    return await context.back(f"/inbox?c={context.part('conversation_id')}")

@@ -7,8 +7,8 @@ from litestar import Response
 from leadwire.domain.accounts import audit, changes, reads
 from leadwire.domain.accounts.keys import SCOPES
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import Fault, Invalid
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.infrastructure.errors import FieldError, Invalid
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
 OVERLAPS: Final = {0: "at once", 3600: "in 1 hour", 86_400: "in 24 hours", 604_800: "in 7 days"}
@@ -16,46 +16,46 @@ LIVES: Final = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in 
 
 
 @screen("/keys", role="admin")
-async def keys(visit: Visit) -> Response[str]:
+async def keys(context: PageContext) -> Response[str]:
     """Every key of the workspace, and the form for a new one."""
-    return await visit.page(
-        "keys/list.html", keys=await reads.listed(visit.workspace), scopes=SCOPES, lives=LIVES, overlaps=OVERLAPS
+    return await context.render(
+        "keys/list.html", keys=await reads.listed(context.workspace), scopes=SCOPES, lives=LIVES, overlaps=OVERLAPS
     )
 
 
 @action("/keys", shown_on=keys, confirmed=True)
-async def create(visit: Visit) -> Response[Any]:
+async def create(context: PageContext) -> Response[Any]:
     """A new key."""
-    name, days = visit.form.text("name"), visit.form.text("life")
+    name, days = context.form.text("name"), context.form.text("life")
     if not 1 <= len(name) <= 100:
-        raise Invalid("Give the key a name.", faults=(Fault("required", "1 to 100 characters.", "/name"),))
-    if not (scopes := visit.form.all("scope")):
-        raise Invalid("Allow at least one thing.", faults=(Fault("required", "Choose at least one.", "/scope"),))
+        raise Invalid("Give the key a name.", faults=(FieldError("required", "1 to 100 characters.", "/name"),))
+    if not (scopes := context.form.all("scope")):
+        raise Invalid("Allow at least one thing.", faults=(FieldError("required", "Choose at least one.", "/scope"),))
     if days not in LIVES:
-        raise Invalid("Choose when it expires.", faults=(Fault("unknown_value", "Choose one of these.", "/life"),))
+        raise Invalid("Choose when it expires.", faults=(FieldError("unknown_value", "Choose one of these.", "/life"),))
     expires_at = clock.ago(days=-int(days)) if days else None
-    async with audit.act(visit.me, "api_key.created", detail=name) as entry:
-        entry.subject, secret = await changes.create_key(visit.workspace, name, scopes, expires_at)
-    return await _revealed(visit, entry.subject, secret)
+    async with audit.act(context.me, "api_key.created", detail=name) as entry:
+        entry.subject, secret = await changes.create_key(context.workspace, name, scopes, expires_at)
+    return await _revealed(context, entry.subject, secret)
 
 
 @action("/keys/{key_id:str}/roll", shown_on=keys, confirmed=True)
-async def roll(visit: Visit) -> Response[Any]:
+async def roll(context: PageContext) -> Response[Any]:
     """A successor with the same name and scopes; the old key goes on for a while."""
-    overlap = visit.form.number("overlap") or 0
-    async with audit.act(visit.me, "api_key.rolled", visit.part("key_id"), OVERLAPS.get(overlap, "")):
-        key_id, secret = await changes.roll_key(visit.workspace, visit.part("key_id"), overlap)
-    return await _revealed(visit, key_id, secret)
+    overlap = context.form.number("overlap") or 0
+    async with audit.act(context.me, "api_key.rolled", context.part("key_id"), OVERLAPS.get(overlap, "")):
+        key_id, secret = await changes.roll_key(context.workspace, context.part("key_id"), overlap)
+    return await _revealed(context, key_id, secret)
 
 
 @action("/keys/{key_id:str}/revoke", shown_on=keys)
-async def revoke(visit: Visit) -> Response[Any]:
+async def revoke(context: PageContext) -> Response[Any]:
     """The key ends now."""
-    async with audit.act(visit.me, "api_key.revoked", visit.part("key_id")):
-        await changes.revoke_key(visit.workspace, visit.part("key_id"))
-    return await visit.back("/keys", "The key is revoked. It stops working within 5 seconds.")
+    async with audit.act(context.me, "api_key.revoked", context.part("key_id")):
+        await changes.revoke_key(context.workspace, context.part("key_id"))
+    return await context.back("/keys", "The key is revoked. It stops working within 5 seconds.")
 
 
-async def _revealed(visit: Visit, key_id: str, secret: str) -> Response[str]:
+async def _revealed(context: PageContext, key_id: str, secret: str) -> Response[str]:
     """The one page that ever shows it: never in an address, never kept by the browser."""
-    return await visit.page("keys/made.html", 201, key=await reads.key(visit.workspace, key_id), secret=secret)
+    return await context.render("keys/made.html", 201, key=await reads.key(context.workspace, key_id), secret=secret)

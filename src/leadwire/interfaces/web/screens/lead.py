@@ -12,9 +12,9 @@ from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import changes, history, reads
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead
 from leadwire.domain.webhooks import reads as webhooks
-from leadwire.infrastructure.errors import Fault, Invalid, PreconditionFailed
+from leadwire.infrastructure.errors import FieldError, Invalid, PreconditionFailed
 from leadwire.interfaces.web import lead_form
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
 _OVERTAKEN: Final = (
@@ -24,77 +24,79 @@ _OVERTAKEN: Final = (
 
 
 @screen("/leads/{lead_id:str}")
-async def lead(visit: Visit) -> Response[str]:
+async def lead(context: PageContext) -> Response[str]:
     """What is known, why they have their score, and what happened."""
-    stored = await reads.stored(visit.workspace, visit.part("lead_id"))
+    stored = await reads.stored(context.workspace, context.part("lead_id"))
     one = stored.lead
-    happened = await history.of(visit.workspace, one.id)
-    return await visit.page(
+    happened = await history.of(context.workspace, one.id)
+    return await context.render(
         "leads/lead.html",
         lead=one,
         version=stored.version,
         shown=lead_form.shown(one),
-        draft=lead_form.draft(visit.form),
-        points=await bots.score_of(visit.workspace, one.id),
-        talks=await conversations.of_lead(visit.workspace, one.id),
+        draft=lead_form.draft(context.form),
+        points=await bots.score_of(context.workspace, one.id),
+        talks=await conversations.of_lead(context.workspace, one.id),
         history=happened,
-        sent=await webhooks.states_of(visit.workspace, [each.event_id for each in happened]),
-        bot=(await bots.names(visit.workspace)).get(one.bot_id, one.bot_id),
+        sent=await webhooks.states_of(context.workspace, [each.event_id for each in happened]),
+        bot=(await bots.names(context.workspace)).get(one.bot_id, one.bot_id),
         name=_name(one),
         way=_way(one),
     )
 
 
 @action("/leads/{lead_id:str}", role="agent", shown_on=lead)
-async def edit(visit: Visit) -> Response[Any]:
+async def edit(context: PageContext) -> Response[Any]:
     """Other values; refused when somebody else was quicker."""
-    lead_id = visit.part("lead_id")
-    before = await reads.stored(visit.workspace, lead_id)
-    after = await save(visit, lead_id, lead_form.patch(visit.form, before.lead))
+    lead_id = context.part("lead_id")
+    before = await reads.stored(context.workspace, lead_id)
+    after = await save(context, lead_id, lead_form.patch(context.form, before.lead))
     word = "Saved." if after.version != before.version else "Nothing was different."
-    return await visit.back(f"/leads/{lead_id}", word)
+    return await context.back(f"/leads/{lead_id}", word)
 
 
-async def save(visit: Visit, lead_id: str, patch: LeadPatch) -> StoredLead:
+async def save(context: PageContext, lead_id: str, patch: LeadPatch) -> StoredLead:
     """Apply a form's patch unless somebody else was quicker. Raises PreconditionFailed, NotFound, Conflict."""
-    version = lead_form.version(visit.form)
+    version = lead_form.version(context.form)
     try:
-        async with audit.act(visit.me, "lead.updated", lead_id, ", ".join(msgspec.to_builtins(patch))):
-            return await changes.update(visit.workspace, lead_id, patch, unchanged={}, if_match=version)
+        async with audit.act(context.me, "lead.updated", lead_id, ", ".join(msgspec.to_builtins(patch))):
+            return await changes.update(context.workspace, lead_id, patch, unchanged={}, if_match=version)
     except PreconditionFailed as error:
         raise PreconditionFailed(_OVERTAKEN) from error
 
 
 @action("/leads/{lead_id:str}/erase", shown_on=lead)
-async def erase(visit: Visit) -> Response[Any]:
+async def erase(context: PageContext) -> Response[Any]:
     """Gone for good, once the way to reach them has been typed."""
-    stored = await reads.stored(visit.workspace, visit.part("lead_id"))
-    if visit.form.text("confirm").casefold() != _way(stored.lead).casefold():
+    stored = await reads.stored(context.workspace, context.part("lead_id"))
+    if context.form.text("confirm").casefold() != _way(stored.lead).casefold():
         message = f"Type {_way(stored.lead)} to erase this person."
-        raise Invalid(message, faults=(Fault("not_confirmed", message, "/confirm"),))
-    async with audit.act(visit.me, "lead.erased", stored.lead.id):
-        await changes.erase(visit.workspace, stored.lead.id)
-    return await visit.back("/leads", "The person is erased: here, in conversations, and in what was still to be sent.")
+        raise Invalid(message, faults=(FieldError("not_confirmed", message, "/confirm"),))
+    async with audit.act(context.me, "lead.erased", stored.lead.id):
+        await changes.erase(context.workspace, stored.lead.id)
+    return await context.back(
+        "/leads", "The person is erased: here, in conversations, and in what was still to be sent."
+    )
 
 
 @action("/leads/{lead_id:str}/export", role="agent", shown_on=lead, confirmed=True, download=True)
-async def export(visit: Visit) -> Response[Any]:
+async def export(context: PageContext) -> Response[Any]:
     """Everything that is kept of the person, as JSON."""
-    one = (await reads.stored(visit.workspace, visit.part("lead_id"))).lead
-    talks = await conversations.of_lead(visit.workspace, one.id)
+    one = (await reads.stored(context.workspace, context.part("lead_id"))).lead
+    talks = await conversations.of_lead(context.workspace, one.id)
     everything = {
         "lead": one,
-        "score": await bots.score_of(visit.workspace, one.id),
-        "conversations": [await conversations.detail(visit.workspace, talk.id) for talk in talks],
-        "events": await history.of(visit.workspace, one.id),
+        "score": await bots.score_of(context.workspace, one.id),
+        "conversations": [await conversations.detail(context.workspace, talk.id) for talk in talks],
+        "events": await history.of(context.workspace, one.id),
     }
-    async with audit.act(visit.me, "lead.exported", one.id):
+    async with audit.act(context.me, "lead.exported", one.id):
         pass  # nothing changes here, but that it left the house is worth knowing
 
     async def whole() -> AsyncIterator[bytes]:
         yield msgspec.json.format(msgspec.json.encode(everything), indent=2)
 
-    return visit.download(f"{one.id}.json", "application/json", whole())
+    return context.download(f"{one.id}.json", "application/json", whole())
 
 
 def _way(one: Lead) -> str:

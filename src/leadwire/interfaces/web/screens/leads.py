@@ -10,37 +10,37 @@ from leadwire.domain.leads import export as files
 from leadwire.domain.leads import search
 from leadwire.domain.leads.search import LeadSearch
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import Fault, Invalid
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.infrastructure.errors import FieldError, Invalid
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
 _SORTS = {"newest": "Newest first", "oldest": "Oldest first", "score": "Best score first"}
 
 
 @screen("/leads")
-async def leads(visit: Visit) -> Response[str]:
+async def leads(context: PageContext) -> Response[str]:
     """One page of the leads that match."""
-    wanted = visit.asked(LeadSearch)
-    return await visit.page(
+    wanted = context.asked(LeadSearch)
+    return await context.render(
         "leads/list.html",
         wanted=wanted,
-        found=await search.page(visit.workspace, wanted),
-        total=await search.total(visit.workspace, wanted),
-        bots=await bots.names(visit.workspace),
+        found=await search.page(context.workspace, wanted),
+        total=await search.total(context.workspace, wanted),
+        bots=await bots.names(context.workspace),
         sorts=_SORTS,
     )
 
 
 @action("/leads/export", role="agent", shown_on=leads, confirmed=True, download=True)
-async def export(visit: Visit) -> Response[Any]:
+async def export(context: PageContext) -> Response[Any]:
     """Every lead that matches, as CSV or JSON."""
-    wanted, kind = visit.asked(LeadSearch), visit.form.text("format")
+    wanted, kind = context.asked(LeadSearch), context.form.text("format")
     if kind not in ("csv", "json"):
-        raise Invalid("Choose CSV or JSON.", faults=(Fault("unknown_value", "Choose one of these.", "/format"),))
-    names = await bots.names(visit.workspace)
-    async with audit.act(visit.me, "leads.exported", detail=kind):
+        raise Invalid("Choose CSV or JSON.", faults=(FieldError("unknown_value", "Choose one of these.", "/format"),))
+    names = await bots.names(context.workspace)
+    async with audit.act(context.me, "leads.exported", detail=kind):
         pass  # nothing changes here, but that they left the house is worth knowing
     name = f"leads-{clock.now():%Y-%m-%d}.{kind}"
     if kind == "csv":
-        return visit.download(name, "text/csv", files.as_csv(visit.workspace, wanted, names))
-    return visit.download(name, "application/json", files.as_json(visit.workspace, wanted))
+        return context.download(name, "text/csv", files.as_csv(context.workspace, wanted, names))
+    return context.download(name, "application/json", files.as_json(context.workspace, wanted))

@@ -13,11 +13,11 @@ from leadwire.domain.leads import stats as leads
 from leadwire.domain.leads.stats import BANDS
 from leadwire.domain.listing.page_query import BotId
 from leadwire.domain.webhooks import reads, stats
-from leadwire.domain.webhooks.stats import Figures
+from leadwire.domain.webhooks.stats import Stats
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web.charts import Series
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import screen
 
 PERIODS: Final = {7: "7 d", 30: "30 d", 90: "90 d"}
@@ -32,14 +32,14 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 @screen("/")
-async def overview(visit: Visit) -> Response[str]:
+async def overview(context: PageContext) -> Response[str]:
     """Conversations and leads per day, what becomes of them, and their scores. Days are UTC."""
-    shown, names = visit.asked(Shown), await bots.names(visit.workspace)
+    shown, names = context.asked(Shown), await bots.names(context.workspace)
     if shown.bot_id is not None and shown.bot_id not in names:
         raise NotFound("There is no such bot.")
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=shown.days - 1)
-    asked = visit.workspace, since, shown.bot_id
+    asked = context.workspace, since, shown.bot_id
     days = [(since + timedelta(days=number)).date() for number in range(shown.days)]
     talks = await conversations.by_day(*asked)
     captured = await leads.captured(*asked)
@@ -47,7 +47,7 @@ async def overview(visit: Visit) -> Response[str]:
     for one in captured:
         by_day[one.day] += one.leads
         by_band[one.band] += one.leads
-    return await visit.page(
+    return await context.render(
         "overview.html",
         shown=shown,
         periods=PERIODS,
@@ -62,14 +62,14 @@ async def overview(visit: Visit) -> Response[str]:
         ],
         bands=_BAND_NAMES,
         per_band=[Series("Leads", [by_band[band] for band in range(BANDS)])],
-        webhooks=await _webhooks(visit.workspace),
+        webhooks=await _webhooks(context.workspace),
     )
 
 
 async def _webhooks(workspace: str) -> dict[str, object] | None:
     """The last day of all endpoints together; None while there is none."""
     endpoints = await reads.endpoints(workspace)
-    found: list[Figures] = list((await stats.of(workspace, [one.id for one in endpoints])).values())
+    found: list[Stats] = list((await stats.of(workspace, [one.id for one in endpoints])).values())
     if not found:
         return None
     hours = list(zip(*(one.hours for one in found), strict=True))

@@ -7,28 +7,28 @@ from litestar import Response
 from leadwire.domain.accounts import audit
 from leadwire.domain.leads import changes
 from leadwire.infrastructure import settings
-from leadwire.infrastructure.errors import Fault, Invalid
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.infrastructure.errors import FieldError, Invalid
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
 
 @screen("/privacy", role="admin")
-async def privacy(visit: Visit) -> Response[str]:
+async def privacy(context: PageContext) -> Response[str]:
     """What is kept, and the form to forget somebody."""
-    return await visit.page("privacy.html", days=settings.get().retention_days)
+    return await context.render("privacy.html", days=settings.get().retention_days)
 
 
 @action("/privacy/erase", shown_on=privacy)
-async def erase(visit: Visit) -> Response[Any]:
+async def erase(context: PageContext) -> Response[Any]:
     """Everything about whoever has this address is gone, at every bot of the workspace."""
-    email = visit.form.text("email")
-    if not email or visit.form.text("confirm").casefold() != email.casefold():
+    email = context.form.text("email")
+    if not email or context.form.text("confirm").casefold() != email.casefold():
         message = "Type the same address twice."
-        raise Invalid(message, faults=(Fault("not_confirmed", message, "/confirm"),))
-    async with audit.act(visit.me, "person.erased") as entry:
-        erased = await changes.erase_person(visit.workspace, email)
+        raise Invalid(message, faults=(FieldError("not_confirmed", message, "/confirm"),))
+    async with audit.act(context.me, "person.erased") as entry:
+        erased = await changes.erase_person(context.workspace, email)
         entry.detail = ", ".join(erased)  # ids alone: the address must not live on in the log
         if not erased:
             message = "Nobody here has this address."
-            raise Invalid(message, faults=(Fault("unknown_value", message, "/email"),))
-    return await visit.back("/privacy", f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}.")
+            raise Invalid(message, faults=(FieldError("unknown_value", message, "/email"),))
+    return await context.back("/privacy", f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}.")

@@ -7,17 +7,17 @@ from litestar import Response
 from leadwire.domain.accounts import audit
 from leadwire.domain.webhooks import reads, rotation, snippets
 from leadwire.infrastructure import settings
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
 
 @screen("/webhooks/{endpoint_id:str}/secret", role="admin", confirmed=True)
-async def secret(visit: Visit) -> Response[str]:
+async def secret(context: PageContext) -> Response[str]:
     """The secret, the staged one, and what to do with them. That it was looked at is noted."""
-    endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
-    async with audit.act(visit.me, "endpoint.secret_seen", endpoint.id):
-        revealed, staged = await rotation.reveal(visit.workspace, endpoint.id)
-    return await visit.page(
+    endpoint = await reads.endpoint(context.workspace, context.part("endpoint_id"))
+    async with audit.act(context.me, "endpoint.secret_seen", endpoint.id):
+        revealed, staged = await rotation.reveal(context.workspace, endpoint.id)
+    return await context.render(
         "webhooks/rotation.html",
         endpoint=endpoint,
         secret=revealed,
@@ -27,27 +27,27 @@ async def secret(visit: Visit) -> Response[str]:
 
 
 @action("/webhooks/{endpoint_id:str}/secret/stage", shown_on=secret, confirmed=True)
-async def stage(visit: Visit) -> Response[Any]:
+async def stage(context: PageContext) -> Response[Any]:
     """The next secret signs too from now on."""
-    endpoint_id = visit.part("endpoint_id")
-    async with audit.act(visit.me, "endpoint.secret_staged", endpoint_id):
-        await rotation.stage(visit.workspace, endpoint_id)
-    return await visit.back(f"/webhooks/{endpoint_id}/secret", "The next secret signs beside the present one.")
+    endpoint_id = context.part("endpoint_id")
+    async with audit.act(context.me, "endpoint.secret_staged", endpoint_id):
+        await rotation.stage(context.workspace, endpoint_id)
+    return await context.back(f"/webhooks/{endpoint_id}/secret", "The next secret signs beside the present one.")
 
 
 @action("/webhooks/{endpoint_id:str}/secret/promote", shown_on=secret, confirmed=True)
-async def promote(visit: Visit) -> Response[Any]:
+async def promote(context: PageContext) -> Response[Any]:
     """The staged secret takes the present one's place."""
-    endpoint_id = visit.part("endpoint_id")
-    async with audit.act(visit.me, "endpoint.secret_promoted", endpoint_id):
-        await rotation.promote(visit.workspace, endpoint_id)
-    return await visit.back(f"/webhooks/{endpoint_id}/secret", "The old secret signs nothing any more.")
+    endpoint_id = context.part("endpoint_id")
+    async with audit.act(context.me, "endpoint.secret_promoted", endpoint_id):
+        await rotation.promote(context.workspace, endpoint_id)
+    return await context.back(f"/webhooks/{endpoint_id}/secret", "The old secret signs nothing any more.")
 
 
 @action("/webhooks/{endpoint_id:str}/secret/discard", shown_on=secret, confirmed=True)
-async def discard(visit: Visit) -> Response[Any]:
+async def discard(context: PageContext) -> Response[Any]:
     """The staged secret is forgotten."""
-    endpoint_id = visit.part("endpoint_id")
-    async with audit.act(visit.me, "endpoint.secret_discarded", endpoint_id):
-        await rotation.discard(visit.workspace, endpoint_id)
-    return await visit.back(f"/webhooks/{endpoint_id}/secret", "The staged secret is forgotten.")
+    endpoint_id = context.part("endpoint_id")
+    async with audit.act(context.me, "endpoint.secret_discarded", endpoint_id):
+        await rotation.discard(context.workspace, endpoint_id)
+    return await context.back(f"/webhooks/{endpoint_id}/secret", "The staged secret is forgotten.")

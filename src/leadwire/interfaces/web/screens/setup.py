@@ -10,8 +10,8 @@ from leadwire.domain.webhooks import changes, reads, rotation, snippets
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.infrastructure import clock, settings
-from leadwire.infrastructure.errors import Refusal
-from leadwire.interfaces.web.page_context import Visit, go
+from leadwire.infrastructure.errors import DomainError
+from leadwire.interfaces.web.page_context import PageContext, go
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens.endpoints import tested
 
@@ -19,65 +19,65 @@ _SET_UP_WITHIN: Final = timedelta(hours=1)
 
 
 @screen("/webhooks/new", role="admin")
-async def address(visit: Visit) -> Response[str]:
+async def address(context: PageContext) -> Response[str]:
     """Step 1. With `url` in the address it is checked while it is typed, and leads on to step 2."""
-    url, fault = visit.query.text("url"), ""
+    url, fault = context.query.text("url"), ""
     if url:
         try:
             url = changes.checked_url(url)
-        except Refusal as refusal:
+        except DomainError as refusal:
             fault = refusal.detail
-    if url and not fault and visit.query.on("next"):
-        return await _choose(visit, url)
-    return await visit.page("webhooks/new.html", step=1, url=url, fault=fault)
+    if url and not fault and context.query.on("next"):
+        return await _choose(context, url)
+    return await context.render("webhooks/new.html", step=1, url=url, fault=fault)
 
 
 @screen("/webhooks/new/events", role="admin")
-async def events(visit: Visit) -> Response[str]:
+async def events(context: PageContext) -> Response[str]:
     """Step 2, shown again with what was wrong."""
-    return await _choose(visit, visit.form.text("url") or visit.query.text("url"))
+    return await _choose(context, context.form.text("url") or context.query.text("url"))
 
 
 @action("/webhooks/new/events", shown_on=events, confirmed=True)
-async def create(visit: Visit) -> Response[Any]:
+async def create(context: PageContext) -> Response[Any]:
     """The endpoint, disabled."""
-    async with audit.act(visit.me, "endpoint.created", detail=visit.form.text("url")) as entry:
-        made = await changes.create(visit.workspace, visit.form.text("url"), visit.form.all("event"))
+    async with audit.act(context.me, "endpoint.created", detail=context.form.text("url")) as entry:
+        made = await changes.create(context.workspace, context.form.text("url"), context.form.all("event"))
         entry.subject = made.id
-    return await visit.back(f"/webhooks/{made.id}/setup/secret")
+    return await context.back(f"/webhooks/{made.id}/setup/secret")
 
 
 @screen("/webhooks/{endpoint_id:str}/setup/secret", role="admin", confirmed=True)
-async def secret(visit: Visit) -> Response[Any]:
+async def secret(context: PageContext) -> Response[Any]:
     """Step 3: the secret, and how a receiver checks with it. That it was looked at is noted."""
-    endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
+    endpoint = await reads.endpoint(context.workspace, context.part("endpoint_id"))
     created = clock.parse(endpoint.created_at)
     if endpoint.enabled or endpoint.disabled_reason or created < clock.now() - _SET_UP_WITHIN:
         return go(f"/webhooks/{endpoint.id}/secret")
-    async with audit.act(visit.me, "endpoint.secret_seen", endpoint.id):
-        revealed, _ = await rotation.reveal(visit.workspace, endpoint.id)
+    async with audit.act(context.me, "endpoint.secret_seen", endpoint.id):
+        revealed, _ = await rotation.reveal(context.workspace, endpoint.id)
     prefix = settings.get().header_prefix
-    return await visit.page(
+    return await context.render(
         "webhooks/secret.html", step=3, endpoint=endpoint, secret=revealed, snippets=snippets.verifiers(prefix)
     )
 
 
 @screen("/webhooks/{endpoint_id:str}/setup/test", role="admin")
-async def test(visit: Visit) -> Response[str]:
+async def test(context: PageContext) -> Response[str]:
     """Step 4: a sample event, sent as every event is, and what the receiver answered."""
-    endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
-    return await visit.page("webhooks/test.html", step=4, endpoint=endpoint, tested=await tested(visit))
+    endpoint = await reads.endpoint(context.workspace, context.part("endpoint_id"))
+    return await context.render("webhooks/test.html", step=4, endpoint=endpoint, tested=await tested(context))
 
 
 @screen("/webhooks/{endpoint_id:str}/setup/enable", role="admin")
-async def enable(visit: Visit) -> Response[str]:
+async def enable(context: PageContext) -> Response[str]:
     """Step 5. With a test in the address that was delivered, step 4 counts as done."""
-    endpoint = await reads.endpoint(visit.workspace, visit.part("endpoint_id"))
-    sent = await tested(visit)
+    endpoint = await reads.endpoint(context.workspace, context.part("endpoint_id"))
+    sent = await tested(context)
     works = isinstance(sent, DeliveryDetail) and sent.state == "delivered"
-    return await visit.page("webhooks/enable.html", step=5, endpoint=endpoint, works=works)
+    return await context.render("webhooks/enable.html", step=5, endpoint=endpoint, works=works)
 
 
-async def _choose(visit: Visit, url: str) -> Response[str]:
-    chosen = visit.form.all("event") if visit.form else list(SAMPLES)
-    return await visit.page("webhooks/events.html", step=2, url=url, chosen=chosen, samples=snippets.samples())
+async def _choose(context: PageContext, url: str) -> Response[str]:
+    chosen = context.form.all("event") if context.form else list(SAMPLES)
+    return await context.render("webhooks/events.html", step=2, url=url, chosen=chosen, samples=snippets.samples())

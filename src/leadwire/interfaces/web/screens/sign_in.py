@@ -7,10 +7,10 @@ from litestar.handlers import HTTPRouteHandler
 
 from leadwire.domain.accounts import invitations, sessions, signing_in
 from leadwire.domain.accounts.second_factor import Ticket
-from leadwire.infrastructure.errors import Forbidden, NotFound, Refusal
+from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import cookie, forms, policy
-from leadwire.interfaces.web.page_context import Visit, address, go, show
+from leadwire.interfaces.web.page_context import PageContext, address, go, show
 from leadwire.interfaces.web.routes import CODE, CONFIRM, SIGN_IN, action, screen
 
 Asked = Request[Any, Any, Any]
@@ -35,7 +35,7 @@ async def signed_in(request: Asked) -> Response[Any]:
         token = await signing_in.sign_in(
             email, form.raw("password"), address(request), request.headers.get("user-agent", "")
         )
-    except Refusal as refusal:
+    except DomainError as refusal:
         return _form(request, "door/sign_in.html", refusal, onward=onward, email=email)
     if isinstance(token, Ticket):
         return _form(request, "door/code.html", onward=onward, ticket=token)
@@ -52,7 +52,7 @@ async def code_given(request: Asked) -> Response[Any]:
         token = await signing_in.give_code(
             ticket, form.text("code"), address(request), request.headers.get("user-agent", "")
         )
-    except Refusal as refusal:
+    except DomainError as refusal:
         return _form(request, "door/code.html", refusal, onward=onward, ticket=ticket)
     return await _signed_in(request, token, onward)
 
@@ -72,33 +72,33 @@ async def joined(request: Asked) -> Response[Any]:
         user_id = await invitations.accept(request.path_params["token"], form.text("email"), form.raw("password"), seen)
     except NotFound:
         raise
-    except Refusal as refusal:
+    except DomainError as refusal:
         return await _join_form(request, form.text("email"), refusal)
     return _let_in(request, await sessions.begin(user_id, seen, request.headers.get("user-agent", "")), "/")
 
 
 @screen(CONFIRM)
-async def confirm(visit: Visit) -> Response[str]:
+async def confirm(context: PageContext) -> Response[str]:
     """Asks for the password again: something secret is about to be shown."""
-    onward = policy.local(visit.form.text("next") or visit.query.text("next") or "/")
-    return await visit.page(
+    onward = policy.local(context.form.text("next") or context.query.text("next") or "/")
+    return await context.render(
         "door/confirm.html", action=CONFIRM, held=[("next", onward)], field="password", onward=onward
     )
 
 
 @action(CONFIRM, role="viewer", shown_on=confirm)
-async def confirmed(visit: Visit) -> Response[Any]:
+async def confirmed(context: PageContext) -> Response[Any]:
     """The password was right: back to where it was asked for."""
-    await signing_in.confirm(visit.me, visit.form.raw("password"))
-    return go(policy.local(visit.form.text("next") or "/"))
+    await signing_in.confirm(context.me, context.form.raw("password"))
+    return go(policy.local(context.form.text("next") or "/"))
 
 
 @action("/sign-out", role="viewer")
-async def sign_out(visit: Visit) -> Response[Any]:
+async def sign_out(context: PageContext) -> Response[Any]:
     """The session ends here and in the database."""
-    await sessions.end(cookie.token(visit.request))
+    await sessions.end(cookie.token(context.request))
     response = go(SIGN_IN)
-    cookie.take(response, visit.request)
+    cookie.take(response, context.request)
     return response
 
 
@@ -107,14 +107,14 @@ def open_routes() -> list[HTTPRouteHandler]:
     return [sign_in, signed_in, code_given, join, joined]
 
 
-async def _join_form(request: Asked, email: str = "", refusal: Refusal | None = None) -> Response[str]:
+async def _join_form(request: Asked, email: str = "", refusal: DomainError | None = None) -> Response[str]:
     offer = await invitations.offer(request.path_params["token"])
     return _form(request, "door/join.html", refusal, offer=offer, email=email)
 
 
-def _form(request: Asked, template: str, refusal: Refusal | None = None, **context: object) -> Response[str]:
+def _form(request: Asked, template: str, refusal: DomainError | None = None, **values: object) -> Response[str]:
     """A page for who is not signed in; after a refusal it has the refusal's status and headers."""
-    page = show(request, template, {"refusal": refusal, **context}, refusal.status if refusal else 200)
+    page = show(request, template, {"refusal": refusal, **values}, refusal.status if refusal else 200)
     page.headers.update(refusal.headers if refusal else {})
     return page
 

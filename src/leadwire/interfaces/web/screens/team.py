@@ -6,8 +6,8 @@ from litestar import Response
 
 from leadwire.domain.accounts import audit, changes, invitations, reads, second_factor
 from leadwire.domain.accounts.roles import ROLES, Role
-from leadwire.infrastructure.errors import Fault, Invalid
-from leadwire.interfaces.web.page_context import Visit
+from leadwire.infrastructure.errors import FieldError, Invalid
+from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
 _MEANINGS: Final = {
@@ -18,60 +18,62 @@ _MEANINGS: Final = {
 
 
 @screen("/team", role="admin")
-async def team(visit: Visit) -> Response[str]:
+async def team(context: PageContext) -> Response[str]:
     """Everybody with an account, and the links that are still open."""
-    return await visit.page(
+    return await context.render(
         "team/list.html",
-        people=await reads.team(visit.workspace),
-        open_links=await invitations.listed(visit.workspace),
+        people=await reads.team(context.workspace),
+        open_links=await invitations.listed(context.workspace),
         roles=_MEANINGS,
     )
 
 
 @action("/team", shown_on=team, confirmed=True)
-async def invite(visit: Visit) -> Response[Any]:
+async def invite(context: PageContext) -> Response[Any]:
     """A link for somebody new; shown on the page that answers, and nowhere else."""
-    role, email = _role(visit), visit.form.text("email")
-    token = await invitations.invite(visit.workspace, email, role, by=visit.me.email, address=visit.me.address)
-    return await visit.page("team/invited.html", 201, token=token, email=email, role=role, days=invitations.LIFE.days)
+    role, email = _role(context), context.form.text("email")
+    token = await invitations.invite(context.workspace, email, role, by=context.me.email, address=context.me.address)
+    return await context.render(
+        "team/invited.html", 201, token=token, email=email, role=role, days=invitations.LIFE.days
+    )
 
 
 @action("/team/links/{invitation_id:str}/withdraw", shown_on=team)
-async def withdraw(visit: Visit) -> Response[Any]:
+async def withdraw(context: PageContext) -> Response[Any]:
     """The link leads nowhere any more."""
-    async with audit.act(visit.me, "user.invitation_withdrawn") as entry:
-        entry.subject = await invitations.withdraw(visit.workspace, visit.part("invitation_id"))
-    return await visit.back("/team", "The link is withdrawn.")
+    async with audit.act(context.me, "user.invitation_withdrawn") as entry:
+        entry.subject = await invitations.withdraw(context.workspace, context.part("invitation_id"))
+    return await context.back("/team", "The link is withdrawn.")
 
 
 @action("/team/{user_id:str}/role", shown_on=team, confirmed=True)
-async def change_role(visit: Visit) -> Response[Any]:
+async def change_role(context: PageContext) -> Response[Any]:
     """Somebody may do more, or less, from their next click on."""
-    role = _role(visit)
-    async with audit.act(visit.me, "user.role_changed") as entry:
-        entry.subject, before = await changes.change_role(visit.workspace, visit.part("user_id"), role)
+    role = _role(context)
+    async with audit.act(context.me, "user.role_changed") as entry:
+        entry.subject, before = await changes.change_role(context.workspace, context.part("user_id"), role)
         entry.detail = f"{before} to {role}"
-    return await visit.back("/team", f"{entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
+    return await context.back("/team", f"{entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
 
 
 @action("/team/{user_id:str}/remove", shown_on=team)
-async def remove(visit: Visit) -> Response[Any]:
+async def remove(context: PageContext) -> Response[Any]:
     """Somebody's account ends, and every session of it."""
-    async with audit.act(visit.me, "user.removed") as entry:
-        entry.subject = await changes.remove_user(visit.workspace, visit.part("user_id"))
-    return await visit.back("/team", f"{entry.subject} is signed out and has no account any more.")
+    async with audit.act(context.me, "user.removed") as entry:
+        entry.subject = await changes.remove_user(context.workspace, context.part("user_id"))
+    return await context.back("/team", f"{entry.subject} is signed out and has no account any more.")
 
 
 @action("/team/{user_id:str}/second-factor/remove", shown_on=team, confirmed=True)
-async def take_off_second_factor(visit: Visit) -> Response[Any]:
+async def take_off_second_factor(context: PageContext) -> Response[Any]:
     """Somebody has lost their phone: their password is enough again."""
-    async with audit.act(visit.me, "user.second_factor_removed") as entry:
-        entry.subject = await second_factor.remove(visit.workspace, visit.part("user_id"))
-    return await visit.back("/team", f"{entry.subject} signs in by password alone.")
+    async with audit.act(context.me, "user.second_factor_removed") as entry:
+        entry.subject = await second_factor.remove(context.workspace, context.part("user_id"))
+    return await context.back("/team", f"{entry.subject} signs in by password alone.")
 
 
-def _role(visit: Visit) -> Role:
-    role = visit.form.text("role")
+def _role(context: PageContext) -> Role:
+    role = context.form.text("role")
     if role not in ROLES:
-        raise Invalid("Choose a role.", faults=(Fault("unknown_value", "Choose one of these.", "/role"),))
+        raise Invalid("Choose a role.", faults=(FieldError("unknown_value", "Choose one of these.", "/role"),))
     return role

@@ -82,7 +82,7 @@ async def test_a_ticket_ends_with_the_password_it_was_given_for(at, user):
 async def test_a_code_opens_once(at, user):
     at(59)
     await second_factor.redeem(second_factor.ticket(user, HASH), "287082", "a")
-    with pytest.raises(Invalid, match="opens once"):
+    with pytest.raises(Invalid, match="Wrong or used code"):
         await second_factor.redeem(second_factor.ticket(user, HASH), "287082", "a")
 
 

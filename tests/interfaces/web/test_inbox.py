@@ -14,7 +14,7 @@ from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
 async def waiting(visitor):  # noqa: F811
     """A visitor who waits for a person."""
     await visitor.says("what <b>is</b> this?")
-    await runtime.hand_off(await visitor.context())
+    await runtime.hand_off(await visitor.visit())
     return visitor.conversation
 
 

@@ -15,7 +15,7 @@ async def test_one_is_written_picked_and_removed(agent, workspace, visitor):  # 
     await visitor.says("ada@example.com")
     lead = await db.value("SELECT id FROM lead")
     await leads.update(workspace, lead, LeadPatch(name="Ada <b>"), unchanged={})
-    await runtime.hand_off(await visitor.context())
+    await runtime.hand_off(await visitor.visit())
     await agent.open("/inbox/replies")
     page = await agent.fill("/inbox/replies", name="Hello", content="Hello {{name}}, how can I help?")
     assert "“Hello” is in the inbox now." in page

@@ -1,4 +1,4 @@
-"""Server-sent events for a visitor who conversation_reads to a person: only while that lasts, the rest needs no open connection.
+"""Server-sent events for a visitor who talks to a person: only while that lasts, the rest needs no open connection.
 
 What wakes a stream is never what it sends: it reads PostgreSQL from the last place the visitor has seen. So nothing is
 lost with a connection, a process or Redis, and `Last-Event-ID` is all there is to resume.

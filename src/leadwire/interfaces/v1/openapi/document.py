@@ -97,9 +97,9 @@ def _operations(app: Litestar) -> Iterator[_Operation]:
 
 
 def _answer_type(handler: HTTPRouteHandler) -> Any:
-    """What a handler answers: its annotation, out of `Answer[...]` where it is in one."""
+    """What a handler answers: its annotation, out of `JSONResponse[...]` where it is in one."""
     annotation = handler.parsed_fn_signature.return_type.annotation
-    return get_args(annotation)[0] if getattr(annotation, "__name__", "") == "Answer" else annotation
+    return get_args(annotation)[0] if getattr(annotation, "__name__", "") == "JSONResponse" else annotation
 
 
 def _described(operation: _Operation, ref: dict[str, Any], example: Any, components: dict[str, Any]) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class HttpProtocol(HttpToolsProtocol):
             if size > _LONGEST_HEAD:
                 self.refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
                 raise ValueError(size)
-        hosts = sum(name == b"host" for name, _ in self.headers)
+        hosts = [name for name, _ in self.headers].count(b"host")
         if hosts > 1 or (not hosts and self.parser.get_http_version() != "1.0"):
             raise ValueError(hosts)
         if len(self.pipeline) >= _PIPELINED:

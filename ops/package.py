@@ -33,7 +33,7 @@ def install(wheel: Path, python: str, directory: Path) -> Path:
     quiet = {**os.environ, "VIRTUAL_ENV": str(directory)}
     subprocess.run(["uv", "venv", "--quiet", "--no-project", "--python", python, directory], check=True)
     locked = directory / "requirements.txt"
-    export = ["uv", "export", "--quiet", "--frozen", "--no-dev", "--extra", "embedded", "--no-emit-project"]
+    export = ["uv", "export", "--quiet", "--frozen", "--no-default-groups", "--extra", "embedded", "--no-emit-project"]
     subprocess.run([*export, "--output-file", locked], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     subprocess.run(["uv", "pip", "install", "--quiet", "-r", locked], check=True, env=quiet)
     subprocess.run(["uv", "pip", "install", "--quiet", "--no-deps", wheel], check=True, env=quiet)

@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-EXPORT = ("uv", "export", "--quiet", "--frozen", "--no-dev", "--all-extras", "--no-emit-project")
+EXPORT = ("uv", "export", "--quiet", "--frozen", "--no-default-groups", "--all-extras", "--no-emit-project")
 # SPDX names and what older metadata says for them. MPL-2.0 binds changes of its own files only.
 PERMISSIVE = re.compile(
     r"(MIT|MIT-0|Apache|BSD|ISC|PSF|Python Software Foundation|Unlicense|0BSD|Zlib|CC0|PostgreSQL|MPL-2\.0|Mozilla)",

@@ -1,4 +1,4 @@
-"""The lender of connections: nobody waits for ever, nothing broken is lent again."""
+"""The pool of connections: nobody waits for ever, nothing broken is handed out again."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,11 +13,10 @@ SIZE = 2
 
 
 @pytest.fixture
-async def lender(servers: Services) -> AsyncIterator[Pool]:
-    pool = await asyncpg.create_pool(servers.database_url, min_size=0, max_size=SIZE)
-    lender = Pool(pool)
-    yield lender
-    await asyncio.wait_for(lender.close(), 5)
+async def pool(servers: Services) -> AsyncIterator[Pool]:
+    pool = Pool(await asyncpg.create_pool(servers.database_url, min_size=0, max_size=SIZE))
+    yield pool
+    await asyncio.wait_for(pool.close(), 5)
 
 
 async def backend(connection: asyncpg.Connection) -> int:
@@ -25,84 +24,83 @@ async def backend(connection: asyncpg.Connection) -> int:
     return found
 
 
-async def test_a_connection_that_came_back_is_the_next_to_be_lent(lender: Pool) -> None:
-    first = await lender.borrow()
+async def test_a_released_connection_is_the_next_to_be_acquired(pool: Pool) -> None:
+    first = await pool.acquire()
     number = await backend(first)
-    lender.give_back(first)
-    second = await lender.borrow()
+    pool.release(first)
+    second = await pool.acquire()
     assert await backend(second) == number
-    lender.give_back(second)
+    pool.release(second)
 
 
-async def test_who_waits_longest_is_served_first_and_never_more_are_lent_than_there_are(lender: Pool) -> None:
-    lent = 0
+async def test_who_waits_longest_is_served_first_and_there_are_never_more_than_the_limit(pool: Pool) -> None:
+    in_use = 0
     most = 0
     served: list[int] = []
 
     async def use(number: int) -> None:
-        nonlocal lent, most
-        connection = await lender.borrow()
-        lent += 1
-        most = max(most, lent)
+        nonlocal in_use, most
+        connection = await pool.acquire()
+        in_use += 1
+        most = max(most, in_use)
         served.append(number)
         await connection.fetchval("SELECT 1")
-        lent -= 1
-        lender.give_back(connection)
+        in_use -= 1
+        pool.release(connection)
 
-    for connection in [await lender.borrow() for _ in range(SIZE)]:  # connecting takes longer than waiting
-        lender.give_back(connection)
+    for connection in [await pool.acquire() for _ in range(SIZE)]:  # connecting takes longer than waiting
+        pool.release(connection)
     await asyncio.gather(*(use(number) for number in range(50)))
     assert most == SIZE
     assert served == list(range(50))
 
 
-async def test_one_who_stops_waiting_takes_nothing_along(lender: Pool) -> None:
-    held = [await lender.borrow() for _ in range(SIZE)]
-    waiting = [asyncio.create_task(lender.borrow()) for _ in range(3)]
+async def test_one_who_stops_waiting_takes_nothing_along(pool: Pool) -> None:
+    held = [await pool.acquire() for _ in range(SIZE)]
+    waiting = [asyncio.create_task(pool.acquire()) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[0].cancel()
-    lender.give_back(held[0])  # goes to waiting[1]
+    pool.release(held[0])  # goes to waiting[1]
     waiting[1].cancel()  # in the very moment it came
     await asyncio.gather(*waiting[:2], return_exceptions=True)
     assert await asyncio.wait_for(waiting[2], 5) is held[0]
     for connection in held:
-        lender.give_back(connection)
+        pool.release(connection)
 
 
-async def test_a_connection_that_broke_while_idle_is_replaced(lender: Pool) -> None:
-    connection = await lender.borrow()
+async def test_a_connection_that_broke_while_idle_is_replaced(pool: Pool) -> None:
+    connection = await pool.acquire()
     number = await backend(connection)
-    lender.give_back(connection)
+    pool.release(connection)
     connection.terminate()
-    again = await lender.borrow()
+    again = await pool.acquire()
     assert await backend(again) != number
-    lender.give_back(again)
+    pool.release(again)
 
 
-async def test_a_dropped_connection_makes_room_for_who_waits(lender: Pool) -> None:
-    held = [await lender.borrow() for _ in range(SIZE)]
-    waiting = asyncio.create_task(lender.borrow())
+async def test_a_dropped_connection_makes_room_for_who_waits(pool: Pool) -> None:
+    held = [await pool.acquire() for _ in range(SIZE)]
+    waiting = asyncio.create_task(pool.acquire())
     await asyncio.sleep(0)
-    await lender.drop(held[0])
-    lender.give_back(await asyncio.wait_for(waiting, 5))
-    lender.give_back(held[1])
+    await pool.drop(held[0])
+    pool.release(await asyncio.wait_for(waiting, 5))
+    pool.release(held[1])
 
 
-async def test_what_cannot_connect_does_not_count_as_lent() -> None:
-    pool = await asyncpg.create_pool("postgresql://nobody@127.0.0.1:1/none", min_size=0, max_size=1)
-    lender = Pool(pool)
+async def test_a_connection_that_cannot_be_opened_does_not_count() -> None:
+    pool = Pool(await asyncpg.create_pool("postgresql://nobody@127.0.0.1:1/none", min_size=0, max_size=1))
     for _ in range(3):
         with pytest.raises(OSError):
-            await asyncio.wait_for(lender.borrow(), 5)
-    await asyncio.wait_for(lender.close(), 5)
+            await asyncio.wait_for(pool.acquire(), 5)
+    await asyncio.wait_for(pool.close(), 5)
 
 
-async def test_close_waits_for_what_is_lent(servers: Services) -> None:
-    lender = Pool(await asyncpg.create_pool(servers.database_url, min_size=0, max_size=SIZE))
-    connection = await lender.borrow()
-    closing = asyncio.create_task(lender.close())
+async def test_close_waits_for_connections_in_use(servers: Services) -> None:
+    pool = Pool(await asyncpg.create_pool(servers.database_url, min_size=0, max_size=SIZE))
+    connection = await pool.acquire()
+    closing = asyncio.create_task(pool.close())
     await asyncio.sleep(0)
     assert not closing.done()
     assert await connection.fetchval("SELECT 1") == 1
-    lender.give_back(connection)
+    pool.release(connection)
     await asyncio.wait_for(closing, 5)

@@ -58,14 +58,14 @@ async def crowd(database_url: str, leads: int) -> AsyncIterator[Crowd]:
     await db.rows(
         "ALTER DATABASE crowd SET synchronous_commit = on"
     )  # VACUUM marks no row before its commit is on disk
-    usual, DB.pool, DB.lender = (DB.config, DB.pool, DB.lender), None, None
+    usual, DB.pool, DB.connections = (DB.config, DB.pool, DB.connections), None, None
     try:
         await db.open_pool(database_url.replace("/leadwire?", "/crowd?"), 2, one_plan=True)
         await migrate()
         yield await _gather(leads, leads // 10)
     finally:
         await db.close_pool()
-        DB.config, DB.pool, DB.lender = usual
+        DB.config, DB.pool, DB.connections = usual
         await db.rows("DROP DATABASE crowd")
 
 

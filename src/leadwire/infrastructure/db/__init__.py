@@ -96,7 +96,7 @@ async def close_pool() -> None:
 
 def pool_use() -> dict[str, int]:
     """How many connections are `used`, `idle`, `awaited`, and their `limit`; nothing when there is no pool."""
-    return DB.lender.use() if DB.lender else {}
+    return DB.connections.use() if DB.connections else {}
 
 
 async def rows(sql: str, *args: Any) -> list[Row]:

@@ -1,5 +1,4 @@
-"""Piccolo's engine as we need it: no connection at import time, connections from the lender, a transaction that never
-keeps one."""
+"""Piccolo's engine, changed: no connection at import, our own pool, transactions that always release theirs."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,9 +38,9 @@ class Connection(asyncpg.Connection):
 
 
 class Engine(PostgresEngine):
-    """All of it runs on connections of `lender`, which is there while the pool is open."""
+    """Runs every statement on a connection of `connections`, which is set while the pool is open."""
 
-    lender: Pool | None = None
+    connections: Pool | None = None
     role: Role = "maintenance"
     """This process's."""
 
@@ -53,12 +52,12 @@ class Engine(PostgresEngine):
 
     async def start_connection_pool(self, **options: Any) -> None:
         await super().start_connection_pool(**options)
-        self.lender = Pool(self.pool)  # type: ignore[arg-type]
+        self.connections = Pool(self.pool)  # type: ignore[arg-type]
 
     async def close_connection_pool(self) -> None:
-        if self.lender:
-            lender, self.lender, self.pool = self.lender, None, None
-            await lender.close()
+        if self.connections:
+            connections, self.connections, self.pool = self.connections, None, None
+            await connections.close()
 
     def transaction(self, allow_nested: bool = True) -> "Transaction":
         return Transaction(self, allow_nested)
@@ -67,15 +66,15 @@ class Engine(PostgresEngine):
         """Run one statement, in the open transaction if there is one. Raises QueryCanceledError after the limit."""
         if (transaction := self.current_transaction.get()) is not None:
             return await self._limited(transaction.connection, sql, args)
-        lender = self.lender
-        assert lender is not None, "the pool is not open"  # noqa: S101 - a fault of ours, not of anybody's input
-        connection = await lender.borrow()
+        connections = self.connections
+        assert connections is not None, "the pool is not open"  # noqa: S101 - a fault of ours, not of anybody's input
+        connection = await connections.acquire()
         try:
             found = await self._limited(connection, sql, args)
         except BaseException:
-            await lender.drop(connection)
+            await connections.drop(connection)
             raise
-        lender.give_back(connection)
+        connections.release(connection)
         return found
 
     async def _limited(self, connection: Any, sql: str, args: Sequence[Any]) -> list[asyncpg.Record]:
@@ -93,21 +92,21 @@ class Engine(PostgresEngine):
 
 
 class Transaction(PostgresTransaction):
-    """Gives its connection back also when BEGIN, COMMIT or ROLLBACK itself fails, which Piccolo's does not."""
+    """Releases its connection also when BEGIN, COMMIT or ROLLBACK itself fails, which Piccolo's does not."""
 
     engine: Engine
 
     async def __aenter__(self) -> PostgresTransaction:
         if self._parent is not None:
             return self._parent
-        lender = self.engine.lender
-        assert lender is not None, "the pool is not open"  # noqa: S101 - see Engine.fetch
-        self.connection = await lender.borrow()
+        connections = self.engine.connections
+        assert connections is not None, "the pool is not open"  # noqa: S101 - see Engine.fetch
+        self.connection = await connections.acquire()
         try:
             self.transaction = self.connection.transaction()
             await self.begin()  # type: ignore[no-untyped-call]
         except BaseException:
-            await lender.drop(self.connection)
+            await connections.drop(self.connection)
             raise
         self.context = self.engine.current_transaction.set(self)
         return self
@@ -117,8 +116,8 @@ class Transaction(PostgresTransaction):
     ) -> bool:
         if self._parent:
             return False
-        lender = self.engine.lender
-        sound = False
+        connections = self.engine.connections
+        succeeded = False
         try:
             if self._committed or self._rolled_back:
                 pass
@@ -126,13 +125,13 @@ class Transaction(PostgresTransaction):
                 await self.commit()  # type: ignore[no-untyped-call]
             else:
                 await self.rollback()  # type: ignore[no-untyped-call]
-            sound = error is None
+            succeeded = error is None
         finally:
             self.engine.current_transaction.reset(self.context)
-            if lender is None:  # closed meanwhile
+            if connections is None:  # closed meanwhile
                 await self.connection.close()
-            elif sound:
-                lender.give_back(self.connection)
+            elif succeeded:
+                connections.release(self.connection)
             else:
-                await lender.drop(self.connection)
+                await connections.drop(self.connection)
         return False

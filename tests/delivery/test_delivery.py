@@ -6,7 +6,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from leadwire.delivery import invariants, signing, streams
-from leadwire.domain.leads import changes as leads
+from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, reads
 from leadwire.infrastructure import clock, db
 from tests import make
@@ -228,7 +228,7 @@ async def test_an_erased_lead_is_not_told_any_more(workspace, bot, wire, receive
     await endpoint(workspace, receiver.url, "lead.created", "lead.deleted", "message.received")
     lead = await make.lead(workspace, bot)
     await wire.relay()
-    await leads.erase(workspace, lead.id)
+    await privacy.erase_lead(workspace, lead.id)
     await wire.turn()
     assert [delivery.event for delivery in receiver.deliveries] == ["lead.deleted"]
     assert await broken(wire) == []

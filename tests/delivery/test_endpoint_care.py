@@ -14,6 +14,7 @@ from leadwire.delivery.worker.health import WORN_FAILURES
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
+from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, reads, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db, ids
@@ -105,7 +106,7 @@ async def test_a_conversation_is_told_in_order_with_its_lead(workspace, bot, wir
     await ordered(workspace, receiver, *kinds)
     lead = await somebody(workspace, bot)
     await conversations.end(workspace, lead.conversation_id, "api", "api")
-    await leads.erase(workspace, lead.id)
+    await privacy.erase_lead(workspace, lead.id)
     recorded = [
         row["kind"] for row in await db.rows("SELECT kind FROM outbox_event WHERE body <> '' ORDER BY position")
     ]

@@ -12,7 +12,7 @@ from leadwire.delivery.worker import health, loop
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.record import record
-from leadwire.domain.leads import changes as leads
+from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import db
@@ -279,7 +279,7 @@ async def test_an_erasure_meets_a_relay_in_the_middle_of_its_events(workspace, b
     async with asyncio.TaskGroup() as group:
         group.create_task(relaying())
         await relayed.wait()
-        erasing = group.create_task(leads.erase(workspace, lead.id))
+        erasing = group.create_task(privacy.erase_lead(workspace, lead.id))
         await eventually(lambda: db.value("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)"))
         commit.set()
         await erasing

@@ -10,7 +10,7 @@ import pytest
 from leadwire.delivery import feed
 from leadwire.development.embedded import services
 from leadwire.development.embedded.binaries import find
-from leadwire.domain.leads import changes as leads
+from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.errors import InvalidParameter
 from leadwire.infrastructure.settings import Settings
@@ -108,7 +108,7 @@ async def test_kinds_workspaces_and_the_erased_are_kept_apart(workspace, bot, ot
     assert await feed.read(other_workspace) == []
     with pytest.raises(InvalidParameter):
         await feed.read(other_workspace, (await feed.read(workspace))[0].id)
-    await leads.erase(workspace, lead.id)
+    await privacy.erase_lead(workspace, lead.id)
     await settled()
     kinds = [one.kind for one in await feed.read(workspace)]
     assert "lead.created" not in kinds

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from leadwire.delivery.redrive import step as redrive
-from leadwire.domain.leads import changes as leads
+from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import clock, db, ids
@@ -173,7 +173,7 @@ async def test_a_replay_and_an_erasure_at_the_same_time_leave_nothing_to_send(wo
     await wire.relay()
     made = await endpoint(workspace, receiver.url)
     await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
-    moves = [redrive.step, partial(leads.erase, workspace, lead.id)]
+    moves = [redrive.step, partial(privacy.erase_lead, workspace, lead.id)]
     if first == "erasure":
         moves.reverse()
     async with db.transaction():

@@ -1,7 +1,7 @@
 """How PostgreSQL runs the statement that a read really sends, under the plan that the API's connections keep for it."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,15 +12,15 @@ Node = dict[str, Any]
 
 async def explained(read: Callable[[], Awaitable[Any]], monkeypatch) -> list[Node]:
     """The nodes of the plan of the one statement of `read`, with what they did (EXPLAIN ANALYZE)."""
-    sent: list[tuple[str, tuple[Any, ...]]] = []
-    rows = db.rows
+    sent: list[tuple[str, Sequence[Any]]] = []
+    fetch = db.DB.fetch
 
-    async def noted(sql: str, *args: Any) -> list[db.Row]:
+    async def noted(sql: str, args: Sequence[Any]) -> list[db.Row]:
         sent.append((sql, args))
-        return await rows(sql, *args)
+        return await fetch(sql, args)
 
     with monkeypatch.context() as patched:
-        patched.setattr(db, "rows", noted)
+        patched.setattr(db.DB, "fetch", noted)
         await read()
     ((sql, args),) = sent
     async with db.transaction():

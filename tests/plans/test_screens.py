@@ -90,14 +90,14 @@ async def test_a_search_looks_at_no_more_than_it_says(crowd, monkeypatch):
     monkeypatch.setattr(keyset, "LOOKED_AT", 500)
     found = await search.page(crowd.workspace, LeadSearch(q="nobody"))
     assert found.stopped
-    rows, sent = db.rows, []
+    fetch, sent = db.DB.fetch, []
 
-    async def noted(sql, *args):
+    async def noted(sql, args):
         sent.append((sql, args))
-        return await rows(sql, *args)
+        return await fetch(sql, args)
 
     with monkeypatch.context() as patched:
-        patched.setattr(db, "rows", noted)
+        patched.setattr(db.DB, "fetch", noted)
         await search.page(crowd.workspace, LeadSearch(q="nobody", after=found.after))
     assert len(sent) == 2  # the search, and where it stopped
     for sql, args in sent:

@@ -9,7 +9,7 @@ from leadwire.domain.bots import offline, runtime
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import inbox
 from leadwire.domain.conversations import reads as conversation_reads
-from leadwire.domain.leads import changes as leads
+from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict
 from tests import make
@@ -83,7 +83,7 @@ async def test_what_is_said_to_a_person_is_not_taken_for_an_answer(workspace, vi
 async def test_an_erasure_takes_the_words_along(workspace, visitor):
     await waits(visitor)
     await visitor.says("write to ada@example.com")
-    await leads.erase(workspace, (await lead_of(workspace, visitor)).id)
+    await privacy.erase_lead(workspace, (await lead_of(workspace, visitor)).id)
     assert not await db.value("SELECT count(*) FROM message WHERE content LIKE '%ada@%'")
 
 

@@ -10,6 +10,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
+from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, InsufficientScope, NotFound
 from tests import make
@@ -241,7 +242,7 @@ next = "one"
 async def test_an_erased_lead_stays_erased_while_its_visitor_goes_on(workspace, visitor):
     await visitor.says("ada@example.com")
     lead = await lead_of(workspace, visitor)
-    await leads.erase(workspace, lead.id)
+    await privacy.erase_lead(workspace, lead.id)
     await visitor.says("Large")
     detail = await conversation_reads.detail(workspace, visitor.conversation)
     assert detail.lead is None
@@ -253,7 +254,7 @@ async def test_erasing_forgets_what_the_bot_repeated_and_why_the_score(workspace
     await visitor.says("ada@gmail.com")
     await visitor.says("Small")
     lead = await lead_of(workspace, visitor)
-    await leads.erase(workspace, lead.id)
+    await privacy.erase_lead(workspace, lead.id)
     assert "ada@gmail.com" not in str(await conversation_reads.detail(workspace, visitor.conversation))
     assert await db.value("SELECT count(*) FROM score_entry") == 0
 
@@ -268,7 +269,7 @@ async def test_turns_and_erasures_at_once_never_break(workspace, live):
         for _ in range(6):
             for row in await db.rows("SELECT id FROM lead WHERE workspace_id = $1", workspace):
                 try:
-                    await leads.erase(workspace, row["id"])
+                    await privacy.erase_lead(workspace, row["id"])
                 except (NotFound, db.Deadlock):  # the second is answered 503, try again
                     continue
 
@@ -285,15 +286,13 @@ async def test_a_full_conversation_refuses_politely(workspace, visitor):
 
 
 async def test_a_blocked_visitor_is_refused(workspace, live, visitor, operators):
-    from leadwire.domain.conversations import inbox
-
     await visitor.says("what?")
-    await inbox.block(workspace, visitor.conversation, operators[0])
+    await changes.block(workspace, visitor.conversation, operators[0])
     for attempt in (visitor.says("hello?"), Visitor(live).says("hello?")):
         with pytest.raises(InsufficientScope) as refused:
             await attempt
         assert refused.value.code == "visitor_blocked"
-    await inbox.unblock(workspace, visitor.conversation)
+    await changes.unblock(workspace, visitor.conversation)
     assert await Visitor(live).says("hello?")
 
 

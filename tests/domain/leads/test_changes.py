@@ -8,6 +8,7 @@ import pytest
 
 from leadwire.domain.leads import changes, reads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
+from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests import make
@@ -136,13 +137,13 @@ async def test_erasure_leaves_no_trace(workspace, bot):
     await db.rows(
         "UPDATE message SET content = 'secret.person@example.com', answers = 'email' WHERE workspace_id = $1", workspace
     )
-    await changes.erase(workspace, lead.id)
+    await privacy.erase_lead(workspace, lead.id)
     for table in ("lead", "conversation", "message", "outbox_event", "delivery", "attempt"):
         for row in await db.rows(f"SELECT {table}::text AS everything FROM {table}"):
             assert not any(trace in row["everything"] for trace in ("secret.person", "Secretia", "15550100999"))
     assert (await make.emitted())[-1]["data"] == {"id": lead.id, "deleted": True}
     with pytest.raises(NotFound):
-        await changes.erase(workspace, lead.id)
+        await privacy.erase_lead(workspace, lead.id)
 
 
 async def test_another_workspaces_lead_is_not_there(workspace, bot):
@@ -150,7 +151,7 @@ async def test_another_workspaces_lead_is_not_there(workspace, bot):
     for attempt in (
         reads.stored("ws_other", lead.id),
         changes.update("ws_other", lead.id, LeadPatch(name="x"), unchanged={}),
-        changes.erase("ws_other", lead.id),
+        privacy.erase_lead("ws_other", lead.id),
     ):
         with pytest.raises(NotFound):
             await attempt

@@ -109,9 +109,9 @@ async def test_an_erased_delivery_says_so(admin, workspace, bot, wire, receiver)
     lead = await make.lead(workspace, bot)
     await wire.turn()
     (delivery,) = await receiver.received(1)
-    from leadwire.domain.leads import changes as leads
+    from leadwire.domain.privacy import changes as privacy
 
-    await leads.erase(workspace, lead.id)
+    await privacy.erase_lead(workspace, lead.id)
     page = await admin.open(f"/deliveries/{delivery.webhook_id}/{made.id}")
     assert "Erased together with the person" in page
     assert "ada@example.com" not in page

@@ -1,4 +1,4 @@
-"""Every change of bots: drafts, versions, where they may be embedded, what they have been taught."""
+"""Every change of bots: drafts, versions, where they may be embedded, what they have been taught, whom they block."""
 
 import re
 from collections.abc import Sequence
@@ -6,10 +6,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from leadwire.domain.accounts import quotas
-from leadwire.domain.bots import off_loop, reads
+from leadwire.domain.bots import off_loop, reads, table
 from leadwire.domain.bots.parse import parse
 from leadwire.domain.bots.schema import FaqEntry
+from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.statements import any_of, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 MAX_ORIGINS: Final = 50
@@ -28,6 +30,27 @@ _BYTES: Final = """
 SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
     SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
 FROM bot b WHERE b.workspace_id = $1"""
+
+# Blocks the network of a conversation's visitor, unless it has been erased.
+_BLOCK: Final = sql("""
+INSERT INTO blocked_visitor (workspace_id, address, conversation_id, user_id, created_at)
+SELECT :workspace, address, :conversation_id, :user_id, :now FROM visit
+WHERE workspace_id = :workspace AND conversation_id = :conversation_id AND address IS NOT NULL
+ON CONFLICT DO NOTHING""")
+_UNBLOCK: Final = statement(
+    table.BlockedVisitor.delete()
+    .where(
+        table.BlockedVisitor.workspace_id == param("workspace"),
+        table.BlockedVisitor.conversation_id == param("conversation_id"),
+    )
+    .returning(table.BlockedVisitor.conversation_id)
+)
+_DELETE_SCORES: Final = statement(
+    table.ScoreEntry.delete().where(any_of(table.ScoreEntry.conversation_id, "conversation_ids"))
+)
+_ERASE_ADDRESSES: Final = statement(
+    table.Visit.update({table.Visit.address: None}).where(any_of(table.Visit.conversation_id, "conversation_ids"))
+)
 
 
 async def create(workspace: str, name: str) -> str:
@@ -140,6 +163,25 @@ async def remove_faq_entry(workspace: str, entry_id: str) -> None:
     gone = await db.value("DELETE FROM faq_entry WHERE workspace_id = $1 AND id = $2 RETURNING id", workspace, entry_id)
     if gone is None:
         raise NotFound("There is no such entry.")
+
+
+async def block(workspace: str, conversation_id: str, user_id: str) -> None:
+    """Block the visitor's network and end the conversation. Raise NotFound."""
+    async with db.transaction():
+        await conversations.end(workspace, conversation_id, "agent", "blocked")
+        await _BLOCK.rows(workspace=workspace, conversation_id=conversation_id, user_id=user_id, now=clock.now())
+
+
+async def unblock(workspace: str, conversation_id: str) -> None:
+    """Undo what `block` did for this conversation's visitor. Raise NotFound when nobody is blocked."""
+    if not await _UNBLOCK.rows(workspace=workspace, conversation_id=conversation_id):
+        raise NotFound("Nobody is blocked because of this conversation.")
+
+
+async def erase(conversation_ids: list[str]) -> None:
+    """Erase the visitors of conversations: why they have their score, and from which network they came."""
+    await _DELETE_SCORES.rows(conversation_ids=conversation_ids)
+    await _ERASE_ADDRESSES.rows(conversation_ids=conversation_ids)
 
 
 def _is_origin(text: str) -> bool:

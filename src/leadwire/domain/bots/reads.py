@@ -10,7 +10,9 @@ from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.parse import stored
 from leadwire.domain.bots.schema import BotDetail, BotSummary, BotVersion, FaqEntry, LiveBot, ScoreEntry, VisitorSession
+from leadwire.domain.bots.table import BlockedVisitor
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.statements import param, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
@@ -21,6 +23,11 @@ FROM visit v JOIN conversation c ON c.id = v.conversation_id"""
 _BY_TOKEN: Final = f"{_VISIT} WHERE v.token_hash = $1"
 _BY_START: Final = f"{_VISIT} WHERE v.start_key = $1"
 _BY_CONVERSATION: Final = f"{_VISIT} WHERE v.workspace_id = $1 AND v.conversation_id = $2"
+_HAS_BLOCKED: Final = statement(
+    BlockedVisitor.select(BlockedVisitor.address).where(
+        BlockedVisitor.workspace_id == param("workspace"), BlockedVisitor.conversation_id == param("conversation_id")
+    )
+)
 
 _flows: dict[tuple[str, str, int], Flow] = {}  # versions never change, so nothing here is ever stale
 _FLOWS_KEPT: Final = 1000
@@ -145,6 +152,11 @@ async def is_blocked(workspace: str, address: bytes | None) -> bool:
     return bool(
         await db.value("SELECT 1 FROM blocked_visitor WHERE workspace_id = $1 AND address = $2", workspace, address)
     )
+
+
+async def has_blocked(workspace: str, conversation_id: str) -> bool:
+    """Whether somebody is blocked because of this conversation."""
+    return bool(await _HAS_BLOCKED.value(workspace=workspace, conversation_id=conversation_id))
 
 
 async def faq(workspace: str, bot_id: str) -> list[FaqEntry]:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from leadwire.domain.conversations import events, pubsub, refusals
+from leadwire.domain.conversations import events, pubsub, refusals, table
 from leadwire.domain.conversations.schema import (
     LIST_COLUMNS,
     MAX_MESSAGES,
@@ -30,6 +30,7 @@ from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import schema as lead_schema
 from leadwire.domain.leads.schema import Lead, LeadPatch, Source
 from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.statements import any_of, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from leadwire.infrastructure.ids import is_id
 
@@ -58,6 +59,38 @@ WHERE workspace_id = $1 AND id = $2 AND status = 'active' RETURNING {_COLUMNS}""
 _END: Final = f"""
 UPDATE conversation SET status = 'ended', ended_at = $3, ended_by = $4, end_reason = $5, updated_at = $3
 WHERE workspace_id = $1 AND id = $2 AND status <> 'ended' RETURNING {_COLUMNS}"""
+
+# Locks a lead's conversations and the one it was captured in, in one order for everybody.
+_LOCK_OF_LEAD: Final = sql("""
+SELECT 1 FROM conversation WHERE workspace_id = :workspace
+  AND (lead_id = :lead_id OR id = (SELECT conversation_id FROM lead WHERE id = :lead_id)) ORDER BY id FOR UPDATE""")
+_ERASE: Final = statement(  # the source goes as well: links in e-mails name whom they were sent to
+    table.Conversation.update(
+        {
+            table.Conversation.visitor_email: None,
+            table.Conversation.visitor_name: None,
+            table.Conversation.variables: "{}",
+            table.Conversation.lead_id: None,
+            table.Conversation.source_url: None,
+            table.Conversation.source_referrer: None,
+        }
+    )
+    .where(
+        table.Conversation.workspace_id == param("workspace"),
+        (table.Conversation.lead_id == param("lead_id")) | (table.Conversation.id == param("conversation_id")),
+    )
+    .returning(table.Conversation.id)
+)
+# Visitors name themselves also where nobody asked. What the bot wrote stays unless it repeats an answer.
+_ERASE_MESSAGES: Final = statement(
+    table.Message.update({table.Message.content: "[deleted]"}).where(
+        any_of(table.Message.conversation_id, "conversation_ids"),
+        (table.Message.role != "bot") | table.Message.answers.is_not_null(),
+    )
+)
+_DELETE_NOTES: Final = statement(
+    table.ConversationNote.delete().where(any_of(table.ConversationNote.conversation_id, "conversation_ids"))
+)
 
 
 async def start(workspace: str, bot_id: str, origin: Origin, flow_version: int | None = None) -> str:
@@ -182,6 +215,20 @@ async def end(workspace: str, conversation_id: str, by: EndedBy, reason: str | N
     if ended_at is None:
         raise refusals.unknown()
     return ConversationEnd(conversation_id, "ended", clock.iso(ended_at))
+
+
+async def lock_of_lead(workspace: str, lead_id: str) -> None:
+    """Lock the conversations of a lead for the open transaction."""
+    await _LOCK_OF_LEAD.rows(workspace=workspace, lead_id=lead_id)
+
+
+async def erase(workspace: str, lead: Lead) -> list[str]:
+    """Erase a person from their conversations: names, messages, variables, notes. Return the conversations' ids."""
+    found = await _ERASE.rows(workspace=workspace, lead_id=lead.id, conversation_id=lead.conversation_id)
+    conversation_ids = [row["id"] for row in found]
+    await _ERASE_MESSAGES.rows(conversation_ids=conversation_ids)
+    await _DELETE_NOTES.rows(conversation_ids=conversation_ids)
+    return conversation_ids
 
 
 def _stored(message: NewMessage) -> tuple[str | None, ...]:

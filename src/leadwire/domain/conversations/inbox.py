@@ -1,6 +1,6 @@
-"""What operators do in a conversation: claim it, answer, note, give it back, end it, block the visitor.
+"""What operators do in a conversation: claim it, answer, note, give it back, end it.
 
-Handing back to the bot so that the bot speaks again is `bots.runtime.hand_back`.
+`bots.runtime.hand_back` also lets the bot go on; `bots.changes.block` blocks the visitor.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.conversations import changes, pubsub, refusals
 from leadwire.domain.conversations.schema import MAX_TEXT, NewMessage, StoredMessage
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, Invalid
 
 _CLAIM: Final = """
 UPDATE conversation SET assigned_to = $3, assigned_at = $5
@@ -119,38 +119,6 @@ async def end(workspace: str, conversation_id: str, user_id: str) -> None:
         if status == "handoff" and holder not in (None, user_id):
             raise await _claimed(workspace, holder)
         await changes.end(workspace, conversation_id, "agent", "closed by an operator")
-
-
-async def block(workspace: str, conversation_id: str, user_id: str) -> None:
-    """Talk no more with the visitor's network, and end this conversation. Raises NotFound."""
-    async with db.transaction():
-        await _held(workspace, conversation_id)
-        await db.rows(
-            """INSERT INTO blocked_visitor (workspace_id, address, conversation_id, user_id, created_at)
-               SELECT $1, address, $2, $3, $4 FROM visit
-               WHERE workspace_id = $1 AND conversation_id = $2 AND address IS NOT NULL
-               ON CONFLICT DO NOTHING""",
-            workspace, conversation_id, user_id, clock.now(),
-        )  # fmt: skip
-        await changes.end(workspace, conversation_id, "agent", "blocked")
-
-
-async def unblock(workspace: str, conversation_id: str) -> None:
-    """Talk again with whom that conversation got blocked. Raises NotFound when it got nobody blocked."""
-    if not await db.rows(
-        "DELETE FROM blocked_visitor WHERE workspace_id = $1 AND conversation_id = $2 RETURNING 1",
-        workspace, conversation_id,
-    ):  # fmt: skip
-        raise NotFound("Nobody is blocked because of this conversation.")
-
-
-async def blocks(workspace: str, conversation_id: str) -> bool:
-    """Whether somebody is blocked because of that conversation."""
-    return bool(
-        await db.value(
-            "SELECT 1 FROM blocked_visitor WHERE workspace_id = $1 AND conversation_id = $2", workspace, conversation_id
-        )
-    )
 
 
 async def _held(workspace: str, conversation_id: str) -> tuple[str, str | None]:

@@ -5,13 +5,11 @@ from typing import Any, Final
 
 import msgspec
 
-from leadwire.delivery.erase import erase_events
-from leadwire.domain.leads import events, identity, reads, search
+from leadwire.domain.leads import events, identity, reads, table
 from leadwire.domain.leads.schema import (
     MAX_CUSTOM_BYTES,
     MAX_CUSTOM_FIELDS,
     Lead,
-    LeadDeleted,
     LeadPatch,
     Source,
     StoredLead,
@@ -20,8 +18,9 @@ from leadwire.domain.leads.schema import (
     fitting,
     too_large,
 )
-from leadwire.infrastructure import clock, db, idempotency_store, ids
-from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound, PreconditionFailed, Unavailable
+from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, PreconditionFailed, Unavailable
 
 _UPDATE: Final = """
 UPDATE lead SET email = $4, name = $5, phone = $6, company = $7, score = $8, custom_fields = $9,
@@ -34,14 +33,8 @@ INSERT INTO lead (id, workspace_id, bot_id, conversation_id, email, name, phone,
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)
 ON CONFLICT DO NOTHING RETURNING id"""
 
-# What conversations remember of a person: all that they or operators said, what the bot repeated of it, why they have
-# their score, what operators noted, the network. People name themselves also where nobody asked.
-_FORGET: Final = (
-    """UPDATE message SET content = '[deleted]'
-       WHERE conversation_id = ANY($1) AND (role <> 'bot' OR answers IS NOT NULL)""",
-    "DELETE FROM score_entry WHERE conversation_id = ANY($1)",
-    "DELETE FROM conversation_note WHERE conversation_id = ANY($1)",
-    "UPDATE visit SET address = NULL WHERE conversation_id = ANY($1)",
+_DELETE: Final = statement(
+    table.Lead.delete().where(table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id"))
 )
 
 
@@ -126,46 +119,10 @@ async def capture(workspace: str, bot_id: str, conversation_id: str, found: Lead
         return await _enrich(workspace, known, lead)
 
 
-async def erase(workspace: str, lead_id: str, *, if_match: frozenset[int] | None = None) -> LeadDeleted:
-    """Delete a lead for good, with every trace of the person: in its conversations, in event bodies, in answers.
-
-    The conversations stay, nameless. Raises NotFound, also the second time; PreconditionFailed.
-    """
-    if not ids.is_id("lead", lead_id):
-        raise NotFound("There is no such lead.")
-    async with db.transaction():
-        # Conversations before leads, as a visitor's turn locks them: the other way round the two could deadlock.
-        await db.rows(
-            """SELECT 1 FROM conversation WHERE workspace_id = $1
-                 AND (lead_id = $2 OR id = (SELECT conversation_id FROM lead WHERE id = $2)) ORDER BY id FOR UPDATE""",
-            workspace, lead_id,
-        )  # fmt: skip
-        stored = await reads.stored(workspace, lead_id, lock=True)
-        if if_match is not None and stored.version not in if_match:
-            raise PreconditionFailed("The lead has changed since you read it.")
-        talks = await db.rows(
-            """UPDATE conversation SET visitor_email = NULL, visitor_name = NULL, variables = '{}', lead_id = NULL,
-                   source_url = NULL, source_referrer = NULL  -- links in e-mails name whom they were sent to
-               WHERE workspace_id = $1 AND (lead_id = $2 OR id = $3) RETURNING id""",
-            workspace, lead_id, stored.lead.conversation_id,
-        )  # fmt: skip
-        conversation_ids = [talk["id"] for talk in talks]
-        for statement in _FORGET:
-            await db.rows(statement, conversation_ids)
-        await erase_events(lead_id, conversation_ids)
-        await idempotency_store.erase(lead_id)
-        await db.rows("DELETE FROM lead WHERE workspace_id = $1 AND id = $2", workspace, lead_id)
-        await events.deleted(workspace, stored.lead).record()
-    return LeadDeleted(lead_id)
-
-
-async def erase_person(workspace: str, email: str) -> list[str]:
-    """Erase whoever has this address, at every bot. Answers the ids of the leads they were."""
-    async with db.transaction():
-        found = sorted(lead.id for lead in await search.with_email(workspace, email))
-        for lead_id in found:
-            await erase(workspace, lead_id)
-    return found
+async def delete(workspace: str, lead: Lead) -> None:
+    """Delete the row of a lead, which the open transaction has locked; `privacy.changes.erase_lead` does the rest."""
+    await _DELETE.rows(workspace=workspace, id=lead.id)
+    await events.deleted(workspace, lead).record()
 
 
 async def _known(workspace: str, lead: Lead) -> StoredLead | None:

@@ -8,6 +8,7 @@ from litestar.params import FromPath
 from leadwire.domain.leads import changes, reads
 from leadwire.domain.leads.reads import LeadQuery
 from leadwire.domain.leads.schema import Lead, LeadDeleted, LeadPatch
+from leadwire.domain.privacy import changes as privacy
 from leadwire.interfaces.http import body, etags, responses
 from leadwire.interfaces.http.envelopes import Page, Single
 from leadwire.interfaces.http.responses import JSONResponse
@@ -89,7 +90,7 @@ async def update_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -
     ),
 )
 async def delete_lead(request: Request[Any, Any, Any], lead_id: FromPath[str]) -> Single[LeadDeleted]:
-    return Single(await changes.erase(request.auth.workspace, lead_id, if_match=etags.wanted(request)))
+    return Single(await privacy.erase_lead(request.auth.workspace, lead_id, if_match=etags.wanted(request)))
 
 
 _allowed = options("/{lead_id:str}", HttpMethod.GET, HttpMethod.HEAD, HttpMethod.PATCH, HttpMethod.DELETE)

@@ -5,8 +5,9 @@ from typing import Any, Final
 from litestar import Response
 
 from leadwire.domain.accounts import audit
+from leadwire.domain.bots import changes
 from leadwire.domain.bots import reads as bots
-from leadwire.domain.conversations import inbox, reads, search
+from leadwire.domain.conversations import reads, search
 from leadwire.domain.conversations.search import ConversationSearch
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.interfaces.web.page_context import PageContext
@@ -37,7 +38,7 @@ async def conversation(context: PageContext) -> Response[str]:
     return await context.render(
         "conversations/one.html",
         talk=one,
-        blocked=await inbox.blocks(context.workspace, one.id),
+        blocked=await bots.has_blocked(context.workspace, one.id),
         about=one.metadata,
         variables=reads.variables(one),
         events=events,
@@ -52,5 +53,5 @@ async def unblock(context: PageContext) -> Response[Any]:
     """Bots talk again with the visitor who was blocked here."""
     conversation_id = context.part("conversation_id")
     async with audit.act(context.me, "conversation.unblock", conversation_id):
-        await inbox.unblock(context.workspace, conversation_id)
+        await changes.unblock(context.workspace, conversation_id)
     return await context.back(f"/conversations/{conversation_id}", "The visitor can talk to your bots again.")

@@ -7,6 +7,7 @@ from litestar import Response
 
 from leadwire.domain.accounts import audit
 from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.bots import changes as bot_changes
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots import runtime
 from leadwire.domain.conversations import inbox, queue, reads, saved_replies
@@ -94,7 +95,7 @@ async def do(context: PageContext) -> Response[Any]:
         "release": inbox.release,
         "give-back": runtime.hand_back,
         "end": inbox.end,
-        "block": inbox.block,
+        "block": bot_changes.block,
     }
     conversation_id, deed = context.part("conversation_id"), context.part("deed")
     if deed not in deeds:

@@ -11,6 +11,7 @@ from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import changes, history, reads
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead
+from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure.errors import FieldError, Invalid, PreconditionFailed
 from leadwire.interfaces.web import lead_form
@@ -73,7 +74,7 @@ async def erase(context: PageContext) -> Response[Any]:
         message = f"Type {_way(stored.lead)} to erase this person."
         raise Invalid(message, faults=(FieldError("not_confirmed", message, "/confirm"),))
     async with audit.act(context.me, "lead.erased", stored.lead.id):
-        await changes.erase(context.workspace, stored.lead.id)
+        await privacy.erase_lead(context.workspace, stored.lead.id)
     return await context.back(
         "/leads", "The person is erased: here, in conversations, and in what was still to be sent."
     )

@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Response
 
 from leadwire.domain.accounts import audit
-from leadwire.domain.leads import changes
+from leadwire.domain.privacy import changes
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import FieldError, Invalid
 from leadwire.interfaces.web.page_context import PageContext

@@ -1,0 +1,1 @@
+"""Erasure of a person from everything that is stored about them."""

@@ -1,0 +1,41 @@
+"""Erase a person: each package erases from its own tables, in one transaction."""
+
+from leadwire.delivery.erase import erase_events
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.leads import changes as leads
+from leadwire.domain.leads import reads, search
+from leadwire.domain.leads.schema import LeadDeleted
+from leadwire.infrastructure import db, idempotency_store, ids
+from leadwire.infrastructure.errors import NotFound, PreconditionFailed
+
+
+async def erase_lead(workspace: str, lead_id: str, *, if_match: frozenset[int] | None = None) -> LeadDeleted:
+    """Delete a lead and every trace of the person: in conversations, event bodies and stored responses.
+
+    The conversations stay, without what identifies the person. Raise NotFound, also the second time;
+    PreconditionFailed when the lead's version is none of `if_match`.
+    """
+    if not ids.is_id("lead", lead_id):
+        raise NotFound("There is no such lead.")
+    async with db.transaction():
+        # Conversations before leads, as a visitor's turn locks them: the other way round the two could deadlock.
+        await conversations.lock_of_lead(workspace, lead_id)
+        stored = await reads.stored(workspace, lead_id, lock=True)
+        if if_match is not None and stored.version not in if_match:
+            raise PreconditionFailed("The lead has changed since you read it.")
+        conversation_ids = await conversations.erase(workspace, stored.lead)
+        await bots.erase(conversation_ids)
+        await erase_events(lead_id, conversation_ids)
+        await idempotency_store.erase(lead_id)
+        await leads.delete(workspace, stored.lead)
+    return LeadDeleted(lead_id)
+
+
+async def erase_person(workspace: str, email: str) -> list[str]:
+    """Erase every lead with this e-mail address. Return their ids."""
+    async with db.transaction():
+        found = sorted(lead.id for lead in await search.with_email(workspace, email))
+        for lead_id in found:
+            await erase_lead(workspace, lead_id)
+    return found

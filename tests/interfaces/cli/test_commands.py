@@ -5,7 +5,7 @@ import json
 
 import click
 import pytest
-from leadwire.interfaces.cli.main import cli
+from leadwire.__main__ import cli
 
 from leadwire.development.stack import Stack
 from leadwire.domain.webhooks import changes

@@ -5,8 +5,8 @@ import json
 
 import click
 import pytest
-from leadwire.__main__ import cli
 
+from leadwire.__main__ import cli
 from leadwire.development.stack import Stack
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db

@@ -1,22 +1,35 @@
-"""The parts a dashboard is made of, in Grafana's JSON."""
+"""The panels and queries that Leadwire's dashboards are made of."""
 
-import json
-from typing import Any, Final
+import itertools
+from collections.abc import Sequence
+from typing import Final
 
-_SOURCE: Final = {"type": "prometheus", "uid": "${source}"}
-_COLUMNS: Final = 24
-_LINE: Final = {"lineWidth": 2, "fillOpacity": 10, "showPoints": "never", "spanNulls": False}
+from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, timeseries
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models import common as models
+from grafana_foundation_sdk.models.dashboard import (
+    AnnotationQuery,
+    Dashboard,
+    DashboardCursorSync,
+    DashboardLinkType,
+    DataSourceRef,
+    Threshold,
+    ThresholdsMode,
+)
 
-Panel = dict[str, Any]
+_SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${source}")
+
+Panel = stat.Panel | timeseries.Panel
 Query = tuple[str, str]
 """The legend of a query and its expression."""
 
 
 def number(title: str, expression: str, about: str, *, unit: str = "short", bad: float | None = None) -> Panel:
-    """One number, red from `bad` on. Four beside each other fill half a row."""
-    made = _panel("stat", title, [("", expression)], about, unit, bad, (3, 4))
-    made["options"] = {"reduceOptions": {"calcs": ["lastNotNull"]}, "colorMode": "background", "graphMode": "area"}
-    return made
+    """One number, red from `bad` on. Eight of them fill a row."""
+    reduced = common.ReduceDataOptions().calcs(["lastNotNull"])
+    panel = stat.Panel().reduce_options(reduced).color_mode(models.BigValueColorMode.BACKGROUND)
+    panel.graph_mode(models.BigValueGraphMode.AREA).span(3).height(4)
+    return _filled(panel, title, [("", expression)], about, unit, bad)
 
 
 def graph(
@@ -29,18 +42,16 @@ def graph(
     wide: int = 8,
 ) -> Panel:
     """Lines over time, with one more at `bad`."""
-    made = _panel("timeseries", title, list(queries), about, unit, bad, (wide, 8))
-    custom: dict[str, Any] = dict(_LINE)
+    legend = common.VizLegendOptions().show_legend(True).display_mode(models.LegendDisplayMode.LIST)
+    legend.placement(models.LegendPlacement.BOTTOM)
+    tooltip = common.VizTooltipOptions().mode(models.TooltipDisplayMode.MULTI).sort(models.SortOrder.DESCENDING)
+    panel = timeseries.Panel().legend(legend).tooltip(tooltip)
+    panel.line_width(2).fill_opacity(10).show_points(models.VisibilityMode.NEVER).span_nulls(False)
     if stacked:
-        custom["stacking"] = {"mode": "normal", "group": "A"}
+        panel.stacking(common.StackingConfig().mode(models.StackingMode.NORMAL).group("A"))
     if bad is not None:
-        custom["thresholdsStyle"] = {"mode": "line"}
-    made["fieldConfig"]["defaults"]["custom"] = custom
-    made["options"] = {
-        "legend": {"displayMode": "list", "placement": "bottom"},
-        "tooltip": {"mode": "multi", "sort": "desc"},
-    }
-    return made
+        panel.thresholds_style(common.GraphThresholdsStyleConfig().mode(models.GraphThresholdsStyleMode.LINE))
+    return _filled(panel.span(wide).height(8), title, queries, about, unit, bad)
 
 
 def rate(metric: str, by: str = "", *, only: str = "") -> Query:
@@ -56,75 +67,40 @@ def quantiles(metric: str, *which: float, by: str = "", only: str = "") -> list[
     return [(f"p{share * 100:g}{legend}", f"histogram_quantile({share}, {buckets})") for share in which]
 
 
-def board(name: str, title: str, *rows: list[Panel]) -> dict[str, Any]:
-    """A dashboard of rows of panels. Raises ValueError for a row that is too wide."""
-    panels: list[Panel] = []
-    top = 0
-    for row in rows:
-        left = 0
-        for panel in row:
-            place = {**panel["gridPos"], "x": left, "y": top}
-            panels.append({**panel, "id": len(panels) + 1, "gridPos": place})
-            left += place["w"]
-        if left > _COLUMNS:
-            raise ValueError(f"{title}: a row is {left} wide")
-        top += max(panel["gridPos"]["h"] for panel in row)
-    return {
-        "uid": f"leadwire-{name}",
-        "title": f"Leadwire / {title}",
-        "tags": ["leadwire"],
-        "schemaVersion": 39,
-        "version": 1,
-        "editable": False,
-        "refresh": "30s",
-        "time": {"from": "now-3h", "to": "now"},
-        "timezone": "browser",
-        "graphTooltip": 1,
-        "templating": {
-            "list": [{"name": "source", "label": "Data source", "type": "datasource", "query": "prometheus"}]
-        },
-        "annotations": {"list": [_ALERTS]},
-        "links": [_LINKS],
-        "panels": panels,
-    }
+def board(name: str, title: str, *rows: list[Panel]) -> Dashboard:
+    """A dashboard of rows of panels, each as wide as the page."""
+    firing = 'ALERTS{alertname=~"Leadwire.*", alertstate="firing"}'
+    alerts = _Alerts(name="Alerts", datasource=_SOURCE, enable=True, icon_color="red", expr=firing)
+    link = dashboard.DashboardLink("Leadwire").type(DashboardLinkType.DASHBOARDS).tags(["leadwire"])
+    source = dashboard.DatasourceVariable("source").label("Data source").type("prometheus")
+    made = dashboard.Dashboard(f"Leadwire / {title}").uid(f"leadwire-{name}").tags(["leadwire"]).readonly()
+    made.refresh("30s").time("now-3h", "now").timezone("browser").tooltip(DashboardCursorSync.CROSSHAIR).version(1)
+    made.with_variable(source).annotation(alerts).link(link.include_vars(True).keep_time(True))
+    for number, panel in enumerate(itertools.chain(*rows), 1):
+        made.with_panel(panel.id(number))
+    return made.build()
 
 
-def text(board: dict[str, Any]) -> str:
+def text(board: Dashboard) -> str:
     """The file that Grafana reads."""
-    return json.dumps(board, indent=1) + "\n"
+    return JSONEncoder(indent=1).encode(board) + "\n"
 
 
-_WHICH: Final = {"name": "source", "label": "Data source", "type": "datasource", "query": "prometheus"}
-_ALERTS: Final = {
-    "name": "Alerts",
-    "datasource": _SOURCE,
-    "enable": True,
-    "iconColor": "red",
-    "expr": 'ALERTS{alertname=~"Leadwire.*", alertstate="firing"}',
-    "titleFormat": "{{alertname}}",
-}
-_LINKS: Final = {"type": "dashboards", "tags": ["leadwire"], "title": "Leadwire", "includeVars": True, "keepTime": True}
+class _Alerts(AnnotationQuery):
+    """Marks with a title, which the library's model lacks."""
+
+    def to_json(self) -> dict[str, object]:
+        return {**super().to_json(), "titleFormat": "{{alertname}}"}
+
+    def build(self) -> AnnotationQuery:
+        return self
 
 
-def _panel(
-    kind: str, title: str, queries: list[Query], about: str, unit: str, bad: float | None, size: tuple[int, int]
-) -> Panel:
-    steps: list[dict[str, Any]] = [{"color": "green", "value": None}]
-    if bad is not None:
-        steps.append({"color": "red", "value": bad})
-    targets = [
-        {"refId": chr(ord("A") + place), "datasource": _SOURCE, "expr": expression, "legendFormat": legend}
-        for place, (legend, expression) in enumerate(queries)
-    ]
-    return {
-        "type": kind,
-        "title": title,
-        "description": about,
-        "datasource": _SOURCE,
-        "gridPos": {"w": size[0], "h": size[1]},
-        "targets": targets,
-        "fieldConfig": {
-            "defaults": {"unit": unit, "min": 0, "thresholds": {"mode": "absolute", "steps": steps}},
-            "overrides": [],
-        },
-    }
+def _filled(panel, title: str, queries: Sequence[Query], about: str, unit: str, bad: float | None) -> Panel:
+    steps = [Threshold(value=None, color="green")] + ([] if bad is None else [Threshold(value=bad, color="red")])
+    panel.title(title).description(about).datasource(_SOURCE).unit(unit).min(0)
+    panel.thresholds(dashboard.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(steps)).overrides([])
+    for ref, (legend, expression) in zip("ABCDEFGH", queries, strict=False):
+        query = prometheus.Dataquery().ref_id(ref).datasource(_SOURCE).expr(expression).legend_format(legend)
+        panel.with_target(query)
+    return panel

@@ -59,7 +59,7 @@ def test_prometheus_accepts_every_query(name, tmp_path):
 
 @each_board
 def test_panels_have_a_place_of_their_own_and_say_what_they_show(name):
-    panels = ALL[name]["panels"]
+    panels = json.loads(text(ALL[name]))["panels"]
     taken = [
         (x, y)
         for place in (panel["gridPos"] for panel in panels)
@@ -75,8 +75,8 @@ def test_panels_have_a_place_of_their_own_and_say_what_they_show(name):
 
 def test_the_alerts_that_panels_name_exist():
     names = {alert.name for alert in ALERTS}
-    told = [panel["description"] for board in ALL.values() for panel in board["panels"]]
-    for alert in (line.rpartition("Alert: ")[2] for line in told if "Alert: " in line):
+    descriptions = [panel.description for board in ALL.values() for panel in board.panels]
+    for alert in (line.rpartition("Alert: ")[2] for line in descriptions if "Alert: " in line):
         assert alert in names
 
 

@@ -8,7 +8,7 @@ import subprocess
 import httpx
 import pytest
 
-from tests.catalogue import known
+from tests.catalog import known
 from tests.flows.commands import free_port, refused, run
 from tests.flows.telemetry import address, scraped
 from tests.waiting import eventually
@@ -91,7 +91,7 @@ async def test_two_workers_on_one_host_tell_of_themselves_only(wire, ask):
     assert sum(counts) == 300
 
 
-async def test_the_names_are_what_the_catalogue_says_and_promtool_finds_nothing(wire, ask):
+async def test_the_names_are_what_the_catalog_says_and_promtool_finds_nothing(wire, ask):
     relay, serve = await wire.start("relay"), await wire.start("serve", "--port", str(free_port()))
     await eventually(lambda: _ready_to_show(ask, relay), 60)
     texts = [(await ask(f"{address(process)}/metrics")).text for process in (relay, serve)]

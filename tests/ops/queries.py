@@ -3,7 +3,7 @@
 import re
 
 from leadwire.infrastructure.telemetry import metrics
-from tests.catalogue import known
+from tests.catalog import known
 
 _BESIDES = {"le", "job", "instance", "window", "alertname", "alertstate"}
 

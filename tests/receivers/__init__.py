@@ -1,1 +1,1 @@
-"""The receivers of the README, as programs."""
+"""The receivers of the documentation, as programs."""

@@ -115,5 +115,6 @@ def test_the_example_is_a_good_flow_and_does_what_is_said_of_it():
     assert {type(node) for node in read.nodes} == set(get_args(AnyNode))
 
 
-def test_the_readme_leads_here():
-    assert "(src/leadwire/domain/bots/README.md)" in (Path(__file__).parents[3] / "README.md").read_text()
+def test_the_documentation_links_to_it():
+    guide = Path(__file__).parents[3] / "src" / "leadwire" / "docs" / "bots.md"
+    assert "(../domain/bots/README.md)" in guide.read_text()

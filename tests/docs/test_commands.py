@@ -1,4 +1,4 @@
-"""Every command that a document shows exists, with its options; and every command there is, is in the README."""
+"""Every command that a document shows exists, with its options; and every command there is, is in the table."""
 
 import importlib.util
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.readme.commands import DOCUMENTS, ROOT, commands, leaves, resolved
+from tests.docs.commands import DOCS, DOCUMENTS, ROOT, commands, leaves, resolved
 
 OURS = [document for document in DOCUMENTS if document.parent.name != "runbooks"]  # tests/ops/test_runbooks.py
 
@@ -41,6 +41,14 @@ def _of_python(words):
         assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", text) or not option.startswith("-"), option
 
 
+def _without_uv(words):
+    """The command that `uv run` is given, after its own options, each of which takes a value."""
+    if words[:2] != ["uv", "run"]:
+        return words
+    first = next(number for number in range(2, len(words), 2) if not words[number].startswith("--"))
+    return words[first:]
+
+
 _RUN = {"leadwire": _of_leadwire, "pytest": _of_pytest, "python": _of_python}
 
 
@@ -49,21 +57,21 @@ def test_every_command_exists(document):
     for words in commands(document):
         if any(word.startswith("[--") for word in words):
             continue  # of the table, below
-        program, *rest = words[2:] if words[:2] == ["uv", "run"] else words
+        program, *rest = _without_uv(words)
         if program.startswith("ops."):
             program, rest = "python", ["-m", program, *rest]
         if program in _RUN:
             _RUN[program](rest)
         elif words[0] == "uv":
-            assert (
-                words[1] in ("build", "sync") or (words[1] == "run" and "--with" in words) or shutil.which(program)
-            ), words
+            assert words[1] in ("build", "sync"), words
+        else:
+            assert words[:2] != ["uv", "run"] or shutil.which(program) or "--with" in words, words
 
 
 def _rows():
-    """The spans of the first column of the README's table of commands."""
-    section = (ROOT / "README.md").read_text().partition("\n## Commands\n")[2].partition("\n## ")[0]
-    return [re.findall("`([^`]+)`", line.split(" | ")[0]) for line in section.splitlines() if line.startswith("| `")]
+    """The spans of the first column of the table of commands."""
+    lines = (DOCS / "commands.md").read_text().splitlines()
+    return [re.findall("`([^`]+)`", line.split(" | ")[0]) for line in lines if line.startswith("| `")]
 
 
 def _shown():

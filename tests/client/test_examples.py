@@ -1,4 +1,4 @@
-"""The README's examples of the client, executed."""
+"""The documented examples of the client, executed."""
 
 import asyncio
 import json
@@ -11,12 +11,11 @@ from leadwire.delivery import signing
 from leadwire.domain.webhooks.samples import SAMPLES
 from tests import make
 
-README = Path(__file__).parents[2] / "README.md"
+DOCUMENT = Path(__file__).parents[2] / "src" / "leadwire" / "docs" / "python-client.md"
 
 
 async def test_the_examples_do_what_they_show(base_url, api_key, workspace, bot, monkeypatch, capsys):
-    section = README.read_text().partition("## Python client")[2].partition("\n## ")[0]
-    use, receive = re.findall(r"```python\n(.+?)```", section, re.DOTALL)
+    use, receive = re.findall(r"```python\n(.+?)```", DOCUMENT.read_text(), re.DOTALL)
     secret, there = signing.new_secret(), {}
     for name, value in {"KEY": api_key, "URL": base_url, "SECRET": secret}.items():
         monkeypatch.setenv(name, value)

@@ -3,13 +3,13 @@
 import re
 from pathlib import Path
 
-from tests.catalogue import known
+from tests.catalog import known
 
 README = Path(__file__).parents[3] / "ops" / "README.md"
 LINE = re.compile(r"^\| `(leadwire_\w+)` \| (\w+) \| (.*?) ?\| (.+) \|$", re.MULTILINE)
 
 
-def test_the_catalogue_has_a_line_for_every_metric_and_no_other():
+def test_the_catalog_has_a_line_for_every_metric_and_no_other():
     listed = {name: (kind, tuple(re.findall(r"`(\w+)`", labels))) for name, kind, labels, _ in found()}
     assert listed == {name: (family.kind, family.labels) for name, family in known.items()}
 

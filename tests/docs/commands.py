@@ -10,8 +10,10 @@ import click
 from leadwire.__main__ import cli
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "src" / "leadwire" / "docs"
 DOCUMENTS = [
     ROOT / "README.md",
+    *sorted((ROOT / ".github").rglob("*.md")),
     *sorted((ROOT / "src").rglob("*.md")),
     *sorted(path for path in (ROOT / "ops").rglob("*.md") if ".venv" not in str(path)),
 ]
@@ -21,8 +23,8 @@ _SPAN = re.compile(r"`((?:(?:uv|pip|leadwire|python) |ops\.)[^`]+)`")
 def commands(document: Path) -> Iterator[list[str]]:
     """Each command as its words, without the `pip install uv &&` or the comment around it."""
     text = document.read_text()
-    lines = "\n".join(re.findall(r"^```sh\n(.+?)^```", text, re.DOTALL | re.MULTILINE)).replace("\\\n", " ")
-    spans = _SPAN.findall(re.sub(r"^```.+?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+    lines = "\n".join(re.findall(r"^ *```sh\n(.+?)^ *```", text, re.DOTALL | re.MULTILINE)).replace("\\\n", " ")
+    spans = _SPAN.findall(re.sub(r"^ *```.+?^ *```", "", text, flags=re.DOTALL | re.MULTILINE))
     for line in [*lines.splitlines(), *spans]:
         for part in re.split(r" && | \|\|? |; ", re.sub(r"(^| )# .*", "", line)):
             if words := shlex.split(part):

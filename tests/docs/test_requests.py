@@ -1,4 +1,4 @@
-"""The README's examples of the API, sent as they are written; and what it says of the routes, held to the document."""
+"""The examples of the API, sent as they are written; and the table of routes, compared with the OpenAPI document."""
 
 import re
 
@@ -6,10 +6,10 @@ import pytest
 
 from leadwire.domain.conversations import changes as conversations
 from tests import make
-from tests.readme.commands import ROOT, commands
+from tests.docs.commands import DOCS, ROOT, commands
 
-README = (ROOT / "README.md").read_text()
-SECTION = README.partition("\n## The API by example\n")[2].partition("\n## ")[0]
+API = DOCS / "api.md"
+TEXT = API.read_text()
 
 
 def request(words, values):
@@ -35,8 +35,8 @@ async def test_every_request_is_answered(anonymous, api_key, workspace, bot):
     conversation = await make.conversation(workspace, bot)
     await conversations.hand_off(workspace, conversation, "why")
     values = {"KEY": api_key, "URL": "http://test", "LEAD": lead.id, "CONVERSATION": conversation}
-    requests = [request(words, values) for words in commands(ROOT / "README.md") if words[0] == "curl"]
-    assert len(requests) == SECTION.count("curl -s") == 7
+    requests = [request(words, values) for words in commands(API) if words[0] == "curl"]
+    assert len(requests) == TEXT.count("curl -s") == 7
     answers = [
         await anonymous.request(method, url, headers=headers, content=body) for method, url, headers, body in requests
     ]
@@ -49,8 +49,17 @@ async def test_every_request_is_answered(anonymous, api_key, workspace, bot):
     assert ended["data"]["status"] == "ended"
 
 
+async def test_the_request_of_the_tour_changes_a_lead(anonymous, api_key, workspace, bot):
+    values = {"KEY": api_key, "URL": "http://test", "LEAD": (await make.lead(workspace, bot)).id}
+    ((method, url, headers, body),) = [
+        request(words, values) for words in commands(ROOT / "README.md") if words[0] == "curl"
+    ]
+    answer = await anonymous.request(method, url, headers=headers, content=body)
+    assert answer.json()["data"]["custom_fields"] == {"stage": "won"}
+
+
 async def test_the_error_that_is_shown_is_the_one_that_comes(client):
-    shown = re.search(r"```json\n(.+?)```", SECTION, re.DOTALL)[1]
+    shown = re.search(r"```json\n(.+?)```", TEXT, re.DOTALL)[1]
     answer = await client.get("/v1/leads?score-min=1")
     for name in ("type", "title", "status", "detail", "code"):
         assert f'"{name}": "{answer.json()[name]}"' in shown or f'"{name}": {answer.json()[name]}' in shown, name
@@ -62,7 +71,7 @@ async def described(anonymous):
 
 
 async def test_the_table_of_routes_is_the_documents(described):
-    rows = re.findall(r"^\| `([A-Z]+) (/v1/\S+)` \| `(\S+)` \| (.+?) \|", SECTION, re.MULTILINE)
+    rows = re.findall(r"^\| `([A-Z]+) (/v1/\S+)` \| `(\S+)` \| (.+?) \|", TEXT, re.MULTILINE)
     there = {(method.upper(), path): one for path, item in described["paths"].items() for method, one in item.items()}
     shown = {(method, re.sub(r"\{\w+\}", "{}", path)) for method, path, *_ in rows}
     assert shown == {(method, re.sub(r"\{\w+\}", "{}", path)) for method, path in there if path.startswith("/v1/")}

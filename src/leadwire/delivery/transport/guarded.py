@@ -133,12 +133,17 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         making = self._pinning.get(origin)
         if making is None:
             making = self._pinning[origin] = asyncio.ensure_future(self._pin(origin))
-            making.add_done_callback(lambda _: self._pinning.pop(origin, None))
+            making.add_done_callback(functools.partial(self._made, origin))
         try:
             async with asyncio.timeout(self._timeout):
                 return await asyncio.shield(making)
         except TimeoutError as error:
             raise TimedOut(f"no address within {self._timeout:g} s") from error
+
+    def _made(self, origin: _Origin, making: asyncio.Future[Client]) -> None:
+        self._pinning.pop(origin, None)
+        if not making.cancelled():
+            making.exception()  # whoever waited for it may have given up by now, and asyncio would complain of it
 
     async def _pin(self, origin: _Origin) -> Client:
         address = await self._vetted(origin)

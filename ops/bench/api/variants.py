@@ -16,12 +16,12 @@ from leadwire import app
 from leadwire.__main__ import main
 from leadwire.delivery import wakeup
 from leadwire.delivery.outbox import Event
-from leadwire.domain.listing import page_query
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.rate_limit import RateLimit
-from leadwire.interfaces.http import body, etags, responses
+from leadwire.interfaces.http import body, requests, responses
 from leadwire.interfaces.http.middleware import ADDED
-from leadwire.interfaces.http.responses import JSONResponse
+from leadwire.interfaces.http.responses import JSONResponse, Single, Tagged
+from leadwire.interfaces.v1 import operations
 from leadwire.interfaces.v1.authentication import ApiKeyGuard
 
 
@@ -67,12 +67,11 @@ def _edge() -> None:
 
         return passed_on
 
-    app.Edge = bare
+    app.RequestMiddleware = bare
 
 
 def _etag() -> None:
-    etags.tagged = lambda _, content, __: JSONResponse(content)
-    etags.wanted = lambda _: None
+    operations.RESPONSES[Tagged] = lambda _, found: JSONResponse(Single(found.data))
 
 
 def _idempotency() -> None:
@@ -87,11 +86,12 @@ def _body() -> None:
 
 
 def _query() -> None:
-    responses.query = lambda _, model: ([("limit", "20")], model(limit=20))
+    requests.pairs_of = lambda _: [("limit", "20")]
+    requests.parse = lambda _, model: model(limit=20)
 
 
 def _links() -> None:
-    page_query.links = lambda *_: ""
+    responses.links = lambda *_: ""
 
 
 def _event() -> None:
@@ -115,7 +115,7 @@ VARIANTS = {
     "authentication": Variant("API key, scope, note of its use", _ONE, _authentication),
     "rate_limit": Variant("rate limit, settled through Redis, and its headers", _ONE, _rate_limit),
     "edge": Variant("request id, trace context, security headers", _ONE, _edge),
-    "etag": Variant("ETag, If-None-Match, If-Match", _ONE, _etag),
+    "etag": Variant("ETag, If-None-Match", _ONE, _etag),
     "idempotency": Variant("Idempotency-Key, when none is sent", _ONE, _idempotency),
     "body": Variant("strict body: type, encoding, size, an object", ("patch",), _body),
     "event": Variant("the event: its text and its row, in the same statement", ("patch",), _event),

@@ -1,7 +1,7 @@
-"""Named refusals: what the product says no to, each with the code its callers may rely on.
+"""Errors that callers are told about, each with a code that they may rely on.
 
-Raised anywhere below the edge; `web.problems` turns one into an RFC 9457 answer, the CLI into one line and exit 1.
-Nothing here knows HTTP beyond the status that a refusal naturally has.
+`interfaces.http.problems` turns one into an RFC 9457 response, the CLI into one line and exit code 1. Nothing here
+knows HTTP beyond the status of each error. The docstrings are the texts of the OpenAPI document.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class FieldError(msgspec.Struct, omit_defaults=True, frozen=True):
 
 
 class DomainError(Exception):
-    """The request is understood and refused. `code` is contract, `detail` is for people."""
+    """The request is understood and refused. `code` is for programs and stable, `detail` is for people."""
 
     status = 400
     code = "invalid"
@@ -47,18 +47,32 @@ class DomainError(Exception):
 
 
 class MalformedJson(DomainError):
+    """The body is not JSON, or not UTF-8."""
+
     status, code, title = 400, "malformed_json", "The body is not valid JSON"
 
 
 class InvalidParameter(DomainError):
+    """A parameter cannot be read, is out of range or was given twice."""
+
     status, code, title = 400, "invalid_parameter", "A parameter is not valid"
 
 
+class UnknownParameter(InvalidParameter):
+    """There is no such query parameter; the message names those there are."""
+
+    code = "unknown_parameter"
+
+
 class Unauthenticated(DomainError):
+    """There is no API key, or none that is valid."""
+
     status, code, title = 401, "unauthenticated", "A valid API key is needed"
 
 
 class InsufficientScope(DomainError):
+    """The API key lacks the scope that this operation needs."""
+
     status, code, title = 403, "insufficient_scope", "The API key lacks a scope"
 
 
@@ -67,10 +81,14 @@ class Forbidden(DomainError):
 
 
 class NotFound(DomainError):
+    """There is no such object in this workspace. An id that is not well-formed counts as that."""
+
     status, code, title = 404, "not_found", "Not found"
 
 
 class MethodNotAllowed(DomainError):
+    """The path has no such method; `Allow` names those it has."""
+
     status, code, title = 405, "method_not_allowed", "Method not allowed"
 
 
@@ -78,35 +96,73 @@ class Conflict(DomainError):
     status, code, title = 409, "conflict", "In conflict with the present state"
 
 
+class IdempotencyInProgress(Conflict):
+    """The request with this Idempotency-Key is still running."""
+
+    code = "idempotency_in_progress"
+
+
 class QuotaExceeded(Conflict):
     code, title = "quota_exceeded", "The workspace may not have more of this"
 
 
 class PreconditionFailed(DomainError):
+    """The object has another version than `If-Match` asks for."""
+
     status, code, title = 412, "precondition_failed", "The resource has changed"
 
 
 class BodyTooLarge(DomainError):
+    """The body is larger than 64 KiB."""
+
     status, code, title = 413, "body_too_large", "The body is too large"
 
 
 class UnsupportedMediaType(DomainError):
+    """The body is of another type than the operation takes, or compressed."""
+
     status, code, title = 415, "unsupported_media_type", "The content type is not supported"
 
 
 class Invalid(DomainError):
+    """The values are not valid; `errors` names each one."""
+
     status, code, title = 422, "validation_error", "The values are not valid"
 
 
+class UnknownField(Invalid):
+    """The body has fields that do not exist."""
+
+    code = "unknown_field"
+
+
+class ReadOnlyField(Invalid):
+    """The body has another value for a field that cannot be changed."""
+
+    code = "read_only_field"
+
+
+class IdempotencyMismatch(Invalid):
+    """This Idempotency-Key was used for another request."""
+
+    code = "idempotency_mismatch"
+
+
 class RateLimited(DomainError):
+    """Too many requests, or too many failed authentications from this address."""
+
     status, code, title = 429, "rate_limited", "Too many requests"
 
 
 class Internal(DomainError):
+    """Something went wrong on our side."""
+
     status, code, title = 500, "internal", "Internal error"
 
 
 class Unavailable(DomainError):
+    """The service cannot answer just now."""
+
     status, code, title = 503, "unavailable", "Temporarily unavailable"
 
 

@@ -12,7 +12,7 @@ from piccolo.table import Table
 
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.errors import Conflict, Invalid
+from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch
 
 KEPT: Final = timedelta(hours=24)
 
@@ -31,17 +31,15 @@ class IdempotentResponse(Table, db=DB, tablename="idempotent_answer"):
 
 
 async def lock(caller: str, key: str) -> None:
-    """Be the only request with this key until the transaction ends. Raises Conflict when another one is."""
+    """Be the only request with this key until the transaction ends. Raise IdempotencyInProgress when another one is."""
     if not await db.value("SELECT pg_try_advisory_xact_lock(hashtextextended($1, 7))", f"{caller} {key}"):
-        raise Conflict(
-            "A request with this Idempotency-Key is still running.",
-            code="idempotency_in_progress",
-            headers={"Retry-After": "1"},
+        raise IdempotencyInProgress(
+            "A request with this Idempotency-Key is still running.", headers={"Retry-After": "1"}
         )
 
 
 async def stored(caller: str, key: str, fingerprint: bytes) -> Sequence[Any] | None:
-    """The first answer, as ASGI messages. Raises Invalid when it was to another request."""
+    """The first answer, as ASGI messages. Raise IdempotencyMismatch when it was to another request."""
     row = await db.row(
         """SELECT fingerprint, status, headers, body FROM idempotent_answer
            WHERE api_key_id = $1 AND key = $2 AND created_at > $3""",
@@ -50,7 +48,7 @@ async def stored(caller: str, key: str, fingerprint: bytes) -> Sequence[Any] | N
     if row is None:
         return None
     if row["fingerprint"] != fingerprint:
-        raise Invalid("This Idempotency-Key was used for another request.", code="idempotency_mismatch")
+        raise IdempotencyMismatch("This Idempotency-Key was used for another request.")
     headers = [(name.encode(), value.encode()) for name, value in json.loads(bytes(row["headers"]))]
     length = (b"content-length", str(len(row["body"])).encode())
     start = {

@@ -20,7 +20,7 @@ from leadwire.domain.leads.schema import (
 )
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import param, statement
-from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, PreconditionFailed, Unavailable
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, PreconditionFailed, ReadOnlyField, Unavailable
 
 _UPDATE: Final = """
 UPDATE lead SET email = $4, name = $5, phone = $6, company = $7, score = $8, custom_fields = $9,
@@ -38,6 +38,16 @@ _DELETE: Final = statement(
 )
 
 
+class LeadConflict(Conflict):
+    """Another lead of the bot has the e-mail address: see `conflicting_id`."""
+
+    code = "lead_conflict"
+
+    def __init__(self, holder: str | None = None) -> None:
+        extra = {"conflicting_id": holder} if holder else {}
+        super().__init__("Another lead of this bot has that e-mail address.", extra=extra)
+
+
 class _Overtaken(Exception):
     """Another change of the same lead came between reading and writing."""
 
@@ -49,7 +59,7 @@ async def update(
 
     `unchanged` holds read-only members that must have their present value. Two statements, the second one a
     compare-and-set on the row's version together with its event; when it is overtaken, again under the row lock.
-    Raises NotFound, Invalid, Conflict (the e-mail is another lead's), PreconditionFailed.
+    Raise NotFound, Invalid, ReadOnlyField, LeadConflict, PreconditionFailed.
     """
     patch = _normalised(patch)
     try:
@@ -59,7 +69,7 @@ async def update(
         async with db.transaction():
             return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
     except db.UniqueViolation as error:  # somebody took the address between our look and our write
-        raise _conflict() from error
+        raise LeadConflict from error
 
 
 async def _update(
@@ -83,7 +93,7 @@ async def _update(
     if "email" in previous and after.email:
         holder = await reads.holder_of_email(workspace, lead_id, after.email)
         if holder not in (None, lead_id):
-            raise _conflict(holder)
+            raise LeadConflict(holder)
     if not await events.updated(workspace, after, previous).record_with(
         _UPDATE, workspace, lead_id, before.version, *_contents(after), clock.now()
     ):
@@ -185,7 +195,7 @@ def _refuse_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
         for name, value in unchanged.items()
         if value != present[name]
     ]:
-        raise Invalid("A read-only field has another value.", code="read_only_field", faults=tuple(faults))
+        raise ReadOnlyField("A read-only field has another value.", faults=tuple(faults))
 
 
 def _refuse_unreachable(lead: Lead) -> None:
@@ -199,8 +209,3 @@ def _refuse_unreachable(lead: Lead) -> None:
     else:
         return
     raise Invalid("1 field is not valid.", faults=(fault,))
-
-
-def _conflict(holder: str | None = None) -> Conflict:
-    extra = {"conflicting_id": holder} if holder else {}
-    return Conflict("Another lead of this bot has that e-mail address.", code="lead_conflict", extra=extra)

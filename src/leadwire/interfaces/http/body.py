@@ -1,6 +1,6 @@
-"""Request bodies: JSON, read strictly, every fault of every field told at once.
+"""Request bodies: JSON, read strictly; one error names every field that is wrong.
 
-Litestar would parse `text/plain` as JSON, turn "7" into 7 and answer 500 to invalid UTF-8.
+Litestar would parse `text/plain` as JSON, turn "7" into 7 and respond with 500 to invalid UTF-8.
 """
 
 import itertools
@@ -12,19 +12,19 @@ from litestar import Request
 
 from leadwire.infrastructure.errors import (
     BodyTooLarge,
-    DomainError,
     FieldError,
     Invalid,
     MalformedJson,
+    UnknownField,
     UnsupportedMediaType,
 )
 from leadwire.interfaces.http import messages
-from leadwire.interfaces.http.headers import header
+from leadwire.interfaces.http.requests import header
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 LARGEST: Final = 64 * 1024  # bytes
-_MOST_FAULTS: Final = 50  # told at once: an answer must not be many times its request
+_MOST_FAULTS: Final = 50  # in one response, which must not be many times its request
 MEDIA_TYPES: Final = ("application/json", "application/merge-patch+json")
 
 _decode = msgspec.json.Decoder().decode
@@ -32,9 +32,9 @@ _decode_pairs = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str).decode
 
 
 async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
-    """The body, which must be a JSON object, with no name twice.
+    """Return the body, which must be a JSON object with no name twice.
 
-    Raises UnsupportedMediaType, BodyTooLarge, MalformedJson or Invalid.
+    Raise UnsupportedMediaType, BodyTooLarge, MalformedJson or Invalid.
     """
     kind, _, parameters = (header(request.scope, b"content-type") or "").partition(";")
     charset = parameters.strip().lower().replace('"', "")
@@ -55,15 +55,15 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
             "The body must be a JSON object.", faults=(FieldError("not_an_object", messages.must_be("object"), ""),)
         )
     if repeated:
-        raise refusal(repeated)
+        raise _invalid(repeated)
     return decoded
 
 
 async def read(request: "Request[Any, Any, Any]", largest: int = LARGEST) -> bytes:
-    """The body's bytes.
+    """Return the body's bytes.
 
-    Raises BodyTooLarge as soon as it is more than `largest`, whatever it claims to be; MalformedJson when the caller
-    went away before its end.
+    Raise BodyTooLarge as soon as there are more than `largest`, whatever `Content-Length` says; MalformedJson when the
+    caller closes the connection before the end.
     """
     declared = header(request.scope, b"content-length") or ""
     size = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
@@ -81,32 +81,31 @@ async def read(request: "Request[Any, Any, Any]", largest: int = LARGEST) -> byt
 
 
 def fields(given: dict[str, Any], model: type[S], also: frozenset[str] = frozenset()) -> S:
-    """The members of `given` as a `model`. Raises Invalid with a fault for each that is wrong.
+    """Return the members of `given` as a `model`. Raise Invalid or UnknownField with an entry for each wrong one.
 
-    Members in `also` are left to the caller: they are known, but not this model's.
+    Members in `also` are known but not part of this model: they are left to the caller.
     """
     mine = {name: raw for name, raw in given.items() if name not in also}
     try:
         return msgspec.convert(mine, model)
     except msgspec.ValidationError as error:  # it names the first fault; now find them all
-        raise refusal(_faults(mine, model)) from error
+        raise _invalid(_faults(mine, model)) from error
 
 
-def refusal(faults: list[FieldError]) -> DomainError:
-    """One refusal for many faults; its code is theirs when they agree."""
-    codes = {fault.code for fault in faults}
-    special = codes.pop() if len(codes) == 1 and codes <= {"unknown_field", "read_only_field"} else None
+def _invalid(faults: list[FieldError]) -> Invalid:
+    """Return one error for all of `faults`: UnknownField when they are nothing else."""
+    kind = UnknownField if {fault.code for fault in faults} == {UnknownField.code} else Invalid
     count = f"{len(faults)} fields are" if len(faults) > 1 else "1 field is"
-    return Invalid(f"{count} not valid.", code=special, faults=tuple(faults[:_MOST_FAULTS]))
+    return kind(f"{count} not valid.", faults=tuple(faults[:_MOST_FAULTS]))
 
 
 def pointer(*path: str) -> str:
-    """A JSON pointer (RFC 6901)."""
+    """Return a JSON pointer (RFC 6901)."""
     return "".join("/" + step[:100].replace("~", "~0").replace("/", "~1") for step in path)
 
 
 def _repeated(body: bytes, decoded: Any) -> list[FieldError]:
-    """A fault for each name that an object has twice: readers disagree on which one counts (RFC 8259 section 4).
+    """Return an error for each name that an object has twice: parsers disagree on which counts (RFC 8259 section 4).
 
     Every name is followed by a colon, so a body with as many colons as names cannot hide one. Only where text or deeper
     objects add some is it read again, by a decoder that keeps pairs as they come: tuples, while lists stay lists.
@@ -149,7 +148,7 @@ def _faults(given: dict[str, Any], model: type[msgspec.Struct]) -> list[FieldErr
 
 
 def _wrong_entries(raw: Any, kind: Any, name: str) -> list[FieldError]:
-    """A fault for each wrong entry of an object with free keys, at the entry itself; none where that is not all."""
+    """Return an error for each wrong entry of an object with free keys; none where more than entries is wrong."""
     entries = next((get_args(choice) for choice in (kind, *get_args(kind)) if get_origin(choice) is dict), None)
     if entries is None or not isinstance(raw, dict):
         return []

@@ -11,7 +11,7 @@ from litestar.types import HTTPScope, Scope
 
 from leadwire.infrastructure import redis_pool, settings, telemetry
 from leadwire.infrastructure.settings import Network
-from leadwire.interfaces.http.headers import header
+from leadwire.interfaces.http.requests import header
 
 NOT_TRUSTED: Final = "leadwire:proxy-not-trusted"
 """The key that is there when such a proxy was seen."""

@@ -1,26 +1,59 @@
-"""What every handler of /v1 answers with, and the two halves every list handler shares."""
+"""Responses as JSON: one resource, one with its version, a page of a list."""
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 from litestar import Request, Response
 from litestar.types import ASGIApp, Receive, Scope, Send
+from msgspec import Struct
 
-from leadwire.domain.listing import page_query
-from leadwire.interfaces.http import query as queries
-from leadwire.interfaces.http.envelopes import Page, PageMeta
+from leadwire.interfaces.http import requests
 
 T = TypeVar("T")
-Q = TypeVar("Q", bound=page_query.PageQuery)
 Headers = Sequence[tuple[bytes, bytes]]
 
 JSON: Final = b"application/json"
 _encode = msgspec.json.Encoder().encode
 
 
+class PageMeta(Struct, frozen=True):
+    """Where a page is in its list."""
+
+    total: int
+    """All that match, not only those on this page. Exact."""
+    page: int
+    """The number of this page, from 1."""
+    per_page: int
+    """The most that a page holds: the `limit` of the request."""
+
+
+class Single(Struct, Generic[T], frozen=True):
+    """One resource."""
+
+    data: T
+    """The resource."""
+
+
+class Page(Struct, Generic[T], frozen=True):
+    """A page of a list."""
+
+    data: list[T]
+    """The resources on this page; none past the last page."""
+    meta: PageMeta
+    """Where this page is in the list."""
+
+
+class Tagged(Struct, Generic[T], frozen=True):
+    """One resource and its version: sent as a `Single` with an `ETag`."""
+
+    data: T
+    version: int
+
+
 class JSONResponse(Response[T]):
-    """A Struct as JSON, with its headers; or, of None, headers alone.
+    """A struct as JSON, with its headers; or, of None, headers alone.
 
     Litestar's own response copies its headers four times on the way out, at a fifth of the cost of a request. This one
     is the ASGI application that Litestar asks a response for.
@@ -35,7 +68,7 @@ class JSONResponse(Response[T]):
         self._kind = kind
 
     def to_asgi_response(self, *_: Any, **__: Any) -> ASGIApp:  # type: ignore[override]
-        """Itself: there is nothing to add."""
+        """Return itself: there is nothing to add."""
         return self
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's
@@ -52,19 +85,32 @@ class JSONResponse(Response[T]):
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def query(request: "Request[Any, Any, Any]", model: type[Q]) -> tuple[list[tuple[str, str]], Q]:
-    """The query as sent and as understood. Raises InvalidParameter."""
-    pairs = queries.pairs_of(request.scope["query_string"])
-    return pairs, queries.parse(pairs, model)
+def tagged(request: "Request[Any, Any, Any]", found: Tagged[T]) -> JSONResponse[Single[T] | None]:
+    """Return a resource with its `ETag`; 304 without a body when the caller has this version (RFC 9110 section 13)."""
+    tag = f'"{found.version}"'
+    headers = [(b"etag", tag.encode())]
+    known = requests.header(request.scope, b"if-none-match")
+    if known is not None and request.method in ("GET", "HEAD"):
+        tags = [one.strip() for one in known.replace("W/", "").split(",")]
+        if tag in tags or "*" in tags:
+            return JSONResponse(None, status_code=304, headers=headers)
+    return JSONResponse(Single(found.data), headers=headers)
 
 
-def page(
-    request: "Request[Any, Any, Any]",
-    pairs: list[tuple[str, str]],
-    asked: page_query.PageQuery,
-    data: list[T],
-    total: int,
-) -> JSONResponse[Page[T]]:
-    """A page in its envelope, with the links that lead on."""
-    links = page_query.links(request.scope["path"], pairs, asked, total)
-    return JSONResponse(Page(data, PageMeta(total, asked.page, asked.limit)), headers=[(b"link", links.encode())])
+def page(request: "Request[Any, Any, Any]", found: Page[T]) -> JSONResponse[Page[T]]:
+    """Return a page with the `Link` header that leads through its list."""
+    header = links(request.scope["path"], requests.pairs_of(request.scope["query_string"]), found.meta)
+    return JSONResponse(found, headers=[(b"link", header.encode())])
+
+
+def links(path: str, pairs: list[tuple[str, str]], meta: PageMeta) -> str:
+    """Return the `Link` header of a page: first, prev, next and last where they exist (RFC 8288)."""
+    last = max(1, -(-meta.total // meta.per_page))
+    pages = {"first": 1}
+    if meta.page > 1:
+        pages["prev"] = min(meta.page - 1, last)
+    if meta.page < last:
+        pages["next"] = meta.page + 1
+    pages["last"] = last
+    kept = [(name, value) for name, value in pairs if name != "page"]
+    return ", ".join(f'<{path}?{urlencode([*kept, ("page", str(n))])}>; rel="{rel}"' for rel, n in pages.items())

@@ -13,8 +13,7 @@ from leadwire.domain.accounts import roles, sessions
 from leadwire.domain.accounts.sessions import Person
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import DomainError, NotFound
-from leadwire.interfaces.http import client_network
-from leadwire.interfaces.http import query as queries
+from leadwire.interfaces.http import client_network, requests
 from leadwire.interfaces.web import policy, rendering
 from leadwire.interfaces.web.forms import Form, parsed
 
@@ -43,12 +42,12 @@ class PageContext(msgspec.Struct):
 
     def asked(self, model: type[Q]) -> Q:
         """The query string as a filter; a field that was left empty does not count. Raises InvalidParameter."""
-        pairs = queries.pairs_of(self.request.scope["query_string"])
-        return queries.parse([(name, value.strip()) for name, value in pairs if value.strip()], model)
+        pairs = requests.pairs_of(self.request.scope["query_string"])
+        return requests.parse([(name, value.strip()) for name, value in pairs if value.strip()], model)
 
     def link(self, path: str = "", **changes: str) -> str:
         """`path`, or this page, with the query string it was asked with, but for `changes`; an empty one goes."""
-        asked = {name: value.strip() for name, value in queries.pairs_of(self.request.scope["query_string"])}
+        asked = {name: value.strip() for name, value in requests.pairs_of(self.request.scope["query_string"])}
         kept = urlencode({name: value for name, value in {**asked, **changes}.items() if value})
         return (path or self.request.scope["path"]) + (f"?{kept}" if kept else "")
 

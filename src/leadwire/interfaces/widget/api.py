@@ -22,7 +22,7 @@ from leadwire.infrastructure.errors import Conflict, InvalidParameter, RateLimit
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body
 from leadwire.interfaces.http.client_network import network
-from leadwire.interfaces.http.query import pairs_of
+from leadwire.interfaces.http.requests import pairs_of
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
 from leadwire.interfaces.widget import callers, stream, visitor

@@ -1,6 +1,5 @@
 """Parameters and headers of the document."""
 
-import re
 from typing import Any, Final
 
 import msgspec
@@ -90,7 +89,7 @@ def parameters() -> dict[str, Any]:
     return {name: {"name": name, "in": "header", "required": False, **made} for name, made in PARAMETERS.items()}
 
 
-def path_parameters(path: str, example: str) -> list[dict[str, Any]]:
+def path_parameters(name: str, example: str) -> list[dict[str, Any]]:
     """The id in a path."""
     return [
         {
@@ -101,14 +100,11 @@ def path_parameters(path: str, example: str) -> list[dict[str, Any]]:
             "schema": _TEXT,
             "example": example,
         }
-        for name in re.findall(r"{(\w+)}", path)
     ]
 
 
-def query_parameters(model: type[msgspec.Struct] | None) -> list[dict[str, Any]]:
+def query_parameters(model: type[msgspec.Struct]) -> list[dict[str, Any]]:
     """The fields of a query."""
-    if model is None:
-        return []
     _, components = msgspec.json.schema_components([model], ref_template=REF)
     said = docstrings.docstrings(model)
     made = []

@@ -1,0 +1,114 @@
+"""The error responses of the document, from the classes of errors: their status, code, title and docstring."""
+
+import inspect
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any, Final
+
+from leadwire.infrastructure.errors import (
+    DomainError,
+    InsufficientScope,
+    Internal,
+    MethodNotAllowed,
+    RateLimited,
+    Unauthenticated,
+    Unavailable,
+)
+from leadwire.interfaces.v1.openapi.parts import REF, REQUEST_ID, header_refs
+
+Errors = list[type[DomainError]]
+
+EVERYWHERE: Final[Errors] = [
+    Unauthenticated, InsufficientScope, MethodNotAllowed, RateLimited, Internal, Unavailable
+]  # fmt: skip
+_DIFFERING: Final = (400, 409, 422)  # their codes differ from operation to operation; the others are shared
+_HEADERS: Final = {
+    401: ("WWW-Authenticate",),
+    405: ("Allow",),
+    409: ("Retry-After",),
+    415: ("Accept-Patch", "Accept-Encoding"),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
+_REPLAYED: Final = (400, 404, 409, 412, 413, 415, 422)  # from the operation itself: stored for its Idempotency-Key
+_UNCOUNTED: Final = (401, 405)  # sent before the rate limit is looked at
+_FIELDS: Final[dict[str, dict[str, str]]] = {
+    "unknown_parameter": {
+        "code": "unknown_parameter",
+        "message": "No such parameter. There are: limit, page.",
+        "parameter": "per_page",
+    },
+    "validation_error": {"code": "out_of_range", "message": "Must be at most 100.", "pointer": "/score"},
+    "unknown_field": {"code": "unknown_field", "message": "No such field. There are: name, email.", "pointer": "/nmae"},
+    "read_only_field": {"code": "read_only_field", "message": "This cannot be changed.", "pointer": "/id"},
+}
+
+
+class ErrorResponses:
+    """The error responses of all operations. Their schemas are added to `schemas`, which has `Problem`."""
+
+    def __init__(self, schemas: dict[str, Any]) -> None:
+        self._schemas = schemas
+        self.shared: dict[str, Any] = {}
+        """Those that are the same wherever they occur, by name."""
+
+    def of_operation(self, name: str, errors: Iterable[type[DomainError]]) -> dict[str, Any]:
+        """Return the error responses of one operation, by status."""
+        found: dict[int, Errors] = {}
+        for error in (*errors, *EVERYWHERE):
+            if error not in found.setdefault(error.status, []):
+                found[error.status].append(error)
+        return {str(status): self._response(status, found[status], name) for status in sorted(found)}
+
+    def _response(self, status: int, errors: Errors, operation: str) -> dict[str, Any]:
+        name = HTTPStatus(status).phrase.replace(" ", "").replace("-", "")
+        if status in _DIFFERING:
+            own = f"{operation}_{name}" if len(errors) > 1 else errors[0].code
+            return self._described(f"{_camel(own)}Problem", status, errors)
+        if name not in self.shared:
+            self.shared[name] = self._described(f"{_camel(errors[0].code)}Problem", status, errors)
+        return {"$ref": f"#/components/responses/{name}"}
+
+    def _described(self, name: str, status: int, errors: Errors) -> dict[str, Any]:
+        counted = () if status in _UNCOUNTED else ("RateLimit-Policy", "RateLimit")
+        replayed = ("Idempotent-Replayed",) if status in _REPLAYED else ()
+        # A schema of its own, and not `allOf` the general one: openapi-python-client would drop the response.
+        general = self._schemas["Problem"]
+        fields = general["properties"]
+        codes = {
+            "type": "string",
+            "enum": [error.code for error in errors],
+            "description": fields["code"]["description"],
+        }
+        properties = {**fields, "status": {**fields["status"], "const": status}, "code": codes}
+        self._schemas[name] = {**general, "title": name, "properties": properties}
+        return {
+            "description": " ".join(f"`{error.code}`: {inspect.getdoc(error)}" for error in errors),
+            "headers": header_refs("X-Request-Id", *counted, *replayed, *_HEADERS.get(status, ())),
+            "content": {
+                "application/problem+json": {
+                    "schema": {"$ref": REF.format(name=name)},
+                    "examples": {
+                        error.code: {"summary": inspect.getdoc(error), "value": _example(error)} for error in errors
+                    },
+                }
+            },
+        }
+
+
+def _camel(name: str) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+def _example(error: type[DomainError]) -> dict[str, Any]:
+    problem: dict[str, Any] = {
+        "type": f"/docs#error-{error.code}",
+        "title": error.title,
+        "status": error.status,
+        "detail": inspect.getdoc(error),
+        "code": error.code,
+        "request_id": REQUEST_ID,
+    }
+    if field := _FIELDS.get(error.code):
+        problem["errors"] = [field]
+    return problem

@@ -1,0 +1,165 @@
+"""Operations of /v1: the signature of a handler says what it takes and what it returns.
+
+    @patch("/{lead_id:str}", scope="leads:write", raises=[LeadConflict])
+    async def update_lead(caller: Caller, lead_id: str, expected: IfMatch) -> Tagged[Lead]: ...
+
+Requests are read, responses made and the OpenAPI document written from it. The signature is read once, at import.
+"""
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+from litestar import HttpMethod, Request, route
+from litestar.handlers import HTTPRouteHandler
+from msgspec import Struct
+
+from leadwire.domain.accounts import reads as accounts
+from leadwire.infrastructure.errors import (
+    BodyTooLarge,
+    DomainError,
+    Invalid,
+    InvalidParameter,
+    MalformedJson,
+    NotFound,
+    PreconditionFailed,
+    ReadOnlyField,
+    UnknownField,
+    UnknownParameter,
+    UnsupportedMediaType,
+)
+from leadwire.interfaces.http import body, requests, responses
+from leadwire.interfaces.http.responses import JSONResponse, Page, Single, Tagged
+
+S = TypeVar("S", bound=Struct)
+P = TypeVar("P", bound=Struct)
+Handler = Callable[..., Awaitable[Page[Any] | Single[Any] | Tagged[Any]]]
+
+RESPONSES: dict[Any, Callable[..., JSONResponse[Any]]] = {
+    Page: responses.page,
+    Single: lambda _, found: JSONResponse(found),
+    Tagged: responses.tagged,
+}
+
+
+class Input(NamedTuple):
+    """Where one parameter of a handler comes from, and what the document says of it."""
+
+    read: Callable[["Request[Any, Any, Any]"], Any]
+    """A plain function, or one to await."""
+    errors: tuple[type[DomainError], ...] = ()
+    query: type[Struct] | None = None
+    body: type[Struct] | None = None
+    header: str = ""
+
+
+def _caller(_: Any) -> Input:
+    return Input(lambda request: request.scope["auth"])
+
+
+def _query(model: type[Struct]) -> Input:
+    def read(request: "Request[Any, Any, Any]") -> Struct:
+        return requests.parse(requests.pairs_of(request.scope["query_string"]), model)
+
+    return Input(read, (InvalidParameter, UnknownParameter), query=model)
+
+
+def _if_match(_: Any) -> Input:
+    return Input(requests.expected_versions, (PreconditionFailed,), header="If-Match")
+
+
+class Change(NamedTuple, Generic[P, S]):
+    """A merge patch of an `S` (RFC 7396), as it was sent."""
+
+    patch: P
+    unchanged: dict[str, Any]
+    """Members of `S` that are not `P`'s: they are read-only, and must have their present value."""
+
+
+def _merge_patch(change: Any) -> Input:
+    patch, resource = get_args(change)
+    read_only = frozenset(resource.__struct_fields__) - frozenset(patch.__struct_fields__)
+
+    async def read(request: "Request[Any, Any, Any]") -> Change[Any, Any]:
+        given = await body.json_object(request)
+        unchanged = {name: value for name, value in given.items() if name in read_only}
+        return Change(body.fields(given, patch, also=read_only), unchanged)
+
+    errors = (MalformedJson, BodyTooLarge, UnsupportedMediaType, Invalid, UnknownField, ReadOnlyField)
+    return Input(read, errors, body=patch)
+
+
+Caller = Annotated[accounts.Caller, _caller]
+"""Whose API key it is."""
+Query = Annotated[S, _query]
+"""The query string as an `S`."""
+IfMatch = Annotated[frozenset[int] | None, _if_match]
+"""The versions that the resource may have; None for any."""
+MergePatch = Annotated[Change[P, S], _merge_patch]
+"""The body, which changes an `S` by a `P`."""
+
+
+class Operation(NamedTuple):
+    """What is known of a handler."""
+
+    handler: Handler
+    scope: str
+    raises: Sequence[type[DomainError]]
+    example: Mapping[str, Any] | None
+    """A body, where there is one."""
+    inputs: Mapping[str, Input]
+    """By the name of the parameter."""
+    envelope: Any
+    """`Page`, `Single` or `Tagged`."""
+    data: Any
+    """What is in the envelope."""
+
+
+def _declare(
+    methods: list[HttpMethod],
+    path: str,
+    *,
+    scope: str,
+    raises: Sequence[type[DomainError]] = (),
+    example: Mapping[str, Any] | None = None,
+) -> Callable[[Handler], HTTPRouteHandler]:
+    """Declare a handler. `scope` is what its caller's key must have; `raises`, the errors that no type tells of."""
+
+    def declare(handler: Handler) -> HTTPRouteHandler:
+        hints = get_type_hints(handler, include_extras=True)
+        returns = hints.pop("return")
+        inputs = {name: _input(name, hint, path) for name, hint in hints.items()}
+        operation = Operation(handler, scope, raises, example, inputs, get_origin(returns), get_args(returns)[0])
+        endpoint = _endpoint(operation)
+        return route(path, http_method=methods, status_code=200, scope=scope, operation=operation)(endpoint)
+
+    return declare
+
+
+get = functools.partial(_declare, [HttpMethod.GET, HttpMethod.HEAD])
+post = functools.partial(_declare, [HttpMethod.POST])
+patch = functools.partial(_declare, [HttpMethod.PATCH])
+delete = functools.partial(_declare, [HttpMethod.DELETE])
+
+
+def _input(name: str, hint: Any, path: str) -> Input:
+    if f"{{{name}:str}}" in path:
+        return Input(lambda request: request.scope["path_params"][name], (NotFound,))
+    return hint.__metadata__[0](hint.__origin__)  # type: ignore[no-any-return]
+
+
+def _endpoint(operation: Operation) -> Callable[["Request[Any, Any, Any]"], Awaitable[JSONResponse[Any]]]:
+    """Return what Litestar calls: it reads the inputs, calls the handler and makes the response."""
+    handler, envelope = operation.handler, operation.envelope
+    read = {name: given.read for name, given in operation.inputs.items()}
+    awaited = [name for name in read if inspect.iscoroutinefunction(read[name])]
+    plain = [(name, read[name]) for name in read if name not in awaited]
+
+    async def endpoint(request: Request[Any, Any, Any]) -> JSONResponse[Any]:
+        given = {name: read_one(request) for name, read_one in plain}
+        for name in awaited:
+            given[name] = await read[name](request)
+        return RESPONSES[envelope](request, await handler(**given))
+
+    return endpoint

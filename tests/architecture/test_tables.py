@@ -21,9 +21,8 @@ READS = {
     "domain/leads": {"bot"},
     "domain/listing": {"outbox_event"},
     "domain/webhooks": {"attempt", "delivery", "endpoint_hour", "outbox_event", "redrive_job", "webhook_endpoint"},
-    "infrastructure": {"user_account", "webhook_endpoint"},  # secrets that are sealed again with a new key
     "interfaces/cli": {"webhook_endpoint"},
-    "processes": {"outbox_event"},
+    "processes": {"outbox_event", "webhook_endpoint"},
 }
 """Which tables of others a package's statements may name."""
 

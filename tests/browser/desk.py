@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from playwright.async_api import Page, expect
 
-from leadwire.domain.accounts import invitations
+from leadwire.domain.accounts.changes import invitations
 from tests.browser.conftest import Visit
 from tests.delivery.wired import Wire
 

@@ -53,7 +53,7 @@ async def test_a_refused_sign_in_says_so_once_with_the_focus_on_the_password(vis
 
 
 async def test_a_refused_password_is_said_once_with_the_focus_on_it(visit, door, workspace):
-    from leadwire.domain.accounts import invitations
+    from leadwire.domain.accounts.changes import invitations
 
     page = await visit.page()
     await page.goto(f"{door}/join/{await invitations.invite(workspace, None, 'agent')}")

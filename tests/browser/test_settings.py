@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.async_api import expect
 
-from leadwire.domain.accounts import invitations
+from leadwire.domain.accounts.changes import invitations
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import make

@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts import invitations
+from leadwire.domain.accounts.changes import invitations
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import library
 from leadwire.domain.conversations import changes as conversation_reads

@@ -5,12 +5,15 @@ import secrets
 
 import pytest
 
+from leadwire.delivery import ledger
+from leadwire.domain.accounts import table as accounts
 from leadwire.domain.webhooks import changes, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, secret_box
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.secret_box import SecretBox
-from leadwire.interfaces.cli.reseal import _SEALED
+
+SEALED = (*ledger.SEALED, *accounts.SEALED)
 
 
 def key():
@@ -31,7 +34,7 @@ async def sealed(workspace):
 
 
 async def resealed(ring):
-    return [await secret_box.reseal(ring, table, column) for table, column in _SEALED]
+    return [await secret_box.reseal(ring, column) for column in SEALED]
 
 
 async def test_everything_is_opened_by_the_new_key_alone(sealed, monkeypatch):
@@ -60,4 +63,6 @@ async def test_every_sealed_column_is_known():
     )
     hashes = {"api_key.hash", "invitation.hash", "user_session.hash", "idempotent_answer.fingerprint"}
     hashes |= {"visit.token_hash", "visit.start_key", "visit.address", "blocked_visitor.address"}
-    assert {name for (name,) in found} - hashes - {"idempotent_answer.body"} == {".".join(one) for one in _SEALED}
+    assert {name for (name,) in found} - hashes - {"idempotent_answer.body"} == {
+        f"{one._meta.table._meta.tablename}.{one._meta.db_column_name}" for one in SEALED
+    }

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from leadwire.delivery.outbox import Event
-from leadwire.domain.accounts import audit_log
-from leadwire.domain.accounts.audit_log import LogQuery
+from leadwire.domain.accounts import reads
+from leadwire.domain.accounts.schema import LogQuery
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations import search as conversation_search
@@ -69,10 +69,10 @@ def reads_of(crowd):
         "their deliveries": (partial(webhooks.states_of, workspace, events), 200),
         "deliveries about a lead": (
             partial(deliveries._events, workspace, deliveries.Filter(subject=_LEAD), "", 51), 50),
-        "audit log": (partial(audit_log.page, workspace, LogQuery()), 200),
-        "audit log of one": (partial(audit_log.page, workspace, LogQuery(actor="u3")), 200),
-        "audit log of a kind": (partial(audit_log.page, workspace, LogQuery(action="thing.3")), 200),
-        "actors": (partial(audit_log.actors, workspace), 200),
+        "audit log": (partial(reads.log_page, workspace, LogQuery()), 200),
+        "audit log of one": (partial(reads.log_page, workspace, LogQuery(actor="u3")), 200),
+        "audit log of a kind": (partial(reads.log_page, workspace, LogQuery(action="thing.3")), 200),
+        "actors": (partial(reads.log_actors, workspace), 200),
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import httpx
 
 from leadwire.development.embedded import services
-from leadwire.domain.accounts import invitations
+from leadwire.domain.accounts.changes import invitations
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.migrate import migrate
 from leadwire.infrastructure.settings import Settings

@@ -3,6 +3,8 @@
 These rows, not Redis, say what is owed to whom.
 """
 
+from typing import Final
+
 from piccolo.columns import Array, BigInt, Boolean, Bytea, DoublePrecision, Integer, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
@@ -78,3 +80,7 @@ class EndpointHour(Table, db=DB, tablename="endpoint_hour"):
     took = Array(base_column=Integer())
     last_at = Timestamptz()
     last_outcome = Text()
+
+
+SEALED: Final = (WebhookEndpoint.secret, WebhookEndpoint.staged_secret, WebhookEndpoint.headers)
+"""Columns that `secret_box` seals."""

@@ -17,7 +17,8 @@ from leadwire.development.demo.seed import bots_of, seed
 from leadwire.development.instance import publish
 from leadwire.development.supervisor import Child, Say
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts import invitations, keys, reads
+from leadwire.domain.accounts import keys, reads
+from leadwire.domain.accounts.changes import invitations
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure.db.migrate import migrate

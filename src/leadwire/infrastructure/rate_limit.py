@@ -1,34 +1,40 @@
 """Rate limits: a token bucket per caller, in this process, settled with the other processes through Redis.
 
 Asking Redis for every request would cost half a request. So each process takes tokens from a bucket of its own and,
-about once a second per caller, tells Redis what it took and learns what is left for all. Without Redis every process
-limits by itself.
+about once a second per caller, tells Redis what it took and learns what is left for all. Where a limit must hold at
+once, as for passwords, Redis is asked each time. Without Redis every process limits by itself.
 """
 
+import asyncio
+import hashlib
+import hmac
 import math
 from collections import OrderedDict
 from typing import Final
 
-from leadwire.infrastructure import redis_pool
+from leadwire.infrastructure import redis_pool, secret_box
 from leadwire.infrastructure.errors import RateLimited
 
-_WINDOW: Final = 60  # seconds that a limit speaks of
 _BURST: Final = 200  # requests at once, where the limit allows as many
 _SETTLE_EVERY: Final = 1.0
 _CALLERS: Final = 50_000  # buckets kept; the one unused for longest goes first and would be full again anyway
 
-# The shared bucket: refilled by Redis's clock, less what one process spent since it last told, and only then cut to the
-# burst: else whoever uses more than a burst between two settlements would owe tokens while within the limit.
+# The shared bucket: refilled by Redis's clock, less what one process spent since it last told, and only then cut to
+# `most`: else whoever uses more than a burst between two settlements would owe tokens while within the limit. With
+# `now`, nothing is taken unless there is enough.
 _SETTLE: Final = """
 local now = redis.call('TIME')
 now = now[1] + now[2] / 1e6
 local kept = redis.call('HMGET', KEYS[1], 'tokens', 'at')
 local spent, burst, rate, span = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local most, at_once = burst, ARGV[6] == 'now'
+if at_once then most = burst - spent end
 local since = now - (tonumber(kept[2]) or now - span)
-local tokens = math.min(burst, (tonumber(kept[1]) or burst) + since * rate - spent)
+local tokens = math.min(most, (tonumber(kept[1]) or burst) + since * rate - spent)
+if at_once and tokens < 0 then return tostring(tokens) end
 tokens = math.max(-burst, tokens)
 redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', string.format('%.6f', now))
-redis.call('EXPIRE', KEYS[1], 120)
+redis.call('EXPIRE', KEYS[1], ARGV[5])
 return tostring(tokens)"""
 
 
@@ -54,35 +60,32 @@ class Bucket:
 
 
 class RateLimit:
-    """One policy: `limit` requests a minute for each caller; 0 = off. `shared` settles it between processes."""
+    """One policy: `limit` requests in `window` seconds for each caller; 0 = off. `shared` settles it between
+    processes.
+    """
 
-    def __init__(self, name: str, limit: int, *, shared: bool) -> None:
+    def __init__(self, name: str, limit: int, *, window: int = 60, shared: bool = False) -> None:
         self.limit = limit
         self._name = name
         self._shared = shared
-        self._rate = limit / _WINDOW
+        self._window = window
+        self._rate = limit / window
         self._burst = float(min(limit, _BURST))
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
         # The bucket is what `RateLimit` tells of: a policy of its own where it holds less than the limit.
         self._bucket_policy = name if limit <= _BURST else "burst"
-        self.policy = f'"{name}";q={limit};w={_WINDOW}'
+        self.policy = f'"{name}";q={limit};w={window}'
         if limit > _BURST:
             self.policy += f', "burst";q={_BURST};w={math.ceil(_BURST / self._rate)}'
 
     def take(self, caller: str, now: float) -> list[tuple[bytes, bytes]]:
-        """Count one request of `caller`; `now` is the loop's time. Answers the headers to send.
+        """Count one request of `caller`; `now` is the loop's time. Return the headers to send.
 
-        Raises RateLimited, with the same headers and `Retry-After`.
+        Raise RateLimited, with the same headers and `Retry-After`.
         """
         if not self.limit:
             return []
-        bucket = self._buckets.get(caller)
-        if bucket is None:
-            bucket = self._buckets[caller] = Bucket(self._burst, now)
-            if len(self._buckets) > _CALLERS:
-                self._buckets.popitem(last=False)
-        else:
-            self._buckets.move_to_end(caller)
+        bucket = self._bucket(caller, now)
         taken = bucket.take(now, self._rate, self._burst)
         if self._shared and now - bucket.settled > _SETTLE_EVERY:
             self._settle_soon(caller, bucket, now)
@@ -94,18 +97,61 @@ class RateLimit:
             raise RateLimited(f"At most {self.limit} requests a minute.", headers=headers)
         return [(b"ratelimit-policy", self.policy.encode()), (b"ratelimit", state.encode())]
 
+    async def take_at_once(self, name: str) -> bool:
+        """Count one try of `name`, in all processes together, so that many at once do not slip through. Return whether
+        there was a token left. Redis gets a keyed hash of `name`.
+        """
+        caller = _hidden(name)
+        if (left := await self._ask_redis(caller, 1, 0, "now")) is not None:
+            return left >= 0
+        now = asyncio.get_running_loop().time()
+        return self._bucket(caller, now).take(now, self._rate, self._burst)
+
+    async def reset(self, name: str) -> None:
+        """Let `name` have every token again."""
+        caller = _hidden(name)
+        self._buckets.pop(caller, None)
+        if (redis := redis_pool.client()) is not None:
+            try:
+                await redis.delete(self._key(caller))
+            except redis_pool.AWAY:
+                return
+
+    def _bucket(self, caller: str, now: float) -> Bucket:
+        bucket = self._buckets.get(caller)
+        if bucket is None:
+            bucket = self._buckets[caller] = Bucket(self._burst, now)
+            if len(self._buckets) > _CALLERS:
+                self._buckets.popitem(last=False)
+        else:
+            self._buckets.move_to_end(caller)
+        return bucket
+
     def _settle_soon(self, caller: str, bucket: Bucket, now: float) -> None:
         spent, span = bucket.spent, now - bucket.settled
         bucket.spent, bucket.settled = 0, now
         redis_pool.run_in_background(self._settle(caller, bucket, spent, span, now))
 
     async def _settle(self, caller: str, bucket: Bucket, spent: int, span: float, told: float) -> None:
-        if (redis := redis_pool.client()) is None:
-            return
-        try:
-            key = f"leadwire:rate:{self._name}:{caller}"
-            left = float(await redis.eval(_SETTLE, 1, key, str(spent), str(self._burst), str(self._rate), str(span)))
-        except redis_pool.AWAY:
+        if (left := await self._ask_redis(caller, spent, span)) is None:
             return
         since = (bucket.at - told) * self._rate  # what came in while Redis was asked, as `spent` is what went out
         bucket.tokens = min(bucket.tokens, left + since - bucket.spent)
+
+    async def _ask_redis(self, caller: str, spent: int, span: float, mode: str = "") -> float | None:
+        """Take `spent` tokens from the shared bucket. Return what is left, or None when Redis is away."""
+        if (redis := redis_pool.client()) is None:
+            return None
+        values = (spent, self._burst, self._rate, span, 2 * self._window, mode)
+        try:
+            return float(await redis.eval(_SETTLE, 1, self._key(caller), *map(str, values)))
+        except redis_pool.AWAY:
+            return None
+
+    def _key(self, caller: str) -> str:
+        return f"leadwire:rate:{self._name}:{caller}"
+
+
+def _hidden(name: str) -> str:
+    """A keyed hash of an e-mail or network address: a plain hash of either can be guessed by whoever reads Redis."""
+    return hmac.digest(secret_box.get().derived("sign-in throttle"), name.encode(), hashlib.sha256).hex()[:32]

@@ -1,4 +1,4 @@
-"""Endpoint secrets at rest: AES-256-GCM under an operator's key, which can be changed without a gap.
+"""Secrets at rest: AES-256-GCM under an operator's key, which can be changed without a gap.
 
 `LEADWIRE_SECRET_KEY` holds one or more keys: the first seals, any opens. Without it, one is made in the data
 directory. A sealed secret is 4 bytes of the key's fingerprint, 12 of nonce, then the ciphertext.
@@ -15,8 +15,10 @@ from typing import Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from piccolo.columns import Column
 
-from leadwire.infrastructure import db, settings
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.db.statements import param, statement
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 
@@ -24,7 +26,7 @@ _FILE: Final = "secret.key"
 
 
 class SecretBox:
-    """Seals and opens. Raises OperatorError for keys that are not 32 bytes of base64."""
+    """Seals and opens. Raise OperatorError for keys that are not 32 bytes of base64."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._ciphers: dict[bytes, AESGCM] = {}
@@ -50,11 +52,11 @@ class SecretBox:
         return fingerprint + nonce + cipher.encrypt(nonce, text.encode(), None)
 
     def renewed(self, sealed: bytes) -> bytes | None:
-        """The same, sealed with the first key; None where it is that already. Raises OperatorError as `open` does."""
+        """The same, sealed with the first key; None where it is that already. Raise OperatorError as `open` does."""
         return None if sealed[:4] == next(iter(self._ciphers)) else self.seal(self.open(sealed))
 
     def _open(self, sealed: bytes) -> str:
-        """What was sealed. Raises OperatorError when its key is not among ours."""
+        """What was sealed. Raise OperatorError when its key is not among ours."""
         cipher = self._ciphers.get(sealed[:4])
         try:
             if cipher is None:
@@ -68,25 +70,22 @@ class SecretBox:
 
 @functools.cache
 def get() -> SecretBox:
-    """The keyring of this process."""
+    """The secret box of this process."""
     chosen = settings.get()
     return SecretBox(chosen.secret_key or (_generated(chosen),))
 
 
-async def check() -> None:
-    """Raises OperatorError when the database's endpoint secrets were sealed with another key."""
-    sealed = await db.value("SELECT secret FROM webhook_endpoint ORDER BY created_at DESC LIMIT 1")
-    if sealed is not None:
-        get().open(sealed)
-
-
-async def reseal(ring: SecretBox, table: str, column: str) -> int:
-    """Seal what a column holds with the ring's first key. Answers how many that were. Raises OperatorError."""
-    done = 0
-    for row_id, sealed in await db.rows(f"SELECT id, {column} FROM {table} WHERE {column} IS NOT NULL"):
-        if fresh := ring.renewed(sealed):
-            change = f"UPDATE {table} SET {column} = $3 WHERE id = $1 AND {column} = $2 RETURNING 1"  # unless it is new
-            done += bool(await db.value(change, row_id, sealed, fresh))
+async def reseal(box: SecretBox, column: Column) -> int:
+    """Seal the values of a column with the first key of `box`. Return how many were changed. Raise OperatorError."""
+    table, done = column._meta.table, 0
+    row_id: Column = table.id  # type: ignore[attr-defined]
+    read = statement(table.select(row_id, column).where(column.is_not_null()))
+    write = statement(  # unless somebody has changed it meanwhile
+        table.update({column: param("fresh")}).where(row_id == param("id"), column == param("sealed")).returning(row_id)
+    )
+    for found, sealed in await read.rows():
+        if fresh := box.renewed(sealed):
+            done += await write.row(id=found, sealed=sealed, fresh=fresh) is not None
     return done
 
 

@@ -1,15 +1,22 @@
 """A worker's process: hop 3."""
 
 import asyncio
+from typing import Final
 
+from leadwire.delivery.ledger import WebhookEndpoint
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker import hourly_stats
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.infrastructure import redis_pool, secret_box
 from leadwire.infrastructure.db.migrate import missing
+from leadwire.infrastructure.db.statements import statement
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
 from leadwire.processes import runtime
+
+_NEWEST_SECRET: Final = statement(
+    WebhookEndpoint.select(WebhookEndpoint.secret).order_by(WebhookEndpoint.created_at, ascending=False).limit(1)
+)
 
 
 async def deliver(settings: Settings) -> None:
@@ -26,6 +33,11 @@ async def deliver(settings: Settings) -> None:
             await hourly_stats.flush()
             await transport.aclose()
 
-    await runtime.run(
-        settings, "deliver", health, run, check=secret_box.check
-    )  # a wrong key is told now, not at a delivery
+    # A wrong key is told now, not at a delivery.
+    await runtime.run(settings, "deliver", health, run, check=_check_secret_key)
+
+
+async def _check_secret_key() -> None:
+    """Raise OperatorError when the newest endpoint's secret was sealed with another key."""
+    if sealed := await _NEWEST_SECRET.value():
+        secret_box.get().open(sealed)

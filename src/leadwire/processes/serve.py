@@ -9,7 +9,7 @@ from typing import Final
 import uvicorn
 
 from leadwire.app import create_app
-from leadwire.domain.accounts import sessions
+from leadwire.domain.accounts.changes import sessions
 from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import idempotency_store, telemetry
 from leadwire.infrastructure.db.migrate import missing

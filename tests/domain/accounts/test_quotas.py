@@ -5,10 +5,12 @@ import asyncio
 import pytest
 from msgspec import structs
 
-from leadwire.domain.accounts import changes, invitations, quotas
+from leadwire.domain.accounts import changes, quotas
+from leadwire.domain.accounts.changes import invitations
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.infrastructure import db, settings
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import QuotaExceeded, RateLimited
 from tests.domain.bots.flows import SMALL
 from tests.flows.commands import run
@@ -99,7 +101,7 @@ async def test_an_invitation_becomes_an_account_at_the_limit(workspace, limits):
 
 async def test_counting_is_part_of_the_change(workspace):
     with pytest.raises(RuntimeError):
-        await quotas.check(workspace, "bots", "SELECT 0")
+        await quotas.check(workspace, "bots", sql("SELECT 0"))
 
 
 async def test_the_page_says_so(admin, workspace, limits):  # noqa: F811

@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from leadwire.domain.accounts import presence, sessions
+from leadwire.domain.accounts.changes import sessions
 from leadwire.domain.bots import changes, reads, runtime
 from leadwire.domain.bots.faq import Faq
 from leadwire.domain.bots.runtime import Opening
@@ -79,5 +79,5 @@ async def desk(operators):
     """One of them has the inbox open. Answers their session's id."""
     await sessions.begin(operators[0], "a", "Browser")
     session = await db.value("SELECT id FROM user_session")
-    await presence.note(session)
+    await sessions.report_present(session)
     return session

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from leadwire.domain.accounts import presence
+from leadwire.domain.accounts import reads
 from leadwire.domain.bots import offline, runtime
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import inbox
@@ -60,17 +60,17 @@ async def test_nothing_is_said_while_somebody_has_the_inbox_open(visitor):
 
 
 async def test_who_has_closed_the_inbox_is_gone_after_a_while(workspace, desk, monkeypatch):
-    assert await presence.anybody(workspace)
+    assert await reads.agent_online(workspace)
     now = clock.now()
-    monkeypatch.setattr(clock, "now", lambda: now + presence._GONE)
-    assert not await presence.anybody(workspace)
+    monkeypatch.setattr(clock, "now", lambda: now + reads._ONLINE)
+    assert not await reads.agent_online(workspace)
 
 
 async def test_a_viewer_and_another_workspaces_people_do_not_count(workspace, desk):
     await db.rows("UPDATE user_account SET role = 'viewer'")
-    assert not await presence.anybody(workspace)
+    assert not await reads.agent_online(workspace)
     await db.rows("UPDATE user_account SET role = 'agent'")
-    assert not await presence.anybody("ws_another")
+    assert not await reads.agent_online("ws_another")
 
 
 async def test_what_is_said_to_a_person_is_not_taken_for_an_answer(workspace, visitor, operators):

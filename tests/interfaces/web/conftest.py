@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from leadwire.domain.accounts import invitations
+from leadwire.domain.accounts.changes import invitations
 from tests import asgi
 
 PASSWORD = "four quiet grey horses"

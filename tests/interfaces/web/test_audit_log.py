@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from leadwire.domain.accounts import audit
 from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts.changes import audit
 from leadwire.infrastructure import db
 from tests.interfaces.web.hostile import SCRIPTS, harmless
 

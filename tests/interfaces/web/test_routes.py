@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from leadwire.domain.accounts import roles
+from leadwire.domain.accounts.schema import has_role
 from leadwire.infrastructure import db
 from leadwire.interfaces.web import router
 from leadwire.interfaces.web.routes import Declared
@@ -72,7 +72,7 @@ async def test_another_site_is_refused(admin, one):
 @pytest.mark.parametrize("one", [one for one in router.DECLARED if one.role != "viewer"], ids=named)
 async def test_a_role_below_is_refused(viewer, agent, one):
     for role, person in (("viewer", viewer), ("agent", agent)):
-        if not roles.reaches(role, one.role):
+        if not has_role(role, one.role):
             method = "POST" if one in ACTIONS else "GET"
             answer = await person.request(
                 method, somewhere(one), data={"form_token": person.token} if one in ACTIONS else None

@@ -5,7 +5,8 @@ import asyncio
 import msgspec
 import pytest
 
-from leadwire.domain.accounts import invitations, passwords, throttle
+from leadwire.domain.accounts import passwords
+from leadwire.domain.accounts.changes import attempts, invitations
 from leadwire.infrastructure import db, settings
 from leadwire.interfaces.web.policy import local
 from tests.interfaces.web.conftest import PASSWORD, browser
@@ -99,7 +100,7 @@ async def test_a_password_changed_while_it_is_checked_lets_nobody_in_and_stays_c
 
 
 async def test_a_password_may_be_tried_five_times(admin, stranger):
-    for _ in range(throttle.PER_ACCOUNT):
+    for _ in range(attempts.PER_ACCOUNT):
         await stranger.fill("/sign-in", 422, email="ada@example.org", password="wrong")
     refused = await stranger.post("/sign-in", data={"email": "ada@example.org", "password": PASSWORD})
     assert refused.status_code == 429
@@ -110,7 +111,7 @@ async def test_many_guesses_at_once_do_not_slip_through(admin, stranger):
     forms = [{"email": "ada@example.org", "password": f"guess {number}"} for number in range(20)]
     answers = await asyncio.gather(*(stranger.post("/sign-in", data=form) for form in forms))
     assert sorted({answer.status_code for answer in answers}) == [422, 429]
-    assert sum(answer.status_code == 422 for answer in answers) == throttle.PER_ACCOUNT
+    assert sum(answer.status_code == 422 for answer in answers) == attempts.PER_ACCOUNT
 
 
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ async def test_a_password_that_is_guessed_first_is_refused(stranger, workspace, 
 async def test_who_is_refused_is_in_the_log_without_their_address(admin, stranger, caplog):
     for email in ("ada@example.org", "nobody@example.org"):
         await stranger.fill("/sign-in", 422, email=email, password="not the password")
-    for _ in range(throttle.PER_ACCOUNT):
+    for _ in range(attempts.PER_ACCOUNT):
         await stranger.post("/sign-in", data={"email": "ada@example.org", "password": "not the password"})
     told = [(one.getMessage(), one.fields) for one in caplog.records if one.getMessage().startswith("sign_in.")]
     ada = await db.value("SELECT id FROM user_account")

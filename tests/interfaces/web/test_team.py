@@ -6,7 +6,7 @@ import re
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts import invitations
+from leadwire.domain.accounts.changes import invitations
 from leadwire.infrastructure import db, ids
 from tests.interfaces.web.conftest import PASSWORD, browser, signed_in
 

@@ -1,8 +1,10 @@
 """How much one workspace may have: a setting `max_...` for each kind of thing."""
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+from leadwire.domain.accounts.table import Workspace
 from leadwire.infrastructure import db, settings
+from leadwire.infrastructure.db.statements import Statement, param, statement
 from leadwire.infrastructure.errors import QuotaExceeded
 
 Quota = Literal["endpoints", "bots", "bot_versions", "faq_entries", "flow_bytes", "users", "api_keys"]
@@ -16,21 +18,24 @@ _THINGS: Final[dict[Quota, str]] = {
     "users": "people, open invitations included",
     "api_keys": "API keys in use",
 }
+# Not FOR UPDATE: rows that refer to the workspace can still be written.
+_LOCK: Final = statement(
+    Workspace.select(Workspace.id).where(Workspace.id == param("workspace")).lock_rows("NO KEY UPDATE")
+)
 
 
-async def check(workspace: str, quota: Quota, count: str, *args: object) -> None:
+async def check(workspace: str, quota: Quota, count: Statement, **values: Any) -> None:
     """See that a workspace has not too much, after something was added in the open transaction.
 
-    `count` is SQL that counts what there is; the workspace is $1, `args` follow. The workspace stays locked until the
-    transaction ends, so that of several who add at once none counts without the others. Take this lock last. Raises
-    QuotaExceeded; RuntimeError outside a transaction.
+    `count` counts what `workspace` has; `values` are its other values. The workspace stays locked until the
+    transaction ends, so that two that add at once count each other. Take this lock last. Raise QuotaExceeded;
+    RuntimeError outside a transaction.
     """
     if not db.in_transaction():
         raise RuntimeError(f"{quota} counted outside the transaction of the change")
-    # Not FOR UPDATE: rows that refer to the workspace can still be written.
-    await db.rows("SELECT 1 FROM workspace WHERE id = $1 FOR NO KEY UPDATE", workspace)
+    await _LOCK.rows(workspace=workspace)
     most: int = getattr(settings.get(), f"max_{quota}")
-    if await db.value(count, workspace, *args) > most:
+    if await count.value(workspace=workspace, **values) > most:
         raise QuotaExceeded(
             f"A workspace may have {most:,} {_THINGS[quota]}. Whoever runs this instance can raise it:"
             f" LEADWIRE_MAX_{quota.upper()}."

@@ -1,73 +1,109 @@
-"""Looking callers up: an API key's text to the workspace and scopes it stands for."""
+"""Look-ups: the caller of an API key, users and their sessions, invitations, the audit log."""
 
+import hashlib
 import hmac
-from datetime import datetime
+from datetime import timedelta
 from typing import Final
 
-import msgspec
+from msgspec import Struct
+from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys
-from leadwire.infrastructure import clock, db
+from leadwire.domain.accounts.schema import (
+    Caller,
+    Colleague,
+    KeyListed,
+    LoggedEntry,
+    LogQuery,
+    Offer,
+    OpenInvitation,
+    Session,
+    UserListed,
+)
+from leadwire.domain.accounts.table import ApiKey, Invitation, UserAccount, UserSession, Workspace
+from leadwire.domain.listing.keyset import Keyset
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.db.statements import if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
 _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
 _LARGEST: Final = 10_000
+_ONLINE: Final = timedelta(seconds=150)  # an open inbox reports every 60 s
+
+_KEY_BY_LOOKUP: Final = statement(
+    ApiKey.select(ApiKey.id, ApiKey.workspace_id, ApiKey.scopes, ApiKey.expires_at, ApiKey.hash).where(
+        ApiKey.lookup == param("lookup"), ApiKey.revoked_at.is_null()
+    )
+)
+_KEYS: Final = statement(
+    ApiKey.select(
+        ApiKey.id, ApiKey.workspace_id, ApiKey.name, ApiKey.lookup, ApiKey.scopes,
+        ApiKey.created_at, ApiKey.expires_at, ApiKey.last_used_at, ApiKey.revoked_at,
+    )
+    .where(if_given(ApiKey.workspace_id, "workspace"))
+    .order_by(ApiKey.created_at, ApiKey.id, ascending=False)
+)  # fmt: skip
+_USERS: Final = statement(
+    UserAccount.select(
+        UserAccount.id, UserAccount.workspace_id, UserAccount.email, UserAccount.role, UserAccount.created_at
+    )
+    .where(if_given(UserAccount.workspace_id, "workspace"))
+    .order_by(UserAccount.created_at, UserAccount.id)
+)
+# Each user with when the last of their sessions was used.
+_TEAM: Final = sql(
+    """SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id),
+           totp_secret IS NOT NULL FROM user_account u WHERE workspace_id = :workspace ORDER BY created_at, id"""
+)
+_WORKSPACES: Final = statement(
+    Workspace.select(Workspace.id, Workspace.name).order_by(Workspace.created_at, Workspace.id)
+)
+_HAS_SECOND_FACTOR: Final = statement(
+    UserAccount.select(QueryString("{} IS NOT NULL", UserAccount.totp_secret)).where(UserAccount.id == param("user"))
+)
+_SESSIONS: Final = statement(
+    UserSession.select(UserSession.id, UserSession.address, UserSession.agent, UserSession.seen_at)
+    .where(UserSession.user_id == param("user"))
+    .order_by(UserSession.seen_at, ascending=False)
+)
+# Whether one of the users who may answer visitors has a session with the inbox open.
+_AGENT_ONLINE: Final = sql(
+    """SELECT EXISTS (SELECT 1 FROM user_account u JOIN user_session s ON s.user_id = u.id
+       WHERE u.workspace_id = :workspace AND u.role IN ('admin', 'agent') AND s.present_at > :since)"""
+)
+_INVITATIONS: Final = statement(
+    Invitation.select(Invitation.id, Invitation.email, Invitation.role, Invitation.expires_at)
+    .where(Invitation.workspace_id == param("workspace"), Invitation.expires_at > param("now"))
+    .order_by(Invitation.created_at, Invitation.id, ascending=False)
+)
+# An invitation that can still be used, with the name of its workspace.
+_OFFER: Final = sql(
+    """SELECT i.workspace_id, w.name, i.email, i.role FROM invitation i JOIN workspace w ON w.id = i.workspace_id
+       WHERE i.hash = :hash AND i.expires_at > :now"""
+)
+_LOG: Final = Keyset(table="audit_entry", columns="id, at, actor, action, subject, detail, address", key={"id": "text"})
+# The distinct values of a column, each found by one step through an index: a DISTINCT would read the whole log.
+_DISTINCT: Final = """
+WITH RECURSIVE found AS (
+    (SELECT {0} AS value FROM audit_entry WHERE workspace_id = :workspace ORDER BY {0} LIMIT 1)
+    UNION ALL
+    SELECT (SELECT {0} FROM audit_entry WHERE workspace_id = :workspace AND {0} > found.value ORDER BY {0} LIMIT 1)
+    FROM found WHERE found.value IS NOT NULL
+) SELECT value FROM found WHERE value IS NOT NULL"""
+_ACTORS: Final = sql(_DISTINCT.format("actor"))
+_ACTIONS: Final = sql(_DISTINCT.format("action"))
 
 
-class Caller(msgspec.Struct, frozen=True):
-    """Who is asking: the key that was used, its workspace and what it may do."""
-
-    key_id: str
-    workspace: str
-    scopes: frozenset[str]
-    expires_at: datetime | None
-
-
-class KeyListed(msgspec.Struct, frozen=True):
-    """An API key as the operator sees it: never its secret."""
-
-    id: str
-    workspace_id: str
-    name: str
-    starts_with: str
-    scopes: list[str]
-    created_at: str
-    expires_at: str | None
-    last_used_at: str | None
-    revoked_at: str | None
-
-
-class UserListed(msgspec.Struct, frozen=True):
-    """A person with an account."""
-
-    id: str
-    workspace_id: str
-    email: str
-    role: str
-    created_at: str
-
-
-class Colleague(msgspec.Struct, frozen=True):
-    """A person with an account, as the others of the workspace see them; `seen_at` while they are signed in."""
-
-    id: str
-    email: str
-    role: str
-    created_at: datetime
-    seen_at: datetime | None
-    second_factor: bool
-
-
-class _Known(msgspec.Struct, frozen=True):
+class _Known(Struct, frozen=True):
     caller: Caller
     until: float
 
 
-_known: dict[bytes, _Known] = {}  # by the key's digest: no key is kept in clear
+_known: dict[bytes, _Known] = {}  # by the key's digest: no key is stored in clear
 
 
 async def caller(key: str, monotonic: float) -> Caller | None:
-    """Whose key this is, or None: malformed, unknown, revoked or expired. `monotonic` is the loop's time."""
+    """Return whose key this is, or None: malformed, unknown, revoked or expired. `monotonic` is the loop's time."""
     digest = keys.digest(key)
     known = _known.get(digest)
     if known is None or known.until < monotonic:
@@ -80,25 +116,20 @@ async def caller(key: str, monotonic: float) -> Caller | None:
 
 
 def forget_keys() -> None:
-    """Look every key up afresh from now on."""
+    """Drop the cache of keys."""
     _known.clear()
 
 
 async def listed(workspace: str | None = None) -> list[KeyListed]:
     """Every key, newest first; of one workspace or (for operators) of all."""
-    found = await db.rows(
-        """SELECT id, workspace_id, name, lookup, scopes, created_at, expires_at, last_used_at, revoked_at
-           FROM api_key WHERE $1::text IS NULL OR workspace_id = $1 ORDER BY created_at DESC, id DESC""",
-        workspace,
-    )
     return [
         KeyListed(id_, owner, name, f"lw_{lookup}_", scopes, *(clock.iso(at) if at else None for at in times))  # type: ignore[arg-type]
-        for id_, owner, name, lookup, scopes, *times in found
+        for id_, owner, name, lookup, scopes, *times in await _KEYS.rows(workspace=workspace)
     ]
 
 
 async def key(workspace: str, key_id: str) -> KeyListed:
-    """One API key. Raises NotFound."""
+    """One API key. Raise NotFound."""
     for found in await listed(workspace):
         if found.id == key_id:
             return found
@@ -107,40 +138,72 @@ async def key(workspace: str, key_id: str) -> KeyListed:
 
 async def users(workspace: str | None = None) -> list[UserListed]:
     """Everybody with an account, oldest first; of one workspace or (for operators) of all."""
-    found = await db.rows(
-        """SELECT id, workspace_id, email, role, created_at FROM user_account
-           WHERE $1::text IS NULL OR workspace_id = $1 ORDER BY created_at, id""",
-        workspace,
-    )
     return [
         UserListed(user_id, owner, email, role, clock.iso(created_at))
-        for user_id, owner, email, role, created_at in found
+        for user_id, owner, email, role, created_at in await _USERS.rows(workspace=workspace)
     ]
 
 
 async def team(workspace: str) -> list[Colleague]:
     """Everybody with an account in a workspace and when they were last there, oldest account first."""
-    found = await db.rows(
-        """SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id),
-               totp_secret IS NOT NULL FROM user_account u WHERE workspace_id = $1 ORDER BY created_at, id""",
-        workspace,
-    )
-    return [Colleague(*row) for row in found]
+    return [Colleague(*row) for row in await _TEAM.rows(workspace=workspace)]
 
 
 async def workspaces() -> list[tuple[str, str]]:
     """Every workspace's id and name, oldest first."""
-    return [(row["id"], row["name"]) for row in await db.rows("SELECT id, name FROM workspace ORDER BY created_at, id")]
+    return [(row["id"], row["name"]) for row in await _WORKSPACES.rows()]
+
+
+async def has_second_factor(user_id: str) -> bool:
+    """Whether this user is asked for a code."""
+    return bool(await _HAS_SECOND_FACTOR.value(user=user_id))
+
+
+async def sessions(user_id: str) -> list[Session]:
+    """Where a user is signed in, last used first."""
+    return [Session(*row) for row in await _SESSIONS.rows(user=user_id)]
+
+
+async def agent_online(workspace: str) -> bool:
+    """Whether somebody who may answer visitors has the inbox open."""
+    return bool(await _AGENT_ONLINE.value(workspace=workspace, since=clock.now() - _ONLINE))
+
+
+async def invitations(workspace: str) -> list[OpenInvitation]:
+    """The invitations that can still be used, newest first."""
+    return [OpenInvitation(*row) for row in await _INVITATIONS.rows(workspace=workspace, now=clock.now())]
+
+
+async def offer(token: str) -> Offer:
+    """What an invitation's link leads to. Raise NotFound: never made, used, replaced, or older than three days."""
+    found = await _OFFER.row(hash=hashlib.sha256(token.encode()).digest(), now=clock.now())
+    if found is None:
+        raise NotFound("This link has been used, replaced, or is too old. Ask for a new one.")
+    return Offer(*found)
+
+
+async def log_page(workspace: str, query: LogQuery, limit: int = 50) -> tuple[list[LoggedEntry], str | None]:
+    """One page of the audit log, newest first, and the cursor of the next. Raise InvalidParameter for a bad `after`."""
+    conditions = {"actor = {}": query.actor, "action = {}": query.action}
+    found = await _LOG.page(workspace, {sql: value for sql, value in conditions.items() if value}, query.after, limit)
+    return [LoggedEntry(entry_id, clock.iso(at), *rest) for entry_id, at, *rest in found.rows], found.after
+
+
+async def log_actors(workspace: str) -> list[str]:
+    """Everybody whom the audit log names."""
+    return [row["value"] for row in await _ACTORS.rows(workspace=workspace)]
+
+
+async def log_actions(workspace: str) -> list[str]:
+    """Every kind of action in the audit log."""
+    return [row["value"] for row in await _ACTIONS.rows(workspace=workspace)]
 
 
 async def _look_up(key: str, digest: bytes, monotonic: float) -> _Known | None:
     _known.pop(digest, None)
     if (lookup := keys.lookup_of(key)) is None:
         return None
-    row = await db.row(
-        "SELECT id, workspace_id, scopes, expires_at, hash FROM api_key WHERE lookup = $1 AND revoked_at IS NULL",
-        lookup,
-    )
+    row = await _KEY_BY_LOOKUP.row(lookup=lookup)
     if row is None:
         return None
     id_, workspace, scopes, expires_at, stored = row

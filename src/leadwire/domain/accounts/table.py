@@ -1,5 +1,7 @@
 """Workspaces, and the two ways into one: API keys and users."""
 
+from typing import Final
+
 from piccolo.columns import Array, BigInt, Bytea, Text, Timestamptz
 from piccolo.table import Table
 
@@ -80,3 +82,7 @@ class AuditEntry(Table, db=DB, tablename="audit_entry"):
     subject = Text()
     detail = Text()
     address = Text()
+
+
+SEALED: Final = (UserAccount.totp_secret,)
+"""Columns that `secret_box` seals."""

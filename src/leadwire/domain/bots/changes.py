@@ -23,13 +23,13 @@ INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, s
 SELECT $1, $2, $3, $4, $5, $6,
     setweight(to_tsvector('english', $4), 'A') || setweight(to_tsvector('simple', $4), 'B') ||
     setweight(to_tsvector('english', $5), 'D')"""
-_TAUGHT: Final = "SELECT count(*) FROM faq_entry WHERE workspace_id = $1 AND bot_id = $2"
-_BOTS: Final = "SELECT count(*) FROM bot WHERE workspace_id = $1"
-_VERSIONS: Final = "SELECT count(*) FROM bot_version WHERE workspace_id = $1 AND bot_id = $2"
-_BYTES: Final = """
+_TAUGHT: Final = sql("SELECT count(*) FROM faq_entry WHERE workspace_id = :workspace AND bot_id = :bot")
+_BOTS: Final = sql("SELECT count(*) FROM bot WHERE workspace_id = :workspace")
+_VERSIONS: Final = sql("SELECT count(*) FROM bot_version WHERE workspace_id = :workspace AND bot_id = :bot")
+_BYTES: Final = sql("""
 SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
     SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
-FROM bot b WHERE b.workspace_id = $1"""
+FROM bot b WHERE b.workspace_id = :workspace""")
 
 # Blocks the network of a conversation's visitor, unless it has been erased.
 _BLOCK: Final = sql("""
@@ -106,7 +106,7 @@ async def publish(workspace: str, bot_id: str) -> int:
         await db.rows(
             "UPDATE bot SET published_version = $3 WHERE workspace_id = $1 AND id = $2", workspace, bot_id, version
         )
-        await quotas.check(workspace, "bot_versions", _VERSIONS, bot_id)
+        await quotas.check(workspace, "bot_versions", _VERSIONS, bot=bot_id)
         await quotas.check(workspace, "flow_bytes", _BYTES)
     return int(version)
 
@@ -154,7 +154,7 @@ async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str)
     entry = FaqEntry(ids.new("faq"), question, answer)
     async with db.transaction():
         await db.rows(_TEACH, entry.id, workspace, bot_id, question, answer, clock.now())
-        await quotas.check(workspace, "faq_entries", _TAUGHT, bot_id)
+        await quotas.check(workspace, "faq_entries", _TAUGHT, bot=bot_id)
     return entry
 
 

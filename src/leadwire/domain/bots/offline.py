@@ -4,7 +4,7 @@ import itertools
 import re
 from typing import Final
 
-from leadwire.domain.accounts import presence
+from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import capture
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.schema import VisitorSession
@@ -27,7 +27,7 @@ async def replies(visit: VisitorSession, flow: Flow) -> list[StoredMessage]:
     there.
     """
     reachable, _, full = await _known(visit)
-    if full or await presence.anybody(visit.workspace):  # full: that a person was asked for still counts
+    if full or await accounts.agent_online(visit.workspace):  # full: that a person was asked for still counts
         return []
     text = flow.away_known_text if reachable else flow.away_text
     return await conversations.add_messages(

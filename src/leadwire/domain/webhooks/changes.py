@@ -1,5 +1,6 @@
 """Every change of endpoints and their deliveries. A workspace of None is an operator, who may touch all."""
 
+import functools
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -9,15 +10,20 @@ from msgspec import UNSET
 
 from leadwire.delivery import signing, wakeup
 from leadwire.delivery.envelope import KINDS
+from leadwire.delivery.ledger import WebhookEndpoint
 from leadwire.delivery.outbox import Event
 from leadwire.delivery.transport.urls import checked
-from leadwire.domain.accounts import quotas, throttle
+from leadwire.domain.accounts import quotas
 from leadwire.domain.webhooks import custom_headers, reads
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
 from leadwire.infrastructure import clock, db, ids, secret_box, settings
-from leadwire.infrastructure.errors import FieldError, Invalid
+from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.errors import FieldError, Invalid, RateLimited
+from leadwire.infrastructure.rate_limit import RateLimit
 
+_COUNT: Final = statement(WebhookEndpoint.count().where(WebhookEndpoint.workspace_id == param("workspace")))
+_TEST_WINDOW: Final = 300  # seconds
 _FASTEST: Final = 60_000  # deliveries a minute
 _REDRIVE: Final = """
 UPDATE delivery SET state = 'waiting', attempts = 0, drive = drive + 1, due_at = now(), queued_at = NULL,
@@ -41,8 +47,7 @@ async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint
                VALUES ($1, $2, $3, $4, $5, $6, $6)""",
             endpoint_id, workspace, url, kinds, secret_box.get().seal(secret), now,
         )  # fmt: skip
-        counted = "SELECT count(*) FROM webhook_endpoint WHERE workspace_id = $1"
-        await quotas.check(workspace, "endpoints", counted)
+        await quotas.check(workspace, "endpoints", _COUNT)
     made = await reads.endpoint(workspace, endpoint_id)
     return NewEndpoint(**msgspec.structs.asdict(made), secret=secret)
 
@@ -144,8 +149,9 @@ async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = 
     endpoint = await reads.endpoint(workspace, endpoint_id)
     (chosen,) = _known_kinds([kind or endpoint.events[0]])
     host, most = urlsplit(endpoint.url).hostname or "", settings.get().test_event_rate
-    told = f"At most {most} test events to {host} in five minutes. Wait a little."
-    await throttle.take("test-events", f"{endpoint.workspace_id} {host}", most, told)
+    if not await _test_limit(most).take_at_once(f"{endpoint.workspace_id} {host}"):
+        message = f"At most {most} test events to {host} in five minutes. Wait a little."
+        raise RateLimited(message, headers={"Retry-After": str(_TEST_WINDOW)})
     async with db.transaction():
         return await Event(
             workspace=endpoint.workspace_id,
@@ -194,3 +200,8 @@ def _known_kinds(events: Sequence[str]) -> list[str]:
         message = "Subscribe to at least one event."
         raise Invalid(message, faults=(FieldError("required", message, "/events"),))
     return list(dict.fromkeys(events))
+
+
+@functools.cache
+def _test_limit(most: int) -> RateLimit:
+    return RateLimit("test-events", most, window=_TEST_WINDOW)

@@ -93,6 +93,11 @@ def any_of(column: Column, name: str) -> Any:
     return QueryString("{} = ANY({})", column, Param(name))
 
 
+def if_given(column: Column, name: str) -> Any:
+    """`column = value`, for `where`; every row when the value is None."""
+    return QueryString("({}::text IS NULL OR {} = {})", Param(name), column, Param(name))
+
+
 def _written(value: Any) -> str:
     """The place of a value, or a constant of ours, in SQL."""
     if isinstance(value, Param):

@@ -12,7 +12,7 @@ from leadwire.interfaces.cli.runtime import json_option, running, show, tell, th
 if TYPE_CHECKING:
     from msgspec import UnsetType
 
-    from leadwire.domain.accounts.audit import Entry
+    from leadwire.domain.accounts.changes.audit import Entry
     from leadwire.domain.webhooks.schema import Endpoint, EndpointChange
 
 
@@ -35,7 +35,7 @@ endpoints.add_command(secret)
 @running
 async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str | None, as_json: bool) -> None:
     """Make an endpoint. Its secret is shown this once."""
-    from leadwire.domain.accounts import audit
+    from leadwire.domain.accounts.changes import audit
     from leadwire.domain.webhooks import changes
     from leadwire.infrastructure import db
 
@@ -186,7 +186,7 @@ async def test(endpoint_id: str, kind: str | None, as_json: bool) -> int:
 @asynccontextmanager
 async def _noted(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
     """A transaction for an operator's change; the customer's audit log has its entry when the block ends well."""
-    from leadwire.domain.accounts import audit
+    from leadwire.domain.accounts.changes import audit
     from leadwire.domain.webhooks import reads
     from leadwire.infrastructure import db
 

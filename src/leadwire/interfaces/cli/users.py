@@ -22,7 +22,7 @@ def users() -> None:
 @running
 async def invite(email: str | None, role: str, workspace: str | None, as_json: bool) -> None:
     """Make a link that leads to an account, once, within three days."""
-    from leadwire.domain.accounts import invitations
+    from leadwire.domain.accounts.changes import invitations
 
     token = await invitations.invite(await the_workspace(workspace), email, role)  # type: ignore[arg-type]
     address = settings.get().public_url
@@ -71,7 +71,7 @@ async def remove(email: str, workspace: str | None, as_json: bool) -> None:
 @running
 async def reset_second_factor(email: str, workspace: str | None, as_json: bool) -> None:
     """Let somebody who lost their phone sign in by password alone."""
-    from leadwire.domain.accounts import second_factor
+    from leadwire.domain.accounts.changes import second_factor
 
     reset = await second_factor.remove(*await _known(email, workspace))
     tell({"email": reset, "second_factor": False}, f"{reset} signs in by password alone.", as_json=as_json)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from litestar import Response
 from litestar.response import Stream
 
-from leadwire.domain.accounts import presence, sessions
+from leadwire.domain.accounts.changes import sessions
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.interfaces.web import policy
 
@@ -52,11 +52,11 @@ async def _rung(workspace: str, session_id: str) -> AsyncIterator[bytes]:
             return
         yield b"retry: 2000\n\n"
         while not hub.leaving:
-            if loop.time() - noted > presence.EVERY:
+            if loop.time() - noted > sessions.PRESENCE_EVERY:
                 noted = loop.time()
-                await presence.note(session_id)
+                await sessions.report_present(session_id)
             rang = await watch.wait(_PING)
-            if not await sessions.lives(session_id):
+            if not await sessions.is_active(session_id):
                 break
             yield b"event: changed\ndata:\n\n" if rang else b":\n\n"
             await asyncio.sleep(_CALM)
@@ -69,7 +69,7 @@ async def _told(look: Look, session_id: str) -> AsyncIterator[bytes]:
             return
         seen, _ = await look()
         for _ in range(_WATCHED):
-            if not await sessions.lives(session_id):
+            if not await sessions.is_active(session_id):
                 return
             now, ended = await look()
             if now != seen or ended:

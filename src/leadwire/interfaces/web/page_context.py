@@ -9,8 +9,8 @@ import msgspec
 from litestar import Request, Response
 from litestar.response import Stream
 
-from leadwire.domain.accounts import roles, sessions
-from leadwire.domain.accounts.sessions import Person
+from leadwire.domain.accounts.changes import sessions
+from leadwire.domain.accounts.schema import Person, has_role
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import DomainError, NotFound
 from leadwire.interfaces.http import client_network, requests
@@ -60,12 +60,12 @@ class PageContext(msgspec.Struct):
 
     def may(self, role: str) -> bool:
         """Whether this person reaches `role`."""
-        return roles.reaches(self.me.role, role)
+        return has_role(self.me.role, role)
 
     async def render(self, template: str, status: int = 200, **values: Any) -> Response[str]:
         """The screen, rendered in a thread: a large one takes long. After a refusal it has its status and headers."""
         if self.me.flash:
-            await sessions.take_notice(self.me.session_id)
+            await sessions.set_flash(self.me.session_id, None)
         status = self.refusal.status if self.refusal else status
         page = await asyncio.to_thread(show, self.request, template, {"context": self, **values}, status)
         page.headers.update(self.refusal.headers if self.refusal else {})
@@ -79,7 +79,7 @@ class PageContext(msgspec.Struct):
     async def back(self, path: str, word: str = "") -> Response[None]:
         """On to another page, which says `word` once."""
         if word:
-            await sessions.leave_notice(self.me.session_id, word)
+            await sessions.set_flash(self.me.session_id, word)
         return go(path)
 
 

@@ -18,8 +18,8 @@ from urllib.parse import quote
 from litestar import HttpMethod, Request, Response, route
 from litestar.handlers import HTTPRouteHandler
 
-from leadwire.domain.accounts import sessions, signing_in
-from leadwire.domain.accounts.roles import Role
+from leadwire.domain.accounts.changes import sessions, sign_in
+from leadwire.domain.accounts.schema import Role
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.errors import DomainError, Forbidden
 from leadwire.interfaces.http import body
@@ -113,7 +113,7 @@ async def _password(context: PageContext, *, download: bool) -> Response[Any] | 
         return None
     if given:
         try:
-            await signing_in.confirm(context.me, given)
+            await sign_in.confirm(context.me, given)
         except DomainError as refusal:
             context.refusal = refusal
         else:

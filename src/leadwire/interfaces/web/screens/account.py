@@ -4,7 +4,8 @@ from typing import Any
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit, second_factor, sessions, signing_in
+from leadwire.domain.accounts import reads
+from leadwire.domain.accounts.changes import audit, second_factor, sessions, sign_in
 from leadwire.interfaces.web import qr
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import SECOND_FACTOR, action, screen
@@ -15,22 +16,22 @@ async def account(context: PageContext) -> Response[str]:
     """Signed-in browsers, and the form for another password."""
     return await context.render(
         "account.html",
-        sessions=await sessions.listed(context.me.user_id),
-        second_factor=await second_factor.is_set(context.me.user_id),
+        sessions=await reads.sessions(context.me.user_id),
+        second_factor=await reads.has_second_factor(context.me.user_id),
     )
 
 
 @action("/account/password", role="viewer", shown_on=account)
 async def change_password(context: PageContext) -> Response[Any]:
     """Another password; every other browser is signed out."""
-    await signing_in.change_password(context.me, context.form.raw("present"), context.form.raw("password"))
+    await sign_in.change_password(context.me, context.form.raw("present"), context.form.raw("password"))
     return await context.back("/account", "Your password is changed, and every other browser signed out.")
 
 
 @action("/account/sessions/{session_id:str}/end", role="viewer", shown_on=account)
 async def end_session(context: PageContext) -> Response[Any]:
     """One of one's own sessions ends."""
-    async with audit.act(context.me, "session.ended", context.part("session_id")):
+    async with audit.transaction(context.me, "session.ended", context.part("session_id")):
         await sessions.end_one(context.me.user_id, context.part("session_id"))
     return await context.back("/account", "That browser is signed out.")
 
@@ -53,6 +54,6 @@ async def switch_on(context: PageContext) -> Response[Any]:
 @action("/account/second-factor/remove", role="viewer", shown_on=account, confirmed=True)
 async def switch_off(context: PageContext) -> Response[Any]:
     """The password is enough again."""
-    async with audit.act(context.me, "user.second_factor_removed", context.me.user_id):
+    async with audit.transaction(context.me, "user.second_factor_removed", context.me.user_id):
         await second_factor.remove(context.workspace, context.me.user_id)
     return await context.back("/account", "The second factor is off.")

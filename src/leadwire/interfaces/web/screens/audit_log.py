@@ -2,8 +2,8 @@
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit_log
-from leadwire.domain.accounts.audit_log import LogQuery
+from leadwire.domain.accounts import reads
+from leadwire.domain.accounts.schema import LogQuery
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import screen
 
@@ -12,12 +12,12 @@ from leadwire.interfaces.web.routes import screen
 async def log(context: PageContext) -> Response[str]:
     """One page of it, newest first."""
     wanted = context.asked(LogQuery)
-    entries, after = await audit_log.page(context.workspace, wanted)
+    entries, after = await reads.log_page(context.workspace, wanted)
     return await context.render(
         "audit.html",
         wanted=wanted,
         entries=entries,
         after=after,
-        actors=await audit_log.actors(context.workspace),
-        actions=await audit_log.actions(context.workspace),
+        actors=await reads.log_actors(context.workspace),
+        actions=await reads.log_actions(context.workspace),
     )

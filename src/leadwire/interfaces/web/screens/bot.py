@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import changes, off_loop, preview, reads
 from leadwire.domain.bots.faq import Faq
 from leadwire.domain.bots.parse import stored
@@ -36,7 +36,7 @@ async def knowledge(context: PageContext) -> Response[str]:
 async def teach(context: PageContext) -> Response[Any]:
     """One more answer."""
     bot_id = context.part("bot_id")
-    async with audit.act(context.me, "bot.taught", bot_id):
+    async with audit.transaction(context.me, "bot.taught", bot_id):
         await changes.add_faq_entry(
             context.workspace, bot_id, context.form.text("question"), context.form.text("answer")
         )
@@ -47,7 +47,7 @@ async def teach(context: PageContext) -> Response[Any]:
 async def unteach(context: PageContext) -> Response[Any]:
     """One answer less."""
     bot_id = context.part("bot_id")
-    async with audit.act(context.me, "bot.untaught", bot_id, context.part("entry_id")):
+    async with audit.transaction(context.me, "bot.untaught", bot_id, context.part("entry_id")):
         await changes.remove_faq_entry(context.workspace, context.part("entry_id"))
     return await context.back(f"/bots/{bot_id}/knowledge")
 
@@ -65,6 +65,6 @@ async def embed(context: PageContext) -> Response[Any]:
     bot_id, origins = context.part("bot_id"), context.form.text("origins").split()
     if not context.form.text("color"):
         raise Invalid("Choose a colour.")
-    async with audit.act(context.me, "bot.embedded", bot_id, ", ".join(origins)[:500]):
+    async with audit.transaction(context.me, "bot.embedded", bot_id, ", ".join(origins)[:500]):
         await changes.set_appearance(context.workspace, bot_id, origins, context.form.text("color"))
     return await context.back(f"/bots/{bot_id}/install", "Saved.")

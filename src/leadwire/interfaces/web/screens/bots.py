@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import changes, difference, library, off_loop, reads
 from leadwire.domain.bots.check import FlowError
 from leadwire.domain.bots.parse import LARGEST, BadFlow, parse
@@ -33,7 +33,7 @@ async def create(context: PageContext) -> Response[Any]:
         raise Invalid(
             "Choose what to start from.", faults=(FieldError("unknown_value", "Choose one of these.", "/flow"),)
         )
-    async with audit.act(context.me, "bot.created", detail=name) as entry:
+    async with audit.transaction(context.me, "bot.created", detail=name) as entry:
         entry.subject = await changes.create(context.workspace, name)
         await changes.save_draft(context.workspace, entry.subject, library.text(flow))
     return await context.back(f"/bots/{entry.subject}")
@@ -63,7 +63,7 @@ async def save(context: PageContext) -> Response[Any]:
     """Keep the draft, and with `publish` let new conversations run it."""
     bot_id, source = context.part("bot_id"), context.form.raw("source").replace("\r\n", "\n")
     publish = context.form.on("publish")
-    async with audit.act(context.me, "bot.published" if publish else "bot.draft_saved", bot_id) as entry:
+    async with audit.transaction(context.me, "bot.published" if publish else "bot.draft_saved", bot_id) as entry:
         await changes.save_draft(context.workspace, bot_id, source)
         if publish:
             entry.detail = f"version {await changes.publish(context.workspace, bot_id)}"
@@ -90,7 +90,7 @@ async def versions(context: PageContext) -> Response[str]:
 async def rollback(context: PageContext) -> Response[Any]:
     """Let new conversations run a version published before; the draft stays."""
     bot_id, version = context.part("bot_id"), context.form.number("version") or 0
-    async with audit.act(context.me, "bot.rolled_back", bot_id, f"version {version}"):
+    async with audit.transaction(context.me, "bot.rolled_back", bot_id, f"version {version}"):
         await changes.rollback(context.workspace, bot_id, version)
     return await context.back(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import changes
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads, search
@@ -52,6 +52,6 @@ async def conversation(context: PageContext) -> Response[str]:
 async def unblock(context: PageContext) -> Response[Any]:
     """Bots talk again with the visitor who was blocked here."""
     conversation_id = context.part("conversation_id")
-    async with audit.act(context.me, "conversation.unblock", conversation_id):
+    async with audit.transaction(context.me, "conversation.unblock", conversation_id):
         await changes.unblock(context.workspace, conversation_id)
     return await context.back(f"/conversations/{conversation_id}", "The visitor can talk to your bots again.")

@@ -6,7 +6,7 @@ from typing import Any, Final
 from litestar import Response
 from msgspec import structs
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.webhooks import history, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure.errors import Invalid
@@ -45,7 +45,7 @@ async def redrive(context: PageContext) -> Response[Any]:
     pace = context.form.number("per_second") or 100
     if context.form.text("sure") != "yes":
         raise Invalid("Tick the box: many requests are about to be made.")
-    async with audit.act(context.me, "redrive.started") as entry:
+    async with audit.transaction(context.me, "redrive.started") as entry:
         job = await redrives.start(context.workspace, _selection(wished(context.form)), pace)
         entry.subject, entry.detail = job.id, f"{job.total} deliveries"
     return await context.back(f"/redrives/{job.id}")
@@ -79,7 +79,7 @@ async def step(context: PageContext) -> Response[Any]:
     job_id, name = context.part("job_id"), context.part("step")
     if name not in steps:
         raise Invalid("A redrive can be paused, resumed or cancelled.")
-    async with audit.act(context.me, f"redrive.{name}", job_id):
+    async with audit.transaction(context.me, f"redrive.{name}", job_id):
         await steps[name](context.workspace, job_id)
     return await context.back(f"/redrives/{job_id}")
 

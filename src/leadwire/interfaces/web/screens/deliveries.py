@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.webhooks import changes, history, reads, request, timeline
 from leadwire.infrastructure import clock, ids, settings
 from leadwire.infrastructure.errors import InvalidParameter, NotFound
@@ -67,7 +67,7 @@ async def delivery(context: PageContext) -> Response[str]:
 async def redrive(context: PageContext) -> Response[Any]:
     """A dead letter is sent again, as if for the first time."""
     event_id, endpoint_id = context.part("event_id"), context.part("endpoint_id")
-    async with audit.act(context.me, "delivery.redriven", event_id, endpoint_id):
+    async with audit.transaction(context.me, "delivery.redriven", event_id, endpoint_id):
         sent = await changes.redrive(context.workspace, event_id, endpoint_id)
     word = "On its way again." if sent else "It is no dead letter: there is nothing to send again."
     return await context.back(f"/deliveries/{event_id}/{endpoint_id}", word)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.webhooks import changes, history, reads, stats
 from leadwire.domain.webhooks.schema import REMOVED, EndpointChange
 from leadwire.infrastructure.errors import FieldError, Invalid
@@ -73,7 +73,7 @@ async def configure(context: PageContext) -> Response[Any]:
         rate_limit=context.form.number("rate_limit"),
     )
     endpoint_id = context.part("endpoint_id")
-    async with audit.act(context.me, "endpoint.changed", endpoint_id) as entry:
+    async with audit.transaction(context.me, "endpoint.changed", endpoint_id) as entry:
         changed = await changes.configure(context.workspace, endpoint_id, change)
         entry.detail = "; ".join(changed.changes)
     removed = f" {REMOVED}: {', '.join(changed.removed_headers)}." if changed.removed_headers else ""
@@ -84,7 +84,7 @@ async def configure(context: PageContext) -> Response[Any]:
 async def own_headers(context: PageContext) -> Response[Any]:
     """The endpoint's own headers, all at once: what is stored is not shown again."""
     endpoint_id, given = context.part("endpoint_id"), _headers(context.form)
-    async with audit.act(context.me, "endpoint.headers_changed", endpoint_id) as entry:
+    async with audit.transaction(context.me, "endpoint.headers_changed", endpoint_id) as entry:
         changed = await changes.configure(context.workspace, endpoint_id, EndpointChange(headers=given))
         entry.detail = "; ".join(changed.changes)
     return await context.back(f"/webhooks/{endpoint_id}", "The headers are stored, encrypted.")
@@ -94,7 +94,7 @@ async def own_headers(context: PageContext) -> Response[Any]:
 async def enable(context: PageContext) -> Response[Any]:
     """Let events flow."""
     endpoint_id = context.part("endpoint_id")
-    async with audit.act(context.me, "endpoint.enabled", endpoint_id):
+    async with audit.transaction(context.me, "endpoint.enabled", endpoint_id):
         await changes.enable(context.workspace, endpoint_id)
     return await context.back(f"/webhooks/{endpoint_id}", "Enabled. Events flow from now on.")
 
@@ -103,7 +103,7 @@ async def enable(context: PageContext) -> Response[Any]:
 async def disable(context: PageContext) -> Response[Any]:
     """Stop sending."""
     endpoint_id = context.part("endpoint_id")
-    async with audit.act(context.me, "endpoint.disabled", endpoint_id):
+    async with audit.transaction(context.me, "endpoint.disabled", endpoint_id):
         await changes.disable(context.workspace, endpoint_id)
     return await context.back(f"/webhooks/{endpoint_id}", "Disabled. What waits keeps waiting.")
 
@@ -113,7 +113,7 @@ async def delete(context: PageContext) -> Response[Any]:
     """Remove it; what it was still owed is cancelled."""
     endpoint_id = context.part("endpoint_id")
     shown = await reads.endpoint(context.workspace, endpoint_id)
-    async with audit.act(context.me, "endpoint.deleted", endpoint_id, shown.url):
+    async with audit.transaction(context.me, "endpoint.deleted", endpoint_id, shown.url):
         await changes.delete(context.workspace, endpoint_id)
     return await context.back("/webhooks", f"{shown.url} is removed.")
 
@@ -122,7 +122,7 @@ async def delete(context: PageContext) -> Response[Any]:
 async def test(context: PageContext) -> Response[Any]:
     """A sample event over the real path; works while disabled."""
     endpoint_id, onward = context.part("endpoint_id"), context.form.text("on") == "setup"
-    async with audit.act(context.me, "endpoint.tested", endpoint_id) as entry:
+    async with audit.transaction(context.me, "endpoint.tested", endpoint_id) as entry:
         entry.detail = await changes.send_test(context.workspace, endpoint_id, context.form.text("kind") or None)
     page = f"/webhooks/{endpoint_id}/setup/test" if onward else f"/webhooks/{endpoint_id}"
     return await context.back(f"{page}?test={entry.detail}#test")

@@ -5,8 +5,8 @@ from typing import Any
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit
 from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import changes as bot_changes
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots import runtime
@@ -100,7 +100,7 @@ async def do(context: PageContext) -> Response[Any]:
     conversation_id, deed = context.part("conversation_id"), context.part("deed")
     if deed not in deeds:
         raise Invalid(f"A conversation can be: {', '.join(deeds)}.")
-    async with audit.act(context.me, f"conversation.{deed.replace('-', '_')}", conversation_id):
+    async with audit.transaction(context.me, f"conversation.{deed.replace('-', '_')}", conversation_id):
         await deeds[deed](context.workspace, conversation_id, context.me.user_id)
     return await _back(context)
 

@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit, changes, reads
+from leadwire.domain.accounts import changes, reads
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.accounts.keys import SCOPES
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import FieldError, Invalid
@@ -34,7 +35,7 @@ async def create(context: PageContext) -> Response[Any]:
     if days not in LIVES:
         raise Invalid("Choose when it expires.", faults=(FieldError("unknown_value", "Choose one of these.", "/life"),))
     expires_at = clock.ago(days=-int(days)) if days else None
-    async with audit.act(context.me, "api_key.created", detail=name) as entry:
+    async with audit.transaction(context.me, "api_key.created", detail=name) as entry:
         entry.subject, secret = await changes.create_key(context.workspace, name, scopes, expires_at)
     return await _revealed(context, entry.subject, secret)
 
@@ -43,7 +44,7 @@ async def create(context: PageContext) -> Response[Any]:
 async def roll(context: PageContext) -> Response[Any]:
     """A successor with the same name and scopes; the old key goes on for a while."""
     overlap = context.form.number("overlap") or 0
-    async with audit.act(context.me, "api_key.rolled", context.part("key_id"), OVERLAPS.get(overlap, "")):
+    async with audit.transaction(context.me, "api_key.rolled", context.part("key_id"), OVERLAPS.get(overlap, "")):
         key_id, secret = await changes.roll_key(context.workspace, context.part("key_id"), overlap)
     return await _revealed(context, key_id, secret)
 
@@ -51,7 +52,7 @@ async def roll(context: PageContext) -> Response[Any]:
 @action("/keys/{key_id:str}/revoke", shown_on=keys)
 async def revoke(context: PageContext) -> Response[Any]:
     """The key ends now."""
-    async with audit.act(context.me, "api_key.revoked", context.part("key_id")):
+    async with audit.transaction(context.me, "api_key.revoked", context.part("key_id")):
         await changes.revoke_key(context.workspace, context.part("key_id"))
     return await context.back("/keys", "The key is revoked. It stops working within 5 seconds.")
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 from litestar import Response
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import changes, history, reads
@@ -60,7 +60,7 @@ async def save(context: PageContext, lead_id: str, patch: LeadPatch) -> StoredLe
     """Apply a form's patch unless somebody else was quicker. Raises PreconditionFailed, NotFound, Conflict."""
     version = lead_form.version(context.form)
     try:
-        async with audit.act(context.me, "lead.updated", lead_id, ", ".join(msgspec.to_builtins(patch))):
+        async with audit.transaction(context.me, "lead.updated", lead_id, ", ".join(msgspec.to_builtins(patch))):
             return await changes.update(context.workspace, lead_id, patch, unchanged={}, if_match=version)
     except PreconditionFailed as error:
         raise PreconditionFailed(_OVERTAKEN) from error
@@ -73,7 +73,7 @@ async def erase(context: PageContext) -> Response[Any]:
     if context.form.text("confirm").casefold() != _way(stored.lead).casefold():
         message = f"Type {_way(stored.lead)} to erase this person."
         raise Invalid(message, faults=(FieldError("not_confirmed", message, "/confirm"),))
-    async with audit.act(context.me, "lead.erased", stored.lead.id):
+    async with audit.transaction(context.me, "lead.erased", stored.lead.id):
         await privacy.erase_lead(context.workspace, stored.lead.id)
     return await context.back(
         "/leads", "The person is erased: here, in conversations, and in what was still to be sent."
@@ -91,7 +91,7 @@ async def export(context: PageContext) -> Response[Any]:
         "conversations": [await conversations.detail(context.workspace, talk.id) for talk in talks],
         "events": await history.of(context.workspace, one.id),
     }
-    async with audit.act(context.me, "lead.exported", one.id):
+    async with audit.transaction(context.me, "lead.exported", one.id):
         pass  # nothing changes here, but that it left the house is worth knowing
 
     async def whole() -> AsyncIterator[bytes]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.leads import export as files
 from leadwire.domain.leads import search
@@ -38,7 +38,7 @@ async def export(context: PageContext) -> Response[Any]:
     if kind not in ("csv", "json"):
         raise Invalid("Choose CSV or JSON.", faults=(FieldError("unknown_value", "Choose one of these.", "/format"),))
     names = await bots.names(context.workspace)
-    async with audit.act(context.me, "leads.exported", detail=kind):
+    async with audit.transaction(context.me, "leads.exported", detail=kind):
         pass  # nothing changes here, but that they left the house is worth knowing
     name = f"leads-{clock.now():%Y-%m-%d}.{kind}"
     if kind == "csv":

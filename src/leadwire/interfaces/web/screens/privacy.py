@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.privacy import changes
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import FieldError, Invalid
@@ -25,7 +25,7 @@ async def erase(context: PageContext) -> Response[Any]:
     if not email or context.form.text("confirm").casefold() != email.casefold():
         message = "Type the same address twice."
         raise Invalid(message, faults=(FieldError("not_confirmed", message, "/confirm"),))
-    async with audit.act(context.me, "person.erased") as entry:
+    async with audit.transaction(context.me, "person.erased") as entry:
         erased = await changes.erase_person(context.workspace, email)
         entry.detail = ", ".join(erased)  # ids alone: the address must not live on in the log
         if not erased:

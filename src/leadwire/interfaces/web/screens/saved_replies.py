@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.conversations import saved_replies
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
@@ -20,7 +20,7 @@ async def replies(context: PageContext) -> Response[str]:
 async def add(context: PageContext) -> Response[Any]:
     """Another one."""
     name = context.form.text("name")
-    async with audit.act(context.me, "saved_reply.added", detail=name) as entry:
+    async with audit.transaction(context.me, "saved_reply.added", detail=name) as entry:
         entry.subject = await saved_replies.add(context.workspace, name, context.form.raw("content"))
     return await context.back("/inbox/replies", f"“{name}” is in the inbox now.")
 
@@ -28,6 +28,6 @@ async def add(context: PageContext) -> Response[Any]:
 @action("/inbox/replies/{reply_id:str}/remove", role="agent", shown_on=replies)
 async def remove(context: PageContext) -> Response[Any]:
     """One less."""
-    async with audit.act(context.me, "saved_reply.removed", context.part("reply_id")) as entry:
+    async with audit.transaction(context.me, "saved_reply.removed", context.part("reply_id")) as entry:
         entry.detail = await saved_replies.remove(context.workspace, context.part("reply_id"))
     return await context.back("/inbox/replies", f"“{entry.detail}” is removed.")

@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.webhooks import reads, rotation, snippets
 from leadwire.infrastructure import settings
 from leadwire.interfaces.web.page_context import PageContext
@@ -15,7 +15,7 @@ from leadwire.interfaces.web.routes import action, screen
 async def secret(context: PageContext) -> Response[str]:
     """The secret, the staged one, and what to do with them. That it was looked at is noted."""
     endpoint = await reads.endpoint(context.workspace, context.part("endpoint_id"))
-    async with audit.act(context.me, "endpoint.secret_seen", endpoint.id):
+    async with audit.transaction(context.me, "endpoint.secret_seen", endpoint.id):
         revealed, staged = await rotation.reveal(context.workspace, endpoint.id)
     return await context.render(
         "webhooks/rotation.html",
@@ -30,7 +30,7 @@ async def secret(context: PageContext) -> Response[str]:
 async def stage(context: PageContext) -> Response[Any]:
     """The next secret signs too from now on."""
     endpoint_id = context.part("endpoint_id")
-    async with audit.act(context.me, "endpoint.secret_staged", endpoint_id):
+    async with audit.transaction(context.me, "endpoint.secret_staged", endpoint_id):
         await rotation.stage(context.workspace, endpoint_id)
     return await context.back(f"/webhooks/{endpoint_id}/secret", "The next secret signs beside the present one.")
 
@@ -39,7 +39,7 @@ async def stage(context: PageContext) -> Response[Any]:
 async def promote(context: PageContext) -> Response[Any]:
     """The staged secret takes the present one's place."""
     endpoint_id = context.part("endpoint_id")
-    async with audit.act(context.me, "endpoint.secret_promoted", endpoint_id):
+    async with audit.transaction(context.me, "endpoint.secret_promoted", endpoint_id):
         await rotation.promote(context.workspace, endpoint_id)
     return await context.back(f"/webhooks/{endpoint_id}/secret", "The old secret signs nothing any more.")
 
@@ -48,6 +48,6 @@ async def promote(context: PageContext) -> Response[Any]:
 async def discard(context: PageContext) -> Response[Any]:
     """The staged secret is forgotten."""
     endpoint_id = context.part("endpoint_id")
-    async with audit.act(context.me, "endpoint.secret_discarded", endpoint_id):
+    async with audit.transaction(context.me, "endpoint.secret_discarded", endpoint_id):
         await rotation.discard(context.workspace, endpoint_id)
     return await context.back(f"/webhooks/{endpoint_id}/secret", "The staged secret is forgotten.")

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.webhooks import changes, reads, rotation, snippets
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import DeliveryDetail
@@ -41,7 +41,7 @@ async def events(context: PageContext) -> Response[str]:
 @action("/webhooks/new/events", shown_on=events, confirmed=True)
 async def create(context: PageContext) -> Response[Any]:
     """The endpoint, disabled."""
-    async with audit.act(context.me, "endpoint.created", detail=context.form.text("url")) as entry:
+    async with audit.transaction(context.me, "endpoint.created", detail=context.form.text("url")) as entry:
         made = await changes.create(context.workspace, context.form.text("url"), context.form.all("event"))
         entry.subject = made.id
     return await context.back(f"/webhooks/{made.id}/setup/secret")
@@ -54,7 +54,7 @@ async def secret(context: PageContext) -> Response[Any]:
     created = clock.parse(endpoint.created_at)
     if endpoint.enabled or endpoint.disabled_reason or created < clock.now() - _SET_UP_WITHIN:
         return go(f"/webhooks/{endpoint.id}/secret")
-    async with audit.act(context.me, "endpoint.secret_seen", endpoint.id):
+    async with audit.transaction(context.me, "endpoint.secret_seen", endpoint.id):
         revealed, _ = await rotation.reveal(context.workspace, endpoint.id)
     prefix = settings.get().header_prefix
     return await context.render(

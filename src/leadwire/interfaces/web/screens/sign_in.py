@@ -5,8 +5,10 @@ from typing import Any
 from litestar import HttpMethod, Request, Response, route
 from litestar.handlers import HTTPRouteHandler
 
-from leadwire.domain.accounts import invitations, sessions, signing_in
-from leadwire.domain.accounts.second_factor import Ticket
+from leadwire.domain.accounts import reads
+from leadwire.domain.accounts.changes import invitations, sessions
+from leadwire.domain.accounts.changes import sign_in as accounts
+from leadwire.domain.accounts.changes.second_factor import Ticket
 from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import cookie, forms, policy
@@ -32,7 +34,7 @@ async def signed_in(request: Asked) -> Response[Any]:
     form = await forms.read(request)
     onward, email = policy.local(form.text("next") or "/"), form.text("email")
     try:
-        token = await signing_in.sign_in(
+        token = await accounts.sign_in(
             email, form.raw("password"), address(request), request.headers.get("user-agent", "")
         )
     except DomainError as refusal:
@@ -49,7 +51,7 @@ async def code_given(request: Asked) -> Response[Any]:
     form = await forms.read(request)
     onward, ticket = policy.local(form.text("next") or "/"), form.text("ticket")
     try:
-        token = await signing_in.give_code(
+        token = await accounts.give_code(
             ticket, form.text("code"), address(request), request.headers.get("user-agent", "")
         )
     except DomainError as refusal:
@@ -89,7 +91,7 @@ async def confirm(context: PageContext) -> Response[str]:
 @action(CONFIRM, role="viewer", shown_on=confirm)
 async def confirmed(context: PageContext) -> Response[Any]:
     """The password was right: back to where it was asked for."""
-    await signing_in.confirm(context.me, context.form.raw("password"))
+    await accounts.confirm(context.me, context.form.raw("password"))
     return go(policy.local(context.form.text("next") or "/"))
 
 
@@ -108,7 +110,7 @@ def open_routes() -> list[HTTPRouteHandler]:
 
 
 async def _join_form(request: Asked, email: str = "", refusal: DomainError | None = None) -> Response[str]:
-    offer = await invitations.offer(request.path_params["token"])
+    offer = await reads.offer(request.path_params["token"])
     return _form(request, "door/join.html", refusal, offer=offer, email=email)
 
 

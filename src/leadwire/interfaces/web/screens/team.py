@@ -4,8 +4,9 @@ from typing import Any, Final
 
 from litestar import Response
 
-from leadwire.domain.accounts import audit, changes, invitations, reads, second_factor
-from leadwire.domain.accounts.roles import ROLES, Role
+from leadwire.domain.accounts import changes, reads
+from leadwire.domain.accounts.changes import audit, invitations, second_factor
+from leadwire.domain.accounts.schema import ROLES, Role
 from leadwire.infrastructure.errors import FieldError, Invalid
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
@@ -23,7 +24,7 @@ async def team(context: PageContext) -> Response[str]:
     return await context.render(
         "team/list.html",
         people=await reads.team(context.workspace),
-        open_links=await invitations.listed(context.workspace),
+        open_links=await reads.invitations(context.workspace),
         roles=_MEANINGS,
     )
 
@@ -41,7 +42,7 @@ async def invite(context: PageContext) -> Response[Any]:
 @action("/team/links/{invitation_id:str}/withdraw", shown_on=team)
 async def withdraw(context: PageContext) -> Response[Any]:
     """The link leads nowhere any more."""
-    async with audit.act(context.me, "user.invitation_withdrawn") as entry:
+    async with audit.transaction(context.me, "user.invitation_withdrawn") as entry:
         entry.subject = await invitations.withdraw(context.workspace, context.part("invitation_id"))
     return await context.back("/team", "The link is withdrawn.")
 
@@ -50,7 +51,7 @@ async def withdraw(context: PageContext) -> Response[Any]:
 async def change_role(context: PageContext) -> Response[Any]:
     """Somebody may do more, or less, from their next click on."""
     role = _role(context)
-    async with audit.act(context.me, "user.role_changed") as entry:
+    async with audit.transaction(context.me, "user.role_changed") as entry:
         entry.subject, before = await changes.change_role(context.workspace, context.part("user_id"), role)
         entry.detail = f"{before} to {role}"
     return await context.back("/team", f"{entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
@@ -59,7 +60,7 @@ async def change_role(context: PageContext) -> Response[Any]:
 @action("/team/{user_id:str}/remove", shown_on=team)
 async def remove(context: PageContext) -> Response[Any]:
     """Somebody's account ends, and every session of it."""
-    async with audit.act(context.me, "user.removed") as entry:
+    async with audit.transaction(context.me, "user.removed") as entry:
         entry.subject = await changes.remove_user(context.workspace, context.part("user_id"))
     return await context.back("/team", f"{entry.subject} is signed out and has no account any more.")
 
@@ -67,7 +68,7 @@ async def remove(context: PageContext) -> Response[Any]:
 @action("/team/{user_id:str}/second-factor/remove", shown_on=team, confirmed=True)
 async def take_off_second_factor(context: PageContext) -> Response[Any]:
     """Somebody has lost their phone: their password is enough again."""
-    async with audit.act(context.me, "user.second_factor_removed") as entry:
+    async with audit.transaction(context.me, "user.second_factor_removed") as entry:
         entry.subject = await second_factor.remove(context.workspace, context.part("user_id"))
     return await context.back("/team", f"{entry.subject} signs in by password alone.")
 

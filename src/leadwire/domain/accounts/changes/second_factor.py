@@ -13,9 +13,11 @@ from typing import Final
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
-from leadwire.domain.accounts import audit, sessions, throttle
-from leadwire.domain.accounts.sessions import Person
-from leadwire.infrastructure import clock, db, secret_box
+from leadwire.domain.accounts.changes import attempts, audit, sessions
+from leadwire.domain.accounts.schema import Person
+from leadwire.domain.accounts.table import UserAccount
+from leadwire.infrastructure import clock, secret_box
+from leadwire.infrastructure.db.statements import param, statement
 from leadwire.infrastructure.errors import FieldError, Invalid, NotFound, OperatorError
 
 _STEP: Final = 30  # seconds
@@ -24,6 +26,27 @@ _DRIFT: Final = (0, -1, 1)  # steps that a phone's clock may be off
 _PATIENCE: Final = 300  # seconds from the password to the code
 _OFFERED: Final = 900  # seconds to set an app up
 _PURPOSE: Final = "second factor offered to"
+
+_BY_ID: Final = UserAccount.id == param("id")
+_ADD: Final = statement(
+    UserAccount.update({UserAccount.totp_secret: param("sealed"), UserAccount.totp_step: param("step")}).where(_BY_ID)
+)
+_REMOVE: Final = statement(
+    UserAccount.update({UserAccount.totp_secret: None, UserAccount.totp_step: None})
+    .where(UserAccount.workspace_id == param("workspace"), _BY_ID, UserAccount.totp_secret.is_not_null())
+    .returning(UserAccount.email)
+)
+_STORED: Final = statement(UserAccount.select(UserAccount.password_hash, UserAccount.totp_secret).where(_BY_ID))
+_USE_STEP: Final = statement(
+    UserAccount.update({UserAccount.totp_step: param("step")})
+    .where(
+        _BY_ID,
+        UserAccount.totp_step < param("step"),
+        UserAccount.password_hash == param("password_hash"),
+        UserAccount.totp_secret == param("sealed"),
+    )
+    .returning(UserAccount.id)
+)
 
 
 class Ticket(str):
@@ -47,70 +70,54 @@ def uri(secret: str, email: str) -> str:
     return _totp(secret).get_provisioning_uri(email, "Leadwire")
 
 
-async def add(me: Person, offered: str, code: str) -> None:
-    """From now on a code is asked for, too, made with what `offer` sealed; sessions elsewhere end.
+async def add(person: Person, offered: str, code: str) -> None:
+    """Ask for a code from now on, too, made with what `offer` sealed; sessions elsewhere end.
 
-    Raises RateLimited, Invalid.
+    Raise RateLimited, Invalid.
     """
-    secret = _offered(me.user_id, offered)
-    await throttle.count(f"code {me.user_id}", me.address)
+    secret = _offered(person.user_id, offered)
+    await attempts.count(f"code {person.user_id}", person.address)
     if (step := _step_of(secret, code)) is None:
         raise _wrong()
-    await throttle.forgive(f"code {me.user_id}")
-    async with audit.act(me, "user.second_factor_added", me.user_id):
-        await db.rows(
-            "UPDATE user_account SET totp_secret = $2, totp_step = $3 WHERE id = $1",
-            me.user_id, secret_box.get().seal(secret), step,
-        )  # fmt: skip
-        await sessions.end_all(me.user_id, but=me.session_id)
+    await attempts.forgive(f"code {person.user_id}")
+    async with audit.transaction(person, "user.second_factor_added", person.user_id):
+        await _ADD.rows(id=person.user_id, sealed=secret_box.get().seal(secret), step=step)
+        await sessions.end_all(person.user_id, but=person.session_id)
 
 
 async def remove(workspace: str, user_id: str) -> str:
-    """The password is enough again. Answers whose. Raises NotFound."""
-    email: str | None = await db.value(
-        """UPDATE user_account SET totp_secret = NULL, totp_step = NULL
-           WHERE workspace_id = $1 AND id = $2 AND totp_secret IS NOT NULL RETURNING email""",
-        workspace, user_id,
-    )  # fmt: skip
+    """Let the password be enough again. Return the user's e-mail address. Raise NotFound."""
+    email: str | None = await _REMOVE.value(workspace=workspace, id=user_id)
     if email is None:
         raise NotFound("There is no such user with a second factor.")
     return email
 
 
-async def is_set(user_id: str) -> bool:
-    """Whether this person is asked for a code."""
-    return bool(await db.value("SELECT totp_secret IS NOT NULL FROM user_account WHERE id = $1", user_id))
-
-
 def ticket(user_id: str, password_hash: str) -> Ticket:
-    """For somebody who has just given the right password of `user_id`. It ends with that password."""
+    """A ticket for somebody who has just given the right password of `user_id`. It ends with that password."""
     told = f"{user_id}.{int(clock.now().timestamp()) + _PATIENCE}"
     return Ticket(f"{told}.{_signed(told, password_hash)}")
 
 
 async def redeem(given: str, code: str, address: str) -> str:
-    """Whose ticket it is, when `code` is theirs and was not used before. Raises RateLimited, Invalid."""
+    """Return whose ticket it is, when `code` is theirs and was not used before. Raise RateLimited, Invalid."""
     told, _, signature = given.rpartition(".")
     user_id, _, until = told.partition(".")
-    account = await db.row("SELECT password_hash, totp_secret FROM user_account WHERE id = $1", user_id)
+    account = await _STORED.row(id=user_id)
     password_hash, sealed = account or ("", None)
     genuine = hmac.compare_digest(signature.encode(), _signed(told, password_hash).encode())
     if not genuine or int(until) < clock.now().timestamp():
         raise Invalid("That took too long. Begin again with your password.")
-    await throttle.count(f"code {user_id}", address)
+    await attempts.count(f"code {user_id}", address)
     step = _step_of(secret_box.get().open(sealed), code) if sealed else None
-    if step is None or not await db.value(
-        """UPDATE user_account SET totp_step = $2
-           WHERE id = $1 AND totp_step < $2 AND password_hash = $3 AND totp_secret = $4 RETURNING true""",
-        user_id, step, password_hash, sealed,
-    ):  # fmt: skip
+    if step is None or not await _USE_STEP.row(id=user_id, step=step, password_hash=password_hash, sealed=sealed):
         raise _wrong()
-    await throttle.forgive(f"code {user_id}")
+    await attempts.forgive(f"code {user_id}")
     return user_id
 
 
 def _offered(user_id: str, sealed: str) -> str:
-    """The secret that was offered to this user, which no browser may choose. Raises Invalid."""
+    """The secret that was offered to this user, which no browser may choose. Raise Invalid."""
     try:
         opened = secret_box.get().open(bytes.fromhex(sealed))
     except (ValueError, OperatorError):
@@ -123,7 +130,7 @@ def _offered(user_id: str, sealed: str) -> str:
 
 
 def _step_of(secret: str, code: str) -> int | None:
-    """The step that `code` is the code of, if it is of one that may be now. Raises Invalid for no secret of ours."""
+    """The step that `code` is the code of, if it is of one that may be now. Raise Invalid for no secret of ours."""
     given, now = "".join(code.split()).encode(), int(clock.now().timestamp()) // _STEP
     made = _totp(secret)
     return next(

@@ -1,0 +1,137 @@
+"""Every change of accounts. In this file: workspaces, API keys and users; the rest in the files beside it."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from piccolo.querystring import QueryString
+
+from leadwire.domain.accounts import keys, quotas
+from leadwire.domain.accounts.schema import Role
+from leadwire.domain.accounts.table import ApiKey, UserAccount, Workspace
+from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.statements import any_of, if_given, insert, param, statement
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
+
+OVERLAPS: Final = (0, 3600, 86_400, 604_800)
+"""Seconds that an old key may go on beside its successor."""
+
+_IN_USE: Final = (
+    ApiKey.revoked_at.is_null(),
+    QueryString("({} IS NULL OR {} > {})", ApiKey.expires_at, ApiKey.expires_at, param("now")),
+)
+_ADD_WORKSPACE: Final = insert(Workspace.id, Workspace.name, Workspace.created_at)
+_ADD_KEY: Final = insert(
+    ApiKey.id, ApiKey.workspace_id, ApiKey.name, ApiKey.lookup,
+    ApiKey.hash, ApiKey.scopes, ApiKey.created_at, ApiKey.expires_at,
+)  # fmt: skip
+_COUNT_KEYS: Final = statement(ApiKey.count().where(ApiKey.workspace_id == param("workspace"), *_IN_USE))
+_END_KEY_LATER: Final = statement(
+    ApiKey.update({ApiKey.expires_at: QueryString("least({}, {}::timestamptz)", ApiKey.expires_at, param("end"))})
+    .where(ApiKey.id == param("id"), if_given(ApiKey.workspace_id, "workspace"), *_IN_USE)
+    .returning(ApiKey.workspace_id, ApiKey.name, ApiKey.scopes)
+)
+_REVOKE_KEY: Final = statement(
+    ApiKey.update({ApiKey.revoked_at: QueryString("coalesce({}, {})", ApiKey.revoked_at, param("now"))})
+    .where(ApiKey.id == param("id"), if_given(ApiKey.workspace_id, "workspace"))
+    .returning(ApiKey.id)
+)
+_NOTE_USE: Final = statement(
+    ApiKey.update({ApiKey.last_used_at: param("now")}).where(
+        any_of(ApiKey.id, "ids"),
+        QueryString("coalesce({} < {}::timestamptz - interval '1 minute', true)", ApiKey.last_used_at, param("now")),
+    )
+)
+_LOCK_USERS: Final = statement(
+    UserAccount.select(UserAccount.id, UserAccount.email, UserAccount.role)
+    .where(UserAccount.workspace_id == param("workspace"))
+    .order_by(UserAccount.id)
+    .lock_rows()
+)
+_REMOVE_USER: Final = statement(
+    UserAccount.delete().where(UserAccount.workspace_id == param("workspace"), UserAccount.id == param("id"))
+)
+_SET_ROLE: Final = statement(
+    UserAccount.update({UserAccount.role: param("role")}).where(
+        UserAccount.workspace_id == param("workspace"), UserAccount.id == param("id")
+    )
+)
+
+
+async def create_workspace(name: str) -> str:
+    """Add a customer. Return the workspace's id."""
+    workspace = ids.new("ws")
+    await _ADD_WORKSPACE.rows(id=workspace, name=name, created_at=clock.now())
+    return workspace
+
+
+async def create_key(
+    workspace: str, name: str, scopes: Sequence[str] = keys.SCOPES, expires_at: datetime | None = None
+) -> tuple[str, str]:
+    """Add an API key. Return its id and its text, which is stored nowhere. Raise Invalid, QuotaExceeded."""
+    if unknown := [scope for scope in scopes if scope not in keys.SCOPES]:
+        message = f"No such scope: {', '.join(unknown)}. There are: {', '.join(keys.SCOPES)}."
+        raise Invalid(message, faults=(FieldError("unknown_scope", message, "/scopes"),))
+    if not name.strip() or len(name) > 200:
+        raise Invalid("A key needs a name of at most 200 characters.")
+    key_id, key, now = ids.new("key"), keys.new(), clock.now()
+    async with db.transaction():
+        await _ADD_KEY.rows(
+            id=key_id, workspace_id=workspace, name=name.strip(), lookup=key.lookup, hash=key.hash,
+            scopes=list(dict.fromkeys(scopes)), created_at=now, expires_at=expires_at,
+        )  # fmt: skip
+        await quotas.check(workspace, "api_keys", _COUNT_KEYS, now=clock.now())
+    return key_id, key.text
+
+
+async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[str, str]:
+    """Replace a key by one with the same name and scopes; the old one ends after `overlap` seconds, one of `OVERLAPS`.
+
+    Return the new key's id and text. Raise NotFound, also for a key that has ended; Invalid; QuotaExceeded.
+    """
+    if overlap not in OVERLAPS:
+        raise Invalid(f"The overlap must be one of {', '.join(map(str, OVERLAPS))} seconds.")
+    async with db.transaction():
+        now = clock.now()
+        old = await _END_KEY_LATER.row(workspace=workspace, id=key_id, end=now + timedelta(seconds=overlap), now=now)
+        if old is None:
+            raise NotFound(f"There is no API key {key_id} in use.")
+        return await create_key(old["workspace_id"], old["name"], old["scopes"])
+
+
+async def revoke_key(workspace: str | None, key_id: str) -> None:
+    """End a key; within 5 s it works nowhere. Ending it twice is fine. Raise NotFound."""
+    if await _REVOKE_KEY.row(workspace=workspace, id=key_id, now=clock.now()) is None:
+        raise NotFound(f"There is no API key {key_id}.")
+
+
+async def note_use(key_ids: Sequence[str]) -> None:
+    """Record that keys were used, at most once a minute each."""
+    await _NOTE_USE.rows(ids=list(key_ids), now=clock.now())
+
+
+async def remove_user(workspace: str, user_id: str) -> str:
+    """End an account and its sessions. Return its e-mail address. Raise NotFound; Conflict for the last admin."""
+    async with db.transaction():
+        email, _ = await _lock_user(workspace, user_id, stays_admin=False)
+        await _REMOVE_USER.rows(workspace=workspace, id=user_id)
+        return email
+
+
+async def change_role(workspace: str, user_id: str, role: Role) -> tuple[str, str]:
+    """Give a user another role. Return their e-mail address and the role before. Raise as `remove_user`."""
+    async with db.transaction():
+        email, before = await _lock_user(workspace, user_id, stays_admin=role == "admin")
+        await _SET_ROLE.rows(workspace=workspace, id=user_id, role=role)
+        return email, before
+
+
+async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tuple[str, str]:
+    """A user's address and role. Locks the rows of all users, so that the last two admins cannot both be removed."""
+    people = await _LOCK_USERS.rows(workspace=workspace)
+    found = next((row for row in people if row["id"] == user_id), None)
+    if found is None:
+        raise NotFound("There is no such person in the team.")
+    if not stays_admin and [row["id"] for row in people if row["role"] == "admin"] == [user_id]:
+        raise Conflict("The last admin stays one: make somebody else an admin first.")
+    return found["email"], found["role"]

@@ -1,0 +1,122 @@
+"""Invitations: one-time links to an account, the first administrator's included. There is no default password."""
+
+import hashlib
+import secrets
+from datetime import timedelta
+from typing import Final
+
+import email_validator
+from piccolo.querystring import QueryString
+
+from leadwire.domain.accounts import passwords, quotas, reads
+from leadwire.domain.accounts.changes import attempts, audit
+from leadwire.domain.accounts.schema import Role
+from leadwire.domain.accounts.table import Invitation, UserAccount
+from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
+
+LIFE: Final = timedelta(days=3)
+
+_COLLEAGUE: Final = statement(
+    UserAccount.select(UserAccount.id).where(
+        UserAccount.workspace_id == param("workspace"),
+        QueryString("lower({}) = lower({})", UserAccount.email, param("email")),
+    )
+)
+_REPLACE: Final = statement(
+    Invitation.delete().where(
+        Invitation.workspace_id == param("workspace"),
+        QueryString("{} IS NOT DISTINCT FROM {}", Invitation.email, param("email")),
+    )
+)
+_ADD: Final = insert(
+    Invitation.id, Invitation.workspace_id, Invitation.email, Invitation.role,
+    Invitation.hash, Invitation.created_at, Invitation.expires_at,
+)  # fmt: skip
+_WITHDRAW: Final = statement(
+    Invitation.delete()
+    .where(Invitation.workspace_id == param("workspace"), Invitation.id == param("id"))
+    .returning(Invitation.email)
+)
+_USE: Final = statement(Invitation.delete().where(Invitation.hash == param("hash")).returning(Invitation.id))
+_ADD_USER: Final = insert(
+    UserAccount.id, UserAccount.workspace_id, UserAccount.email,
+    UserAccount.role, UserAccount.password_hash, UserAccount.created_at,
+    end="ON CONFLICT ((lower(email))) DO NOTHING RETURNING id",
+)  # fmt: skip
+# The people of a workspace and its open invitations, in one number.
+_COUNT_PEOPLE: Final = sql(
+    """SELECT (SELECT count(*) FROM user_account WHERE workspace_id = :workspace)
+           + (SELECT count(*) FROM invitation WHERE workspace_id = :workspace AND expires_at > :now)"""
+)
+
+
+async def invite(workspace: str, email: str | None, role: Role, by: str = "operator", address: str = "") -> str:
+    """Return the token of a new link; it replaces open links to the same address.
+
+    Does not tell whether another workspace has an account with the address. Raise Invalid, QuotaExceeded; Conflict for
+    a colleague.
+    """
+    email = _normalized(email) if email is not None else None
+    async with db.transaction():
+        if email and await _COLLEAGUE.row(workspace=workspace, email=email):
+            raise Conflict(f"{email} has an account already.")
+        await _REPLACE.rows(workspace=workspace, email=email)
+        token, now = secrets.token_urlsafe(32), clock.now()
+        await _ADD.rows(
+            id=ids.new("inv"), workspace_id=workspace, email=email, role=role,
+            hash=_digest(token), created_at=now, expires_at=now + LIFE,
+        )  # fmt: skip
+        await quotas.check(workspace, "users", _COUNT_PEOPLE, now=now)
+        await audit.record(workspace, by, audit.Entry("user.invited", email or "", role), address)
+    return token
+
+
+async def withdraw(workspace: str, invitation_id: str) -> str:
+    """Let a link lead nowhere. Return whom it was for, or an empty string. Raise NotFound."""
+    gone = await _WITHDRAW.row(workspace=workspace, id=invitation_id)
+    if gone is None:
+        raise NotFound("There is no such link: it has been used, replaced or withdrawn.")
+    return gone["email"] or ""
+
+
+async def accept(token: str, email: str, password: str, address: str = "") -> str:
+    """Make the account and use the link up. Return the user's id.
+
+    A link may be tried five times in five minutes: it is no way to ask which addresses have an account.
+    Raise NotFound, Invalid, RateLimited, Unavailable, QuotaExceeded.
+    """
+    offer = await reads.offer(token)  # before anything is hashed: only who has a link may cost that much
+    passwords.check_room()
+    await attempts.count(f"link {token}", address)
+    email = offer.email or _normalized(email)
+    passwords.check(password, email)
+    hashed = await passwords.digest(password)
+    async with db.transaction():
+        if not await _USE.row(hash=_digest(token)):
+            raise NotFound("This link has been used.")
+        made: str | None = await _ADD_USER.value(
+            id=ids.new("user"), workspace_id=offer.workspace, email=email,
+            role=offer.role, password_hash=hashed, created_at=clock.now(),
+        )  # fmt: skip
+        if made is None:
+            message = "No account can be made with this address. Ask for a link to another one."
+            raise Invalid(message, faults=(FieldError("wrong_value", message, "/email"),))
+        await quotas.check(offer.workspace, "users", _COUNT_PEOPLE, now=clock.now())
+        await audit.record(offer.workspace, email, audit.Entry("user.joined", email, offer.role), address)
+    return made
+
+
+def _normalized(text: str) -> str:
+    """An e-mail address, trimmed and in lower case. Raise Invalid when it is none."""
+    try:  # an office's own `.local` domain is accepted: whether mail arrives is not our question
+        parts = email_validator.validate_email(text.strip(), check_deliverability=False, globally_deliverable=False)
+    except email_validator.EmailNotValidError as error:
+        message = "This is not an e-mail address."
+        raise Invalid(message, faults=(FieldError("not_an_email", message, "/email"),)) from error
+    return parts.normalized.lower()
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,103 @@
+"""Signing in: the password, how often it may be tried, the code where one is wanted, and the session that follows."""
+
+import logging
+from typing import Final
+
+from piccolo.querystring import QueryString
+
+from leadwire.domain.accounts import passwords
+from leadwire.domain.accounts.changes import attempts, audit, second_factor, sessions
+from leadwire.domain.accounts.changes.second_factor import Ticket
+from leadwire.domain.accounts.schema import Person
+from leadwire.domain.accounts.table import UserAccount
+from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.errors import Invalid
+
+_BY_ID: Final = UserAccount.id == param("id")
+_BY_EMAIL: Final = statement(
+    UserAccount.select(
+        UserAccount.id, UserAccount.password_hash, QueryString("{} IS NOT NULL", UserAccount.totp_secret)
+    ).where(QueryString("lower({}) = {}", UserAccount.email, param("email")))
+)
+_PASSWORD: Final = statement(UserAccount.select(UserAccount.password_hash).where(_BY_ID))
+_OWNER: Final = statement(UserAccount.select(UserAccount.workspace_id, UserAccount.email).where(_BY_ID))
+_SET_PASSWORD: Final = statement(UserAccount.update({UserAccount.password_hash: param("hash")}).where(_BY_ID))
+# A compare-and-set: while the password was checked, another may have been set, or a second factor.
+_STILL: Final = statement(
+    UserAccount.update({UserAccount.password_hash: param("fresh")})
+    .where(
+        _BY_ID,
+        UserAccount.password_hash == param("stored"),
+        QueryString("({} IS NOT NULL) = {}", UserAccount.totp_secret, param("code_wanted")),
+    )
+    .returning(UserAccount.id)
+)
+
+
+async def sign_in(email: str, password: str, address: str, agent: str) -> str | Ticket:
+    """Return a new session's token, or a ticket for `give_code`.
+
+    Raise RateLimited, Unavailable; Invalid, the same for a wrong password and an unknown address.
+    """
+    email = email.strip().lower()
+    passwords.check_room()
+    await attempts.count(email, address)
+    account = await _BY_EMAIL.row(email=email)
+    matches = await passwords.matches(account["password_hash"] if account else None, password[: passwords.LONGEST])
+    if account is None or not matches:
+        # Not in the database: writing for known addresses only would take longer, and so tell which are known.
+        telemetry.log("sign_in.refused", level=logging.WARNING, user=account["id"] if account else None)
+        raise _wrong()
+    await attempts.forgive(email)
+    user_id, stored, code_wanted = account
+    fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
+    async with db.transaction():
+        if not await _STILL.row(id=user_id, stored=stored, fresh=fresh, code_wanted=code_wanted):
+            raise _wrong()
+        return second_factor.ticket(user_id, fresh) if code_wanted else await _begin(user_id, address, agent)
+
+
+async def give_code(ticket: str, code: str, address: str, agent: str) -> str:
+    """Return a new session's token, for a ticket of `sign_in` and the present code. Raise RateLimited, Invalid."""
+    try:
+        user_id = await second_factor.redeem(ticket, code, address)
+    except Invalid:
+        telemetry.log("sign_in.code_refused", level=logging.WARNING)
+        raise
+    return await _begin(user_id, address, agent)
+
+
+async def confirm(person: Person, password: str) -> None:
+    """Check that the person is still the one who signed in. Raise RateLimited, Unavailable, Invalid."""
+    passwords.check_room()
+    await attempts.count(person.email, person.address)
+    stored = await _PASSWORD.value(id=person.user_id)
+    if not await passwords.matches(stored, password[: passwords.LONGEST]):
+        raise Invalid("The password is not right.")
+    await attempts.forgive(person.email)
+    await sessions.confirm(person.session_id)
+
+
+async def change_password(person: Person, present: str, new: str) -> None:
+    """Set another password; sessions elsewhere end. Raise RateLimited, Unavailable, Invalid."""
+    await confirm(person, present)
+    passwords.check(new, person.email)
+    hashed = await passwords.digest(new)
+    async with audit.transaction(person, "user.password_changed", person.user_id):
+        await _SET_PASSWORD.rows(id=person.user_id, hash=hashed)
+        await sessions.end_all(person.user_id, but=person.session_id)
+
+
+async def _begin(user_id: str, address: str, agent: str) -> str:
+    async with db.transaction():
+        account = await _OWNER.row(id=user_id)
+        if account is None:
+            raise Invalid("This account has just been removed.")
+        token = await sessions.begin(user_id, address, agent)
+        await audit.record(account["workspace_id"], account["email"], audit.Entry("user.signed_in", user_id), address)
+    return token
+
+
+def _wrong() -> Invalid:
+    return Invalid("E-mail or password is not right.")

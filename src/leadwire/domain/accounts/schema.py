@@ -1,0 +1,151 @@
+"""Accounts as other code sees them: roles, who is signed in, who calls the API, what is listed. Pure."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Final, Literal, get_args
+
+from msgspec import Meta, Struct
+
+from leadwire.infrastructure import clock, settings
+
+Role = Literal["viewer", "agent", "admin"]
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+"""A viewer looks, an agent works with leads and conversations, an admin does all. Each may do what the previous may."""
+
+CONFIRMED: Final = timedelta(minutes=10)
+"""How long secrets may be shown after the password was given."""
+
+
+def has_role(role: str, needed: str) -> bool:
+    """Whether `role` is at least `needed`. False when either is unknown."""
+    ranks: dict[str, int] = {name: rank for rank, name in enumerate(ROLES)}
+    return role in ranks and needed in ranks and ranks[role] >= ranks[needed]
+
+
+class Person(Struct, frozen=True):
+    """Who is signed in: their account, the session they use and where they are."""
+
+    user_id: str
+    email: str
+    role: Role
+    workspace: str
+    workspace_name: str
+    session_id: str
+    confirmed_at: datetime
+    form_token: str
+    """Proof, inside a form, that the form came from a page of this session."""
+    address: str
+    flash: str | None
+    alone: bool
+    """Whether this is the only workspace of the instance."""
+    second_factor: bool
+    """Whether signing in took a code, too."""
+
+    @property
+    def operator(self) -> bool:
+        """Whether they may look at the whole instance: an admin named in LEADWIRE_OPERATORS; without that setting, an
+        admin of the only workspace.
+        """
+        operators = settings.get().operators
+        return self.role == "admin" and (self.email in operators if operators else self.alone)
+
+    @property
+    def lacks_second_factor(self) -> bool:
+        """Whether they must set one up first."""
+        required = settings.get().second_factor
+        return not self.second_factor and (required == "everybody" or (required == "admins" and self.role == "admin"))
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the password was given recently enough to be shown a secret."""
+        return self.confirmed_at > clock.now() - CONFIRMED
+
+
+class Session(Struct, frozen=True):
+    """One signed-in browser, as its owner sees it."""
+
+    id: str
+    address: str
+    agent: str
+    seen_at: datetime
+
+
+class Caller(Struct, frozen=True):
+    """Who calls the API: the key that was used, its workspace and what it may do."""
+
+    key_id: str
+    workspace: str
+    scopes: frozenset[str]
+    expires_at: datetime | None
+
+
+class KeyListed(Struct, frozen=True):
+    """An API key without its secret."""
+
+    id: str
+    workspace_id: str
+    name: str
+    starts_with: str
+    scopes: list[str]
+    created_at: str
+    expires_at: str | None
+    last_used_at: str | None
+    revoked_at: str | None
+
+
+class UserListed(Struct, frozen=True):
+    """A person with an account."""
+
+    id: str
+    workspace_id: str
+    email: str
+    role: str
+    created_at: str
+
+
+class Colleague(Struct, frozen=True):
+    """A person with an account, as the others of the workspace see them; `seen_at` while they are signed in."""
+
+    id: str
+    email: str
+    role: str
+    created_at: datetime
+    seen_at: datetime | None
+    second_factor: bool
+
+
+class Offer(Struct, frozen=True):
+    """The account that an invitation's link leads to. `email` is None when whoever opens it chooses."""
+
+    workspace: str
+    workspace_name: str
+    email: str | None
+    role: Role
+
+
+class OpenInvitation(Struct, frozen=True):
+    """An invitation that nobody has used yet. Its token is stored nowhere."""
+
+    id: str
+    email: str | None
+    role: Role
+    expires_at: datetime
+
+
+class LogQuery(Struct, frozen=True, kw_only=True):
+    """Filters of the audit log, and where its page begins."""
+
+    actor: Annotated[str, Meta(max_length=320)] = ""
+    action: Annotated[str, Meta(max_length=100)] = ""
+    after: Annotated[str, Meta(max_length=100)] = ""
+
+
+class LoggedEntry(Struct, frozen=True):
+    """One entry of the audit log: who did what to which object, from where."""
+
+    id: str
+    at: str
+    actor: str
+    action: str
+    subject: str
+    detail: str
+    address: str

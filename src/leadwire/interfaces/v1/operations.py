@@ -15,7 +15,7 @@ from litestar import HttpMethod, Request, route
 from litestar.handlers import HTTPRouteHandler
 from msgspec import Struct
 
-from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.accounts import schema as accounts
 from leadwire.infrastructure.errors import (
     BodyTooLarge,
     DomainError,

@@ -6,7 +6,7 @@ precision that is emitted. JSON that Leadwire only stores and forwards is `json`
 
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
-from leadwire.infrastructure.db.scripts import migration
+from leadwire.infrastructure.db.migrations import migration
 
 ID = "2026-11-20T22:30:00:000000"
 VERSION = "1.38.0"

@@ -2,7 +2,7 @@
 
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
-from leadwire.infrastructure.db.scripts import migration
+from leadwire.infrastructure.db.migrations import migration
 
 ID = "2026-11-21T00:10:00:000000"
 VERSION = "1.38.0"

@@ -32,7 +32,7 @@ from leadwire.domain.accounts import changes as accounts  # noqa: E402
 from leadwire.domain.accounts import reads as accounts_reads  # noqa: E402
 from leadwire.domain.bots import changes as bots  # noqa: E402
 from leadwire.infrastructure import db, redis_pool, settings  # noqa: E402
-from leadwire.infrastructure.db.migrate import migrate  # noqa: E402
+from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
 from tests import asgi  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
 

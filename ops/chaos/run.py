@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from leadwire.development.embedded import Services
 from leadwire.infrastructure import db, settings
-from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.db.migrations import migrate
 from ops.chaos import ledger, load
 from ops.chaos.faults import Planned, rage
 from ops.chaos.journal import Journal, free_port

@@ -14,7 +14,7 @@ import httpx
 
 from leadwire.development.embedded import Services
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.db.migrations import migrate
 from ops.chaos import ledger, load
 from ops.chaos.journal import free_port
 from ops.chaos.payload import Told

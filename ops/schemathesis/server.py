@@ -11,7 +11,7 @@ from leadwire.development.demo.seed import seed
 from leadwire.development.embedded import services
 from leadwire.domain.accounts import changes as accounts
 from leadwire.infrastructure import settings
-from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.serving import bind, connections, serve_until
 
 

@@ -7,14 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from leadwire.infrastructure.db.keepalive import keep_alive
+from leadwire.infrastructure import db
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the bounds are Linux's")
 async def test_a_connection_by_tcp_has_bounds():
     listening = socket.create_server(("127.0.0.1", 0))
     _, writer = await asyncio.open_connection(*listening.getsockname())
-    keep_alive(SimpleNamespace(_transport=writer.transport))
+    db._keep_alive(SimpleNamespace(_transport=writer.transport))
     options = writer.get_extra_info("socket")
     assert options.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
     idle, interval, probes = (
@@ -28,10 +28,8 @@ async def test_a_connection_by_tcp_has_bounds():
 
 
 async def test_the_pool_asks_for_it_on_every_connection(servers, monkeypatch):
-    from leadwire.infrastructure import db
-
     asked = []
-    monkeypatch.setattr(db, "keep_alive", asked.append)
+    monkeypatch.setattr(db, "_keep_alive", asked.append)
     await db._prepare(_Silent())
     assert len(asked) == 1
 

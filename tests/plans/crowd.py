@@ -11,7 +11,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.db.migrations import migrate
 
 # Whatever its size, the crowd comes from January 1st to August 20th, 2026.
 LAST_DAY, FIRST_DAY = datetime(2026, 8, 20, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
@@ -60,7 +60,7 @@ async def crowd(database_url: str, leads: int) -> AsyncIterator[Crowd]:
     )  # VACUUM marks no row before its commit is on disk
     usual, DB.pool, DB.connections = (DB.config, DB.pool, DB.connections), None, None
     try:
-        await db.open_pool(database_url.replace("/leadwire?", "/crowd?"), 2, one_plan=True)
+        await db.open_pool(database_url.replace("/leadwire?", "/crowd?"), 2, keep_plans=True)
         await migrate()
         yield await _gather(leads, leads // 10)
     finally:

@@ -79,7 +79,8 @@ def reads_of(crowd):
 async def test_what_a_screen_reads_does_not_grow(crowd, monkeypatch):
     for name, (read, most) in reads_of(crowd).items():
         nodes = await explained(read, monkeypatch)
-        assert not {node["Node Type"] for node in nodes} & {"Seq Scan", "Incremental Sort", "Gather"}, name
+        read_something = [node for node in nodes if node["Actual Rows"] + node.get("Rows Removed by Filter", 0)]
+        assert not {node["Node Type"] for node in read_something} & {"Seq Scan", "Incremental Sort", "Gather"}, name
         touched = sum(
             (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in nodes
         )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from leadwire.domain.accounts.changes import create_key, create_workspace
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.db.migrations import migrate
 
 BOTS = 10
 MESSAGES = 10  # per conversation

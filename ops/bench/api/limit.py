@@ -30,7 +30,7 @@ def measure(program: Path, url: str, kind: str, data: Data, seconds: float, conn
 
 
 async def _recorded(url: str, kind: str, data: Data) -> Script:
-    await db.open_pool(url, 2, one_plan=True)
+    await db.open_pool(url, 2, keep_plans=True)
     try:
         return await statements.script(kind, data)
     finally:

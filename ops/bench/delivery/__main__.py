@@ -28,7 +28,7 @@ import uvloop
 
 from leadwire.development.embedded import services
 from leadwire.infrastructure import db, redis_pool, settings
-from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.settings import Settings
 from ops.bench.delivery import parts
 

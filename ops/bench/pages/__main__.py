@@ -15,7 +15,7 @@ import httpx
 from leadwire.development.embedded import services
 from leadwire.domain.accounts.changes import invitations
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.settings import Settings
 from ops.bench.api import data as database
 from ops.bench.api import measure, servers

@@ -17,7 +17,7 @@ from leadwire.development.embedded import Services, services
 from leadwire.domain.accounts.changes import create_workspace
 from leadwire.domain.bots import changes, library
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.settings import Settings
 from ops.bench.api import measure
 from ops.bench.visitors import guests

@@ -10,7 +10,7 @@ from leadwire.infrastructure import db
 LATEST: Final = 100
 """Events that are answered at the most, the latest ones."""
 
-# Materialized: where sorting is off, the planner would sooner read every event there is, in the order of their ids.
+# Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
 _ABOUT: Final = f"""
 WITH about AS MATERIALIZED (
     SELECT id, kind, occurred_at, body FROM outbox_event WHERE workspace_id = $1 AND {{}} = $2

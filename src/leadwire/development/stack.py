@@ -21,7 +21,7 @@ from leadwire.domain.accounts import keys, reads
 from leadwire.domain.accounts.changes import invitations
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.schema import EndpointChange
-from leadwire.infrastructure.db.migrate import migrate
+from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.errors import NotFound, OperatorError
 from leadwire.infrastructure.serving import connections
 from leadwire.infrastructure.settings import Settings

@@ -8,7 +8,7 @@ from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker import hourly_stats
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.infrastructure import redis_pool, secret_box
-from leadwire.infrastructure.db.migrate import missing
+from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.db.statements import statement
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health

@@ -6,7 +6,7 @@ from leadwire.delivery.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.domain.bots import inactivity
 from leadwire.infrastructure import redis_pool
-from leadwire.infrastructure.db.migrate import missing
+from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
 from leadwire.processes import runtime

@@ -18,7 +18,7 @@ async def run(
     work: Callable[[asyncio.Event], Awaitable[None]],
     *,
     check: Callable[[], Awaitable[None]] | None = None,
-    one_plan: bool = False,
+    keep_plans: bool = False,
 ) -> None:
     """Do `work` with the servers connected and telemetry served, until a signal. `check` goes before; if it raises, so
     does this.
@@ -30,7 +30,7 @@ async def run(
     listening = bind(settings.telemetry_host, settings.telemetry_port)
     host, number, *_ = listening.getsockname()
     urls = settings.database_url, settings.redis_url
-    async with connections(*urls, settings.pool_size, one_plan=one_plan, role="engine"):
+    async with connections(*urls, settings.pool_size, keep_plans=keep_plans, role="engine"):
         await db.value("SELECT EXISTS (SELECT 1 FROM outbox_event)")  # no tables: told at the start
         if check:
             await check()

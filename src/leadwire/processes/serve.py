@@ -12,7 +12,7 @@ from leadwire.app import create_app
 from leadwire.domain.accounts.changes import sessions
 from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import idempotency_store, telemetry
-from leadwire.infrastructure.db.migrate import missing
+from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.serving.connection import Limits, http_protocol
 from leadwire.infrastructure.settings import Settings
@@ -46,7 +46,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
         for task in beside:
             task.cancel()
 
-    await runtime.run(settings, "serve", health, run, one_plan=True)
+    await runtime.run(settings, "serve", health, run, keep_plans=True)
 
 
 async def _leave(stop: asyncio.Event) -> None:

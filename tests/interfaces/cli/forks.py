@@ -55,7 +55,7 @@ def _serve(address: str) -> None:
     from leadwire.__main__ import COMMANDS, main
 
     processes = (f"leadwire.processes.{name}" for name in ("serve", "relay", "deliver"))
-    for module in ("leadwire.infrastructure.db.migrate", *processes, *(name for name, _ in COMMANDS.values())):
+    for module in ("leadwire.infrastructure.db.migrations", *processes, *(name for name, _ in COMMANDS.values())):
         importlib.import_module(module)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(f"{address}.new")

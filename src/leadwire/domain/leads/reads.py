@@ -35,7 +35,9 @@ LISTING: Final = Listing(
     columns=COLUMNS,
     conditions={
         "score_min": "score >= {}::int",
-        "score_max": "score <= {}::int",
+        # Not `score <= {}`: with `score_min` the planner would expect few leads in between and sort all that there are,
+        # where it can walk the newest and stop.
+        "score_max": "(score, score) <= ({0}::int, {0}::int)",
         "bot_id": "bot_id = {}",
         "since": "created_at > {}",
         "until": "created_at < {}",

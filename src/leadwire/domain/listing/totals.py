@@ -22,6 +22,8 @@ _FRESH: Final = timedelta(hours=1)
 _LONGEST_TRANSACTION: Final = timedelta(days=1)
 _FARTHEST_CLOCK: Final = timedelta(days=1)
 
+_NEWEST_FIRST: Final = "ORDER BY created_at DESC, id DESC"
+
 
 class _Count(msgspec.Struct):
     total: int
@@ -90,13 +92,17 @@ class Totals:
     def _make_sql(self, used: tuple[str, ...]) -> str:
         listing = self._listing
         where = ["workspace_id = $1", *(listing.conditions[name].format(f"${n}") for n, name in enumerate(used, 2))]
-        return _page_sql(listing.columns, f"FROM {listing.table} WHERE {' AND '.join(where)}", len(used))
+        source = f"FROM {listing.table} WHERE {' AND '.join(where)}"
+        # Without a filter, the order of an index keeps the plan, which is made for the average workspace and kept for
+        # all, from reading the whole table.
+        counted = source if used else f"FROM (SELECT {source} {_NEWEST_FIRST}) in_order"
+        return _page_sql(listing.columns, source, counted, len(used))
 
 
-def _page_sql(columns: str, source: str, taken: int) -> str:
+def _page_sql(columns: str, source: str, counted: str, taken: int) -> str:
     limit, offset, snapshot, total, kinds, first, end = (f"${taken + place}" for place in range(2, 9))
-    # ORDER BY xact, where sorting is off, holds the planner to the index of workspace, kind and xact: it takes the
-    # primary key for as cheap, which would read all events of the day. What is restored from a dump may have a later
+    # ORDER BY xact holds the planner to the index of workspace, kind and xact: it takes the primary key for as cheap,
+    # which would read all events of the day. What is restored from a dump may have a later
     # xact than this server has come to: no change that is still to be seen.
     # Beyond the last page the limit is 0, so that nothing is skipped row by row. Materialized: else the count,
     # which is asked for twice, would be made twice.
@@ -111,8 +117,8 @@ def _page_sql(columns: str, source: str, taken: int) -> str:
                   AND NOT pg_visible_in_snapshot(xact, {snapshot}::text::pg_snapshot)
                 ORDER BY xact LIMIT 1
             ) unseen
-        ) THEN (SELECT count(*) {source}) END AS count
+        ) THEN (SELECT count(*) {counted}) END AS count
     ) SELECT counted.*, page.* FROM counted LEFT JOIN LATERAL (
-        SELECT {columns} {source} ORDER BY created_at DESC, id DESC
+        SELECT {columns} {source} {_NEWEST_FIRST}
         LIMIT CASE WHEN {offset} < coalesce(counted.count, {total}) THEN {limit} ELSE 0 END OFFSET {offset}
     ) page ON true"""

@@ -1,13 +1,13 @@
-"""PostgreSQL: one engine, one pool, one way to open a transaction.
+"""PostgreSQL: one engine, one pool, one way to open a transaction. Nothing else in Leadwire knows asyncpg.
 
-Tables are declared and migrated by Piccolo; hot statements are SQL text through the same engine and pool, because
-Piccolo's query builder costs more than the query. Nothing else in Leadwire knows asyncpg.
+Tables are declared and migrated by Piccolo. Statements are in `statements.py`.
 """
 
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Final
 
 import asyncpg
 import msgspec
@@ -15,20 +15,19 @@ import msgspec
 from leadwire.infrastructure.db.engine import Connection, Engine
 from leadwire.infrastructure.db.engine import Role as Role
 from leadwire.infrastructure.db.engine import acting_as as acting_as
-from leadwire.infrastructure.db.keepalive import keep_alive
 
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
 Deadlock = asyncpg.DeadlockDetectedError
 Cancelled = asyncpg.QueryCanceledError
-"""A statement ran for longer than it may. The server is there: this is none of `GONE`."""
+"""A statement ran for longer than its limit. The server is available: this is not one of `GONE`."""
 Orphaned = asyncpg.ForeignKeyViolationError
-"""What a row refers to is not there, or not any more."""
+"""A row refers to another row that does not exist, or no longer exists."""
 UNSTORABLE: tuple[type[BaseException], ...] = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
-"""What the values themselves are to blame for: no use to try again."""
+"""The values themselves are the cause: trying again does not help."""
 
-# What asyncpg raises when the server is away, going or coming back; InternalClientError is among them (seen on a
-# killed server) although it is neither a PostgresError nor an InterfaceError.
+# What asyncpg raises when the server is unavailable, stopping or starting. InternalClientError was seen when a server
+# was killed, although it is neither a PostgresError nor an InterfaceError.
 GONE: tuple[type[BaseException], ...] = (
     OSError,
     TimeoutError,
@@ -45,18 +44,19 @@ GONE: tuple[type[BaseException], ...] = (
 
 
 DB = Engine(config={})
-_ONE_PLAN = {
+_KEPT_PLANS = {
     "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_sort": "off",
     "max_parallel_workers_per_gather": "0",  # 4 to 7 ms to start them for a count of 100 rows that takes 0.1 ms
 }
+
+# Seconds before the first probe, seconds between probes, probes; and the same 25 s for what was sent.
+_TCP: Final = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 25_000}
 
 _hooks: ContextVar[list[Callable[[], None]] | None] = ContextVar("after_commit_hooks", default=None)
 
 
 def configure(url: str) -> None:
-    """Say where the database is, without connecting."""
+    """Set the database's address, without connecting."""
     DB.config = {
         "dsn": url,
         "connection_class": Connection,
@@ -64,20 +64,19 @@ def configure(url: str) -> None:
     }
 
 
-async def open_pool(url: str, size: int, *, one_plan: bool = False, role: Role = "maintenance") -> None:
-    """Connect. Raises one of `GONE`, or asyncpg's error for a wrong database or user.
+async def open_pool(url: str, size: int, *, keep_plans: bool = False, role: Role = "maintenance") -> None:
+    """Connect. Raise one of `GONE`, or asyncpg's error for a wrong database or user.
 
-    `role` says how long a statement may take, where `acting_as` says nothing else.
+    `role` sets how long a statement may take, unless `acting_as` says otherwise.
 
-    `one_plan` lets each statement keep one plan: right for the API, whose statements have a text per set of filters
-    and cost less than planning them; wrong for the relay, whose batches vary. A plan that is kept must not be one for
-    a table that was small when it was made (today's partition at midnight): so it may neither read a whole table nor
-    sort, which leaves the index that was made for the statement.
+    `keep_plans` plans each statement once for each connection, for average values: right for the API, where planning
+    a list costs more than running it, and where each set of filters has a text of its own; wrong for the relay, whose
+    batches vary. PostgreSQL plans again when the statistics of a table change, as a table that was small grows.
     """
     configure(url)
     DB.role = role
-    if one_plan:
-        DB.config["server_settings"] |= _ONE_PLAN
+    if keep_plans:
+        DB.config["server_settings"] |= _KEPT_PLANS
     await DB.start_connection_pool(
         min_size=min(size, 2),
         max_size=size,
@@ -89,7 +88,7 @@ async def open_pool(url: str, size: int, *, one_plan: bool = False, role: Role =
 
 
 async def close_pool() -> None:
-    """Give every connection back; safe to call when there is no pool."""
+    """Close every connection; safe to call when there is no pool."""
     if DB.pool:
         await DB.close_connection_pool()
 
@@ -100,7 +99,7 @@ def pool_use() -> dict[str, int]:
 
 
 async def rows(sql: str, *args: Any) -> list[Row]:
-    """Run one statement, in the open transaction if there is one, and answer its rows."""
+    """Run one statement, in the open transaction if there is one, and return its rows."""
     return await DB.fetch(sql, args)
 
 
@@ -134,17 +133,17 @@ async def transaction() -> AsyncIterator[None]:
 
 
 async def savepoint() -> Callable[[], Awaitable[None]]:
-    """Mark this point of the open transaction. Return what goes back to it, also after a statement has failed."""
+    """Set a savepoint in the open transaction. Return a function that rolls back to it, also after a failure."""
     transaction, hooks = DB.current_transaction.get(), _hooks.get()
-    assert transaction is not None, "no transaction is open"  # noqa: S101 - a fault of ours, not of anybody's input
+    assert transaction is not None, "no transaction is open"  # noqa: S101 - a programming error
     assert hooks is not None, "no transaction is open"  # noqa: S101
     mark, known = await transaction.savepoint(), len(hooks)
 
-    async def go_back() -> None:
+    async def roll_back() -> None:
         await transaction.rollback_to(mark.name)
         del hooks[known:]
 
-    return go_back
+    return roll_back
 
 
 def in_transaction() -> bool:
@@ -153,7 +152,7 @@ def in_transaction() -> bool:
 
 
 async def through_pooler() -> bool:
-    """Whether a pooler such as PgBouncer stands between us and the server: it gives out process ids of its own."""
+    """Whether a pooler such as PgBouncer is between this process and the server: it reports process ids of its own."""
     async with transaction():
         connection = DB.current_transaction.get().connection  # type: ignore[union-attr]
         return bool(connection.get_server_pid() != await value("SELECT pg_backend_pid()"))
@@ -169,12 +168,27 @@ def after_commit(hook: Callable[[], None]) -> None:
 
 
 async def _prepare(connection: asyncpg.Connection) -> None:
-    keep_alive(connection)
+    _keep_alive(connection)
     await _json_as_text(connection)
 
 
+def _keep_alive(connection: Any) -> None:
+    """Notice within half a minute that a database host is gone without a packet, as in a failover.
+
+    asyncpg leaves the waiting to TCP: 15 minutes for what was sent, forever for a reply. On Linux both get limits here;
+    elsewhere only the system's keepalive is turned on. A Unix socket needs neither.
+    """
+    found = connection._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no other way in
+    if found is None or found.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _TCP.items():
+        if hasattr(socket, name):
+            found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 async def _json_as_text(connection: asyncpg.Connection) -> None:
-    """JSON columns travel as text and are never parsed on the way: they come back as `msgspec.Raw`."""
+    """Send JSON columns as text, and return them unparsed, as `msgspec.Raw`."""
     await connection.set_type_codec(
         "json",
         schema="pg_catalog",

@@ -40,14 +40,14 @@ async def serve_until(stop: asyncio.Event, config: uvicorn.Config, listening: so
 
 @asynccontextmanager
 async def connections(
-    database_url: str, redis_url: str, pool_size: int, *, one_plan: bool = False, role: db.Role = "maintenance"
+    database_url: str, redis_url: str, pool_size: int, *, keep_plans: bool = False, role: db.Role = "maintenance"
 ) -> AsyncIterator[None]:
-    """The database pool (`one_plan` and `role` as for `db.open_pool`) and the Redis client, open inside the block.
+    """The database pool (`keep_plans` and `role` as for `db.open_pool`) and the Redis client, open inside the block.
 
     Raises OperatorError for what is no address.
     """
     try:
-        await db.open_pool(database_url, pool_size, one_plan=one_plan, role=role)
+        await db.open_pool(database_url, pool_size, keep_plans=keep_plans, role=role)
     except ValueError as error:
         raise OperatorError(f"LEADWIRE_DATABASE_URL cannot be used: {error}") from error
     redis_pool.connect(redis_url)

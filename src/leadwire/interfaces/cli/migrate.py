@@ -12,7 +12,7 @@ from leadwire.interfaces.cli.runtime import json_option, running, tell
 @functools.partial(running, migrated=False)  # or there would be nothing left to tell
 async def migrate(as_json: bool) -> None:
     """Bring the database to this version's tables. Safe to run at any time, by several at once."""
-    from leadwire.infrastructure.db.migrate import migrate as apply
+    from leadwire.infrastructure.db.migrations import migrate as apply
 
     count = await apply()
     told = f"{count} migration{'' if count == 1 else 's'} applied" if count else "nothing to do"

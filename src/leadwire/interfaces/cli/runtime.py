@@ -100,7 +100,7 @@ def _moment(_context: click.Context, _option: click.Parameter, text: str | None)
 
 
 async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]], *, migrated: bool) -> T:
-    from leadwire.infrastructure.db.migrate import migrate
+    from leadwire.infrastructure.db.migrations import migrate
     from leadwire.infrastructure.serving import connections
 
     async with connections(chosen.database_url, chosen.redis_url, 2):

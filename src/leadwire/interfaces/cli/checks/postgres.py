@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.migrate import difference
+from leadwire.infrastructure.db.migrations import difference
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks.finding import Finding, ok, unless, warning
 

@@ -3,7 +3,8 @@
     @patch("/{lead_id:str}", scope="leads:write", raises=[LeadConflict])
     async def update_lead(caller: Caller, lead_id: str, expected: IfMatch) -> Tagged[Lead]: ...
 
-Requests are read, responses made and the OpenAPI document written from it. The signature is read once, at import.
+Requests are read, responses made and the OpenAPI document written from it. The signature is read once, at import:
+injection by Litestar costs 69 us a request (`python -m ops.bench.injection`), 30 % of a GET of one lead.
 """
 
 import functools

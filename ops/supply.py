@@ -1,9 +1,9 @@
-"""What a production install is made of: a bill of materials, its licences, and what is known against it.
+"""What a production install is made of: a bill of materials, its licenses, and what is known against it.
 
     uv run python -m ops.supply [DIRECTORY]       # dist, unless told
 
-Writes `sbom.cdx.json` (CycloneDX 1.5, from the lock) and `licences.csv` there, then asks pip-audit about every locked
-release. Exit 1 when a licence is not a permissive one, when there is an advisory, or when one could not be asked about.
+Writes `sbom.cdx.json` (CycloneDX 1.5, from the lock) and `licenses.csv` there, then asks pip-audit about every locked
+release. Exit 1 when a license is not a permissive one, when there is an advisory, or when one could not be asked about.
 """
 
 import csv
@@ -28,7 +28,7 @@ def export(*more: str) -> str:
     return subprocess.run([*EXPORT, *more], check=True, cwd=ROOT, capture_output=True, text=True).stdout
 
 
-def licence(package: str) -> str:
+def license_of(package: str) -> str:
     """What the installed package says of itself; empty when it is not installed on this platform."""
     try:
         known = metadata.metadata(package)
@@ -40,7 +40,7 @@ def licence(package: str) -> str:
 
 
 def _title(package: str) -> str:
-    """The first line of the licence that the package carries, for one that names none in its metadata."""
+    """The first line of the license that the package carries, for one that names none in its metadata."""
     files = [
         file for file in metadata.files(package) or () if re.search(r"dist-info/(licenses/)?LICEN[CS]E", str(file))
     ]
@@ -69,17 +69,17 @@ def main(directory: Path) -> int:
     bill = export("--format", "cyclonedx1.5")
     (directory / "sbom.cdx.json").write_text(bill)
     parts = sorted((one["name"], one["version"]) for one in json.loads(bill)["components"])
-    licences = [(name, version, licence(name)) for name, version in parts]
-    with (directory / "licences.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("package", "version", "licence"), *licences])
-    faults = [f"{name}: licence {said}" for name, _, said in licences if said and not PERMISSIVE.search(said)]
-    absent = [name for name, _, said in licences if not said]
+    licenses = [(name, version, license_of(name)) for name, version in parts]
+    with (directory / "licenses.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("package", "version", "license"), *licenses])
+    faults = [f"{name}: license {said}" for name, _, said in licenses if said and not PERMISSIVE.search(said)]
+    absent = [name for name, _, said in licenses if not said]
     print(f"{len(parts)} packages; not of this platform: {', '.join(absent) or 'none'}")
 
     requirements = directory / "requirements.txt"
     requirements.write_text(export())
     faults += advisories(requirements)
-    print("\n".join(faults) or "no advisory, no licence that binds")
+    print("\n".join(faults) or "no advisory, no license that binds")
     return 1 if faults else 0
 
 

@@ -286,7 +286,7 @@ async def test_an_erasure_meets_a_relay_in_the_middle_of_its_events(workspace, b
     assert await states() == {"cancelled": 1}
 
 
-async def test_a_fan_out_does_not_wait_while_a_backlog_is_cancelled(workspace, bot, wire, receiver):
+async def test_a_fan_out_does_not_wait_while_a_backlog_is_canceled(workspace, bot, wire, receiver):
     """A deletion has much to cancel, here one delivery that somebody else holds, and events of anybody come."""
     made = await endpoint(workspace, receiver.url)
     await db.rows("UPDATE webhook_endpoint SET rate_limit = 1, rate_tokens = 0, rate_at = now()")

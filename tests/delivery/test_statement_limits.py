@@ -43,7 +43,7 @@ async def test_a_slow_statement_of_the_api_is_ended_and_answered_with_503(client
 
 async def test_a_transaction_with_a_slow_statement_is_undone_and_its_connection_serves_on(workspace, monkeypatch):
     monkeypatch.setitem(LIMITS, "pages", 0.05)
-    with db.acting_as("pages"), pytest.raises(db.Cancelled):
+    with db.acting_as("pages"), pytest.raises(db.Canceled):
         await _renamed_slowly()
     assert await db.value("SELECT name FROM workspace") == "Test"
 

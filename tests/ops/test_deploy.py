@@ -84,7 +84,7 @@ def test_systemd_understands_a_unit_and_finds_it_hardened(unit: Path, tmp_path: 
     there = tmp_path / unit.name.replace("@", "@8001")
     there.write_text(re.sub(r"^ExecStart=.*", "ExecStart=/bin/true", unit.read_text(), flags=re.MULTILINE))
     told = subprocess.run(["systemd-analyze", "verify", there], capture_output=True, text=True, check=False)
-    assert (told.returncode, told.stderr) == (0, "")  # it tells a misspelt line, and exits 0
+    assert (told.returncode, told.stderr) == (0, "")  # it tells a misspelled line, and exits 0
     secured = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--threshold=20", there],  # tenths of 10
         capture_output=True, text=True, check=False,
@@ -193,7 +193,7 @@ def test_kubernetes_accepts_every_manifest() -> None:
     assert checked >= 10
 
 
-def test_a_misspelt_manifest_would_be_found() -> None:
+def test_a_misspelled_manifest_would_be_found() -> None:
     (one,) = [one for one in of_kind("Deployment") if one["metadata"]["name"] == "leadwire-deliver"]
     container = one["spec"]["template"]["spec"]["containers"][0]
     container["livenessProb"] = container.pop("livenessProbe")

@@ -20,7 +20,7 @@ def test_the_wheel_holds_every_file_of_the_product_and_nothing_else(tmp_path):
     assert {Path(name).suffix for name in wanted} >= {".py", ".toml", ".html", ".css", ".js", ".svg"}
 
 
-def test_licences_that_bind_are_noticed():
+def test_licenses_that_bind_are_noticed():
     for name in ("MIT", "Apache-2.0 OR BSD-3-Clause", "BSD License", "Mozilla Public License 2.0 (MPL 2.0)"):
         assert supply.PERMISSIVE.search(name)
     for name in (
@@ -34,7 +34,7 @@ def test_licences_that_bind_are_noticed():
         assert not supply.PERMISSIVE.search(name)
 
 
-def test_the_licence_of_a_package_is_what_it_says_of_itself():
-    assert "MIT" in supply.licence("litestar")
-    assert "Apache License" in supply.licence("pyreqwest")  # which says it in its licence only
-    assert supply.licence("no-such-package") == ""
+def test_the_license_of_a_package_is_what_it_says_of_itself():
+    assert "MIT" in supply.license_of("litestar")
+    assert "Apache License" in supply.license_of("pyreqwest")  # which says it in its license only
+    assert supply.license_of("no-such-package") == ""

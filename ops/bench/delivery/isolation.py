@@ -34,7 +34,7 @@ class Backlog(NamedTuple):
     healthy: Healthy
 
 
-async def neighbours(rate: float, seconds: float, bad: Sequence[str] = BAD) -> Healthy:
+async def neighbors(rate: float, seconds: float, bad: Sequence[str] = BAD) -> Healthy:
     """20 endpoints under `rate` events a second; those in `bad` misbehave, or are healthy too when it is empty."""
     await world.fresh()
     manners = ["hook"] * _HEALTHY + list(bad or ["hook"] * len(BAD))

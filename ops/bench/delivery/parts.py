@@ -63,7 +63,7 @@ async def _isolation(_: argparse.Namespace) -> None:
     runs = [("all healthy", ()), ("4 bad", isolation.BAD), ("all healthy", ()), ("4 bad", isolation.BAD)]
     p95: dict[str, list[float]] = {}
     for name, bad in runs:
-        found = await isolation.neighbours(500, 60, bad)
+        found = await isolation.neighbors(500, 60, bad)
         p95.setdefault(name, []).append(found.p95)
         _say("isolation", f"{name}: {_healthy(found)}")
     _say("isolation", f"p95 with / without the bad {sum(p95['4 bad']) / sum(p95['all healthy']):.2f}")

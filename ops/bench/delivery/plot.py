@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 from ops.bench.delivery.steps import Step
 
 _WIDE, _HIGH, _EDGE = 760, 380, 64
-_BLUE, _RED, _GREY = "#2563eb", "#dc2626", "#6b7280"
+_BLUE, _RED, _GRAY = "#2563eb", "#dc2626", "#6b7280"
 _SVG: Final = "http://www.w3.org/2000/svg"
 _SLOWEST: Final = 10_000.0  # ms, where the scale of p99 ends
 _FASTEST: Final = 1.0
@@ -25,7 +25,7 @@ def svg(found: Sequence[Step], title: str) -> str:
         f'<text x="{_EDGE}" y="24" font-size="14">{escape(title)}</text>',
         *(_ticks(most, across, up)),
         *(_decade(power) for power in range(5)),
-        _line([(across(0), up(0)), (across(most), up(most))], _GREY, dots=False),
+        _line([(across(0), up(0)), (across(most), up(most))], _GRAY, dots=False),
         _line([(across(one.offered), up(one.carried)) for one in found], _BLUE),
         _line([(across(one.offered), _late(one.p99 * 1000)) for one in found], _RED),
         f'<text x="{_EDGE}" y="{_EDGE - 12}" fill="{_BLUE}">delivered/s</text>',
@@ -62,9 +62,9 @@ def _decade(power: int) -> str:
     )
 
 
-def _line(points: Sequence[tuple[float, float]], colour: str, *, dots: bool = True) -> str:
+def _line(points: Sequence[tuple[float, float]], color: str, *, dots: bool = True) -> str:
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     if not dots:
-        return f'<path d="M{path}" stroke="{colour}" stroke-dasharray="4 4"/>'
-    marks = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points)
-    return f'<path d="M{path}" stroke="{colour}" stroke-width="2" fill="none"/>{marks}'
+        return f'<path d="M{path}" stroke="{color}" stroke-dasharray="4 4"/>'
+    marks = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in points)
+    return f'<path d="M{path}" stroke="{color}" stroke-width="2" fill="none"/>{marks}'

@@ -51,7 +51,7 @@ class Observer:
         looking: asyncio.Task[None] | None = None
         while not stop.is_set():
             looking = looking or asyncio.create_task(self.look())
-            # Not cancelled when it takes too long: that would wait for the same server.
+            # Not canceled when it takes too long: that would wait for the same server.
             done, _ = await asyncio.wait([looking], timeout=_PATIENCE)
             error = looking.exception() if done else TimeoutError(f"no answer within {_PATIENCE:g} s")
             if error is not None:
@@ -67,7 +67,7 @@ class Observer:
         self._show_nothing()
         if isinstance(error, db.GONE):
             gauges.DATABASE_UP.show(0)
-        elif isinstance(error, db.Cancelled):  # it answers, too slowly to be looked at
+        elif isinstance(error, db.Canceled):  # it answers, too slowly to be looked at
             gauges.DATABASE_UP.show(1)
         metrics.FAILED.cell("observe").add()
         telemetry.log("observer.failed", level=logging.WARNING, error=error)

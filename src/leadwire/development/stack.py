@@ -45,7 +45,7 @@ class Stack:
         self._key = self._workspace = self._join = self._bot = ""
 
     async def play(self) -> None:
-        """Run until cancelled. Raises OperatorError when a part does not stay up."""
+        """Run until canceled. Raises OperatorError when a part does not stay up."""
         receiver, secret = await self._prepare()
         publish(self._directory, self._environment() | {"LEADWIRE_PUBLIC_URL": self._url})
         parts, company = self._parts(), self._company(receiver, secret)

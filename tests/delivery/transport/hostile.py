@@ -6,14 +6,12 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Behavior = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def server(
-    behaviour: Behaviour, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
-) -> AsyncIterator[int]:
-    """Serve `behaviour`; answers the port."""
+async def server(behavior: Behavior, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> AsyncIterator[int]:
+    """Serve `behavior`; answers the port."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -21,9 +19,9 @@ async def server(
         assert task is not None
         tasks.add(task)
         try:
-            await behaviour(reader, writer)
+            await behavior(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError):
-            pass  # also the end of the test: asyncio's streams log a cancelled handler as an error
+            pass  # also the end of the test: asyncio's streams log a canceled handler as an error
         finally:
             writer.close()
 
@@ -48,7 +46,7 @@ async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     await asyncio.Event().wait()
 
 
-def broken_body(status: int, how: str) -> Behaviour:
+def broken_body(status: int, how: str) -> Behavior:
     """A whole head, and a body that never comes to its end: `how` is a key below."""
     framing, sent = {
         "cut": (b"Content-Length: 1000", b"half"),

@@ -38,7 +38,7 @@ async def outcome(transport: GuardedTransport, url: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "expected"),
+    ("behavior", "expected"),
     [
         (hostile.answers, "204"),
         (hostile.redirects, "307"),
@@ -54,9 +54,9 @@ async def outcome(transport: GuardedTransport, url: str) -> str:
         (hostile.huge_headers, "protocol_error"),
     ],
 )
-async def test_every_misbehaviour_has_its_outcome(behaviour, expected):
+async def test_every_misbehavior_has_its_outcome(behavior, expected):
     transport = GuardedTransport(LOOPBACK, timeout=DEADLINE if expected == "timeout" else PATIENCE)
-    async with hostile.server(behaviour) as port:
+    async with hostile.server(behavior) as port:
         assert await outcome(transport, f"http://127.0.0.1:{port}/") == expected
 
 
@@ -194,8 +194,8 @@ async def test_tls_faults_are_told_apart_from_connect_errors():
         "no TLS": (hostile.speaks_no_http, None, "tls_error"),
     }
     found = {}
-    for name, (behaviour, context, _) in cases.items():
-        async with hostile.server(behaviour, context) as port:
+    for name, (behavior, context, _) in cases.items():
+        async with hostile.server(behavior, context) as port:
             transport = GuardedTransport(LOOPBACK, timeout=PATIENCE, trusted_pem=ca.cert_pem.bytes())
             found[name] = await outcome(transport, f"https://localhost:{port}/")
     assert found == {name: expected for name, (_, _, expected) in cases.items()}

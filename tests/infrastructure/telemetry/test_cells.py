@@ -23,7 +23,7 @@ def samples(name):
 
 
 def test_a_counter_shows_its_known_labels_before_they_are_counted():
-    counter = Counter("tested_things", "Things.", "colour", values=("red", "blue"))
+    counter = Counter("tested_things", "Things.", "color", values=("red", "blue"))
     counter.cell("red").add()
     counter.cell("red").add(2)
     assert samples("leadwire_tested_things") == {("_total", "red"): 3, ("_total", "blue"): 0}

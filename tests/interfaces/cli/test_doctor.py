@@ -132,7 +132,7 @@ def test_a_proxy_that_was_seen_and_is_not_trusted_is_told(sound: dict[str, str],
     client.close()
 
 
-def test_a_misspelt_setting_is_told_with_what_was_meant() -> None:
+def test_a_misspelled_setting_is_told_with_what_was_meant() -> None:
     findings = environment.check(
         Settings(secret_key=(KEY,)), {"LEADWIRE_REDRIVE_SHEDULE": "1", "LEADWIRE_POOL_SIZ": "2"}
     )

@@ -140,7 +140,7 @@ def test_a_forged_delivery_is_401_while_failures_are_asked_for_too(listening):
     assert receiver.post(secret=signing.new_secret()) == 401
 
 
-def test_the_terminal_shows_words_not_only_colours_and_no_personal_data(listening):
+def test_the_terminal_shows_words_not_only_colors_and_no_personal_data(listening):
     receiver = listening("--secret", SECRET)
     receiver.post()
     good = receiver.line()

@@ -92,6 +92,6 @@ def test_brackets_in_a_text_are_no_nesting():
     assert '<i class="str">' in rendering.pretty('{"a": "' + "[" * 100 + '"}')
 
 
-def test_what_is_indented_and_coloured_is_at_most_some_times_as_long():
+def test_what_is_indented_and_colored_is_at_most_some_times_as_long():
     largest = "[" + "1," * 4000 + "1]"
     assert len(rendering.pretty(largest)) < 15 * len(largest)

@@ -50,7 +50,7 @@ async def test_of_two_who_take_one_conversation_the_second_is_told(agent, admin,
     page = await admin.fill(f"/inbox/{waiting}/claim", 409, held_by="")
     assert "grace@example.org has this conversation." in page
     page = await admin.fill(f"/inbox/{waiting}/reply", 409, content="Me too")
-    assert "grace@example.org conversation_reads to this visitor" in page
+    assert "grace@example.org talks to this visitor" in page
     holder = await db.value("SELECT assigned_to FROM conversation WHERE id = $1", waiting)
     assert "Mine" in await admin.fill(f"/inbox/{waiting}/claim", held_by=holder)
 
@@ -114,10 +114,10 @@ async def test_a_blocked_visitor_can_be_talked_to_again(agent, viewer, visitor, 
     await agent.open(f"/inbox?c={waiting}")
     await agent.fill(f"/inbox/{waiting}/block")
     assert f'action="/conversations/{waiting}/unblock"' not in await viewer.open(f"/conversations/{waiting}")
-    assert "No bot conversation_reads to this visitor" in await agent.open(f"/conversations/{waiting}")
+    assert "No bot talks to this visitor" in await agent.open(f"/conversations/{waiting}")
     page = await agent.fill(f"/conversations/{waiting}/unblock")
     assert "The visitor can talk to your bots again." in page
-    assert "No bot conversation_reads" not in page
+    assert "No bot talks" not in page
     await agent.fill(f"/conversations/{waiting}/unblock", 404)
     visitor.last = None
     assert await visitor.says("Hello again")

@@ -128,7 +128,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         """A client that can only reach the vetted address behind `origin`.
 
         Many requests may need the same one at once: one makes it, in a task of its own, so that the request that
-        happened to come first can be cancelled without failing the rest.
+        happened to come first can be canceled without failing the rest.
         """
         making = self._pinning.get(origin)
         if making is None:

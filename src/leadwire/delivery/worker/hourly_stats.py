@@ -20,7 +20,7 @@ BOUNDS: Final = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30
 _EVERY: Final = 2.0  # seconds
 _MOST: Final = 10_000  # endpoints' hours that wait while the database is away
 
-_LATER: Final[tuple[type[BaseException], ...]] = (*db.GONE, db.Deadlock, db.Orphaned, db.Cancelled)
+_LATER: Final[tuple[type[BaseException], ...]] = (*db.GONE, db.Deadlock, db.Orphaned, db.Canceled)
 
 _ADD: Final = """
 INSERT INTO endpoint_hour AS known (endpoint_id, hour, delivered, failed, took, last_at, last_outcome)

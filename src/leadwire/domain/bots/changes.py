@@ -122,7 +122,7 @@ async def rollback(workspace: str, bot_id: str, version: int) -> None:
 
 
 async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], color: str) -> None:
-    """Say which websites (`https://example.com`; `*` = any) may show the bot, and in which colour.
+    """Say which websites (`https://example.com`; `*` = any) may show the bot, and in which color.
 
     Raises NotFound, Invalid.
     """
@@ -134,7 +134,7 @@ async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], co
     if len(origins) > MAX_ORIGINS:
         faults.append(FieldError("too_many", f"At most {MAX_ORIGINS} origins.", "/origins"))
     if not _COLOR.fullmatch(color):
-        faults.append(FieldError("wrong_value", "A colour is written like #4f46e5.", "/color"))
+        faults.append(FieldError("wrong_value", "A color is written like #4f46e5.", "/color"))
     if faults:
         raise Invalid("The bot cannot be embedded like that.", faults=tuple(faults))
     done = await db.value(

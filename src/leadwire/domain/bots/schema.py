@@ -37,7 +37,7 @@ class BotVersion(Struct, frozen=True):
 
 
 class LiveBot(Struct, frozen=True):
-    """A bot that answers visitors: its published version, and its colour on their screens."""
+    """A bot that answers visitors: its published version, and its color on their screens."""
 
     workspace: str
     id: str

@@ -61,7 +61,7 @@ async def update(
     compare-and-set on the row's version together with its event; when it is overtaken, again under the row lock.
     Raise NotFound, Invalid, ReadOnlyField, LeadConflict, PreconditionFailed.
     """
-    patch = _normalised(patch)
+    patch = _normalized(patch)
     try:
         with suppress(_Overtaken):
             lock = db.in_transaction()  # whose answer is stored and shows the lead: no erasure may come between
@@ -107,7 +107,7 @@ async def capture(workspace: str, bot_id: str, conversation_id: str, found: Lead
     A known one only gets its blanks filled, keys added and its score raised: a stranger typing somebody's
     address must neither overwrite nor read that person. Raises Invalid; Unavailable when it changes under our hands.
     """
-    found = _normalised(found)
+    found = _normalized(found)
     async with db.transaction():
         now = clock.now()
         blank = Lead(ids.new("lead"), None, None, None, None, 0, source, {}, conversation_id, bot_id, clock.iso(now))
@@ -170,7 +170,7 @@ def _contents(lead: Lead) -> tuple[Any, ...]:
     return *texts, lead.score, msgspec.json.encode(lead.custom_fields).decode()
 
 
-def _normalised(patch: LeadPatch) -> LeadPatch:
+def _normalized(patch: LeadPatch) -> LeadPatch:
     """E-mail and phone in their normal form, an empty text as no value. Raises Invalid."""
     given: dict[str, Any] = {}
     faults: list[FieldError] = []

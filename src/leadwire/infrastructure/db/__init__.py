@@ -19,7 +19,7 @@ from leadwire.infrastructure.db.engine import acting_as as acting_as
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
 Deadlock = asyncpg.DeadlockDetectedError
-Cancelled = asyncpg.QueryCanceledError
+Canceled = asyncpg.QueryCanceledError
 """A statement ran for longer than its limit. The server is available: this is not one of `GONE`."""
 Orphaned = asyncpg.ForeignKeyViolationError
 """A row refers to another row that does not exist, or no longer exists."""

@@ -25,8 +25,8 @@ def doctor(as_json: bool) -> int:
         show({"sound": errors == 0, "errors": errors, "warnings": warnings, "findings": findings})
         return 1 if errors else 0
     for one in findings:
-        word, colour = _LOOK[one.level]
-        click.echo(f"{click.style(word, colour)}  {one.about}: {one.says}")
+        word, color = _LOOK[one.level]
+        click.echo(f"{click.style(word, color)}  {one.about}: {one.says}")
         if one.fix:
             click.echo(f"         fix: {one.fix}")
     click.echo(f"{errors} to mend, {warnings} to think about." if errors or warnings else "All is well.")

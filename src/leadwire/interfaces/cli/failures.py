@@ -6,7 +6,7 @@ def known(error: BaseException) -> str | None:
     import asyncpg
     from redis.exceptions import RedisError
 
-    from leadwire.infrastructure.db import GONE, Cancelled
+    from leadwire.infrastructure.db import GONE, Canceled
 
     if isinstance(error, asyncpg.UndefinedTableError):
         return "this database has no Leadwire tables yet: run `leadwire migrate`"
@@ -19,7 +19,7 @@ def known(error: BaseException) -> str | None:
         )
     if isinstance(error, RedisError):
         return f"Redis cannot be reached: {error}"
-    if isinstance(error, (*GONE, Cancelled)):
-        what = "ended a statement" if isinstance(error, Cancelled) else "cannot be reached"
+    if isinstance(error, (*GONE, Canceled)):
+        what = "ended a statement" if isinstance(error, Canceled) else "cannot be reached"
         return f"the database {what}: {str(error) or type(error).__name__}"
     return None

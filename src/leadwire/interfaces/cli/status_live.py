@@ -21,7 +21,7 @@ Look = Callable[[], Awaitable[Status]]
 
 
 async def follow(look: Look, every: float, *, as_json: bool = False, console: Console | None = None) -> None:
-    """Look every `every` seconds and show it, until cancelled. PostgreSQL may go and come back meanwhile."""
+    """Look every `every` seconds and show it, until canceled. PostgreSQL may go and come back meanwhile."""
     screen = console or Console()
     pace = _Pace()
     if as_json or not screen.is_terminal:

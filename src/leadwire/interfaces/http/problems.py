@@ -60,9 +60,9 @@ def answer(request: "Request[Any, Any, Any]", error: Exception) -> JSONResponse[
         return _respond(error)
     if isinstance(error, HTTPException):
         return _respond(_from_litestar(error))
-    if isinstance(error, (*db.GONE, *AWAY, db.Deadlock, db.Cancelled)):
+    if isinstance(error, (*db.GONE, *AWAY, db.Deadlock, db.Canceled)):
         telemetry.log("request.unavailable", level=logging.WARNING, error=error)
-        if isinstance(error, db.Cancelled):
+        if isinstance(error, db.Canceled):
             return _respond(Unavailable("The database took too long to answer.", headers=RETRY_SOON))
         return _respond(Unavailable("The service cannot reach its database just now.", headers=RETRY_SOON))
     telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))

@@ -1,4 +1,4 @@
-"""Plots as SVG, drawn here: no script, no inline style; colours come from CSS classes, and each plot has its table.
+"""Plots as SVG, drawn here: no script, no inline style; colors come from CSS classes, and each plot has its table.
 
 Horizontal places are percentages, vertical ones pixels: the drawing stretches with the page, the letters do not.
 """

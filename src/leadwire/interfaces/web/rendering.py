@@ -20,7 +20,7 @@ _TOKEN: Final = re.compile(
 )
 _OPENED: Final = {kind: Markup('<i class="{}">').format(kind) for kind in _TOKEN.groupindex}
 _BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
-_LARGEST: Final = 8 * 1024  # characters that are indented and coloured
+_LARGEST: Final = 8 * 1024  # characters that are indented and colored
 _DEEPEST: Final = 32
 _ADDRESS: Final = re.compile(r"""https?://\w[^\s<>"]*""", re.IGNORECASE)
 _MASK: Final = "•" * 8
@@ -92,7 +92,7 @@ def linked(text: str) -> Markup:
 
 
 def pretty(text: str | bytes | None) -> Markup:
-    """JSON indented and coloured; anything else as it is, and so is JSON that is large or nested deeply: indented, it
+    """JSON indented and colored; anything else as it is, and so is JSON that is large or nested deeply: indented, it
     grows with the square of its depth.
     """
     if text is None:

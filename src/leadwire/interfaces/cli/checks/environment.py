@@ -38,7 +38,7 @@ def check(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
 
 
 def _unknown(environ: Mapping[str, str]) -> list[Finding]:
-    """A misspelt variable does nothing, silently."""
+    """A misspelled variable does nothing, silently."""
     known = [_PREFIX + field.name.upper() for field in msgspec.structs.fields(Settings)]
     strange = sorted(name for name in environ if name.startswith(_PREFIX) and name not in {*known, *_OTHER})
     if not strange:

@@ -61,10 +61,10 @@ async def install(context: PageContext) -> Response[str]:
 
 @action("/bots/{bot_id:str}/install", shown_on=install)
 async def embed(context: PageContext) -> Response[Any]:
-    """Other websites, another colour."""
+    """Other websites, another color."""
     bot_id, origins = context.part("bot_id"), context.form.text("origins").split()
     if not context.form.text("color"):
-        raise Invalid("Choose a colour.")
+        raise Invalid("Choose a color.")
     async with audit.transaction(context.me, "bot.embedded", bot_id, ", ".join(origins)[:500]):
         await changes.set_appearance(context.workspace, bot_id, origins, context.form.text("color"))
     return await context.back(f"/bots/{bot_id}/install", "Saved.")

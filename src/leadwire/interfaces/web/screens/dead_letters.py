@@ -78,7 +78,7 @@ async def step(context: PageContext) -> Response[Any]:
     steps = {"pause": redrives.pause, "resume": redrives.resume, "cancel": redrives.cancel}
     job_id, name = context.part("job_id"), context.part("step")
     if name not in steps:
-        raise Invalid("A redrive can be paused, resumed or cancelled.")
+        raise Invalid("A redrive can be paused, resumed or canceled.")
     async with audit.transaction(context.me, f"redrive.{name}", job_id):
         await steps[name](context.workspace, job_id)
     return await context.back(f"/redrives/{job_id}")

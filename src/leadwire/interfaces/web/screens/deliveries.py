@@ -20,7 +20,7 @@ _STAGES: Final = {
     "delivered": "Delivered",
     "unfinished": "Under way",
     "dead": "Dead letters",
-    "cancelled": "Cancelled",
+    "cancelled": "Canceled",
 }
 
 

@@ -110,7 +110,7 @@ async def disable(context: PageContext) -> Response[Any]:
 
 @action("/webhooks/{endpoint_id:str}/delete", shown_on=endpoint)
 async def delete(context: PageContext) -> Response[Any]:
-    """Remove it; what it was still owed is cancelled."""
+    """Remove it; what it was still owed is canceled."""
     endpoint_id = context.part("endpoint_id")
     shown = await reads.endpoint(context.workspace, endpoint_id)
     async with audit.transaction(context.me, "endpoint.deleted", endpoint_id, shown.url):

@@ -4,6 +4,7 @@ With 100,000 leads in the usual run; with 2,000,000 by `uv run pytest tests/plan
 """
 
 import itertools
+from collections import OrderedDict
 from functools import partial
 
 import pytest
@@ -12,7 +13,6 @@ from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.reads import LeadQuery
-from leadwire.domain.listing.totals import Totals
 from tests.plans import crowd as crowds
 from tests.plans.crowd import FIRST_DAY, LAST_DAY, Crowd, busy_day
 from tests.plans.explained import explained
@@ -33,7 +33,7 @@ async def gathered(request, servers, connected):
 def crowd(gathered, monkeypatch) -> Crowd:
     """The crowd, with no total known."""
     for reads in (leads, conversations):
-        monkeypatch.setattr(reads, "_totals", Totals(reads.LISTING))
+        monkeypatch.setattr(reads._LIST._totals, "_counts", OrderedDict())
     return gathered
 
 

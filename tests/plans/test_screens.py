@@ -9,10 +9,9 @@ from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.schema import LogQuery
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads as conversations
-from leadwire.domain.conversations import search as conversation_search
-from leadwire.domain.conversations.search import ConversationSearch
-from leadwire.domain.leads import history, search
-from leadwire.domain.leads.search import LeadSearch
+from leadwire.domain.conversations.reads import ConversationSearch
+from leadwire.domain.leads import reads as leads
+from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.listing import keyset
 from leadwire.domain.webhooks import history as deliveries
 from leadwire.domain.webhooks import reads as webhooks
@@ -55,16 +54,16 @@ def reads_of(crowd):
     events = [f"evt_{n:026}" for n in range(50)]
     best = LeadSearch(sort="score", after=f"50.1770000000000.{_LEAD}")
     return {
-        "leads": (partial(search.page, workspace, LeadSearch()), 200),
-        "best leads": (partial(search.page, workspace, best), 200),
-        "leads of a bot": (partial(search.page, workspace, LeadSearch(bot_id=rare)), 200),
-        "best leads of a bot": (partial(search.page, workspace, LeadSearch(bot_id=rare, sort="score")), 200),
-        "leads by e-mail": (partial(search.with_email, workspace, "77@example.com"), 200),
-        "conversations": (partial(conversation_search._LIST.page, workspace, {"status = {}": "active"}, "", 50), 200),
-        "openers": (lambda: db.rows(conversation_search._OPENER, [_TALK]), 200),
+        "leads": (partial(leads.search, workspace, LeadSearch()), 200),
+        "best leads": (partial(leads.search, workspace, best), 200),
+        "leads of a bot": (partial(leads.search, workspace, LeadSearch(bot_id=rare)), 200),
+        "best leads of a bot": (partial(leads.search, workspace, LeadSearch(bot_id=rare, sort="score")), 200),
+        "leads by e-mail": (partial(leads.with_email, workspace, "77@example.com"), 200),
+        "conversations": (partial(conversations.search, workspace, ConversationSearch(status="active")), 200),
+        "openers": (partial(conversations._OPENERS.rows, conversation_ids=[_TALK]), 200),
         "a lead's conversations": (partial(conversations.of_lead, workspace, _LEAD), 50),
         "a lead's score": (partial(bots.score_of, workspace, _LEAD), 50),
-        "a lead's events": (partial(history.of, workspace, _LEAD), 50),
+        "a lead's events": (partial(leads.events, workspace, _LEAD), 50),
         "a conversation's events": (partial(conversations.events, workspace, _TALK), 50),
         "their deliveries": (partial(webhooks.states_of, workspace, events), 200),
         "deliveries about a lead": (
@@ -89,7 +88,7 @@ async def test_what_a_screen_reads_does_not_grow(crowd, monkeypatch):
 
 async def test_a_search_looks_at_no_more_than_it_says(crowd, monkeypatch):
     monkeypatch.setattr(keyset, "LOOKED_AT", 500)
-    found = await search.page(crowd.workspace, LeadSearch(q="nobody"))
+    found = await leads.search(crowd.workspace, LeadSearch(q="nobody"))
     assert found.stopped
     fetch, sent = db.DB.fetch, []
 
@@ -99,7 +98,7 @@ async def test_a_search_looks_at_no_more_than_it_says(crowd, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(db.DB, "fetch", noted)
-        await search.page(crowd.workspace, LeadSearch(q="nobody", after=found.after))
+        await leads.search(crowd.workspace, LeadSearch(q="nobody", after=found.after))
     assert len(sent) == 2  # the search, and where it stopped
     for sql, args in sent:
         nodes = await explained(lambda sql=sql, args=args: db.rows(sql, *args), monkeypatch)
@@ -108,5 +107,5 @@ async def test_a_search_looks_at_no_more_than_it_says(crowd, monkeypatch):
 
 
 async def test_conversations_are_found_by_the_search_screen(crowd):
-    found = await conversation_search.page(crowd.workspace, ConversationSearch(status="handoff"))
-    assert {talk.status for talk in found.conversations} == {"handoff"}
+    found = await conversations.search(crowd.workspace, ConversationSearch(status="handoff"))
+    assert {talk.status for talk in found.items} == {"handoff"}

@@ -22,8 +22,9 @@ Sent = list[tuple[str, tuple[Any, ...]]]
 
 # The values of a PATCH's second statement that its first one reads, by place; a score; an id for the event.
 _WRITTEN = {
-    **{place: f":{column}" for place, column in enumerate(("version", "email", "name", "phone", "company"), 3)},
-    8: ":new_score",
+    **{place: f":{column}" for place, column in enumerate(("email", "name", "phone", "company"), 1)},
+    5: ":new_score",
+    10: ":version",
     11: "(:moment || lpad(to_hex(:n::int), 8, '0') || lpad(to_hex(:client_id::int), 8, '0'))",
 }
 _DRAWN_TO_WRITE = ("\\set new_score random(0, 100)", "\\set n :n + 1")

@@ -17,6 +17,7 @@ from leadwire.__main__ import main
 from leadwire.delivery import wakeup
 from leadwire.delivery.outbox import Event
 from leadwire.infrastructure import telemetry
+from leadwire.infrastructure.db.statements import Statement
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body, requests, responses
 from leadwire.interfaces.http.middleware import ADDED
@@ -95,8 +96,8 @@ def _links() -> None:
 
 
 def _event() -> None:
-    async def change_alone(_: Event, change: str, *args: object) -> bool:
-        return bool(await app.db.rows(f"{change} RETURNING 1", *args))
+    async def change_alone(_: Event, change: Statement, **values: object) -> bool:
+        return bool(await Statement(f"{change.text} RETURNING 1", change.names).rows(**values))
 
     Event.record_with = change_alone
 

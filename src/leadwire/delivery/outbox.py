@@ -16,6 +16,7 @@ from leadwire.delivery import envelope, metrics, wakeup
 from leadwire.delivery.envelope import EventKind
 from leadwire.infrastructure import db, ids, telemetry
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.statements import Statement
 
 
 class Xid8(Column):
@@ -75,20 +76,20 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             raise RuntimeError(f"{self.kind} recorded outside the transaction of its change")
         start = time.perf_counter()
         values = self._values()
-        await db.rows(_insert("", 0), *values)
+        await db.rows(_insert(None), *values)
         self._when_committed(values[0], start)
         return values[0]
 
-    async def record_with(self, change: str, *args: object) -> bool:
-        """Make `change` (an UPDATE or DELETE of one row, `$1` to `$n` in `args`) and note it, in a single statement.
+    async def record_with(self, change: Statement, **values: object) -> bool:
+        """Run `change` (an UPDATE or DELETE of one row) with `values` and record the event, in a single statement.
 
-        Answers False, and notes nothing, when the change met no row.
+        Return False, and record nothing, when there was no such row.
         """
         start = time.perf_counter()
-        values = self._values()
-        made = await db.rows(_insert(change, len(args)), *args, *values)
+        event = self._values()
+        made = await DB.fetch(_insert(change), [*change.arguments(values), *event])
         if made:
-            self._when_committed(values[0], start)
+            self._when_committed(event[0], start)
         return bool(made)
 
     def _when_committed(self, event_id: str, start: float) -> None:
@@ -111,10 +112,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-@functools.cache  # one text per change that exists in the code
-def _insert(change: str, taken: int) -> str:
+@functools.cache  # one text for each change that exists in the code
+def _insert(change: Statement | None) -> str:
+    taken = len(change.names) if change else 0
     values = ", ".join(f"${place}::{kind}" for place, kind in enumerate(_TYPES, taken + 1))
-    if not change:
+    if change is None:
         return f"INSERT INTO outbox_event ({_COLUMNS}) VALUES ({values})"
-    return f"""WITH change AS ({change} RETURNING 1)
+    return f"""WITH change AS ({change.text} RETURNING 1)
         INSERT INTO outbox_event ({_COLUMNS}) SELECT {values} FROM change RETURNING 1"""

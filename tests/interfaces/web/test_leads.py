@@ -10,9 +10,9 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.leads import search
-from leadwire.domain.leads.search import LeadSearch
-from leadwire.domain.listing import keyset
+from leadwire.domain.leads import reads
+from leadwire.domain.leads.reads import LeadSearch
+from leadwire.domain.listing import keyset, listing
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.engine import LIMITS
 from tests import make
@@ -90,8 +90,8 @@ async def test_pages_join_up_whatever_is_added_meanwhile(workspace, bot, sort):
         await several(workspace, bot, person, score=50)
     seen, after = [], ""
     while after is not None:
-        found = await search.page(workspace, LeadSearch(sort=sort, after=after), 2)
-        seen += [lead.name for lead in found.leads]
+        found = await reads.search(workspace, LeadSearch(sort=sort, after=after), 2)
+        seen += [lead.name for lead in found.items]
         after = found.after
         if len(seen) == 2:
             with clock.at(clock.ago(days=1) if sort == "oldest" else clock.now()):
@@ -211,7 +211,7 @@ async def test_json_is_exactly_what_is_kept(agent, workspace, bot):
 
 
 async def test_an_export_has_all_that_match_and_no_more(agent, workspace, bot, monkeypatch):
-    monkeypatch.setattr(search, "_AT_ONCE", 2)
+    monkeypatch.setattr(listing, "_AT_ONCE", 2)
     await several(workspace, bot, *(f"P{number}" for number in range(7)), score=70)
     await several(workspace, bot, "Low", score=10)
     for kind in ("json", "csv"):
@@ -236,7 +236,7 @@ async def test_a_page_whose_statement_takes_too_long_says_so(agent, monkeypatch)
     async def slow(*_: object, **__: object) -> object:
         return await db.value("SELECT pg_sleep(600)")
 
-    monkeypatch.setattr(search, "page", slow)
+    monkeypatch.setattr(reads, "search", slow)
     monkeypatch.setitem(LIMITS, "pages", 0.5)
     monkeypatch.setitem(LIMITS, "api", None)
     answer = await agent.get("/leads")
@@ -253,4 +253,4 @@ async def test_days_are_whole_and_in_utc(workspace, bot):
         with clock.at(moment):
             await make.lead(workspace, bot, email=f"p{number}@example.com")
     today = LeadSearch(since=midnight, until=midnight)
-    assert len((await search.page(workspace, today)).leads) == await search.total(workspace, today) == 2
+    assert len((await reads.search(workspace, today)).items) == await reads.total(workspace, today) == 2

@@ -81,7 +81,12 @@ _OFFER: Final = sql(
     """SELECT i.workspace_id, w.name, i.email, i.role FROM invitation i JOIN workspace w ON w.id = i.workspace_id
        WHERE i.hash = :hash AND i.expires_at > :now"""
 )
-_LOG: Final = Keyset(table="audit_entry", columns="id, at, actor, action, subject, detail, address", key={"id": "text"})
+_LOG: Final = Keyset(
+    table="audit_entry",
+    columns="id, at, actor, action, subject, detail, address",
+    filters={"actor": "actor = :actor", "action": "action = :action"},
+    key={"id": "text"},
+)
 # The distinct values of a column, each found by one step through an index: a DISTINCT would read the whole log.
 _DISTINCT: Final = """
 WITH RECURSIVE found AS (
@@ -184,8 +189,7 @@ async def offer(token: str) -> Offer:
 
 async def log_page(workspace: str, query: LogQuery, limit: int = 50) -> tuple[list[LoggedEntry], str | None]:
     """One page of the audit log, newest first, and the cursor of the next. Raise InvalidParameter for a bad `after`."""
-    conditions = {"actor = {}": query.actor, "action = {}": query.action}
-    found = await _LOG.page(workspace, {sql: value for sql, value in conditions.items() if value}, query.after, limit)
+    found = await _LOG.page(workspace, query, query.after, limit)
     return [LoggedEntry(entry_id, clock.iso(at), *rest) for entry_id, at, *rest in found.rows], found.after
 
 

@@ -46,10 +46,15 @@ _UNBLOCK: Final = statement(
     .returning(table.BlockedVisitor.conversation_id)
 )
 _DELETE_SCORES: Final = statement(
-    table.ScoreEntry.delete().where(any_of(table.ScoreEntry.conversation_id, "conversation_ids"))
+    table.ScoreEntry.delete().where(
+        table.ScoreEntry.workspace_id == param("workspace"),
+        any_of(table.ScoreEntry.conversation_id, "conversation_ids"),
+    )
 )
 _ERASE_ADDRESSES: Final = statement(
-    table.Visit.update({table.Visit.address: None}).where(any_of(table.Visit.conversation_id, "conversation_ids"))
+    table.Visit.update({table.Visit.address: None}).where(
+        table.Visit.workspace_id == param("workspace"), any_of(table.Visit.conversation_id, "conversation_ids")
+    )
 )
 
 
@@ -178,10 +183,10 @@ async def unblock(workspace: str, conversation_id: str) -> None:
         raise NotFound("Nobody is blocked because of this conversation.")
 
 
-async def erase(conversation_ids: list[str]) -> None:
+async def erase(workspace: str, conversation_ids: list[str]) -> None:
     """Erase the visitors of conversations: why they have their score, and from which network they came."""
-    await _DELETE_SCORES.rows(conversation_ids=conversation_ids)
-    await _ERASE_ADDRESSES.rows(conversation_ids=conversation_ids)
+    await _DELETE_SCORES.rows(workspace=workspace, conversation_ids=conversation_ids)
+    await _ERASE_ADDRESSES.rows(workspace=workspace, conversation_ids=conversation_ids)
 
 
 def _is_origin(text: str) -> bool:

@@ -1,5 +1,6 @@
 """Looking conversations up. Every query takes the workspace first."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -20,9 +21,12 @@ from leadwire.domain.conversations.schema import (
     metadata_from_row,
 )
 from leadwire.domain.leads import schema as leads
+from leadwire.domain.listing.keyset import Keyset
+from leadwire.domain.listing.listing import Listing, SearchQuery
 from leadwire.domain.listing.page_query import BotId, Moment, PageQuery
-from leadwire.domain.listing.totals import Listing, Totals
+from leadwire.domain.listing.totals import Totals
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.ids import is_id
 
 
@@ -39,6 +43,12 @@ class ConversationQuery(PageQuery, frozen=True, kw_only=True):
     """Created before this time (exclusive)."""
 
 
+class ConversationSearch(SearchQuery, frozen=True, kw_only=True):
+    """What is looked for on the screen."""
+
+    status: Status | None = None
+
+
 # One statement, so one snapshot; nested rows arrive as records and are not parsed from JSON.
 _DETAIL: Final = f"""
 SELECT id, bot_id, status, visitor_email, visitor_name, created_at, updated_at,
@@ -46,20 +56,33 @@ SELECT id, bot_id, status, visitor_email, visitor_name, created_at, updated_at,
     (SELECT ({leads.COLUMNS}) FROM lead WHERE lead.id = c.lead_id),
     {METADATA_COLUMNS}
 FROM conversation c WHERE workspace_id = $1 AND id = $2"""
-LISTING: Final = Listing(
+_NEWEST: Final = Keyset(
     table="conversation",
     columns=LIST_COLUMNS,
-    conditions={
-        "status": "status = {}",
-        "bot_id": "bot_id = {}",
-        "since": "created_at > {}",
-        "until": "created_at < {}",
+    filters={
+        "status": "status = :status",
+        "bot_id": "bot_id = :bot_id",
+        "since": "created_at > :since",
+        "until": "created_at < :until",
     },
-    kinds=("conversation.started",),
-    kinds_when={"status": ("conversation.ended",)},
-    unannounced={"status": ("active", "handoff")},  # an operator gives a conversation back; few are open at a time
+    key={"created_at": "timestamptz", "id": "text"},
+    text="""concat_ws(' ', visitor_name, visitor_email,
+        (SELECT concat_ws(' ', name, email) FROM lead WHERE lead.id = looked_at.lead_id))""",
 )
-_totals = Totals(LISTING)
+_OPEN: Final = ("active", "handoff")  # an operator gives a conversation back without an event; few are open at a time
+_LIST: Final = Listing(
+    from_row,
+    Totals(_NEWEST, ("conversation.started",), {"status": ("conversation.ended",)}, {"status": _OPEN}),
+    {"newest": _NEWEST},
+)
+page, search, total = _LIST.page, _LIST.search, _LIST.total
+
+# For each conversation its lead's name and the visitor's first message.
+_OPENERS: Final = sql("""
+SELECT id, (SELECT coalesce(l.name, l.email) FROM conversation c JOIN lead l ON l.id = c.lead_id WHERE c.id = asked.id),
+    (SELECT left(content, 200) FROM message WHERE conversation_id = asked.id AND role = 'user'
+    ORDER BY conversation_id, seq LIMIT 1)
+FROM unnest(:conversation_ids::text[]) AS asked (id)""")
 
 
 async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
@@ -133,7 +156,7 @@ async def reply_to(workspace: str, conversation_id: str, client_message_id: str)
     return await spoken(workspace, conversation_id, place["seq"] - 1, until)
 
 
-async def page(workspace: str, query: ConversationQuery) -> tuple[list[Conversation], int]:
-    """The conversations of one page, newest first, and how many match in all."""
-    found, total = await _totals.page(workspace, query, query.limit, query.offset)
-    return [from_row(row) for row in found], total
+async def openers(conversations: Sequence[Conversation]) -> dict[str, tuple[str | None, str]]:
+    """Return by id the name of the lead that the visitor became, if any, and the visitor's first message."""
+    found = await _OPENERS.rows(conversation_ids=[one.id for one in conversations])
+    return {conversation_id: (lead, message or "") for conversation_id, lead, message in found}

@@ -1,4 +1,4 @@
-"""Every change of a lead: one function, one transaction, its events beside it."""
+"""Every change of a lead: one function, one transaction, with its events."""
 
 from contextlib import suppress
 from typing import Any, Final
@@ -19,20 +19,32 @@ from leadwire.domain.leads.schema import (
     too_large,
 )
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.db.statements import insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, PreconditionFailed, ReadOnlyField, Unavailable
 
-_UPDATE: Final = """
-UPDATE lead SET email = $4, name = $5, phone = $6, company = $7, score = $8, custom_fields = $9,
-    version = version + 1, updated_at = $10
-WHERE workspace_id = $1 AND id = $2 AND version = $3"""
-
-_INSERT: Final = """
-INSERT INTO lead (id, workspace_id, bot_id, conversation_id, email, name, phone, company, score,
-    source_url, source_campaign, source_referrer, custom_fields, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)
-ON CONFLICT DO NOTHING RETURNING id"""
-
+_CONTENTS: Final = ("email", "name", "phone", "company", "score", "custom_fields")
+_UPDATE: Final = statement(
+    table.Lead.update(
+        {
+            **{name: param(name) for name in _CONTENTS},
+            "version": table.Lead.version + 1,
+            "updated_at": param("updated_at"),
+        }
+    ).where(
+        table.Lead.workspace_id == param("workspace"),
+        table.Lead.id == param("id"),
+        table.Lead.version == param("version"),
+    )
+)
+_INSERT: Final = insert(
+    *(column for column in table.Lead._meta.columns if column._meta.name != "version"),
+    end="ON CONFLICT DO NOTHING RETURNING id",
+)
+# The lead of a bot with this e-mail address or, when there is none to compare, this phone number.
+_KNOWN: Final = sql("""
+SELECT id FROM lead WHERE workspace_id = :workspace AND bot_id = :bot_id
+  AND (lower(email) = lower(:email) OR (:email::text IS NULL AND phone = :phone))
+ORDER BY created_at LIMIT 1""")
 _DELETE: Final = statement(
     table.Lead.delete().where(table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id"))
 )
@@ -48,27 +60,27 @@ class LeadConflict(Conflict):
         super().__init__("Another lead of this bot has that e-mail address.", extra=extra)
 
 
-class _Overtaken(Exception):
-    """Another change of the same lead came between reading and writing."""
+class _ConcurrentUpdate(Exception):
+    """The lead was changed between reading and writing."""
 
 
 async def update(
     workspace: str, lead_id: str, patch: LeadPatch, *, unchanged: dict[str, Any], if_match: frozenset[int] | None = None
 ) -> StoredLead:
-    """Apply a merge patch; one that changes nothing writes nothing and tells nobody.
+    """Apply a merge patch. One that changes nothing writes nothing and emits no event.
 
-    `unchanged` holds read-only members that must have their present value. Two statements, the second one a
-    compare-and-set on the row's version together with its event; when it is overtaken, again under the row lock.
+    `unchanged` holds read-only members, which must have their present value. Two statements: the second is a
+    compare-and-set on the row's version together with the event. If it fails, both run again under the row lock.
     Raise NotFound, Invalid, ReadOnlyField, LeadConflict, PreconditionFailed.
     """
     patch = _normalized(patch)
     try:
-        with suppress(_Overtaken):
-            lock = db.in_transaction()  # whose answer is stored and shows the lead: no erasure may come between
+        with suppress(_ConcurrentUpdate):
+            lock = db.in_transaction()  # its response is stored and shows the lead: no erasure may come between
             return await _update(workspace, lead_id, patch, unchanged, if_match, lock=lock)
         async with db.transaction():
             return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
-    except db.UniqueViolation as error:  # somebody took the address between our look and our write
+    except db.UniqueViolation as error:  # another lead got the address between reading and writing
         raise LeadConflict from error
 
 
@@ -84,9 +96,9 @@ async def _update(
     before = await reads.stored(workspace, lead_id, lock=lock)
     if if_match is not None and before.version not in if_match:
         raise PreconditionFailed("The lead has changed since you read it.")
-    _refuse_read_only(before.lead, unchanged)
+    _check_read_only(before.lead, unchanged)
     after = patch.applied_to(before.lead)
-    _refuse_unreachable(after)
+    _check_reachable(after)
     previous = changed(before.lead, after)
     if not previous:
         return before
@@ -95,35 +107,41 @@ async def _update(
         if holder not in (None, lead_id):
             raise LeadConflict(holder)
     if not await events.updated(workspace, after, previous).record_with(
-        _UPDATE, workspace, lead_id, before.version, *_contents(after), clock.now()
+        _UPDATE, workspace=workspace, id=lead_id, version=before.version, updated_at=clock.now(), **_contents(after)
     ):
-        raise _Overtaken
+        raise _ConcurrentUpdate
     return StoredLead(after, before.version + 1)
 
 
 async def capture(workspace: str, bot_id: str, conversation_id: str, found: LeadPatch, source: Source) -> Lead:
-    """Take down a person who gave an e-mail address or a phone number: a new lead, or the one we know.
+    """Store a person who gave an e-mail address or a phone number: as a new lead, or in the one that has it already.
 
-    A known one only gets its blanks filled, keys added and its score raised: a stranger typing somebody's
-    address must neither overwrite nor read that person. Raises Invalid; Unavailable when it changes under our hands.
+    A known lead only gets its blanks filled, keys added and its score raised: a stranger who types somebody's address
+    must neither overwrite nor read that person's data. Raise Invalid; Unavailable when the lead is erased meanwhile.
     """
     found = _normalized(found)
     async with db.transaction():
         now = clock.now()
         blank = Lead(ids.new("lead"), None, None, None, None, 0, source, {}, conversation_id, bot_id, clock.iso(now))
         lead = found.applied_to(blank)
-        _refuse_unreachable(lead)
+        _check_reachable(lead)
         known = await _known(workspace, lead)
         if known is None:
-            email, name, phone, company, score, fields = _contents(lead)
-            made = await db.rows(
-                _INSERT, lead.id, workspace, bot_id, conversation_id, email, name, phone, company, score,
-                source.url, source.campaign, source.referrer, fields, now,
-            )  # fmt: skip
-            if made:
+            if await _INSERT.row(
+                id=lead.id,
+                workspace_id=workspace,
+                bot_id=bot_id,
+                conversation_id=conversation_id,
+                source_url=source.url,
+                source_campaign=source.campaign,
+                source_referrer=source.referrer,
+                created_at=now,
+                updated_at=now,
+                **_contents(lead),
+            ):
                 await events.created(workspace, lead).record()
                 return lead
-            known = await _known(workspace, lead)  # captured by somebody else a moment ago
+            known = await _known(workspace, lead)  # captured by another transaction a moment ago
             if known is None:  # and erased since
                 raise Unavailable("The lead changed meanwhile.", headers={"Retry-After": "1"})
         return await _enrich(workspace, known, lead)
@@ -136,19 +154,14 @@ async def delete(workspace: str, lead: Lead) -> None:
 
 
 async def _known(workspace: str, lead: Lead) -> StoredLead | None:
-    """The lead with this e-mail address, else this phone number, at the same bot; its row locked."""
-    lead_id = await db.value(
-        """SELECT id FROM lead WHERE workspace_id = $1 AND bot_id = $2
-             AND (lower(email) = lower($3) OR ($3::text IS NULL AND phone = $4))
-           ORDER BY created_at LIMIT 1""",
-        workspace, lead.bot_id, lead.email, lead.phone,
-    )  # fmt: skip
+    """The bot's lead with this e-mail address or else this phone number; its row locked."""
+    lead_id = await _KNOWN.value(workspace=workspace, bot_id=lead.bot_id, email=lead.email, phone=lead.phone)
     return await reads.stored(workspace, lead_id, lock=True) if lead_id else None
 
 
 async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
-    """Fill the blanks of a lead we know with what was found."""
-    before, present, told = known.lead, custom_fields(known.lead), custom_fields(found)
+    """Fill the blanks of a known lead with what was found."""
+    before, present, given = known.lead, custom_fields(known.lead), custom_fields(found)
     after = msgspec.structs.replace(
         before,
         email=before.email or found.email,
@@ -156,18 +169,24 @@ async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
         phone=before.phone or found.phone,
         company=before.company or found.company,
         score=max(before.score, found.score),
-        custom_fields=fitting(present, {key: custom for key, custom in told.items() if key not in present}),
+        custom_fields=fitting(present, {key: value for key, value in given.items() if key not in present}),
     )
     if previous := changed(before, after):
         await events.updated(workspace, after, previous).record_with(
-            _UPDATE, workspace, before.id, known.version, *_contents(after), clock.now()
+            _UPDATE,
+            workspace=workspace,
+            id=before.id,
+            version=known.version,
+            updated_at=clock.now(),
+            **_contents(after),
         )
     return after
 
 
-def _contents(lead: Lead) -> tuple[Any, ...]:
-    texts = lead.email, lead.name, lead.phone, lead.company
-    return *texts, lead.score, msgspec.json.encode(lead.custom_fields).decode()
+def _contents(lead: Lead) -> dict[str, Any]:
+    return {name: getattr(lead, name) for name in _CONTENTS} | {
+        "custom_fields": msgspec.json.encode(lead.custom_fields).decode()
+    }
 
 
 def _normalized(patch: LeadPatch) -> LeadPatch:
@@ -188,7 +207,7 @@ def _normalized(patch: LeadPatch) -> LeadPatch:
     return msgspec.structs.replace(patch, **given) if given else patch
 
 
-def _refuse_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
+def _check_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
     present = msgspec.to_builtins({name: getattr(lead, name) for name in unchanged})
     if faults := [
         FieldError("read_only_field", "This cannot be changed.", f"/{name}")
@@ -198,7 +217,7 @@ def _refuse_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
         raise ReadOnlyField("A read-only field has another value.", faults=tuple(faults))
 
 
-def _refuse_unreachable(lead: Lead) -> None:
+def _check_reachable(lead: Lead) -> None:
     new = not isinstance(lead.custom_fields, msgspec.Raw)  # else they are as they were
     if lead.email is None and lead.phone is None:
         fault = FieldError("unreachable", "A lead needs an e-mail address or a phone number.", "/email")

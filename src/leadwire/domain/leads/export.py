@@ -1,4 +1,4 @@
-"""Leads as files, made while they are sent: nothing is kept here that an erasure would have to find again."""
+"""Leads as files, made while they are sent: no copy is kept that an erasure would have to find."""
 
 import csv
 import io
@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from leadwire.domain.leads import search
+from leadwire.domain.leads import reads
+from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead
-from leadwire.domain.leads.search import LeadSearch
 
 _BOM: Final = "\N{BYTE ORDER MARK}"  # spreadsheets take the file for UTF-8 by this alone
 _HEAD: Final = (
@@ -22,17 +22,17 @@ _HEAD: Final = (
 _FORMULA: Final = re.compile(r"(^(?=[\t\r\n])|(?:^|[;|\t\r\n])(?=[\s\"]*[=+\-@＝＋－＠]))")  # noqa: RUF001
 
 
-async def as_csv(workspace: str, wanted: LeadSearch, bots: Mapping[str, str]) -> AsyncIterator[bytes]:
+async def as_csv(workspace: str, query: LeadSearch, bots: Mapping[str, str]) -> AsyncIterator[bytes]:
     """RFC 4180 in UTF-8; custom fields are one column of JSON. Texts that a spreadsheet would run begin with `'`."""
     yield _rows([_HEAD], start=_BOM)
-    async for leads in search.walk(workspace, wanted):
+    async for leads in reads.walk(workspace, query):
         yield _rows([_cells(lead, bots) for lead in leads])
 
 
-async def as_json(workspace: str, wanted: LeadSearch) -> AsyncIterator[bytes]:
-    """One array of leads as /v1 shows them, a line each, exactly as they are."""
+async def as_json(workspace: str, query: LeadSearch) -> AsyncIterator[bytes]:
+    """One array of leads as /v1 shows them, a line each."""
     before = b"[\n"
-    async for leads in search.walk(workspace, wanted):
+    async for leads in reads.walk(workspace, query):
         if leads:
             yield before + b",\n".join(msgspec.json.encode(lead) for lead in leads)
             before = b",\n"

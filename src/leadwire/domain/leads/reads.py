@@ -1,13 +1,19 @@
 """Looking leads up. Every query takes the workspace first."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta
+import msgspec
+from msgspec import Meta, Struct, structs
 
-from leadwire.domain.leads.schema import COLUMNS, Lead, StoredLead, from_row
+from leadwire.delivery.events_about import about
+from leadwire.domain.leads import table
+from leadwire.domain.leads.schema import COLUMNS, COLUMNS_OF_LEAD, Lead, Score, StoredLead, from_row
+from leadwire.domain.listing.keyset import Keyset
+from leadwire.domain.listing.listing import Found, Listing, SearchQuery
 from leadwire.domain.listing.page_query import BotId, Moment, PageQuery
-from leadwire.domain.listing.totals import Listing, Totals
-from leadwire.infrastructure import db
+from leadwire.domain.listing.totals import Totals
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
@@ -29,46 +35,118 @@ class LeadQuery(PageQuery, frozen=True, kw_only=True):
     """Created before this time (exclusive)."""
 
 
-_ONE: Final = f"SELECT {COLUMNS}, version FROM lead WHERE workspace_id = $1 AND id = $2"
-LISTING: Final = Listing(
+class LeadSearch(SearchQuery, frozen=True, kw_only=True):
+    """What is looked for on the screen."""
+
+    score_min: Score | None = None
+    sort: Literal["newest", "oldest", "score"] = "newest"
+
+
+class Change(Struct, frozen=True):
+    """One attribute before and after."""
+
+    name: str
+    was: Any
+    now: Any
+
+
+class LeadEvent(Struct, frozen=True):
+    """One event about the lead; `changes` says what became different."""
+
+    event_id: str
+    kind: str
+    at: str
+    changes: list[Change]
+
+
+class _Leads(Listing[Lead]):
+    async def search(self, workspace: str, query: SearchQuery, limit: int = 50) -> Found[Lead]:
+        """As every list; but a whole e-mail address is found wherever it is."""
+        if "@" in query.q and query == LeadSearch(q=query.q) and (known := await with_email(workspace, query.q)):
+            return Found(known, None)
+        return await super().search(workspace, query, limit)
+
+
+_BY_TIME: Final = {"created_at": "timestamptz", "id": "text"}
+_NEWEST: Final = Keyset(
     table="lead",
     columns=COLUMNS,
-    conditions={
-        "score_min": "score >= {}::int",
-        # Not `score <= {}`: with `score_min` the planner would expect few leads in between and sort all that there are,
-        # where it can walk the newest and stop.
-        "score_max": "(score, score) <= ({0}::int, {0}::int)",
-        "bot_id": "bot_id = {}",
-        "since": "created_at > {}",
-        "until": "created_at < {}",
+    filters={
+        "score_min": "score >= :score_min::int",
+        # Not `score <= :score_max`: with `score_min` the planner would expect few leads in between and sort all that
+        # there are, where it can walk the newest and stop.
+        "score_max": "(score, score) <= (:score_max::int, :score_max::int)",
+        "bot_id": "bot_id = :bot_id",
+        "since": "created_at > :since",
+        "until": "created_at < :until",
     },
-    kinds=("lead.created", "lead.deleted"),
-    kinds_when={"score_min": ("lead.updated",), "score_max": ("lead.updated",)},  # a score can leave the range
+    key=_BY_TIME,
+    text="concat_ws(' ', name, email, company, phone)",
 )
-_totals = Totals(LISTING)
+_SCORE_CHANGED: Final = ("lead.updated",)  # a score can leave the range
+_LIST: Final = _Leads(
+    from_row,
+    Totals(_NEWEST, ("lead.created", "lead.deleted"), {"score_min": _SCORE_CHANGED, "score_max": _SCORE_CHANGED}),
+    {
+        "newest": _NEWEST,
+        "oldest": structs.replace(_NEWEST, descending=False),
+        "score": structs.replace(_NEWEST, key={"score": "smallint", **_BY_TIME}),
+    },
+)
+page, search, total, walk = _LIST.page, _LIST.search, _LIST.total, _LIST.walk
+
+_FIND: Final = table.Lead.select(*COLUMNS.split(", "), table.Lead.version).where(
+    table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id")
+)
+_STORED: Final = statement(_FIND)
+_LOCKED: Final = statement(_FIND, "FOR UPDATE")
+# The lead of the same bot that has this e-mail address.
+_HOLDER: Final = sql("""
+SELECT other.id FROM lead JOIN lead other USING (workspace_id, bot_id)
+WHERE workspace_id = :workspace AND lead.id = :lead_id AND lower(other.email) = lower(:email)""")
+# Each bot's lead with this e-mail address, by the index of bot and address.
+_WITH_EMAIL: Final = sql(f"""
+SELECT {COLUMNS_OF_LEAD} FROM bot JOIN lead ON lead.bot_id = bot.id AND lower(lead.email) = lower(:email)
+WHERE bot.workspace_id = :workspace""")
 
 
 async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredLead:
-    """One lead with its version; `lock` takes its row for the open transaction. Raises NotFound."""
+    """Return one lead with its version; `lock` locks its row for the open transaction. Raise NotFound."""
     found = None
     if is_id("lead", lead_id):  # anything else cannot be there, and NUL bytes would upset the database
-        found = await db.row(f"{_ONE} FOR UPDATE" if lock else _ONE, workspace, lead_id)
+        found = await (_LOCKED if lock else _STORED).row(workspace=workspace, id=lead_id)
     if found is None:
         raise NotFound("There is no such lead.")
     *columns, version = found
     return StoredLead(from_row(columns), version)
 
 
-async def page(workspace: str, query: LeadQuery) -> tuple[list[Lead], int]:
-    """The leads of one page, newest first, and how many match in all."""
-    found, total = await _totals.page(workspace, query, query.limit, query.offset)
-    return [from_row(row) for row in found], total
+async def with_email(workspace: str, email: str) -> list[Lead]:
+    """Return the leads with this address (compared without case), one of each bot at most, newest first."""
+    found = await _WITH_EMAIL.rows(workspace=workspace, email=email.strip())
+    return sorted((from_row(row) for row in found), key=lambda lead: lead.created_at, reverse=True)
 
 
 async def holder_of_email(workspace: str, lead_id: str, email: str) -> str | None:
-    """Which other lead of the same bot holds this address (compared without case)."""
-    return await db.value(  # type: ignore[no-any-return]
-        """SELECT other.id FROM lead JOIN lead other USING (workspace_id, bot_id)
-           WHERE workspace_id = $1 AND lead.id = $2 AND lower(other.email) = lower($3)""",
-        workspace, lead_id, email,
-    )  # fmt: skip
+    """Return the id of the lead of the same bot that has this address (compared without case)."""
+    return await _HOLDER.value(workspace=workspace, lead_id=lead_id, email=email)  # type: ignore[no-any-return]
+
+
+async def events(workspace: str, lead_id: str) -> list[LeadEvent]:
+    """Return the latest events about a lead that are still kept, newest first."""
+    return [
+        LeadEvent(one.id, one.kind, clock.iso(one.at), _changes(one.body) if one.kind == "lead.updated" else [])
+        for one in await about(workspace, "lead_id", lead_id)
+    ]
+
+
+def _changes(body: str) -> list[Change]:
+    if not body:
+        return []
+    data = msgspec.json.decode(body)["data"]
+    previous = dict(data["previous_attributes"])
+    fields = previous.pop("custom_fields", {})
+    return [
+        *(Change(name, was, data[name]) for name, was in previous.items()),
+        *(Change(name, was, data["custom_fields"].get(name)) for name, was in fields.items()),
+    ]

@@ -4,7 +4,7 @@ from leadwire.delivery.erase import erase_events
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
-from leadwire.domain.leads import reads, search
+from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadDeleted
 from leadwire.infrastructure import db, idempotency_store, ids
 from leadwire.infrastructure.errors import NotFound, PreconditionFailed
@@ -25,7 +25,7 @@ async def erase_lead(workspace: str, lead_id: str, *, if_match: frozenset[int] |
         if if_match is not None and stored.version not in if_match:
             raise PreconditionFailed("The lead has changed since you read it.")
         conversation_ids = await conversations.erase(workspace, stored.lead)
-        await bots.erase(conversation_ids)
+        await bots.erase(workspace, conversation_ids)
         await erase_events(lead_id, conversation_ids)
         await idempotency_store.erase(lead_id)
         await leads.delete(workspace, stored.lead)
@@ -35,7 +35,7 @@ async def erase_lead(workspace: str, lead_id: str, *, if_match: frozenset[int] |
 async def erase_person(workspace: str, email: str) -> list[str]:
     """Erase every lead with this e-mail address. Return their ids."""
     async with db.transaction():
-        found = sorted(lead.id for lead in await search.with_email(workspace, email))
+        found = sorted(lead.id for lead in await reads.with_email(workspace, email))
         for lead_id in found:
             await erase_lead(workspace, lead_id)
     return found

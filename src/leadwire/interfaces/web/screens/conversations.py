@@ -7,8 +7,8 @@ from litestar import Response
 from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import changes
 from leadwire.domain.bots import reads as bots
-from leadwire.domain.conversations import reads, search
-from leadwire.domain.conversations.search import ConversationSearch
+from leadwire.domain.conversations import reads
+from leadwire.domain.conversations.reads import ConversationSearch
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
@@ -20,11 +20,13 @@ _STATES: Final = {"": "Any state", "active": "With the bot", "handoff": "Wants a
 async def conversations(context: PageContext) -> Response[str]:
     """One page of the conversations that match."""
     wanted = context.asked(ConversationSearch)
+    found = await reads.search(context.workspace, wanted)
     return await context.render(
         "conversations/list.html",
         wanted=wanted,
-        found=await search.page(context.workspace, wanted),
-        total=await search.total(context.workspace, wanted),
+        found=found,
+        openers=await reads.openers(found.items),
+        total=await reads.total(context.workspace, wanted),
         bots=await bots.names(context.workspace),
         states=_STATES,
     )

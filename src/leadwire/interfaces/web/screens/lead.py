@@ -9,7 +9,7 @@ from litestar import Response
 from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads as conversations
-from leadwire.domain.leads import changes, history, reads
+from leadwire.domain.leads import changes, reads
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import reads as webhooks
@@ -29,7 +29,7 @@ async def lead(context: PageContext) -> Response[str]:
     """What is known, why they have their score, and what happened."""
     stored = await reads.stored(context.workspace, context.part("lead_id"))
     one = stored.lead
-    happened = await history.of(context.workspace, one.id)
+    happened = await reads.events(context.workspace, one.id)
     return await context.render(
         "leads/lead.html",
         lead=one,
@@ -89,7 +89,7 @@ async def export(context: PageContext) -> Response[Any]:
         "lead": one,
         "score": await bots.score_of(context.workspace, one.id),
         "conversations": [await conversations.detail(context.workspace, talk.id) for talk in talks],
-        "events": await history.of(context.workspace, one.id),
+        "events": await reads.events(context.workspace, one.id),
     }
     async with audit.transaction(context.me, "lead.exported", one.id):
         pass  # nothing changes here, but that it left the house is worth knowing

@@ -7,8 +7,8 @@ from litestar import Response
 from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.leads import export as files
-from leadwire.domain.leads import search
-from leadwire.domain.leads.search import LeadSearch
+from leadwire.domain.leads import reads
+from leadwire.domain.leads.reads import LeadSearch
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import FieldError, Invalid
 from leadwire.interfaces.web.page_context import PageContext
@@ -24,8 +24,8 @@ async def leads(context: PageContext) -> Response[str]:
     return await context.render(
         "leads/list.html",
         wanted=wanted,
-        found=await search.page(context.workspace, wanted),
-        total=await search.total(context.workspace, wanted),
+        found=await reads.search(context.workspace, wanted),
+        total=await reads.total(context.workspace, wanted),
         bots=await bots.names(context.workspace),
         sorts=_SORTS,
     )

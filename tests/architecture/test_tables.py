@@ -21,8 +21,6 @@ READS = {
     "domain/leads": {"bot"},
     "domain/listing": {"outbox_event"},
     "domain/webhooks": {"attempt", "delivery", "endpoint_hour", "outbox_event", "redrive_job", "webhook_endpoint"},
-    "interfaces/cli": {"webhook_endpoint"},
-    "processes": {"outbox_event", "webhook_endpoint"},
 }
 """Which tables of others a package's statements may name."""
 

@@ -7,7 +7,7 @@ from standardwebhooks.webhooks import Webhook
 
 from leadwire.delivery import invariants, signing, streams
 from leadwire.domain.privacy import changes as privacy
-from leadwire.domain.webhooks import changes, reads
+from leadwire.domain.webhooks import changes, reads, redrives
 from leadwire.infrastructure import clock, db
 from tests import make
 from tests.delivery.wired import Wire, endpoint
@@ -81,13 +81,13 @@ async def test_retries_come_exactly_on_schedule_then_a_dead_letter_that_redrive_
     await db_clock.forward(10_000)
     assert await wire.turn() == []  # dead is dead
     receiver.answer = 204
-    assert await changes.redrive(workspace, letters[0].event_id) == 1
+    assert await redrives.redrive_event(workspace, letters[0].event_id) == 1
     await wire.turn()
     assert await states() == {"delivered": 1}
     assert len({delivery.webhook_id for delivery in receiver.deliveries}) == 1
     assert receiver.deliveries[-1].attempt == 1
     (story,) = await reads.deliveries_of(workspace, letters[0].event_id)
-    assert [(one.drive, one.number) for one in story.history] == [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1)]
+    assert [(one.generation, one.number) for one in story.history] == [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1)]
     assert story.endpoint_id == made.id
     assert await broken(wire) == []
 

@@ -7,11 +7,12 @@ import subprocess
 import asyncpg
 import pytest
 
-from leadwire.delivery import feed
+from leadwire.delivery.events import feed
 from leadwire.development.embedded import services
 from leadwire.development.embedded.binaries import find
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db, ids
+from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.errors import InvalidParameter
 from leadwire.infrastructure.settings import Settings
 from tests import make
@@ -32,7 +33,7 @@ async def settled() -> None:
 async def read_to_the_end(workspace, after="", limit=2, **how) -> tuple[list[str], str]:
     """Every event id after a cursor, page by page, and the last cursor."""
     seen: list[str] = []
-    while page := await feed.read(workspace, after, limit=limit, **how):
+    while page := await feed(workspace, after, limit=limit, **how):
         seen += [one.id for one in page]
         after = page[-1].cursor
     return seen, after
@@ -104,13 +105,13 @@ async def test_it_goes_on_after_the_last_event_somebody_has(workspace, bot):
 async def test_kinds_workspaces_and_the_erased_are_kept_apart(workspace, bot, other_workspace):
     lead = await person(workspace, bot)
     await settled()
-    assert [one.kind for one in await feed.read(workspace, kinds=["lead.created"])] == ["lead.created"]
-    assert await feed.read(other_workspace) == []
+    assert [one.kind for one in await feed(workspace, kinds=["lead.created"])] == ["lead.created"]
+    assert await feed(other_workspace) == []
     with pytest.raises(InvalidParameter):
-        await feed.read(other_workspace, (await feed.read(workspace))[0].id)
+        await feed(other_workspace, (await feed(workspace))[0].id)
     await privacy.erase_lead(workspace, lead.id)
     await settled()
-    kinds = [one.kind for one in await feed.read(workspace)]
+    kinds = [one.kind for one in await feed(workspace)]
     assert "lead.created" not in kinds
     assert kinds[-1] == "lead.deleted"
 
@@ -120,20 +121,20 @@ async def test_kinds_workspaces_and_the_erased_are_kept_apart(workspace, bot, ot
 )
 async def test_what_is_no_cursor_is_refused(workspace, cursor):
     with pytest.raises(InvalidParameter):
-        await feed.read(workspace, cursor)
+        await feed(workspace, cursor)
 
 
 async def test_a_cursor_from_anywhere_reads_something_sensible(workspace, bot):
     await person(workspace, bot)
     await settled()
-    everything = await feed.read(workspace)
-    assert await feed.read(workspace, "9999999999999999999-1-evt_" + "0" * 26) == everything, "not of this server"
-    assert len(await feed.read(workspace, "1-1-evt_" + "0" * 26)) > 1
+    everything = await feed(workspace)
+    assert await feed(workspace, "9999999999999999999-1-evt_" + "0" * 26) == everything, "not of this server"
+    assert len(await feed(workspace, "1-1-evt_" + "0" * 26)) > 1
 
 
 async def test_an_unknown_kind_is_refused(workspace):
     with pytest.raises(InvalidParameter, match=r"lead\.eaten"):
-        await feed.read(workspace, kinds=["lead.eaten"])
+        await feed(workspace, kinds=["lead.eaten"])
 
 
 async def test_a_restored_database_shows_its_events_and_then_those_that_follow(workspace, bot, other_workspace):
@@ -142,7 +143,7 @@ async def test_a_restored_database_shows_its_events_and_then_those_that_follow(w
         await person(workspace, bot)
     await settled()
     old, _ = await read_to_the_end(workspace)
-    middle = (await feed.read(workspace, limit=4))[-1]
+    middle = (await feed(workspace, limit=4))[-1]
     await db.rows("UPDATE outbox_event SET xact = (xact::text::bigint + 1000000000)::text::xid8")
     assert (await read_to_the_end(workspace))[0] == old
     await person(workspace, bot)
@@ -164,7 +165,7 @@ async def test_a_restored_database_shows_its_events_and_then_those_that_follow(w
     assert (await read_to_the_end(workspace, before))[0][: len(old) - 4] == old[4:], (
         "cursors of before the restore hold"
     )
-    assert await feed.read(other_workspace) == []
+    assert await feed(other_workspace) == []
 
 
 MANY_TRANSACTIONS = """DO $$ BEGIN CREATE TEMP TABLE used (n int);
@@ -178,7 +179,7 @@ async def test_a_dump_on_a_new_server_keeps_its_feed(workspace, bot, servers, tm
     await db.rows(MANY_TRANSACTIONS)  # the old server has come further than the new one
     await person(workspace, bot)
     await settled()
-    old = [one.id for one in await feed.read(workspace)]
+    old = [one.id for one in await feed(workspace)]
     dump = str(tmp_path / "leadwire.dump")
     await tool("pg_dump", "--format=custom", "--file", dump, servers.database_url)
     with data_directory() as directory, services(Settings(data_dir=directory), durable=False) as new:
@@ -187,8 +188,8 @@ async def test_a_dump_on_a_new_server_keeps_its_feed(workspace, bot, servers, tm
         ahead = "SELECT count(*) FROM outbox_event WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())"
         assert await connection.fetchval(ahead) == len(old)
         with monkeypatch.context() as elsewhere:
-            elsewhere.setattr(db, "rows", connection.fetch)
-            found = [one.id for one in await feed.read(workspace)]
+            elsewhere.setattr(DB, "fetch", lambda sql, args: connection.fetch(sql, *args))
+            found = [one.id for one in await feed(workspace)]
         await connection.close()
     assert old
     assert found == old

@@ -10,7 +10,7 @@ import pytest
 from leadwire.delivery.relay import loop, partitions
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.relay.partitions import maintain
-from leadwire.domain.webhooks import changes
+from leadwire.domain.webhooks import redrives
 from leadwire.infrastructure import clock, db, ids
 from tests import make
 from tests.delivery.wired import endpoint
@@ -73,7 +73,7 @@ async def test_an_old_day_goes_when_all_of_it_is_finished(workspace, wire, recei
     old, kept = today() - timedelta(days=_RETENTION + 1), today() - timedelta(days=_RETENTION)
     event_id = await dead_letter_of(old, workspace, made.id)
     await dead_letter_of(kept, workspace, made.id)
-    await changes.redrive(workspace, event_id)
+    await redrives.redrive_event(workspace, event_id)
     assert (await maintain(_RETENTION))[1] == []
     await wire.turn()
     assert (await maintain(_RETENTION))[1] == [old]
@@ -87,7 +87,7 @@ async def test_what_is_redriven_just_before_its_day_would_be_dropped_is_kept(wor
     old = today() - timedelta(days=_RETENTION + 10)
     event_id = await dead_letter_of(old, workspace, made.id)
     async with db.transaction():
-        assert await changes.redrive(workspace, event_id) == 1
+        assert await redrives.redrive_event(workspace, event_id) == 1
         tending = asyncio.create_task(maintain(_RETENTION), context=contextvars.Context())
         await eventually(lambda: tending.done() or db.value(_BLOCKED))
     await asyncio.wait([tending])

@@ -5,7 +5,7 @@ import secrets
 
 import pytest
 
-from leadwire.delivery import ledger
+from leadwire.delivery.endpoints import table as endpoints
 from leadwire.domain.accounts import table as accounts
 from leadwire.domain.webhooks import changes, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -13,7 +13,7 @@ from leadwire.infrastructure import db, secret_box
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.secret_box import SecretBox
 
-SEALED = (*ledger.SEALED, *accounts.SEALED)
+SEALED = (*endpoints.SEALED, *accounts.SEALED)
 
 
 def key():

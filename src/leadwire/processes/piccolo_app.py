@@ -2,9 +2,10 @@
 
 from piccolo.conf.apps import AppConfig
 
-from leadwire.delivery.ledger import Attempt, Delivery, EndpointHour, WebhookEndpoint
+from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.outbox import OutboxEvent
 from leadwire.delivery.redrive.table import RedriveJob
+from leadwire.delivery.table import Attempt, Delivery, EndpointHour
 from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, UserSession, Workspace
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, ScoreEntry, Visit
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from leadwire.infrastructure import db, telemetry
+from leadwire.delivery import events
+from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.serving import bind, connections, stop_event
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry import process, server, tracing
@@ -31,7 +32,7 @@ async def run(
     host, number, *_ = listening.getsockname()
     urls = settings.database_url, settings.redis_url
     async with connections(*urls, settings.pool_size, keep_plans=keep_plans, role="engine"):
-        await db.value("SELECT EXISTS (SELECT 1 FROM outbox_event)")  # no tables: told at the start
+        await events.check_table()  # told now, not by the first round of work
         if check:
             await check()
         watched = asyncio.create_task(server.serve(health, listening, over))

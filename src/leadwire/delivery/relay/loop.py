@@ -14,7 +14,7 @@ from typing import Final
 from redis.asyncio import Redis
 
 from leadwire.delivery import metrics, streams, wakeup
-from leadwire.delivery.redrive import step as redrive
+from leadwire.delivery.redrive import changes as redrive
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.partitions import maintain

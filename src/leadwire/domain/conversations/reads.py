@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from leadwire.delivery.events_about import StoredEvent, about
+from leadwire.delivery.events import StoredEvent, about
 from leadwire.domain.conversations import refusals
 from leadwire.domain.conversations.schema import (
     LIST_COLUMNS,

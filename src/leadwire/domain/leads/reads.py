@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from leadwire.delivery.events_about import about
+from leadwire.delivery.events import about
 from leadwire.domain.leads import table
 from leadwire.domain.leads.schema import COLUMNS, COLUMNS_OF_LEAD, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import Keyset

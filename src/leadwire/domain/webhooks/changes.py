@@ -1,4 +1,7 @@
-"""Every change of endpoints and their deliveries. A workspace of None is an operator, who may touch all."""
+"""The rules for changing endpoints. A workspace of None is an operator, who may change all.
+
+The rows belong to `delivery.endpoints`, which writes them.
+"""
 
 import functools
 from collections.abc import Sequence
@@ -9,15 +12,16 @@ import msgspec
 from msgspec import UNSET
 
 from leadwire.delivery import signing, wakeup
+from leadwire.delivery.endpoints import changes as rows
+from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.envelope import KINDS
-from leadwire.delivery.ledger import WebhookEndpoint
 from leadwire.delivery.outbox import Event
 from leadwire.delivery.transport.urls import checked
 from leadwire.domain.accounts import quotas
 from leadwire.domain.webhooks import custom_headers, reads
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
-from leadwire.infrastructure import clock, db, ids, secret_box, settings
+from leadwire.infrastructure import clock, db, secret_box, settings
 from leadwire.infrastructure.db.statements import param, statement
 from leadwire.infrastructure.errors import FieldError, Invalid, RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
@@ -25,28 +29,13 @@ from leadwire.infrastructure.rate_limit import RateLimit
 _COUNT: Final = statement(WebhookEndpoint.count().where(WebhookEndpoint.workspace_id == param("workspace")))
 _TEST_WINDOW: Final = 300  # seconds
 _FASTEST: Final = 60_000  # deliveries a minute
-_REDRIVE: Final = """
-UPDATE delivery SET state = 'waiting', attempts = 0, drive = drive + 1, due_at = now(), queued_at = NULL,
-    finished_at = NULL
-WHERE event_id = $2 AND state = 'dead' AND NOT test AND ($1::text IS NULL OR workspace_id = $1)
-  AND ($3::text IS NULL OR endpoint_id = $3)
-  AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = endpoint_id FOR KEY SHARE)
-RETURNING 1"""
-_CANCEL: Final = """
-UPDATE delivery SET state = 'cancelled', finished_at = now(), queued_at = NULL
-WHERE endpoint_id = $1 AND state"""
 
 
 async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint:
     """A new endpoint, disabled, with its secret. Raises QuotaExceeded; Invalid for the URL or an unknown event kind."""
-    url, kinds = checked_url(url), _known_kinds(events)
-    endpoint_id, secret, now = ids.new("we"), signing.new_secret(), clock.now()
+    url, kinds, secret = checked_url(url), _known_kinds(events), signing.new_secret()
     async with db.transaction():
-        await db.rows(
-            """INSERT INTO webhook_endpoint (id, workspace_id, url, events, secret, created_at, updated_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $6)""",
-            endpoint_id, workspace, url, kinds, secret_box.get().seal(secret), now,
-        )  # fmt: skip
+        endpoint_id = await rows.create(workspace, url, kinds, secret_box.get().seal(secret))
         await quotas.check(workspace, "endpoints", _COUNT)
     made = await reads.endpoint(workspace, endpoint_id)
     return NewEndpoint(**msgspec.structs.asdict(made), secret=secret)
@@ -65,19 +54,14 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
     """
     values = _assigned(change)
     async with db.transaction():
-        await db.rows("SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR NO KEY UPDATE", endpoint_id)
+        await rows.lock(endpoint_id)
         before = await reads.endpoint(workspace, endpoint_id)
         moved = "url" in values and _origin(str(values["url"])) != _origin(before.url)
         removed = before.headers if moved and change.headers is UNSET else []
         if removed:
             values["headers"] = None
         if values:
-            assignments = ", ".join(f"{column} = ${place}" for place, column in enumerate(values, 4))
-            await db.rows(
-                f"""UPDATE webhook_endpoint SET updated_at = $3, {assignments}
-                    WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1)""",
-                workspace, endpoint_id, clock.now(), *values.values(),
-            )  # fmt: skip
+            await rows.update(endpoint_id, values)
             db.after_commit(wakeup.wake_relay)
         after = await reads.endpoint(workspace, endpoint_id)
     differences = _differences(before, after, new_values=bool(after.headers) and change.headers is not UNSET)
@@ -121,23 +105,22 @@ def _origin(url: str) -> tuple[str, str | None, int]:
 
 async def enable(workspace: str | None, endpoint_id: str) -> Endpoint:
     """Let events flow, those that waited meanwhile too. Raises NotFound."""
-    return await _switch(workspace, endpoint_id, on=True)
+    await rows.enable(workspace, endpoint_id)
+    wakeup.wake_relay()
+    return await reads.endpoint(workspace, endpoint_id)
 
 
 async def disable(workspace: str | None, endpoint_id: str) -> Endpoint:
     """Stop sending. What waits keeps waiting; what happens from now on is not for this endpoint. Raises NotFound."""
-    return await _switch(workspace, endpoint_id, on=False)
+    await rows.disable(workspace, endpoint_id)
+    return await reads.endpoint(workspace, endpoint_id)
 
 
 async def delete(workspace: str | None, endpoint_id: str) -> None:
-    """Remove an endpoint and cancel what it was still owed. Raises NotFound."""
+    """Remove an endpoint and cancel the deliveries to it that are not finished. Raises NotFound."""
     async with db.transaction():
         await reads.endpoint(workspace, endpoint_id)
-        # A backlog goes first: whoever fans out, for any customer, waits for us from the moment we lock the endpoint.
-        await db.rows(f"{_CANCEL} = 'waiting'", endpoint_id)
-        await db.rows("SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR UPDATE", endpoint_id)  # so do redrives
-        await db.rows(f"{_CANCEL} IN ('waiting', 'queued')", endpoint_id)
-        await db.rows("DELETE FROM webhook_endpoint WHERE id = $1", endpoint_id)
+        await rows.delete(endpoint_id)
 
 
 async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = None) -> str:
@@ -160,29 +143,6 @@ async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = 
             data=SAMPLES[chosen],
             test_endpoint_id=endpoint_id,
         ).record()
-
-
-async def redrive(workspace: str | None, event_id: str, endpoint_id: str | None = None) -> int:
-    """Send the dead letters of one event again, as if for the first time (many: see `redrives`). Answers how many.
-
-    Raises NotFound when the event has no deliveries.
-    """
-    count = len(await db.rows(_REDRIVE, workspace, event_id, endpoint_id))
-    if not count:
-        await reads.deliveries_of(workspace, event_id, endpoint_id)
-    wakeup.wake_relay()
-    return count
-
-
-async def _switch(workspace: str | None, endpoint_id: str, *, on: bool) -> Endpoint:
-    await db.rows(
-        """UPDATE webhook_endpoint SET enabled = $3, disabled_reason = CASE WHEN $3 THEN NULL ELSE 'by a person' END,
-               failing_since = NULL, failures = 0, updated_at = $4
-           WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1) AND enabled <> $3""",
-        workspace, endpoint_id, on, clock.now(),
-    )  # fmt: skip
-    wakeup.wake_relay()
-    return await reads.endpoint(workspace, endpoint_id)
 
 
 def _rate(limit: int | None) -> int | None:

@@ -4,38 +4,79 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from leadwire.delivery import table
+from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.states import State
 from leadwire.domain.webhooks import custom_headers
 from leadwire.domain.webhooks.schema import Attempt, Delivery, DeliveryDetail, Endpoint
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.statements import if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
-_ENDPOINT: Final = """id, workspace_id, url, events, enabled, disabled_reason, ordered, rate_limit, headers, staged_at,
-    failing_since, created_at"""
-_DELIVERY: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.last_outcome, v.occurred_at, d.due_at,
+_COLUMNS: Final = (
+    WebhookEndpoint.id,
+    WebhookEndpoint.workspace_id,
+    WebhookEndpoint.url,
+    WebhookEndpoint.events,
+    WebhookEndpoint.enabled,
+    WebhookEndpoint.disabled_reason,
+    WebhookEndpoint.ordered,
+    WebhookEndpoint.rate_limit,
+    WebhookEndpoint.headers,
+    WebhookEndpoint.staged_at,
+    WebhookEndpoint.failing_since,
+    WebhookEndpoint.created_at,
+)
+_OF_WORKSPACE: Final = if_given(WebhookEndpoint.workspace_id, "workspace")
+_ENDPOINTS: Final = statement(
+    WebhookEndpoint.select(*_COLUMNS).where(_OF_WORKSPACE).order_by(WebhookEndpoint.created_at, WebhookEndpoint.id)
+)
+_ENDPOINT: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(WebhookEndpoint.id == param("id"), _OF_WORKSPACE))
+_ATTEMPTS: Final = statement(
+    table.Attempt.select(
+        table.Attempt.generation,
+        table.Attempt.number,
+        table.Attempt.counted,
+        table.Attempt.started_at,
+        table.Attempt.duration_ms,
+        table.Attempt.outcome,
+        table.Attempt.http_status,
+        table.Attempt.error,
+        table.Attempt.response_body,
+    )
+    .where(table.Attempt.event_id == param("event_id"), table.Attempt.endpoint_id == param("endpoint_id"))
+    .order_by(table.Attempt.started_at)
+)
+
+_LISTED: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.last_outcome, v.occurred_at, d.due_at,
     d.finished_at"""
-_STORY: Final = """v.body, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), d.test, d.drive,
-    coalesce(v.lead_id, v.conversation_id), v.recorded_at, v.relayed_at, v.traceparent"""
-_JOINED: Final = """FROM delivery d JOIN outbox_event v ON v.id = d.event_id
-    WHERE ($1::text IS NULL OR d.workspace_id = $1)"""
+_OF: Final = """FROM delivery d JOIN outbox_event v ON v.id = d.event_id
+    WHERE (:workspace::text IS NULL OR d.workspace_id = :workspace)
+      AND (:endpoint_id::text IS NULL OR d.endpoint_id = :endpoint_id)"""
+_DEAD: Final = f"""{_OF} AND d.state = 'dead' AND NOT d.test AND (:event_id::text IS NULL OR d.event_id = :event_id)"""
+# Dead letters, and how many there are.
+_DEAD_LETTERS: Final = sql(f"SELECT {_LISTED} {_DEAD} ORDER BY d.event_id DESC LIMIT :limit")
+_DEAD_LETTERS_COUNT: Final = sql(f"SELECT count(*) {_DEAD}")
+# One event's deliveries with the event.
+_DELIVERIES: Final = sql(f"""
+SELECT {_LISTED}, v.body, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), d.test, d.drive,
+    coalesce(v.lead_id, v.conversation_id), v.recorded_at, v.relayed_at, v.traceparent
+{_OF} AND d.event_id = :event_id ORDER BY d.endpoint_id""")
+# How the deliveries of some events stand; the range of ids leaves out the partitions of other days.
+_STATES: Final = sql("""
+SELECT event_id, endpoint_id, state, (SELECT url FROM webhook_endpoint e WHERE e.id = endpoint_id)
+FROM delivery
+WHERE workspace_id = :workspace AND event_id = ANY(:events) AND event_id >= :first AND event_id <= :last""")
 
 
 async def endpoints(workspace: str | None) -> list[Endpoint]:
-    """Every endpoint, oldest first."""
-    found = await db.rows(
-        f"SELECT {_ENDPOINT} FROM webhook_endpoint WHERE $1::text IS NULL OR workspace_id = $1 ORDER BY created_at, id",
-        workspace,
-    )
-    return [_endpoint(row) for row in found]
+    """Return every endpoint, oldest first."""
+    return [_endpoint(row) for row in await _ENDPOINTS.rows(workspace=workspace)]
 
 
 async def endpoint(workspace: str | None, endpoint_id: str) -> Endpoint:
-    """One endpoint. Raises NotFound."""
-    found = await db.row(
-        f"SELECT {_ENDPOINT} FROM webhook_endpoint WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1)",
-        workspace,
-        endpoint_id,
-    )
+    """Return one endpoint. Raise NotFound."""
+    found = await _ENDPOINT.row(id=endpoint_id, workspace=workspace)
     if found is None:
         raise NotFound(f"There is no endpoint {endpoint_id}.")
     return _endpoint(found)
@@ -44,47 +85,35 @@ async def endpoint(workspace: str | None, endpoint_id: str) -> Endpoint:
 async def dead_letters(
     workspace: str | None, endpoint_id: str | None = None, event_id: str | None = None, limit: int = 100
 ) -> tuple[list[Delivery], int]:
-    """Dead letters, newest first, and how many there are."""
-    where = f"{_JOINED} AND d.state = 'dead' AND NOT d.test AND ($2::text IS NULL OR d.endpoint_id = $2)"
-    where += " AND ($3::text IS NULL OR d.event_id = $3)"
-    total = await db.value(f"SELECT count(*) {where}", workspace, endpoint_id, event_id)
-    found = await db.rows(
-        f"SELECT {_DELIVERY} {where} ORDER BY d.event_id DESC LIMIT $4", workspace, endpoint_id, event_id, limit
-    )
-    return [_delivery(row) for row in found], total
+    """Return dead letters, newest first, and how many there are."""
+    which = {"workspace": workspace, "endpoint_id": endpoint_id, "event_id": event_id}
+    total = await _DEAD_LETTERS_COUNT.value(**which)
+    return [_delivery(row) for row in await _DEAD_LETTERS.rows(**which, limit=limit)], total
 
 
 async def deliveries_of(
     workspace: str | None, event_id: str, endpoint_id: str | None = None, *, awaited: bool = False
 ) -> list[DeliveryDetail]:
-    """Everything about the deliveries of one event. Raises NotFound when there are none, unless they are `awaited`."""
-    found = await db.rows(
-        f"""SELECT {_DELIVERY}, {_STORY} {_JOINED}
-              AND d.event_id = $2 AND ($3::text IS NULL OR d.endpoint_id = $3) ORDER BY d.endpoint_id""",
-        workspace,
-        event_id,
-        endpoint_id,
-    )
+    """Return all about the deliveries of one event. Raise NotFound when there are none, unless they are `awaited`."""
+    found = await _DELIVERIES.rows(workspace=workspace, event_id=event_id, endpoint_id=endpoint_id)
     if not found and not awaited:
         raise NotFound(f"There is no delivery of {event_id}.")
     return [await _with_history(row) for row in found]
 
 
 async def _with_history(row: db.Row) -> DeliveryDetail:
-    *listed, body, url, test, drive, subject, recorded_at, relayed_at, traceparent = row
-    attempts = await db.rows(
-        """SELECT drive, number, counted, started_at, duration_ms, outcome, http_status, error, response_body
-           FROM attempt WHERE event_id = $1 AND endpoint_id = $2 ORDER BY started_at""",
-        row["event_id"],
-        row["endpoint_id"],
-    )
-    history = [Attempt(drive, number, counted, clock.iso(at), *rest) for drive, number, counted, at, *rest in attempts]
+    *listed, body, url, test, latest, subject, recorded_at, relayed_at, traceparent = row
+    attempts = await _ATTEMPTS.rows(event_id=row["event_id"], endpoint_id=row["endpoint_id"])
+    history = [
+        Attempt(generation, number, counted, clock.iso(at), *rest)
+        for generation, number, counted, at, *rest in attempts
+    ]
     return DeliveryDetail(
         *_delivery_fields(listed),
         url=url,
         body=body,
         test=test,
-        drive=drive,
+        generation=latest,
         subject=subject,
         recorded_at=clock.iso(recorded_at),
         relayed_at=_iso(relayed_at),
@@ -94,12 +123,10 @@ async def _with_history(row: db.Row) -> DeliveryDetail:
 
 
 async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[tuple[str, State, str | None]]]:
-    """For each of these events that was owed to anybody: the endpoints, how the delivery stands, and their URLs."""
-    found = await db.rows(
-        """SELECT event_id, endpoint_id, state, (SELECT url FROM webhook_endpoint e WHERE e.id = endpoint_id)
-           FROM delivery WHERE workspace_id = $1 AND event_id = ANY($2) AND event_id >= $3 AND event_id <= $4""",
-        workspace, event_ids, min(event_ids, default=""), max(event_ids, default=""),
-    )  # fmt: skip
+    """Return for each of these events that has deliveries: their endpoints, states, and the endpoints' URLs."""
+    found = await _STATES.rows(
+        workspace=workspace, events=event_ids, first=min(event_ids, default=""), last=max(event_ids, default="")
+    )
     states: dict[str, list[tuple[str, State, str | None]]] = {}
     for event_id, *delivery in found:
         states.setdefault(event_id, []).append(tuple(delivery))

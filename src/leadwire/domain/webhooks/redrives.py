@@ -1,4 +1,4 @@
-"""Redrive jobs as customers and operators order and watch them. The relay does the work (`wire.redrive`)."""
+"""Redrives as customers and operators start and watch them. The relay does the work (`delivery.redrive`)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -8,16 +8,36 @@ from msgspec import Struct
 
 from leadwire.delivery import wakeup
 from leadwire.delivery.envelope import KINDS
-from leadwire.delivery.redrive.step import DEAD, PAST
-from leadwire.delivery.redrive.table import JobState
+from leadwire.delivery.redrive import changes as rows
+from leadwire.delivery.redrive.changes import Criteria
+from leadwire.delivery.redrive.table import JobState, RedriveJob
 from leadwire.delivery.states import OUTCOMES
 from leadwire.domain.webhooks import reads
-from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure import clock, ids
+from leadwire.infrastructure.db.statements import if_given, param, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 FASTEST: Final = 1000  # deliveries a second
-_COLUMNS: Final = """id, workspace_id, endpoint_id, replay, kinds, outcomes, per_second, state, total, done, created_at,
-    updated_at"""
+_COLUMNS: Final = (
+    RedriveJob.id,
+    RedriveJob.workspace_id,
+    RedriveJob.endpoint_id,
+    RedriveJob.replay,
+    RedriveJob.kinds,
+    RedriveJob.outcomes,
+    RedriveJob.per_second,
+    RedriveJob.state,
+    RedriveJob.total,
+    RedriveJob.done,
+    RedriveJob.created_at,
+    RedriveJob.updated_at,
+)
+_OF_WORKSPACE: Final = if_given(RedriveJob.workspace_id, "workspace")
+_ONE: Final = statement(RedriveJob.select(*_COLUMNS).where(RedriveJob.id == param("id"), _OF_WORKSPACE))
+_LATEST: Final = statement(
+    RedriveJob.select(*_COLUMNS).where(_OF_WORKSPACE).order_by(RedriveJob.created_at, RedriveJob.id, ascending=False),
+    "LIMIT :limit",
+)
 
 
 class Selection(Struct, frozen=True, kw_only=True):
@@ -52,79 +72,70 @@ class Redrive(Struct, frozen=True):
 
 
 async def count(workspace: str, selection: Selection) -> int:
-    """How many deliveries a job would send. Raises Invalid, NotFound (no such endpoint)."""
-    return await _count(await _parameters(workspace, selection), replay=selection.replay)
+    """Return how many deliveries a job would send. Raise Invalid, NotFound (no such endpoint)."""
+    return await rows.count(await _criteria(workspace, selection), replay=selection.replay)
 
 
 async def start(workspace: str, selection: Selection, per_second: int = 100) -> Redrive:
-    """Make a job, which begins at once; it has ended when nothing matches. Raises Invalid, NotFound."""
+    """Make a job, which begins at once; it has ended when nothing matches. Raise Invalid, NotFound."""
     if not 1 <= per_second <= FASTEST:
         raise _invalid("out_of_range", f"A rate is 1 to {FASTEST} deliveries a second.", "/per_second")
-    parameters = await _parameters(workspace, selection)
-    total = await _count(parameters, replay=selection.replay)
-    job_id, now = ids.new("job"), clock.now()
-    await db.rows(
-        """INSERT INTO redrive_job (id, workspace_id, first_event, end_event, endpoint_id, kinds, outcomes, replay,
-               per_second, state, total, stepped_at, created_at, updated_at)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $12, $10, now() - interval '1 second', $11, $11)""",
-        job_id, *parameters, selection.replay, per_second, total, now, "running" if total else "finished",
-    )  # fmt: skip
+    criteria = await _criteria(workspace, selection)
+    total = await rows.count(criteria, replay=selection.replay)
+    job_id = await rows.create(criteria, per_second, total, replay=selection.replay)
     wakeup.wake_relay()
     return await one(workspace, job_id)
 
 
+async def redrive_event(workspace: str | None, event_id: str, endpoint_id: str | None = None) -> int:
+    """Send the dead letters of one event again, as if for the first time. Return how many there were.
+
+    Raise NotFound when the event has no deliveries.
+    """
+    count = await rows.redrive_event(workspace, event_id, endpoint_id)
+    if not count:
+        await reads.deliveries_of(workspace, event_id, endpoint_id)
+    wakeup.wake_relay()
+    return count
+
+
 async def pause(workspace: str | None, job_id: str) -> Redrive:
-    """Stop for now. Raises NotFound, Conflict when it does not run."""
-    return await _move(workspace, job_id, "running", "paused")
+    """Stop for now. Raise NotFound, Conflict when it does not run."""
+    return await _move(workspace, job_id, ["running"], "paused")
 
 
 async def resume(workspace: str | None, job_id: str) -> Redrive:
-    """Go on where it stopped. Raises NotFound, Conflict when it is not paused."""
-    return await _move(workspace, job_id, "paused", "running")
+    """Go on where it stopped. Raise NotFound, Conflict when it is not paused."""
+    return await _move(workspace, job_id, ["paused"], "running")
 
 
 async def cancel(workspace: str | None, job_id: str) -> Redrive:
-    """Stop for good; what was put back to wait stays so. Raises NotFound, Conflict when it has ended."""
-    return await _move(workspace, job_id, "running paused", "cancelled")
+    """Stop for good; what was put back to wait stays so. Raise NotFound, Conflict when it has ended."""
+    return await _move(workspace, job_id, ["running", "paused"], "cancelled")
 
 
 async def one(workspace: str | None, job_id: str) -> Redrive:
-    """One job. Raises NotFound."""
-    found = await db.row(
-        f"SELECT {_COLUMNS} FROM redrive_job WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1)",
-        workspace,
-        job_id,
-    )
+    """Return one job. Raise NotFound."""
+    found = await _ONE.row(workspace=workspace, id=job_id)
     if found is None:
         raise NotFound(f"There is no redrive {job_id}.")
     return _redrive(found)
 
 
 async def listed(workspace: str | None, limit: int = 100) -> list[Redrive]:
-    """Jobs, newest first."""
-    found = await db.rows(
-        f"""SELECT {_COLUMNS} FROM redrive_job WHERE $1::text IS NULL OR workspace_id = $1
-            ORDER BY created_at DESC, id DESC LIMIT $2""",
-        workspace,
-        limit,
-    )
-    return [_redrive(row) for row in found]
+    """Return jobs, newest first."""
+    return [_redrive(row) for row in await _LATEST.rows(workspace=workspace, limit=limit)]
 
 
-async def _move(workspace: str | None, job_id: str, before: str, after: JobState) -> Redrive:
-    moved = await db.rows(
-        """UPDATE redrive_job SET state = $4, stepped_at = now(), updated_at = now()
-           WHERE id = $2 AND ($1::text IS NULL OR workspace_id = $1) AND state = ANY($3) RETURNING 1""",
-        workspace, job_id, before.split(), after,
-    )  # fmt: skip
+async def _move(workspace: str | None, job_id: str, before: Sequence[JobState], after: JobState) -> Redrive:
+    moved = await rows.move(workspace, job_id, before, after)
     job = await one(workspace, job_id)
     if not moved:
         raise Conflict(f"The redrive is {job.state}.", code="wrong_state")
     return job
 
 
-async def _parameters(workspace: str, selection: Selection) -> tuple[Any, ...]:
-    """What `DEAD` and `PAST` take."""
+async def _criteria(workspace: str, selection: Selection) -> Criteria:
     if selection.endpoint_id:
         await reads.endpoint(workspace, selection.endpoint_id)
     elif selection.replay:
@@ -134,7 +145,7 @@ async def _parameters(workspace: str, selection: Selection) -> tuple[Any, ...]:
     for field, given, known in (("kinds", selection.kinds, KINDS), ("outcomes", selection.outcomes, OUTCOMES)):
         if unknown := [name for name in given if name not in known]:
             raise _invalid("unknown", f"No such: {', '.join(unknown)}. There are: {', '.join(known)}.", f"/{field}")
-    return (
+    return Criteria(
         workspace,
         ids.floor("evt", selection.since) if selection.since else "evt_",
         ids.floor("evt", selection.until or clock.now() + timedelta(days=1)),
@@ -142,10 +153,6 @@ async def _parameters(workspace: str, selection: Selection) -> tuple[Any, ...]:
         list(selection.kinds) or None,
         list(selection.outcomes) or None,
     )
-
-
-async def _count(parameters: tuple[Any, ...], *, replay: bool) -> int:
-    return await db.value(f"SELECT count(*) {PAST if replay else DEAD}", *parameters)  # type: ignore[no-any-return]
 
 
 def _invalid(code: str, message: str, pointer: str) -> Invalid:

@@ -1,6 +1,6 @@
 """Endpoints, deliveries and attempts as operators and pages see them."""
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
 from leadwire.delivery.states import Outcome, State
 
@@ -55,7 +55,8 @@ class EndpointChange(Struct, frozen=True, kw_only=True):
 class Attempt(Struct, frozen=True):
     """One POST."""
 
-    drive: int
+    generation: int = field(name="drive")
+    """1, and one more each time that the delivery was sent again."""
     number: int
     counted: bool
     started_at: str
@@ -86,7 +87,7 @@ class DeliveryDetail(Delivery, frozen=True, kw_only=True):
     url: str | None
     body: str
     test: bool
-    drive: int
+    generation: int = field(name="drive")
     subject: str | None
     """The lead or conversation it is about; None once that is erased."""
     recorded_at: str

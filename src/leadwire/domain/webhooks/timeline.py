@@ -63,7 +63,7 @@ def meaning(attempt: Attempt) -> str:
 def _hops(delivery: DeliveryDetail, first: Attempt | None) -> list[Hop]:
     recorded, relayed = clock.parse(delivery.recorded_at), _moment(delivery.relayed_at)
     sent = _moment(first.started_at) if first else None
-    alone = delivery.finished_at and first and delivery.attempts == 1 and delivery.drive == 1
+    alone = delivery.finished_at and first and delivery.attempts == 1 and delivery.generation == 1
     done = _moment(delivery.finished_at) if alone else None
     exchange = float(first.duration_ms) if first else None
     return [

@@ -18,6 +18,10 @@ from leadwire.infrastructure.db import DB, Row
 _NAMED: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
 
 
+NOW: Final = QueryString("now()")
+"""The time of the transaction's begin, by the database's clock."""
+
+
 class Param(str):
     """The place of a value in a query. A string, because Piccolo writes other values for a JSON column as JSON."""
 

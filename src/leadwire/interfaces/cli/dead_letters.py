@@ -62,9 +62,9 @@ async def show_(event: str, endpoint: str | None, as_json: bool) -> None:
 @running
 async def redrive(event: str, endpoint: str | None, as_json: bool) -> None:
     """Send the dead letters of one event again, as if for the first time. For many: `leadwire redrives start`."""
-    from leadwire.domain.webhooks import changes
+    from leadwire.domain.webhooks import redrives
 
-    count = await changes.redrive(None, event, endpoint)
+    count = await redrives.redrive_event(None, event, endpoint)
     if as_json:
         show({"redriven": count})
     else:

@@ -28,12 +28,12 @@ async def tail(
     after: str, kinds: tuple[str, ...], limit: int | None, follow: bool, as_json: bool, workspace: str | None
 ) -> None:
     """Print events, the oldest first. Keep the last cursor: the next call goes on after it."""
-    from leadwire.delivery import feed
+    from leadwire.delivery import events as stored
 
     owner = await the_workspace(workspace)
     printed = 0
     while limit is None or printed < limit:
-        page = await feed.read(owner, after, kinds, min(_PAGE, limit - printed) if limit else _PAGE)
+        page = await stored.feed(owner, after, kinds, min(_PAGE, limit - printed) if limit else _PAGE)
         for one in page:
             click.echo(
                 f'{{"cursor":"{one.cursor}","event_id":"{one.id}","body":{one.body}}}'

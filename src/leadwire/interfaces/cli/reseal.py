@@ -14,10 +14,10 @@ async def reseal(as_json: bool) -> None:
     First put the new key in front, on every host, and restart everything: only then does every process open what this
     seals. Visitors who were blocked before are not known again: of their networks only a hash under the key is kept.
     """
-    from leadwire.delivery import ledger
+    from leadwire.delivery.endpoints import table as endpoints
     from leadwire.domain.accounts import table as accounts
     from leadwire.infrastructure import secret_box
 
-    done = [await secret_box.reseal(secret_box.get(), column) for column in (*ledger.SEALED, *accounts.SEALED)]
+    done = [await secret_box.reseal(secret_box.get(), column) for column in (*endpoints.SEALED, *accounts.SEALED)]
     told = f"{sum(done)} secrets are sealed anew: the first key alone opens all of them now."
     tell({"sealed": sum(done)}, told, as_json=as_json)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from litestar import Response
 
 from leadwire.domain.accounts.changes import audit
-from leadwire.domain.webhooks import changes, history, reads, request, timeline
+from leadwire.domain.webhooks import history, reads, redrives, request, timeline
 from leadwire.infrastructure import clock, ids, settings
 from leadwire.infrastructure.errors import InvalidParameter, NotFound
 from leadwire.interfaces.web.forms import Form
@@ -68,7 +68,7 @@ async def redrive(context: PageContext) -> Response[Any]:
     """A dead letter is sent again, as if for the first time."""
     event_id, endpoint_id = context.part("event_id"), context.part("endpoint_id")
     async with audit.transaction(context.me, "delivery.redriven", event_id, endpoint_id):
-        sent = await changes.redrive(context.workspace, event_id, endpoint_id)
+        sent = await redrives.redrive_event(context.workspace, event_id, endpoint_id)
     word = "On its way again." if sent else "It is no dead letter: there is nothing to send again."
     return await context.back(f"/deliveries/{event_id}/{endpoint_id}", word)
 
@@ -85,7 +85,10 @@ async def live(context: PageContext) -> Response[Any]:
         if not found:
             return None, False
         shown = found[0]
-        return (shown.state, shown.attempts, shown.drive, len(shown.history)), shown.state not in ("waiting", "queued")
+        return (shown.state, shown.attempts, shown.generation, len(shown.history)), shown.state not in (
+            "waiting",
+            "queued",
+        )
 
     return stream(look, context.me.session_id)
 

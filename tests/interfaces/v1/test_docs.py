@@ -103,5 +103,5 @@ async def test_texts_are_escaped(anonymous):
     document["paths"]["/v1/leads"]["get"]["description"] = "`<i>`"
     made = page(document)
     assert "<script>" not in made
-    assert "&lt;b&gt;&quot;&amp;" in made
+    assert "&lt;b&gt;&#34;&amp;" in made
     assert "<code>&lt;i&gt;</code>" in made

@@ -1,4 +1,4 @@
-"""The command `leadwire`: which commands there are, which servers they act on, and how a failure is told.
+"""The command `leadwire`: which commands there are, which servers they act on, and how an error is shown.
 
 Nothing else knows all of the commands, so the interface's commands need not know what starts processes.
 """
@@ -55,12 +55,12 @@ class _Lazy(click.Group):
 def cli() -> None:
     """Chatbot leads and conversations over a /v1 API, and signed webhooks that are never lost.
 
-    Try `leadwire up`. Settings are LEADWIRE_* environment variables; the README lists them.
+    Try `leadwire up`. Settings are LEADWIRE_* environment variables; `leadwire doctor` checks them.
     """
 
 
 def main(*args: str) -> None:
-    """Run a command line. A failure that a person can mend is one line on stderr, never a traceback."""
+    """Run a command line. An error that an operator can fix is one line on stderr, not a traceback."""
     try:
         result: Any = cli.main(list(args) or None, prog_name="leadwire", standalone_mode=False, obj=servers)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -73,7 +73,7 @@ def main(*args: str) -> None:
     except Exception as error:
         cause = _alone(error)
         if isinstance(cause, BrokenPipeError):
-            sys.exit(0)  # whoever read our output has seen enough
+            sys.exit(0)  # the reader of our output has closed it
         line = str(cause) if isinstance(cause, OperatorError | DomainError) else known(cause)
         if line is None:
             raise

@@ -89,7 +89,7 @@ def test_a_new_installation_lacks_its_migrations_and_after_them_nothing() -> Non
         code, found = examined(**settings)
         assert (code, [about for about, one in found.items() if one["level"] != "ok"]) == (0, [])
         told = run("doctor", **settings)
-        assert (told.returncode, told.stdout.splitlines()[-1]) == (0, "All is well.")
+        assert (told.returncode, told.stdout.splitlines()[-1]) == (0, "No problems found.")
 
 
 def test_what_is_away_and_what_has_no_address_are_findings_among_the_others(sound: dict[str, str]) -> None:

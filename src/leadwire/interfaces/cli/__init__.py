@@ -1,1 +1,1 @@
-"""The operator's door: `leadwire ...`. Names and flags are a contract; `--json` prints one JSON document."""
+"""The command line, `leadwire ...`: a file for each command. Names and options are stable; `--json` prints JSON."""

@@ -19,7 +19,7 @@ def bots() -> None:
 @click.argument("file", type=_FILE)
 @json_option
 def validate(file: Path, as_json: bool) -> int:
-    """Check a flow in FILE (TOML or JSON) without any server. Exit 1 when it has faults."""
+    """Check a flow in FILE (TOML or JSON). Needs no server. Exit 1 if it has errors."""
     import msgspec
 
     from leadwire.domain.bots.parse import BadFlow, parse
@@ -35,16 +35,19 @@ def validate(file: Path, as_json: bool) -> int:
     if as_json:
         show({"valid": True, "nodes": len(flow.nodes)})
     else:
-        click.echo(f"{file} is a good flow of {len(flow.nodes)} nodes.")
+        click.echo(f"{file} is valid: {len(flow.nodes)} nodes.")
     return 0
 
 
 @bots.command()
 @click.argument("file", type=_FILE)
-@click.option("--bot", "bot_id", metavar="ID", help="Which bot; without it a new one is made.")
-@click.option("--name", help="The new bot's name; default: the file's.")
+@click.option("--bot", "bot_id", metavar="ID", help="The bot to publish to; by default a new one.")
+@click.option("--name", help="The new bot's name; by default the file's name.")
 @click.option(
-    "--origin", "origins", multiple=True, help="A website that may show it, like https://example.com; * = any."
+    "--origin",
+    "origins",
+    multiple=True,
+    help="A website that may show the bot, such as https://example.com; * allows all. Repeatable.",
 )
 @workspace_option
 @json_option
@@ -52,7 +55,7 @@ def validate(file: Path, as_json: bool) -> int:
 async def publish(
     file: Path, bot_id: str | None, name: str | None, origins: tuple[str, ...], workspace: str | None, as_json: bool
 ) -> None:
-    """Make the flow in FILE what a bot's new conversations run."""
+    """Publish the flow in FILE as a new version of a bot. New conversations run it."""
     from leadwire.domain.bots import changes, reads
     from leadwire.domain.bots.parse import parse
     from leadwire.infrastructure import db
@@ -78,7 +81,7 @@ async def publish(
 @json_option
 @running
 async def rollback(bot_id: str, version: int, as_json: bool) -> None:
-    """Let new conversations run a version published before."""
+    """Run an earlier version again, in new conversations."""
     from leadwire.domain.bots import changes
 
     await changes.rollback(await _owner(bot_id), bot_id, version)
@@ -101,7 +104,7 @@ async def list_(workspace: str | None, as_json: bool) -> None:
         state = f"version {bot.published_version}" if bot.published_version else "not published"
         click.echo(f"{bot.id}  {state}  {bot.name}")
     if not found:
-        click.echo("No bots yet. Make one: leadwire bots publish FILE")
+        click.echo("No bots yet. Create one: leadwire bots publish FILE")
 
 
 async def _owner(bot_id: str, workspace: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""`leadwire dead-letters`: deliveries that used up their attempts, and sending them again."""
+"""`leadwire dead-letters`: deliveries whose attempts have all failed, and sending them again."""
 
 import click
 
@@ -7,7 +7,7 @@ from leadwire.interfaces.cli.runtime import json_option, running, show
 
 @click.group("dead-letters")
 def dead_letters() -> None:
-    """Deliveries that used up their attempts."""
+    """Deliveries whose attempts have all failed."""
 
 
 @dead_letters.command("list")
@@ -40,7 +40,7 @@ async def list_(endpoint: str | None, event: str | None, limit: int, as_json: bo
 @json_option
 @running
 async def show_(event: str, endpoint: str | None, as_json: bool) -> None:
-    """Everything about the deliveries of one event: body, attempts, answers."""
+    """Show the deliveries of one event: body, attempts, responses."""
     from leadwire.domain.webhooks import reads
 
     found = await reads.deliveries_of(None, event, endpoint)
@@ -57,11 +57,11 @@ async def show_(event: str, endpoint: str | None, as_json: bool) -> None:
 
 @dead_letters.command()
 @click.argument("event", metavar="EVENT_ID")
-@click.option("--endpoint", metavar="ID", help="Only the one to this endpoint.")
+@click.option("--endpoint", metavar="ID", help="Only the delivery to this endpoint.")
 @json_option
 @running
 async def redrive(event: str, endpoint: str | None, as_json: bool) -> None:
-    """Send the dead letters of one event again, as if for the first time. For many: `leadwire redrives start`."""
+    """Send the dead letters of one event again, with a new series of attempts. For many: `leadwire redrives start`."""
     from leadwire.domain.webhooks import redrives
 
     count = await redrives.redrive_event(None, event, endpoint)

@@ -1,4 +1,4 @@
-"""`leadwire doctor`: what is wrong here, and how to mend it."""
+"""`leadwire doctor`: problems of an installation, and how to fix them."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ _LOOK: Final = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "e
 @click.command()
 @json_option
 def doctor(as_json: bool) -> int:
-    """Examine settings, servers, tables and clocks; each fault with its fix. Exit 1 when anything must be mended."""
+    """Check settings, servers, tables and clocks; show each problem with its fix. Exit 1 if one is an error."""
     with servers() as chosen:
         from leadwire.interfaces.cli.checks import examine
 
@@ -29,5 +29,5 @@ def doctor(as_json: bool) -> int:
         click.echo(f"{click.style(word, color)}  {one.about}: {one.says}")
         if one.fix:
             click.echo(f"         fix: {one.fix}")
-    click.echo(f"{errors} to mend, {warnings} to think about." if errors or warnings else "All is well.")
+    click.echo(f"{errors} errors, {warnings} warnings." if errors or warnings else "No problems found.")
     return 1 if errors else 0

@@ -1,4 +1,4 @@
-"""`leadwire endpoints`: for operators; customers have the settings area."""
+"""`leadwire endpoints`, for operators; customers use the web area."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,16 +25,14 @@ endpoints.add_command(secret)
 
 
 @endpoints.command()
-@click.option(
-    "--url", required=True, help="Where to POST; https and public unless LEADWIRE_ALLOWED_NETWORKS says otherwise."
-)
-@click.option("--event", "events", multiple=True, required=True, help="A kind to subscribe to; repeat for more.")
-@click.option("--enable", is_flag=True, help="Let events flow at once.")
+@click.option("--url", required=True, help="Where to send events: https and public, or in LEADWIRE_ALLOWED_NETWORKS.")
+@click.option("--event", "events", multiple=True, required=True, help="A kind of event to subscribe to. Repeatable.")
+@click.option("--enable", is_flag=True, help="Enable it right away.")
 @workspace_option
 @json_option
 @running
 async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str | None, as_json: bool) -> None:
-    """Make an endpoint. Its secret is shown this once."""
+    """Create an endpoint. Its secret is shown only once."""
     from leadwire.domain.accounts.changes import audit
     from leadwire.domain.webhooks import changes
     from leadwire.infrastructure import db
@@ -69,7 +67,7 @@ async def list_(workspace: str | None, as_json: bool) -> None:
     for endpoint in found:
         click.echo(_line(endpoint))
     if not found:
-        click.echo("No endpoints yet. Make one: leadwire endpoints create --url URL --event lead.created")
+        click.echo("No endpoints yet. Create one: leadwire endpoints create --url URL --event lead.created")
 
 
 def _rate(_context: click.Context, _option: click.Parameter, text: str | None) -> "int | None | UnsetType":
@@ -90,23 +88,30 @@ def _headers(_context: click.Context, _option: click.Parameter, texts: tuple[str
 
 @endpoints.command()
 @click.argument("endpoint_id", metavar="ID")
-@click.option("--url", help="Where to POST from now on.")
-@click.option("--event", "events", multiple=True, help="The kinds to subscribe to, instead of the present ones.")
-@click.option("--ordered/--unordered", default=None, help="One at a time and in order within a conversation or lead.")
-@click.option("--rate", callback=_rate, help="Deliveries a minute at most, or `none`.")
+@click.option("--url", help="The new URL.")
+@click.option(
+    "--event",
+    "events",
+    multiple=True,
+    help="The kinds of events to subscribe to, instead of the current ones. Repeatable.",
+)
+@click.option(
+    "--ordered/--unordered", default=None, help="Send the events of a lead or conversation in order, one at a time."
+)
+@click.option("--rate", callback=_rate, help="Maximum deliveries a minute, or `none`.")
 @click.option(
     "--header",
     "headers",
     multiple=True,
     callback=_headers,
     metavar="NAME:VALUE",
-    help="Own headers, instead of the present ones.",
+    help="Custom headers, instead of the current ones. Repeatable.",
 )
-@click.option("--no-headers", is_flag=True, help="Remove own headers.")
+@click.option("--no-headers", is_flag=True, help="Remove all custom headers.")
 @json_option
 @running
 async def configure(endpoint_id: str, as_json: bool, no_headers: bool, **given: Any) -> None:
-    """Change what is given, from the next attempt on. A URL of another origin loses the custom headers."""
+    """Change an endpoint, from the next attempt on. A URL with another origin removes the custom headers."""
     from leadwire.domain.webhooks import changes
     from leadwire.domain.webhooks.schema import REMOVED
 
@@ -126,7 +131,7 @@ async def configure(endpoint_id: str, as_json: bool, no_headers: bool, **given: 
 @json_option
 @running
 async def enable(endpoint_id: str, as_json: bool) -> None:
-    """Let events flow, those that waited meanwhile too."""
+    """Enable an endpoint. Events that have waited are sent too."""
     from leadwire.domain.webhooks import changes
 
     async with _noted("endpoint.enabled", endpoint_id):
@@ -139,7 +144,7 @@ async def enable(endpoint_id: str, as_json: bool) -> None:
 @json_option
 @running
 async def disable(endpoint_id: str, as_json: bool) -> None:
-    """Stop sending; what waits keeps waiting."""
+    """Disable an endpoint. Its events wait until it is enabled."""
     from leadwire.domain.webhooks import changes
 
     async with _noted("endpoint.disabled", endpoint_id):
@@ -152,7 +157,7 @@ async def disable(endpoint_id: str, as_json: bool) -> None:
 @json_option
 @running
 async def delete(endpoint_id: str, as_json: bool) -> None:
-    """Remove an endpoint and cancel what it was still owed."""
+    """Delete an endpoint and cancel its unfinished deliveries."""
     from leadwire.domain.webhooks import changes, reads
 
     async with _noted("endpoint.deleted", endpoint_id) as entry:
@@ -163,11 +168,11 @@ async def delete(endpoint_id: str, as_json: bool) -> None:
 
 @endpoints.command()
 @click.argument("endpoint_id", metavar="ID")
-@click.option("--event", "kind", help="The kind to send a sample of; default: the first it subscribes to.")
+@click.option("--event", "kind", help="The kind of event to send; by default the first it subscribes to.")
 @json_option
 @running
 async def test(endpoint_id: str, kind: str | None, as_json: bool) -> int:
-    """Send a signed sample event over the real path and show the answer. Exit 1 when it was not acknowledged."""
+    """Send a signed test event like any other and show the response. Exit 1 if it was not a 2xx."""
     from leadwire.domain.webhooks import changes
     from leadwire.interfaces.cli.polling import first_attempt
 
@@ -185,7 +190,7 @@ async def test(endpoint_id: str, kind: str | None, as_json: bool) -> int:
 
 @asynccontextmanager
 async def _noted(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
-    """A transaction for an operator's change; the customer's audit log has its entry when the block ends well."""
+    """A transaction for an operator's change, which adds the entry in the workspace's audit log at its end."""
     from leadwire.domain.accounts.changes import audit
     from leadwire.domain.webhooks import reads
     from leadwire.infrastructure import db

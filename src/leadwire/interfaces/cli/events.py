@@ -1,4 +1,4 @@
-"""`leadwire events`: everything that happened, in the order it was committed, for whoever missed deliveries."""
+"""`leadwire events`: all events in the order of their commits, for those who missed deliveries."""
 
 import asyncio
 from typing import Final
@@ -13,21 +13,23 @@ _PAGE: Final = 500
 
 @click.group()
 def events() -> None:
-    """What happened, in order and without gaps."""
+    """Events, in order and without gaps."""
 
 
 @events.command()
-@click.option("--after", default="", metavar="CURSOR", help="Go on after this one, or after this event id (evt_...).")
-@click.option("--event", "kinds", multiple=True, metavar="KIND", help="Only events of this kind; repeat for more.")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many; default: all there are.")
-@click.option("--follow", is_flag=True, help="Wait for more.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document a line: cursor, and the body webhooks carry.")
+@click.option("--after", default="", metavar="CURSOR", help="Continue after this cursor or event id (evt_...).")
+@click.option("--event", "kinds", multiple=True, metavar="KIND", help="Only events of this kind. Repeatable.")
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many; by default all.")
+@click.option("--follow", is_flag=True, help="Wait for more events.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON document a line: the cursor and the body that webhooks carry."
+)
 @workspace_option
 @running
 async def tail(
     after: str, kinds: tuple[str, ...], limit: int | None, follow: bool, as_json: bool, workspace: str | None
 ) -> None:
-    """Print events, the oldest first. Keep the last cursor: the next call goes on after it."""
+    """Print events, oldest first. Keep the last cursor to continue after it."""
     from leadwire.delivery import events as stored
 
     owner = await the_workspace(workspace)

@@ -1,8 +1,8 @@
-"""What a server's refusal means to an operator."""
+"""What an error of PostgreSQL or Redis means to an operator."""
 
 
 def known(error: BaseException) -> str | None:
-    """One line about it, or None when it is no refusal of a server."""
+    """One line about it, or None when it is no error of a server."""
     import asyncpg
     from redis.exceptions import RedisError
 

@@ -23,14 +23,14 @@ def keys() -> None:
     multiple=True,
     help="leads:read, leads:write, conversations:read, conversations:write; default all.",
 )
-@click.option("--expires-days", type=click.IntRange(1, 3650), help="End it after so many days; default never.")
+@click.option("--expires-days", type=click.IntRange(1, 3650), help="Days until it expires; by default never.")
 @workspace_option
 @json_option
 @running
 async def create(
     name: str, scopes: tuple[str, ...], expires_days: int | None, workspace: str | None, as_json: bool
 ) -> None:
-    """Make a key. It is shown this once."""
+    """Create a key. It is shown only once."""
     from leadwire.domain.accounts import changes
     from leadwire.domain.accounts.keys import SCOPES
 
@@ -47,7 +47,7 @@ async def create(
 @json_option
 @running
 async def list_(workspace: str | None, as_json: bool) -> None:
-    """List keys; their secrets are not known to us."""
+    """List keys. The keys themselves are not stored and cannot be shown again."""
     from leadwire.domain.accounts import reads
 
     found = await reads.listed(workspace and await the_workspace(workspace))
@@ -58,7 +58,7 @@ async def list_(workspace: str | None, as_json: bool) -> None:
         state = "revoked" if key.revoked_at else f"last used {key.last_used_at or 'never'}"
         click.echo(f"{key.id}  {key.starts_with}...  {key.name}  [{' '.join(key.scopes)}]  {state}")
     if not found:
-        click.echo("No keys yet. Make one: leadwire keys create --name crm")
+        click.echo("No keys yet. Create one: leadwire keys create --name crm")
 
 
 @keys.command()
@@ -67,7 +67,7 @@ async def list_(workspace: str | None, as_json: bool) -> None:
 @json_option
 @running
 async def roll(key_id: str, overlap: str, as_json: bool) -> None:
-    """Make a successor with the same scopes; the old key goes on for the overlap."""
+    """Create a new key with the same scopes. The old key works until the overlap has passed."""
     from leadwire.domain.accounts import changes
 
     new_id, key = await changes.roll_key(None, key_id, _OVERLAPS[overlap])
@@ -82,7 +82,7 @@ async def roll(key_id: str, overlap: str, as_json: bool) -> None:
 @json_option
 @running
 async def revoke(key_id: str, as_json: bool) -> None:
-    """End a key. Within 5 seconds it works nowhere."""
+    """Revoke a key. It stops working within 5 seconds."""
     from leadwire.domain.accounts import changes
 
     await changes.revoke_key(None, key_id)
@@ -90,4 +90,4 @@ async def revoke(key_id: str, as_json: bool) -> None:
 
 
 def _reveal(key_id: str, key: str) -> None:
-    click.echo(f"{key}\n\nThis is {key_id}. Copy the key now: it is kept nowhere.")
+    click.echo(f"{key}\n\nThis is {key_id}. Copy the key now: it is not shown again.")

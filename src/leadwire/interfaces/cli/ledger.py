@@ -1,4 +1,4 @@
-"""`leadwire ledger`: the proof that nothing is missing."""
+"""`leadwire ledger`: the check that no delivery is missing."""
 
 import click
 
@@ -9,7 +9,7 @@ from leadwire.interfaces.cli.runtime import json_option, running, show
 @json_option
 @running
 async def ledger(as_json: bool) -> int:
-    """Check what must always hold. Exit 1 when anything does not."""
+    """Check that no delivery is missing or wrong. Exit 1 if one is."""
     from leadwire.domain.webhooks import system
 
     checks, redis_was_there = await system.ledger()
@@ -20,6 +20,6 @@ async def ledger(as_json: bool) -> int:
         for check in checks:
             click.echo(f"{check.broken:>8}  {check.meaning}")
         if not redis_was_there:
-            click.echo("          (Redis is away: what its streams hold was not checked)")
+            click.echo("          (Redis cannot be reached: the streams were not checked)")
         click.echo("The ledger is balanced." if broken == 0 else "The ledger is NOT balanced.")
     return 0 if broken == 0 else 1

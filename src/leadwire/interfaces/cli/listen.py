@@ -1,4 +1,4 @@
-"""`leadwire listen`: a receiver for development. Verifies like a careful customer would, and shows what came."""
+"""`leadwire listen`: a receiver for development, which verifies and prints webhooks."""
 
 import asyncio
 import base64
@@ -16,14 +16,18 @@ from leadwire.interfaces.cli.receiver import Receiver, Seen, plain
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", default=9000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
-@click.option("--secret", help="The endpoint's secret (or LEADWIRE_LISTEN_SECRET); without it nothing is verified.")
-@click.option("--status", default=204, show_default=True, type=click.IntRange(200, 599), help="What to answer.")
-@click.option("--fail-first", default=0, type=click.IntRange(0), help="Answer 500 to the first N tries of each event.")
+@click.option("--port", default=9000, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free port.")
+@click.option(
+    "--secret", help="The endpoint's secret (or LEADWIRE_LISTEN_SECRET); without it signatures are not checked."
+)
+@click.option("--status", default=204, show_default=True, type=click.IntRange(200, 599), help="The status to answer.")
+@click.option(
+    "--fail-first", default=0, type=click.IntRange(0), help="Answer 500 to the first N attempts of each event."
+)
 @click.option("--delay", default=0.0, type=click.FloatRange(0, 3600), help="Seconds to wait before answering.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
 def listen(host: str, port: int, secret: str | None, status: int, fail_first: int, delay: float, as_json: bool) -> None:
-    """Receive webhooks here, verify them, print them. Answers 401 when a signature does not match."""
+    """Receive webhooks, verify and print them. Answers 401 if a signature does not match."""
     secret = secret or os.environ.get("LEADWIRE_LISTEN_SECRET") or None
     if secret and not _is_secret(secret):
         raise OperatorError("--secret must be the endpoint's secret, as it was copied: whsec_...")
@@ -51,7 +55,7 @@ async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) ->
 
 
 async def _quiet(stop: asyncio.Event) -> None:
-    """Silence uvicorn from the stop on: that it cuts off a sender who stalls is what was asked for, not an error."""
+    """Silence uvicorn from the stop on: cutting off a slow sender is intended then, not an error."""
     await stop.wait()
     logging.getLogger("uvicorn.error").disabled = True
 

@@ -11,7 +11,7 @@ from leadwire.interfaces.cli.runtime import json_option, running, tell
 @json_option
 @functools.partial(running, migrated=False)  # or there would be nothing left to tell
 async def migrate(as_json: bool) -> None:
-    """Bring the database to this version's tables. Safe to run at any time, by several at once."""
+    """Create or upgrade the tables. Safe to run at any time, also several at once."""
     from leadwire.infrastructure.db.migrations import migrate as apply
 
     count = await apply()

@@ -1,4 +1,4 @@
-"""Waiting for something to come out of the wire."""
+"""Waiting for an attempt to be recorded."""
 
 import asyncio
 from typing import Final

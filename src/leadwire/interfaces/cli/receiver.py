@@ -116,7 +116,7 @@ class Receiver:
 
 
 def plain(text: str, most: int = 100) -> str:
-    """Fit for any terminal: what strangers sent must not move the cursor, ring the bell or fill the screen."""
+    """Return text safe for any terminal: no control characters, and not longer than a line."""
     return "".join(character if " " <= character <= "~" else "?" for character in text[:most])
 
 

@@ -1,4 +1,4 @@
-"""`leadwire redrives`: many deliveries again, as a job that goes on without whoever ordered it."""
+"""`leadwire redrives`: jobs that send many deliveries again; they continue when the command has ended."""
 
 import asyncio
 import sys
@@ -17,26 +17,28 @@ _PATIENCE: Final = 10  # looks
 
 @click.group()
 def redrives() -> None:
-    """Jobs that send dead letters, or all events of a time, again."""
+    """Jobs that send dead letters, or all events of a period, again."""
 
 
 @redrives.command()
-@click.option("--endpoint", "endpoint_id", metavar="ID", help="Only what this endpoint is owed.")
-@click.option("--replay", is_flag=True, help="Not only dead letters: every event of the time, to one endpoint.")
-@click.option("--event", "kinds", multiple=True, metavar="KIND", help="Only events of this kind; repeat for more.")
-@click.option("--outcome", "outcomes", multiple=True, help="Only what ended like this, such as timeout; repeatable.")
+@click.option("--endpoint", "endpoint_id", metavar="ID", help="Only deliveries to this endpoint.")
+@click.option("--replay", is_flag=True, help="Send every event of the period to one endpoint, not only dead letters.")
+@click.option("--event", "kinds", multiple=True, metavar="KIND", help="Only events of this kind. Repeatable.")
+@click.option(
+    "--outcome", "outcomes", multiple=True, help="Only dead letters with this outcome, such as timeout. Repeatable."
+)
 @moment_option("--since", help="Only events from this time on.")
 @moment_option("--until", help="Only events before this time.")
 @click.option("--rate", "per_second", default=100, show_default=True, type=int, help="Deliveries a second.")
-@click.option("--dry-run", is_flag=True, help="Only say how many it would be.")
-@click.option("--watch", is_flag=True, help="Stay until it has finished; Ctrl-C leaves it running.")
+@click.option("--dry-run", is_flag=True, help="Only count them.")
+@click.option("--watch", is_flag=True, help="Wait until the job has finished. Ctrl-C leaves it running.")
 @workspace_option
 @json_option
 @running
 async def start(
     per_second: int, dry_run: bool, watch: bool, workspace: str | None, as_json: bool, **chosen: Any
 ) -> None:
-    """Send what matches again, as if for the first time; without options, every dead letter."""
+    """Send matching deliveries again, with a new series of attempts. Without options, every dead letter."""
     from leadwire.domain.webhooks import redrives as jobs
 
     owner = await the_workspace(workspace)
@@ -84,7 +86,7 @@ async def watch(job_id: str, as_json: bool) -> None:
 @json_option
 @running
 async def pause(job_id: str, as_json: bool) -> None:
-    """Let a job rest."""
+    """Pause a job."""
     from leadwire.domain.webhooks import redrives as jobs
 
     _tell(await jobs.pause(None, job_id), as_json=as_json)
@@ -95,7 +97,7 @@ async def pause(job_id: str, as_json: bool) -> None:
 @json_option
 @running
 async def resume(job_id: str, as_json: bool) -> None:
-    """Let a job go on where it stopped."""
+    """Resume a paused job."""
     from leadwire.domain.webhooks import redrives as jobs
 
     _tell(await jobs.resume(None, job_id), as_json=as_json)
@@ -106,14 +108,14 @@ async def resume(job_id: str, as_json: bool) -> None:
 @json_option
 @running
 async def cancel(job_id: str, as_json: bool) -> None:
-    """End a job; what it has put back to wait stays so."""
+    """Cancel a job. Deliveries that it has already queued are sent."""
     from leadwire.domain.webhooks import redrives as jobs
 
     _tell(await jobs.cancel(None, job_id), as_json=as_json)
 
 
 async def _finished(job: "Redrive") -> "Redrive":
-    """The job when it no longer runs, with a bar on stderr meanwhile."""
+    """Return the job when it has ended; show progress on stderr meanwhile."""
     from leadwire.domain.webhooks import redrives as jobs
 
     with click.progressbar(length=max(job.total, 1), label=job.id, file=sys.stderr) as bar:
@@ -124,7 +126,7 @@ async def _finished(job: "Redrive") -> "Redrive":
             if job.state != "running":
                 return job
             if looks == _PATIENCE and not shown:
-                click.echo("\nNothing moves. Is `leadwire relay` running?", err=True)
+                click.echo("\nNo progress. Is `leadwire relay` running?", err=True)
             await asyncio.sleep(_LOOK)
             job = await jobs.one(None, job.id)
 

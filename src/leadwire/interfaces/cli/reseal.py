@@ -9,7 +9,7 @@ from leadwire.interfaces.cli.runtime import json_option, running, tell
 @json_option
 @running
 async def reseal(as_json: bool) -> None:
-    """Seal every secret with the first key of LEADWIRE_SECRET_KEY, so that the others can be taken out.
+    """Encrypt every secret with the first key of LEADWIRE_SECRET_KEY, so that the other keys can be removed.
 
     First put the new key in front, on every host, and restart everything: only then does every process open what this
     seals. Visitors who were blocked before are not known again: of their networks only a hash under the key is kept.
@@ -19,5 +19,5 @@ async def reseal(as_json: bool) -> None:
     from leadwire.infrastructure import secret_box
 
     done = [await secret_box.reseal(secret_box.get(), column) for column in (*endpoints.SEALED, *accounts.SEALED)]
-    told = f"{sum(done)} secrets are sealed anew: the first key alone opens all of them now."
+    told = f"{sum(done)} secrets were encrypted again: the first key decrypts all of them now."
     tell({"sealed": sum(done)}, told, as_json=as_json)

@@ -18,7 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 workspace_option = click.option(
-    "--workspace", metavar="ID", help="Whose. Not needed while there is only one; made when there is none."
+    "--workspace", metavar="ID", help="The workspace. Not needed while there is only one; created if there is none."
 )
 
 
@@ -52,7 +52,7 @@ def running(command: Callable[P, Awaitable[T]], *, migrated: bool = True) -> Cal
 
 
 def run_loop(work: Callable[[Settings], Awaitable[None]]) -> None:
-    """Run a process of the service until it is told to stop, on uvloop."""
+    """Run a process of the service on uvloop, until it gets a signal to stop."""
     import uvloop
 
     from leadwire.infrastructure import telemetry
@@ -88,7 +88,7 @@ async def the_workspace(chosen: str | None) -> str:
         return chosen
     if len(known) > 1:
         names = ", ".join(f"{workspace} ({name})" for workspace, name in known)
-        raise OperatorError(f"say which workspace with --workspace: {names}")
+        raise OperatorError(f"there are several workspaces; choose one with --workspace: {names}")
     return known[0][0] if known else await changes.create_workspace("Default")
 
 

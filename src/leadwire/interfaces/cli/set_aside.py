@@ -1,4 +1,4 @@
-"""`leadwire set-aside`: deliveries that no worker survives, kept out of the way until somebody has looked."""
+"""`leadwire set-aside`: deliveries that crashed every worker that tried them."""
 
 import click
 
@@ -7,14 +7,14 @@ from leadwire.interfaces.cli.runtime import json_option, running, show
 
 @click.group("set-aside")
 def set_aside() -> None:
-    """Deliveries that every worker died of."""
+    """Deliveries that crashed every worker that tried them."""
 
 
 @set_aside.command("list")
 @json_option
 @running
 async def list_(as_json: bool) -> None:
-    """List them, the oldest first."""
+    """List them, oldest first."""
     from leadwire.delivery.worker import quarantine
 
     found = await quarantine.listed()
@@ -27,11 +27,11 @@ async def list_(as_json: bool) -> None:
 
 
 @set_aside.command()
-@click.option("--event", metavar="ID", help="Only this event's; default all.")
+@click.option("--event", metavar="ID", help="Only the deliveries of this event; by default all.")
 @json_option
 @running
 async def release(event: str | None, as_json: bool) -> None:
-    """Let them be tried again."""
+    """Try them again."""
     from leadwire.delivery import wakeup
     from leadwire.delivery.worker import quarantine
 

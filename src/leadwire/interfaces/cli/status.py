@@ -1,4 +1,4 @@
-"""`leadwire status`: the wire at a glance, once or live."""
+"""`leadwire status`: the state of delivery, once or continuously."""
 
 import functools
 from typing import TYPE_CHECKING
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--watch", is_flag=True, help="Stay, and look again and again; Ctrl-C ends it.")
+@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C.")
 @click.option(
-    "--every", default=2.0, show_default=True, type=click.FloatRange(0.1, 3600), help="Seconds between looks."
+    "--every", default=2.0, show_default=True, type=click.FloatRange(0.1, 3600), help="Seconds between updates."
 )
 @json_option
 @running
 async def status(watch: bool, every: float, as_json: bool) -> None:
-    """Show streams, lag, what is overdue, dead letters and workers."""
+    """Show streams, lag, overdue deliveries, dead letters and workers."""
     from leadwire.domain.webhooks import system
     from leadwire.interfaces.cli import status_live
 

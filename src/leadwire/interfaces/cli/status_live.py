@@ -1,4 +1,4 @@
-"""`leadwire status --watch`: the wire as it moves. On a terminal one picture that changes, elsewhere a line a look."""
+"""`leadwire status --watch`: tables that change on a terminal, elsewhere a line for each update."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ Look = Callable[[], Awaitable[Status]]
 
 
 async def follow(look: Look, every: float, *, as_json: bool = False, console: Console | None = None) -> None:
-    """Look every `every` seconds and show it, until canceled. PostgreSQL may go and come back meanwhile."""
+    """Show the state every `every` seconds until canceled. PostgreSQL may be away meanwhile."""
     screen = console or Console()
     pace = _Pace()
     if as_json or not screen.is_terminal:
@@ -40,13 +40,13 @@ async def follow(look: Look, every: float, *, as_json: bool = False, console: Co
 
 
 class _Pace:
-    """How many deliveries are made a second, from one look to the next."""
+    """Deliveries a second, from one update to the next."""
 
     def __init__(self) -> None:
         self._count, self._at = 0, 0.0
 
     def of(self, count: int) -> str:
-        """As text; empty at the first look."""
+        """As text; empty at the first update."""
         before, since, self._count = self._count, self._at, count
         self._at = time.monotonic()
         return f"{max(count - before, 0) / (self._at - since):.0f}/s" if since else ""
@@ -73,8 +73,8 @@ def _line(now: Status, pace: _Pace) -> str:
 
 
 def picture(now: Status, pace: _Pace) -> RenderableType:
-    """The whole of it, for a terminal."""
-    wire = Table("", "how many", "oldest", title="The wire", title_justify="left", min_width=48)
+    """All of it, for a terminal."""
+    wire = Table("", "count", "oldest", title="Delivery", title_justify="left", min_width=48)
     for column in wire.columns[1:]:
         column.justify = "right"
     wire.add_row("unrelayed events", str(now.unrelayed.events), _age(now.unrelayed.oldest_seconds))

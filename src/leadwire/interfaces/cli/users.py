@@ -1,4 +1,4 @@
-"""`leadwire users`: who may use the web area. A person comes in by a one-time link; nobody has a default password."""
+"""`leadwire users`: accounts of the web area. They begin with a one-time link; there are no default passwords."""
 
 import click
 
@@ -11,17 +11,17 @@ _ROLES = click.Choice(["admin", "agent", "viewer"])
 
 @click.group()
 def users() -> None:
-    """People of the web area."""
+    """Accounts of the web area."""
 
 
 @users.command()
-@click.option("--email", help="Whom the link is for; without it, whoever opens it.")
+@click.option("--email", help="The only address the link is valid for; by default any.")
 @click.option("--role", type=_ROLES, default="admin", show_default=True)
 @workspace_option
 @json_option
 @running
 async def invite(email: str | None, role: str, workspace: str | None, as_json: bool) -> None:
-    """Make a link that leads to an account, once, within three days."""
+    """Create a link for a new account. It works once, for three days."""
     from leadwire.domain.accounts.changes import invitations
 
     token = await invitations.invite(await the_workspace(workspace), email, role)  # type: ignore[arg-type]
@@ -29,7 +29,7 @@ async def invite(email: str | None, role: str, workspace: str | None, as_json: b
     link = f"{address}/join/{token}"
     tell({"link": link, "role": role, "email": email}, f"  {link}", as_json=as_json)
     if not address:
-        click.echo("  Put the address of your Leadwire in front, or set LEADWIRE_PUBLIC_URL.", err=True)
+        click.echo("  Put the address of your installation in front, or set LEADWIRE_PUBLIC_URL.", err=True)
 
 
 @users.command("list")
@@ -37,7 +37,7 @@ async def invite(email: str | None, role: str, workspace: str | None, as_json: b
 @json_option
 @running
 async def list_(workspace: str | None, as_json: bool) -> None:
-    """List everybody with an account."""
+    """List accounts."""
     from leadwire.domain.accounts import reads
 
     found = await reads.users(workspace and await the_workspace(workspace))
@@ -47,7 +47,7 @@ async def list_(workspace: str | None, as_json: bool) -> None:
     for person in found:
         click.echo(f"{person.id}  {person.role:6}  {person.email}  {person.workspace_id}")
     if not found:
-        click.echo("Nobody has an account. `leadwire users invite` makes a link.")
+        click.echo("No accounts yet. Create a link for one: leadwire users invite")
 
 
 @users.command()
@@ -56,7 +56,7 @@ async def list_(workspace: str | None, as_json: bool) -> None:
 @json_option
 @running
 async def remove(email: str, workspace: str | None, as_json: bool) -> None:
-    """End an account and its sessions. The last admin of a workspace stays."""
+    """Remove an account and its sessions. The last admin of a workspace cannot be removed."""
     from leadwire.domain.accounts import changes
 
     chosen, user_id = await _known(email, workspace)
@@ -70,11 +70,11 @@ async def remove(email: str, workspace: str | None, as_json: bool) -> None:
 @json_option
 @running
 async def reset_second_factor(email: str, workspace: str | None, as_json: bool) -> None:
-    """Let somebody who lost their phone sign in by password alone."""
+    """Remove the second factor of somebody who has lost it."""
     from leadwire.domain.accounts.changes import second_factor
 
     reset = await second_factor.remove(*await _known(email, workspace))
-    tell({"email": reset, "second_factor": False}, f"{reset} signs in by password alone.", as_json=as_json)
+    tell({"email": reset, "second_factor": False}, f"{reset} signs in with the password only.", as_json=as_json)
 
 
 async def _known(email: str, workspace: str | None) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What is wrong with this installation, or will be: every check says what it saw and, where that is bad, the way out.
+"""The checks of `leadwire doctor`: each gives what it found and, for a problem, its fix.
 
 It only looks. A server that is away is a finding like any other, so that one run shows everything.
 """

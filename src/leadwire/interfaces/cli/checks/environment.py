@@ -1,4 +1,4 @@
-"""Settings, and the machine we run on."""
+"""Settings, and the machine."""
 
 import resource
 import stat
@@ -26,7 +26,7 @@ SHARED: Final = "until then all callers share one address, and wrong sign-ins or
 
 
 def check(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
-    """What can be seen without a server."""
+    """Checks that need no server."""
     return [
         *_unknown(environ),
         _lease(settings),
@@ -84,7 +84,7 @@ def _key_file(settings: Settings) -> list[Finding]:
 
 
 def _in_front(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
-    """`serve` speaks no TLS: whoever serves customers has a proxy in front. A trial on embedded servers has none."""
+    """`serve` speaks no TLS: in production there is a proxy in front of it; on embedded servers there is none."""
     serves = bool(environ.get("LEADWIRE_DATABASE_URL")) or settings.public_url.startswith("https:")
     proxies = ", ".join(map(str, settings.trusted_proxies))
     return [
@@ -106,7 +106,7 @@ def _in_front(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
 
 
 def _networks(settings: Settings) -> Finding:
-    """Whoever may register an endpoint reaches these."""
+    """Networks that everybody who may create an endpoint can reach."""
     listed = ", ".join(map(str, settings.allowed_networks))
     return unless(
         any(not network.is_loopback for network in settings.allowed_networks),

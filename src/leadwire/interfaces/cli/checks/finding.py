@@ -1,4 +1,4 @@
-"""One thing the doctor looked at."""
+"""The result of one check."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ Level = Literal["ok", "warning", "error"]
 
 
 class Finding(Struct, frozen=True):
-    """`error`: events can be lost, doubled or stuck, or it does not run at all. `warning`: it will hurt some day."""
+    """`error`: events can be lost, doubled or stuck, or nothing runs. `warning`: a problem later."""
 
     about: str
     level: Level
@@ -17,20 +17,20 @@ class Finding(Struct, frozen=True):
 
 
 def ok(about: str, says: str) -> Finding:
-    """As it should be."""
+    """No problem."""
     return Finding(about, "ok", says)
 
 
 def warning(about: str, says: str, fix: str) -> Finding:
-    """It will hurt some day."""
+    """A warning with its fix."""
     return Finding(about, "warning", says, fix)
 
 
 def error(about: str, says: str, fix: str) -> Finding:
-    """It must be mended."""
+    """An error with its fix."""
     return Finding(about, "error", says, fix)
 
 
 def unless(wrong: bool, about: str, says: str, fix: str, *, level: Level = "error") -> Finding:
-    """As it should be unless it is `wrong`; then of this level, with the fix."""
+    """No problem unless `wrong`; then one of this level, with the fix."""
     return Finding(about, level, says, fix) if wrong else ok(about, says)

@@ -1,4 +1,4 @@
-"""PostgreSQL: is a commit really kept, is there room for us, are the tables of this version there?"""
+"""PostgreSQL: durability, free connections, the tables of this version."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Redis: does it keep what it is given? What it loses is queued again from PostgreSQL, but later."""
+"""Redis: durability. What it loses is queued again from PostgreSQL, but later."""
 
 from collections.abc import Mapping
 from typing import Any, Final

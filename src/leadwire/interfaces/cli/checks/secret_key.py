@@ -1,4 +1,4 @@
-"""The key that opens endpoint secrets: without it nothing can be signed, so nothing is delivered."""
+"""The key that decrypts endpoint secrets: without it nothing can be signed or delivered."""
 
 from leadwire.delivery.endpoints import reads as endpoints
 from leadwire.infrastructure.errors import OperatorError
@@ -6,7 +6,7 @@ from leadwire.interfaces.cli.checks.finding import Finding, error, ok
 
 
 async def check() -> list[Finding]:
-    """Whether our keys open one secret of every key that the database's secrets were sealed with."""
+    """Whether the keys decrypt one secret of every key that the secrets in the database were encrypted with."""
     about = "secret key fits"
     try:
         secrets = await endpoints.count_secrets()

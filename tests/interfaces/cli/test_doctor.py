@@ -117,6 +117,8 @@ def test_an_installation_that_names_neither_its_address_nor_its_proxies_is_warne
     both = {"public address": "warning", "trusted proxies": "warning"}
     assert bad(environment._in_front(Settings(), production)) == both
     assert bad(environment._in_front(Settings(), {})) == {}, "a trial on this machine"
+    beside_up = read({"LEADWIRE_PUBLIC_URL": "http://127.0.0.1:8000"})
+    assert bad(environment._in_front(beside_up, production)) == {}, "a command that took over the settings of `up`"
     public = read({"LEADWIRE_PUBLIC_URL": "https://leads.example.com"})
     assert bad(environment._in_front(public, {})) == {"trusted proxies": "warning"}
     named = read({"LEADWIRE_PUBLIC_URL": "https://x.example.com", "LEADWIRE_TRUSTED_PROXIES": "10.0.0.0/8"})

@@ -85,7 +85,8 @@ def _key_file(settings: Settings) -> list[Finding]:
 
 def _in_front(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
     """`serve` speaks no TLS: in production there is a proxy in front of it; on embedded servers there is none."""
-    serves = bool(environ.get("LEADWIRE_DATABASE_URL")) or settings.public_url.startswith("https:")
+    plain = settings.public_url.startswith("http:")  # as that of a running `up`, whose settings a command takes over
+    serves = settings.public_url.startswith("https:") or bool(environ.get("LEADWIRE_DATABASE_URL") and not plain)
     proxies = ", ".join(map(str, settings.trusted_proxies))
     return [
         unless(

@@ -1,4 +1,4 @@
-"""The ASGI app: every door, and nothing else. The only place that knows all of them."""
+"""The ASGI application: lists every route, and is the only module that knows all of them."""
 
 from typing import Final
 
@@ -42,14 +42,14 @@ EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
 
 @get("/health/live")
 async def live() -> dict[str, str]:
-    """The process answers."""
+    """Report that the process runs."""
     return {"status": "ok"}
 
 
 def _ready(health: Health) -> HTTPRouteHandler:
     @get("/health/ready")
     async def ready() -> JSONResponse[Report]:
-        """What the process lacks to be sent requests. Redis does not count: the API works without it."""
+        """Report whether the process can serve requests. Redis does not count: the API works without it."""
         report = await health.report()
         return JSONResponse(report, status_code=200 if report.ready else 503)
 
@@ -57,7 +57,7 @@ def _ready(health: Health) -> HTTPRouteHandler:
 
 
 def create_app(health: Health | None = None) -> ASGIApp:
-    """The app, ready for a server. The process opens the database and Redis around it."""
+    """Return the application. The process that serves it opens the database and Redis first."""
     v1 = Router(
         "/v1",
         route_handlers=[leads.router, conversations.router],
@@ -76,7 +76,7 @@ def create_app(health: Health | None = None) -> ASGIApp:
                 live,
                 _ready(health or Health(needs_redis=False)),
             ],
-            exception_handlers={Exception: error_pages.answer},
+            exception_handlers={Exception: error_pages.to_response},
             openapi_config=None,
             logging_config=None,
             lifespan=[],

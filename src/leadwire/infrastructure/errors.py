@@ -167,4 +167,4 @@ class Unavailable(DomainError):
 
 
 class OperatorError(Exception):
-    """Something an operator has to mend: a setting, a port, a server. The message is the whole answer, one line."""
+    """A problem that an operator has to fix: a setting, a port, a server. The message is one line."""

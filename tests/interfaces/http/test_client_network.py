@@ -65,7 +65,7 @@ async def test_nobody_is_believed_who_is_no_proxy(anonymous):
 
 
 @pytest.mark.parametrize(
-    ("peer", "forwarded", "told"),
+    ("peer", "forwarded", "reported"),
     [
         ("172.18.0.1", "203.0.113.9", True),  # a proxy that nobody named
         ("127.0.0.9", "203.0.113.9", False),  # one that is named
@@ -73,15 +73,15 @@ async def test_nobody_is_believed_who_is_no_proxy(anonymous):
         ("9.9.9.9", "203.0.113.9", False),  # anybody can make up the header
     ],
 )
-async def test_a_proxy_that_is_not_trusted_is_told_once(redis, monkeypatch, caplog, peer, forwarded, told):
-    monkeypatch.setattr(client_network, "_told", [])
+async def test_a_proxy_that_is_not_trusted_is_reported_once(redis, monkeypatch, caplog, peer, forwarded, reported):
+    monkeypatch.setattr(client_network, "_reported", [])
     monkeypatch.setattr(
         client_network.settings, "get", lambda: Settings(trusted_proxies=(ipaddress.ip_network("127.0.0.0/8"),))
     )
     headers = [(b"x-forwarded-for", forwarded.encode())] if forwarded else []
     for _ in range(3):
         client_network.network({"type": "http", "client": (peer, 1), "headers": headers})
-    if told:
+    if reported:
         await eventually(lambda: redis.exists(client_network.NOT_TRUSTED))
-    assert bool(await redis.exists(client_network.NOT_TRUSTED)) is told
-    assert [one.getMessage() for one in caplog.records].count("proxy.not_trusted") == told
+    assert bool(await redis.exists(client_network.NOT_TRUSTED)) is reported
+    assert [one.getMessage() for one in caplog.records].count("proxy.not_trusted") == reported

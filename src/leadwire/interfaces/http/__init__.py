@@ -1,1 +1,1 @@
-"""The edge kit: what every HTTP door shares. Knows nothing of leads or conversations."""
+"""What the HTTP interfaces share. Knows nothing of leads or conversations."""

@@ -1,4 +1,4 @@
-"""From which network a request comes; what proxies say counts only where the operator has named them."""
+"""The network that a request comes from. `X-Forwarded-For` counts only from proxies that the operator has named."""
 
 import contextlib
 import ipaddress
@@ -14,30 +14,30 @@ from leadwire.infrastructure.settings import Network
 from leadwire.interfaces.http.requests import header
 
 NOT_TRUSTED: Final = "leadwire:proxy-not-trusted"
-"""The key that is there when such a proxy was seen."""
+"""The Redis key that exists when another proxy was seen within a day."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_TELL_EVERY: Final = 3600.0  # seconds
+_REPORT_EVERY: Final = 3600.0  # seconds
 _KEPT: Final = 86_400  # seconds
-_told: list[float] = []
+_reported: list[float] = []
 
 
 def network(scope: Scope | HTTPScope) -> str:
-    """The caller's network (see `behind`)."""
+    """Return the caller's network (see `behind`)."""
     peer, _ = scope["client"] or ("", 0)
     forwarded, trusted = header(scope, b"x-forwarded-for") or "", settings.get().trusted_proxies
     if forwarded and (address := _address(peer)) and address.is_private and not _within(address, trusted):
-        _tell()
+        _report()
     return behind(peer, forwarded, trusted)
 
 
-def _tell() -> None:
-    """A proxy on a private network that nobody named: `doctor` says so, from what is kept in Redis for a day."""
+def _report() -> None:
+    """Note a proxy on a private network that the operator has not named: `doctor` reads the note from Redis."""
     now = time.monotonic()
-    if _told and now - _told[0] < _TELL_EVERY:
+    if _reported and now - _reported[0] < _REPORT_EVERY:
         return
-    _told[:] = [now]
+    _reported[:] = [now]
     telemetry.log("proxy.not_trusted", level=logging.WARNING)
     redis_pool.run_in_background(_keep())
 
@@ -49,7 +49,7 @@ async def _keep() -> None:
 
 
 def behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """The network a request came from: an IPv4 address, or the /64 of an IPv6 one. Pure.
+    """Return the network a request came from: an IPv4 address, or the /64 of an IPv6 one. Pure.
 
     `X-Forwarded-For` counts only as far as it was written by trusted proxies: from the right, up to the first address
     that is none of theirs.

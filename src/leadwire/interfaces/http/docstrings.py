@@ -1,4 +1,4 @@
-"""What is said of each field of a struct: the docstring below it, which Python itself throws away."""
+"""Docstrings of the fields of a struct: the text below each, which Python itself does not keep."""
 
 import ast
 import functools
@@ -12,7 +12,7 @@ import msgspec
 
 @functools.cache
 def docstrings(struct: type[msgspec.Struct]) -> Mapping[str, str]:
-    """Field -> docstring, the inherited ones too."""
+    """Return the docstring of each field by its name, inherited ones too."""
     found: dict[str, str] = {}
     for kind in reversed(struct.__mro__):
         if issubclass(kind, msgspec.Struct) and kind is not msgspec.Struct:

@@ -15,10 +15,10 @@ _KINDS: Final = {
     "array": "a list",
     "null": "null",
 }
-# What msgspec says, the code of the fault, and what we say.
+# The message of msgspec, our code and our message.
 _TABLE: Final = tuple(
-    (re.compile(said), code, message)
-    for said, code, message in (
+    (re.compile(pattern), code, message)
+    for pattern, code, message in (
         (r"Expected `(?:int|float)` <= (\S+)", "out_of_range", "Must be at most {}."),
         (r"Expected `(?:int|float)` >= (\S+)", "out_of_range", "Must be at least {}."),
         (r"Expected `str` of length <= (\d+)", "too_long", "Must have at most {} characters."),
@@ -33,7 +33,7 @@ _TABLE: Final = tuple(
 
 
 def plain(error: Exception, kind: Any) -> tuple[str, str]:
-    """The code and the message for msgspec's refusal to read a value as a `kind`."""
+    """Return our code and message for the error of msgspec when a value is no `kind`."""
     text = str(error)
     if text.startswith("Invalid enum value"):
         return "wrong_value", f"Must be one of {', '.join(f'`{choice}`' for choice in _choices(kind))}."
@@ -46,14 +46,14 @@ def plain(error: Exception, kind: Any) -> tuple[str, str]:
 
 
 def must_be(*kinds: str) -> str:
-    """`Must be a string or null.`: kinds as msgspec names them; an integer need not be named beside any number."""
+    """Return `Must be a string or null.`; `kinds` are msgspec's names. Beside a number, an integer is not named."""
     names = [name for kind, name in _KINDS.items() if kind in kinds and not (kind == "int" and "float" in kinds)]
     *most, last = names or ["something else"]
     return f"Must be {', '.join(most)}{' or ' * bool(most)}{last}."
 
 
 def malformed(error: Exception, body: bytes) -> str:
-    """Why `body` is not JSON, as one sentence."""
+    """Return why `body` is not JSON, as one sentence."""
     text = str(error)
     if isinstance(error, UnicodeDecodeError):
         return "The body is not UTF-8."

@@ -1,4 +1,4 @@
-"""HTTP requests, counted by route template: never by path, and never by a method that somebody made up."""
+"""Metrics of HTTP requests, by route template: never by path, which may name a person, nor by an unknown method."""
 
 from typing import Any, Final
 
@@ -10,14 +10,14 @@ _UNMATCHED: Final = "unmatched"
 
 REQUESTS: Final = Counter("http_requests", "HTTP requests answered.", "method", "route", "status")
 SECONDS: Final = Histogram(
-    "http_request_duration_seconds", "Time to the head of the answer.", "method", "route", bounds=_BOUNDS
+    "http_request_duration_seconds", "Time to the head of the response.", "method", "route", bounds=_BOUNDS
 )
 
 _bound: dict[tuple[str, str, int], tuple[Count, Times]] = {}
 
 
-def answered(scope: Any, status: int, seconds: float) -> None:
-    """A request got the head of its answer. The router has put its route's template into the scope, if it found one."""
+def record(scope: Any, status: int, seconds: float) -> None:
+    """Count a request whose response begins. The router has put the template of its route into the scope, if any."""
     key = (scope["method"], scope.get("path_template") or _UNMATCHED, status)
     found = _bound.get(key)
     if found is None:

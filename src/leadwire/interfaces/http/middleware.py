@@ -1,7 +1,4 @@
-"""The outermost layer of the ASGI app: a request id and a trace on every request, a few headers on every answer.
-
-It counts the answers, too.
-"""
+"""The outermost layer of the ASGI application: request id, trace, security headers, metrics and log line."""
 
 import logging
 import os
@@ -21,16 +18,16 @@ from leadwire.interfaces.http import metrics
 
 _READS: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 ADDED: Final = "leadwire.added_headers"
-_SANE_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
+_WELL_FORMED_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _TRACEPARENT: Final = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _SLASH: Final = re.compile("%2f", re.IGNORECASE)
 _ALWAYS: Final = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
-_PROGRAMS: Final = ("/v1/", "/widget/")
+_API_PATHS: Final = ("/v1/", "/widget/")
 _STRICT: Final = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
 
 class RequestMiddleware:
-    """Wraps the app. A sane incoming `X-Request-Id` is kept, anything else replaced."""
+    """Wraps the application. A well-formed `X-Request-Id` is kept, anything else replaced."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -40,58 +37,58 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        request_id, traceparent = _sent(scope["headers"])
+        request_id, traceparent = _ids(scope["headers"])
         if b"%2f" in (raw := scope.get("raw_path") or b"").lower():
             # An encoded slash is part of a name: decoded, `lead_x%2F` would be `lead_x/` and find lead_x.
             encoded = raw.partition(b"?")[0].decode("latin-1")
             scope["path"] = unquote(_SLASH.sub("%252F", encoded))
         path = scope["path"]
         if "//" in path or (path.startswith("/v1/") and path.endswith("/")):
-            scope["path"] = path.replace("/", "%2F")  # Litestar would drop the empty step and serve the path without
+            scope["path"] = path.replace("/", "%2F")  # Litestar would ignore the empty segment
         span = tracing.request(traceparent)
         telemetry.begin(request_id.decode(), span.traceparent if span else traceparent)
         added = [(b"x-request-id", request_id), *_ALWAYS]
         if scope["scheme"] == "https" or settings.get().public_url.startswith("https:"):
             added.append(_STRICT)
-        scope.setdefault("state", {})[ADDED] = added  # inner layers may add to what every answer carries
+        scope.setdefault("state", {})[ADDED] = added  # inner layers may add headers
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = message["headers"]
-                if b"cache-control" in dict(own):  # this one may be kept
+                if b"cache-control" in dict(own):  # this response may be cached
                     own = [*own, *(header for header in added if header[0] != b"cache-control")]
                     message["headers"] = own
                 else:
                     message["headers"] = [*own, *added]
-                _answered(scope, message["status"], time.perf_counter() - start)
+                _record(scope, message["status"], time.perf_counter() - start)
                 if span:
                     _describe(span, scope, message["status"], request_id.decode())
             await send(message)
 
         try:
-            with db.acting_as("api" if scope["path"].startswith(_PROGRAMS) else "pages"):
+            with db.acting_as("api" if scope["path"].startswith(_API_PATHS) else "pages"):
                 await self._app(scope, receive, send_with_headers)
         finally:
             if span:
                 span.end()
 
 
-def _sent(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, str | None]:
-    """The request's id, the caller's if it is sane, and the caller's trace context."""
+def _ids(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, str | None]:
+    """Return the request's id, the caller's if it is well-formed, and the caller's trace context."""
     request_id, traceparent = b"", None
     for name, value in headers:
-        if name == b"x-request-id" and _SANE_ID.fullmatch(value):
+        if name == b"x-request-id" and _WELL_FORMED_ID.fullmatch(value):
             request_id = value
         elif name == b"traceparent" and _TRACEPARENT.fullmatch(value):
             traceparent = value.decode()
     return request_id or b"req_" + os.urandom(12).hex().encode(), traceparent
 
 
-def _answered(scope: Any, status: int, seconds: float) -> None:
-    """Count it, and tell of it if it changed something or failed. The route, not the path: that may name a person."""
-    metrics.answered(scope, status, seconds)
-    loud = status >= 500 or (status < 400 and scope["method"] not in _READS)
-    level = logging.INFO if loud else logging.DEBUG
+def _record(scope: Any, status: int, seconds: float) -> None:
+    """Count the request, and log it if it changed something or failed: by route, as a path may name a person."""
+    metrics.record(scope, status, seconds)
+    notable = status >= 500 or (status < 400 and scope["method"] not in _READS)
+    level = logging.INFO if notable else logging.DEBUG
     if telemetry.enabled(level):
         method, route, ms = scope["method"], scope.get("path_template"), round(seconds * 1000, 1)
         telemetry.log("request.answered", level=level, method=method, route=route, status=status, ms=ms)
@@ -100,5 +97,5 @@ def _answered(scope: Any, status: int, seconds: float) -> None:
 def _describe(span: Span, scope: Any, status: int, request_id: str) -> None:
     method, route = scope["method"], scope.get("path_template") or "unmatched"
     span.name(f"{method} {route}")
-    about = {"http.request.method": method, "http.route": route, "http.response.status_code": status}
-    span.tell(about | {"leadwire.request_id": request_id}, failed=status >= 500)
+    attributes = {"http.request.method": method, "http.route": route, "http.response.status_code": status}
+    span.tell(attributes | {"leadwire.request_id": request_id}, failed=status >= 500)

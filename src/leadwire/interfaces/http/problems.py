@@ -1,4 +1,4 @@
-"""Every error answer: `application/problem+json` (RFC 9457) with a stable `code`. Never a 500 for input."""
+"""Error responses: `application/problem+json` (RFC 9457) with a stable `code`. No input leads to a 500."""
 
 import logging
 from http import HTTPStatus
@@ -24,10 +24,10 @@ from leadwire.infrastructure.errors import (
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.interfaces.http.responses import JSONResponse
 
-_TYPE: Final = "/docs#error-"  # where this very service explains it (RFC 9457 section 3.1.1 allows a relative one)
+_TYPE: Final = "/docs#error-"  # explained by this service; RFC 9457 section 3.1.1 allows a relative reference
 RETRY_SOON: Final = {"Retry-After": "5"}
 _DETAILS: Final = {404: "There is nothing here.", 405: "See the Allow header."}
-_ROUTERS: Final = {
+_BY_ROUTER: Final = {
     kind.status: kind
     for kind in (InvalidParameter, Unauthenticated, NotFound, MethodNotAllowed, BodyTooLarge, UnsupportedMediaType)
 }
@@ -47,15 +47,15 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
     code: str
     """What to rely on."""
     request_id: str
-    """The same as `X-Request-Id`: names this request in our logs. In a replayed answer: the first request."""
+    """The same as `X-Request-Id`: names this request in our logs. In a replayed response: the first request."""
     errors: tuple[FieldError, ...] = ()
     """Each thing that is wrong, up to 50 of them."""
     conflicting_id: str | None = None
     """With `lead_conflict`: the lead that has the e-mail address already."""
 
 
-def answer(request: "Request[Any, Any, Any]", error: Exception) -> JSONResponse[Problem]:
-    """The answer to whatever was raised while handling a request."""
+def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResponse[Problem]:
+    """Return the response for whatever was raised while a request was handled."""
     if isinstance(error, DomainError):
         return _respond(error)
     if isinstance(error, HTTPException):
@@ -70,26 +70,26 @@ def answer(request: "Request[Any, Any, Any]", error: Exception) -> JSONResponse[
 
 
 def _from_litestar(error: HTTPException) -> DomainError:
-    """The router's own refusals: no such path, no such method."""
+    """Return an error of the router (no such path, no such method) as one of ours."""
     status = error.status_code
     detail = _DETAILS.get(status, "The request was refused.")
-    if kind := _ROUTERS.get(status):
+    if kind := _BY_ROUTER.get(status):
         return kind(detail, headers=error.headers)
-    refusal = DomainError(detail, code=f"http_{status}", headers=error.headers)
-    refusal.status, refusal.title = status, HTTPStatus(status).phrase
-    return refusal
+    other = DomainError(detail, code=f"http_{status}", headers=error.headers)
+    other.status, other.title = status, HTTPStatus(status).phrase
+    return other
 
 
-def _respond(refusal: DomainError) -> JSONResponse[Problem]:
+def _respond(error: DomainError) -> JSONResponse[Problem]:
     problem = Problem(
-        type=_TYPE + refusal.code,
-        title=refusal.title,
-        status=refusal.status,
-        detail=refusal.detail,
-        code=refusal.code,
+        type=_TYPE + error.code,
+        title=error.title,
+        status=error.status,
+        detail=error.detail,
+        code=error.code,
         request_id=telemetry.request_id(),
-        errors=refusal.faults,
-        conflicting_id=refusal.extra.get("conflicting_id"),
+        errors=error.faults,
+        conflicting_id=error.extra.get("conflicting_id"),
     )
-    headers = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
-    return JSONResponse(problem, status_code=refusal.status, headers=headers, kind=b"application/problem+json")
+    headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
+    return JSONResponse(problem, status_code=error.status, headers=headers, kind=b"application/problem+json")

@@ -1,4 +1,4 @@
-"""Routing decorators with our defaults: whatever answers GET answers HEAD (RFC 9110 section 9.1)."""
+"""Routing decorators with our defaults: what serves GET serves HEAD, too (RFC 9110 section 9.1)."""
 
 import functools
 
@@ -11,11 +11,11 @@ get = functools.partial(route, http_method=[HttpMethod.GET, HttpMethod.HEAD])
 
 
 def options(path: str, *methods: HttpMethod) -> HTTPRouteHandler:
-    """An answer to OPTIONS that names `methods`: Litestar's own names only those of the first handler of a path."""
+    """Return a handler of OPTIONS that names `methods`: Litestar's names only those of the first handler of a path."""
     allowed = ", ".join(sorted([*methods, HttpMethod.OPTIONS])).encode()
 
     @route(path, http_method=[HttpMethod.OPTIONS], status_code=204)
-    async def answer() -> JSONResponse[None]:
+    async def allowed_methods() -> JSONResponse[None]:
         return JSONResponse(None, status_code=204, headers=[(b"allow", allowed)])
 
-    return answer
+    return allowed_methods

@@ -1,4 +1,4 @@
-"""The guard before /v1: an API key, its scope, before anything else of the request is looked at."""
+"""Authentication of /v1: an API key and its scope, checked before anything else of the request."""
 
 import asyncio
 import logging
@@ -23,23 +23,23 @@ _noted: dict[str, float] = {}  # key -> when its use was noted last, by the loop
 
 
 class ApiKeyGuard:
-    """Puts the `Caller` into `request.auth`. A handler names the scope it needs as `scope="leads:read"`."""
+    """Puts the `Caller` into `request.auth`. A handler names the scope that it needs: `scope="leads:read"`."""
 
     def __init__(self, rate_limit: int) -> None:
         self._limit = RateLimit("default", rate_limit, shared=True)
         self._failures = RateLimit("authentication", _FAILURES_A_MINUTE, shared=False)
 
     def __call__(self, app: ASGIApp) -> ASGIApp:
-        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
             needed = scope["route_handler"].opt.get("scope")
             if needed is not None:
                 await self._admit(scope, needed)
             await app(scope, receive, send)
 
-        return guarded
+        return authenticated
 
     async def _admit(self, scope: Scope, needed: str) -> None:
-        """Raises Unauthenticated, RateLimited or InsufficientScope."""
+        """Raise Unauthenticated, RateLimited or InsufficientScope."""
         loop_time = asyncio.get_running_loop().time()
         try:
             caller = await reads.caller(_bearer(scope["headers"]), loop_time)
@@ -58,7 +58,7 @@ class ApiKeyGuard:
 
 
 def _bearer(headers: Any) -> str:
-    """The token of the one Authorization header. Raises Unauthenticated."""
+    """Return the token of the one Authorization header. Raise Unauthenticated."""
     values = [value for name, value in headers if name == b"authorization"]
     if len(values) != 1:
         problem = "Send `Authorization: Bearer <API key>`." if not values else "Send one Authorization header."
@@ -70,7 +70,7 @@ def _bearer(headers: Any) -> str:
 
 
 def _note(key_id: str, loop_time: float) -> None:
-    """Remember the use, beside the request and not in its transaction."""
+    """Store the use in the background: not in the transaction of the request."""
     if len(_noted) > 10_000:
         _noted.clear()
     _noted[key_id] = loop_time

@@ -32,7 +32,7 @@ async def show_conversation(caller: Caller, conversation_id: str) -> Single[Conv
 async def end_conversation(caller: Caller, conversation_id: str) -> Single[ConversationEnd]:
     """End a conversation.
 
-    Ending an ended one answers its first end. A body is ignored. Emits `conversation.ended`, once.
+    Ending an ended one returns its first end. A body is ignored. Emits `conversation.ended`, once.
     """
     return Single(await changes.end(caller.workspace, conversation_id, "api", "api"))
 

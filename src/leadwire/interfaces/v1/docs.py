@@ -1,4 +1,4 @@
-"""/schema and /docs. The page is made of the document and of nothing else, and needs no script."""
+"""/schema and /docs: the OpenAPI document, and the page that is made from it."""
 
 import functools
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _POLICY: Final = {
 def routes(
     events: Mapping[str, type[msgspec.Struct]], samples: Mapping[str, Mapping[str, Any]]
 ) -> list[HTTPRouteHandler]:
-    """The handlers of one app; what they answer is made once, when it is first asked for."""
+    """Return the handlers of one application. The document and the page are made once, on the first request."""
 
     @functools.cache
     def document(app: Litestar) -> dict[str, Any]:
@@ -40,17 +40,17 @@ def routes(
 
     @get("/schema")
     async def schema(request: Request[Any, Any, Any]) -> Response[bytes]:
-        """The OpenAPI document."""
+        """Serve the OpenAPI document."""
         return Response(encoded(request.app), media_type="application/vnd.oai.openapi+json;version=3.1")
 
     @get("/docs")
     async def docs(request: Request[Any, Any, Any]) -> Response[bytes]:
-        """The document, to read."""
+        """Serve the document as a page."""
         return Response(rendered(request.app), media_type="text/html", headers=_POLICY)
 
     @get("/docs.css")
     async def style() -> Response[bytes]:
-        """What the page looks like."""
+        """Serve the style of the page."""
         return Response(_CSS.read_bytes(), media_type="text/css")
 
     return [schema, docs, style]

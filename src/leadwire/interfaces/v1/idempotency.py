@@ -1,7 +1,7 @@
-"""`Idempotency-Key`: a request that is sent again gets the first answer again, for 24 hours.
+"""`Idempotency-Key`: a request that is repeated within 24 hours gets the first response again.
 
-The answer is stored in the transaction of the change it speaks of, so neither can exist without the other: a client
-whose connection broke at the very commit can simply ask again. Errors below 500 are stored, too, after what the
+The response is stored in the transaction of its change, so neither can exist without the other: a client whose
+connection broke at the commit can safely send the request again. Errors below 500 are stored, too, after what the
 operation wrote is undone. What is refused before the operation begins (401, 403, 405, 429) is not.
 """
 
@@ -22,7 +22,7 @@ _METHODS: Final = ("POST", "PATCH", "PUT", "DELETE")
 
 
 def idempotent(app: ASGIApp) -> ASGIApp:
-    """Wraps every unsafe method of /v1; costs a look at the headers when the key is absent."""
+    """Wrap the unsafe methods of /v1; without a key, this costs a look at the headers."""
 
     async def once(scope: Scope, receive: Receive, send: Send) -> None:
         key = _key(scope) if scope["method"] in _METHODS else None  # type: ignore[typeddict-item]
@@ -36,45 +36,45 @@ def idempotent(app: ASGIApp) -> ASGIApp:
 
 async def _once(app: ASGIApp, key: str, scope: Scope, receive: Receive, send: Send) -> None:
     messages, body = await _read(receive)
-    if messages[-1]["type"] == "http.disconnect":  # half a request: nothing to do, nobody to answer
+    if messages[-1]["type"] == "http.disconnect":  # half a request: nothing to do, and no client to respond to
         return
     caller = scope["auth"].key_id
     fingerprint = hashlib.sha256(f"{scope['method']} {scope['path']}\n".encode() + body).digest()  # type: ignore[typeddict-item]
-    answer: list[Message] = []
+    response: list[Message] = []
 
     async def replay() -> Any:
         return messages.pop(0) if messages else await receive()
 
     async def collect(message: Message) -> None:
-        answer.append(message)
+        response.append(message)
 
     try:
         async with db.transaction():
             await idempotency_store.lock(caller, key)
             if stored := await idempotency_store.stored(caller, key, fingerprint):
-                answer.extend(stored)
+                response.extend(stored)
             else:
                 undo = await db.savepoint()
                 await app(scope, replay, collect)
-                await _keep(caller, key, fingerprint, scope["path"], answer, undo)
+                await _keep(caller, key, fingerprint, scope["path"], response, undo)
     except _Failed:
         pass
     except Exception as error:
-        if not answer:
+        if not response:
             raise
-        # Litestar has seen the answer that is held back, and would make no other of a lost commit than a bare 500.
-        await problems.answer(Request(scope, receive, send), error)(scope, receive, send)
+        # Litestar has sent the response that is held back: of a failed commit it would make a bare 500.
+        await problems.to_response(Request(scope, receive, send), error)(scope, receive, send)
         return
-    for message in answer:
+    for message in response:
         await send(message)
 
 
 class _Failed(Exception):
-    """The answer is a failure of ours: roll back, remember nothing, and send it."""
+    """The response is a 5xx: roll back, store nothing, and send it."""
 
 
 def _key(scope: Scope) -> str | None:
-    """The request's key. Raises InvalidParameter for one that is empty, too long or given twice."""
+    """Return the request's key. Raise InvalidParameter for one that is empty, too long or given twice."""
     given = [value for name, value in scope["headers"] if name == b"idempotency-key"]
     if not given:
         return None
@@ -85,7 +85,7 @@ def _key(scope: Scope) -> str | None:
 
 
 async def _read(receive: Receive) -> tuple[list[Any], bytes]:
-    """The body, as messages to hand on and as bytes; more than the largest is left for the handler to refuse."""
+    """Return the body as messages and as bytes. Of one that is too large only the beginning: the handler refuses it."""
     messages: list[Any] = []
     parts: list[bytes] = []
     size = 0
@@ -96,18 +96,18 @@ async def _read(receive: Receive) -> tuple[list[Any], bytes]:
         size += len(parts[-1])
         if not message.get("more_body"):
             break
-    return messages, b"".join(parts)[: LARGEST + 1]  # the same for a body that comes in other pieces
+    return messages, b"".join(parts)[: LARGEST + 1]  # the same however the body is split into messages
 
 
 async def _keep(
-    caller: str, key: str, fingerprint: bytes, path: str, answer: list[Message], undo: Callable[[], Awaitable[None]]
+    caller: str, key: str, fingerprint: bytes, path: str, response: list[Message], undo: Callable[[], Awaitable[None]]
 ) -> None:
-    start: Any = answer[0]
+    start: Any = response[0]
     if start["status"] >= 500:
         raise _Failed
     if start["status"] >= 400:
         await undo()
-    body = b"".join(message.get("body", b"") for message in answer[1:])  # type: ignore[misc]
+    body = b"".join(message.get("body", b"") for message in response[1:])  # type: ignore[misc]
     headers = [(name.decode(), value.decode()) for name, value in start["headers"] if name != b"content-length"]
     subject = next((part for part in path.split("/") if ids.is_id(part.partition("_")[0], part)), "")
     await idempotency_store.store(caller, key, fingerprint, subject, start["status"], headers, body)

@@ -1,4 +1,4 @@
-"""Refusals as pages, for people with a browser; everything else answers problem documents."""
+"""Errors as pages, for people with a browser; other clients get problem documents."""
 
 from typing import Any
 
@@ -12,20 +12,20 @@ from leadwire.interfaces.web.page_context import show
 _PROGRAMS = ("/v1/", "/widget/", "/health/", "/schema", "/metrics")
 
 
-def answer(request: "Request[Any, Any, Any]", error: Exception) -> Response[Any]:
-    """A page when the one who asks would rather read a page."""
-    told = problems.answer(request, error)
+def to_response(request: "Request[Any, Any, Any]", error: Exception) -> Response[Any]:
+    """Return an error as a page when the client prefers HTML, else as a problem document."""
+    problem = problems.to_response(request, error)
     wants_page = "text/html" in request.headers.get("accept", "")
     if not wants_page or request.scope["path"].startswith(_PROGRAMS):
-        return told
+        return problem
     extra = dict(error.headers) if isinstance(error, DomainError | HTTPException) and error.headers else {}
-    if told.status_code == Unavailable.status:
+    if problem.status_code == Unavailable.status:
         extra |= problems.RETRY_SOON
     page = show(
         request,
         "problem.html",
-        {"problem": told.content, "context": request.state.get("context")},
-        told.status_code or 500,
+        {"problem": problem.content, "context": request.state.get("context")},
+        problem.status_code or 500,
     )
     page.headers.update({name: value for name, value in extra.items() if name.lower() in ("retry-after", "allow")})
     return page

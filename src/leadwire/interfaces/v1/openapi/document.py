@@ -25,14 +25,14 @@ _ABOUT: Final = """Leads and conversations of your chatbots, and signed webhooks
 Every request carries an API key as `Authorization: Bearer lw_...`; each operation names the scope that the key \
 needs. One resource comes as `{"data": {...}}`, a page as `{"data": [...], "meta": {...}}`; follow the `Link` header \
 from page to page. Times are UTC with milliseconds. No key is ever missing: what is not known is `null`. `HEAD` is \
-answered wherever `GET` is; another method than those listed answers 405.
+served wherever `GET` is; another method than those listed returns 405.
 
 Pages are newest first and counted from the top: they move when something is added or deleted. To delete a whole list, \
 ask for page 1 again and again until it is empty, or collect all ids before the first deletion. Following `Link` while \
 deleting skips what has moved to the pages before.
 
 A change that is sent with an `Idempotency-Key` can be sent again without happening twice: for 24 hours the first \
-answer is replayed, errors below 500 included; 401, 403, 429 and 5xx are not stored. On 429 and 503, wait as \
+response is replayed, errors below 500 included; 401, 403, 429 and 5xx are not stored. On 429 and 503, wait as \
 many seconds as `Retry-After` says and send the request again.
 
 `/v1` only grows: objects may gain fields, and webhooks kinds of events. What would break a caller becomes `/v2`, with \

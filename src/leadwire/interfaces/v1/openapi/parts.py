@@ -33,7 +33,7 @@ HEADERS: Final = {
     ),
     "ETag": _header("The version of the object, a strong entity tag.", _TAG, '"3"'),
     "Idempotent-Replayed": _header(
-        "`true` when this is the first answer again, found by its Idempotency-Key; else absent.",
+        "`true` when this is the first response again, found by its Idempotency-Key; else absent.",
         {"const": "true"},
         "true",
     ),
@@ -65,9 +65,9 @@ PARAMETERS: Final = {
     "If-None-Match": _header("Entity tags that are known already: 304 if one is current.", _TEXT, '"3"'),
     "If-Match": _header("Entity tags, or `*`: 412 unless one is current.", _TEXT, '"3"'),
     "Idempotency-Key": _header(
-        "A name for this change, new for each. The same request again within 24 hours gets the first answer again, be "
-        "that a success or an error below 500, and changes nothing. With another request: 422; while the first is in "
-        "progress: 409. Not stored: 401, 403 and 429, which come before the operation begins, and 5xx.",
+        "A name for this change, new for each. The same request again within 24 hours gets the first response again, "
+        "be that a success or an error below 500, and changes nothing. With another request: 422; while the first is "
+        "in progress: 409. Not stored: 401, 403 and 429, which come before the operation begins, and 5xx.",
         {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
         "9b2f6c1e-0c5d-4f0e-9a53-8a1d6f1f2f10",
     ),
@@ -75,28 +75,28 @@ PARAMETERS: Final = {
 
 
 def header_refs(*names: str) -> dict[str, Any]:
-    """Response headers by name."""
+    """Return references to response headers."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def parameter_refs(*names: str) -> list[dict[str, Any]]:
-    """Request headers by name."""
+    """Return references to request headers."""
     return [{"$ref": f"#/components/parameters/{name}"} for name in names]
 
 
 def parameters() -> dict[str, Any]:
-    """The request headers for `components`."""
+    """Return the request headers for `components`."""
     return {name: {"name": name, "in": "header", "required": False, **made} for name, made in PARAMETERS.items()}
 
 
 def path_parameters(name: str, example: str) -> list[dict[str, Any]]:
-    """The id in a path."""
+    """Return the id in a path."""
     return [
         {
             "name": name,
             "in": "path",
             "required": True,
-            "description": "The id; a bad one answers 404.",
+            "description": "The id; a bad one returns 404.",
             "schema": _TEXT,
             "example": example,
         }
@@ -104,9 +104,9 @@ def path_parameters(name: str, example: str) -> list[dict[str, Any]]:
 
 
 def query_parameters(model: type[msgspec.Struct]) -> list[dict[str, Any]]:
-    """The fields of a query."""
+    """Return the fields of a query."""
     _, components = msgspec.json.schema_components([model], ref_template=REF)
-    said = docstrings.docstrings(model)
+    described = docstrings.docstrings(model)
     made = []
     for name, schema in components[model.__name__]["properties"].items():
         for choice in schema.pop("anyOf", ()):
@@ -119,7 +119,7 @@ def query_parameters(model: type[msgspec.Struct]) -> list[dict[str, Any]]:
                 "name": name,
                 "in": "query",
                 "required": False,
-                "description": said.get(name, ""),
+                "description": described.get(name, ""),
                 "schema": schema,
                 "example": _example(name, schema),
             }

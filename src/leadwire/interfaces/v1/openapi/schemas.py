@@ -1,4 +1,4 @@
-"""The schemas of the document: what msgspec makes of the structs, mended where it does not tell all, with examples."""
+"""The schemas of the document: those that msgspec makes of structs, completed, and examples of them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,27 +21,27 @@ Json = dict[str, Any]
 
 
 def of(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
-    """A reference for each of `types`, and the components they need."""
+    """Return a reference for each of `types`, and the components they need."""
     kinds = list(types)
     refs, components = msgspec.json.schema_components(kinds, ref_template=REF)
     structs = {kind.__name__: kind for kind in _structs(kinds)}
     partial = {name for name, kind in structs.items() if kind.__struct_config__.omit_defaults}
     for name, schema in components.items():
-        said = docstrings.docstrings(structs[name.partition("_")[0]])
+        described = docstrings.docstrings(structs[name.partition("_")[0]])
         schema["title"] = _plain(schema["title"])
         for field, value in schema["properties"].items():
             if name not in partial:  # what we send always has every key
                 value.pop("default", None)
             if field.endswith("_at"):
                 _to_moment(value)
-            value["description"] = said.get(field, "")
+            value["description"] = described.get(field, "")
         if name not in partial:
             schema["required"] = list(schema["properties"])
     return _renamed(list(refs)), _renamed(components)
 
 
 def examples(components: dict[str, Json], samples: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """An example for each component, put together from `samples`; ids learn their form from theirs."""
+    """Return an example of each component, from `samples`; a field whose example is an id gets the pattern of ids."""
     pool = [{"total": 1, "page": 1, "per_page": 20}, *(found for sample in samples for found in _objects(sample))]
     made = {}
     for name, schema in components.items():
@@ -79,7 +79,7 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _structs(kinds: Iterable[Any]) -> Iterator[type[msgspec.Struct]]:
-    """Every struct inside `kinds`, the nested ones too."""
+    """Yield every struct inside `kinds`, nested ones too."""
     seen: set[Any] = set()
     waiting = list(msgspec.inspect.multi_type_info(kinds))
     while waiting:
@@ -95,17 +95,17 @@ def _structs(kinds: Iterable[Any]) -> Iterator[type[msgspec.Struct]]:
             waiting += inner if isinstance(inner, tuple) else [inner]
 
 
-def portable(made: Any) -> Any:
-    """The document, or a part of it, in what all generators and linters read.
+def portable(part: Any) -> Any:
+    """Return the document, or a part of it, in the subset that all generators and linters read.
 
     Patterns are RE2's, which has neither `\\Z` nor `\\u`: they leave out the bidirectional overrides that are refused,
     too. Constants and choices have a type. `null` is a type where the other one is plain.
     """
-    if isinstance(made, list):
-        return [portable(value) for value in made]
-    if not isinstance(made, dict):
-        return made
-    found = {key: value if key in ("example", "examples") else portable(value) for key, value in made.items()}
+    if isinstance(part, list):
+        return [portable(value) for value in part]
+    if not isinstance(part, dict):
+        return part
+    found = {key: value if key in ("example", "examples") else portable(value) for key, value in part.items()}
     if isinstance(pattern := found.get("pattern"), str):
         found["pattern"] = pattern.replace(r"\u202a-\u202e\u2066-\u2069", "").replace(r"\Z", "$")
     if "type" not in found and ("const" in found or "enum" in found):
@@ -120,7 +120,7 @@ def portable(made: Any) -> Any:
 
 
 def reachable(*parts: Any, components: dict[str, Json]) -> set[str]:
-    """The components that `parts` refer to, directly or through others."""
+    """Return the components that `parts` refer to, directly or through others."""
     found: set[str] = set()
     waiting = list(parts)
     while waiting:
@@ -137,7 +137,7 @@ def reachable(*parts: Any, components: dict[str, Json]) -> set[str]:
 
 
 def inline_all_but(kept: set[str], components: dict[str, Json], webhooks: dict[str, Json]) -> None:
-    """Write the components that only webhooks use into those: oapi-codegen drops what no path refers to."""
+    """Write the components that only webhooks use into them: oapi-codegen drops what no path refers to."""
     for item in webhooks.values():
         data = item["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["data"]
         if (name := data["$ref"].rpartition("/")[2]) not in kept:
@@ -150,7 +150,7 @@ def inline_all_but(kept: set[str], components: dict[str, Json], webhooks: dict[s
 
 
 def _whole_or_null(value: Json, components: dict[str, Json]) -> Json:
-    """An object or `null` without a reference: openapi-generator fails on that alternative within webhooks."""
+    """Return an object or `null` without a reference, on which openapi-generator fails within webhooks."""
     match value:
         case {"anyOf": [{"$ref": ref}, {"type": "null"}], **rest}:
             return {**components[ref.rpartition("/")[2]], "type": ["object", "null"], **rest}

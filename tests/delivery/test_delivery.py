@@ -5,7 +5,8 @@ import json
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from leadwire.delivery import invariants, signing, streams
+from leadwire.delivery import signing, streams
+from leadwire.delivery.monitoring import invariants
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, reads, redrives
 from leadwire.infrastructure import clock, db
@@ -18,8 +19,7 @@ async def states() -> dict[str, int]:
 
 
 async def broken(wire: Wire) -> list[str]:
-    loads = await streams.loads(wire.redis, wire.settings.stream_shards)
-    checks = await invariants.check(loads, attempts=4, slack=30)
+    checks, _ = await invariants.check(wire.redis, wire.settings)
     assert len(checks) == 6
     return [check.name for check in checks if check.broken]
 
@@ -38,7 +38,7 @@ async def test_a_change_reaches_its_receiver_signed(workspace, bot, wire, receiv
     assert delivery.headers["x-service-attempt"] == "1"
     assert await states() == {"delivered": 1}
     assert await broken(wire) == []
-    assert [load.length for load in await streams.loads(wire.redis, 4)] == [0, 0, 0, 0]
+    assert [load.length for load in await streams.states(wire.redis, 4)] == [0, 0, 0, 0]
 
 
 async def test_only_subscribed_and_enabled_endpoints_of_the_workspace_get_it(workspace, bot, wire, receiver):
@@ -165,7 +165,7 @@ async def test_a_full_window_holds_deliveries_back_in_postgres(workspace, bot, w
         await conversations.say(workspace, talk, "bot", f"line {n}")
     await wire.relay()
     assert await states() == {"queued": 3, "waiting": 7}
-    assert sum(load.length for load in await streams.loads(wire.redis, 4)) == 3
+    assert sum(load.length for load in await streams.states(wire.redis, 4)) == 3
     rounds = 0
     while await wire.turn():
         rounds += 1

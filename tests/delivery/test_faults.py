@@ -52,7 +52,7 @@ async def test_a_backlog_is_no_false_alarm_for_reconcile(workspace, bot, wire, r
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await wire.relay()
-    loads = await streams.loads(wire.redis, wire.settings.stream_shards)
+    loads = await streams.states(wire.redis, wire.settings.stream_shards)
     old = [load._replace(oldest=3600.0 if load.length else 0.0) for load in loads]
     await db.rows("UPDATE delivery SET queued_at = now() - interval '1 hour'")
     from leadwire.delivery.relay.reconcile import reconcile
@@ -195,7 +195,7 @@ async def test_a_stopping_worker_does_not_wait_for_the_database_for_ever(workspa
         stop.set()
         await asyncio.wait_for(worker, 10)
     assert await states() == {"queued": 1}  # still owed, and its entry still there for another worker
-    assert sum(load.pending for load in await streams.loads(wire.redis, wire.settings.stream_shards)) == 1
+    assert sum(load.pending for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 1
 
 
 async def overdue(wire, lease):
@@ -246,7 +246,7 @@ async def test_what_a_worker_reads_as_it_is_told_to_stop_does_not_wait_for_its_l
     worker._take = take
     await asyncio.wait_for(asyncio.create_task(worker.run(stop), context=contextvars.Context()), 20)
     assert await states() == {"delivered": 1}
-    assert sum(load.length for load in await streams.loads(wire.redis, wire.settings.stream_shards)) == 0
+    assert sum(load.length for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 0
 
 
 async def test_a_stopping_worker_finishes_what_it_has_in_hand(workspace, bot, wire, receiver):
@@ -261,7 +261,7 @@ async def test_a_stopping_worker_finishes_what_it_has_in_hand(workspace, bot, wi
     receiver.release()
     await worker
     assert await states() == {"delivered": 1}
-    assert sum(load.length for load in await streams.loads(wire.redis, wire.settings.stream_shards)) == 0
+    assert sum(load.length for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 0
 
 
 async def test_an_erasure_meets_a_relay_in_the_middle_of_its_events(workspace, bot, wire, receiver):

@@ -7,10 +7,12 @@ import re
 
 import pytest
 
-from leadwire.delivery import gauges, metrics, observer
-from leadwire.delivery.observer import Observer
+from leadwire.delivery import metrics
+from leadwire.delivery.monitoring import gauges, observer
+from leadwire.delivery.monitoring.observer import Observer
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.infrastructure import db, settings
+from leadwire.infrastructure.db.statements import sql
 from tests import make
 from tests.delivery.wired import endpoint
 from tests.waiting import eventually
@@ -24,7 +26,7 @@ def shown(gauge):
 
 @pytest.fixture
 def look(redis):
-    return lambda: gauges.look(redis, settings.get().stream_shards)
+    return lambda: gauges.update(redis, settings.get().stream_shards)
 
 
 async def test_an_event_is_seen_at_every_place_it_comes_to(wire, workspace, bot, receiver, look):
@@ -94,7 +96,7 @@ async def test_dead_letters_and_full_windows_are_counted(wire, workspace, bot, r
 
 
 async def test_a_look_that_takes_too_long_is_no_database_that_is_down(redis, workspace, monkeypatch):
-    monkeypatch.setattr(gauges, "STATEMENTS", {"counts": "SELECT pg_sleep(600)"})
+    monkeypatch.setattr(gauges, "STATEMENTS", {"counts": sql("SELECT pg_sleep(600)")})
     monkeypatch.setattr(observer, "_EVERY", 0.01)
     stop, failed = asyncio.Event(), metrics.FAILED.cell("observe")
     before = failed.value
@@ -116,7 +118,7 @@ async def test_a_statement_stays_on_the_indexes_of_what_is_unfinished(name, work
     today = await _finished(workspace)
     async with db.transaction():
         await db.rows("SET LOCAL enable_seqscan = off")
-        plan = await db.value(f"EXPLAIN (FORMAT JSON) {gauges.STATEMENTS[name]}")
+        plan = await db.value(f"EXPLAIN (FORMAT JSON) {gauges.STATEMENTS[name].text}")
     partial = {
         row["name"]
         for row in await db.rows("SELECT indexrelid::regclass::text AS name FROM pg_index WHERE indpred IS NOT NULL")
@@ -157,14 +159,14 @@ def is_of_events(node):
 
 async def test_one_of_two_observers_looks_and_the_other_takes_over(redis, workspace):
     first, second = (Observer(redis, settings.get()) for _ in range(2))
-    await first.look()
+    await first.update()
     assert shown(gauges.REDIS_UP) == 1
     assert shown(observer.IMBALANCE)["overdue_with_room"] == 0
     assert shown(observer.DAYS_AHEAD) >= 1
-    await second.look()  # in a process of its own it would show nothing; here both have the same gauges
+    await second.update()  # in a process of its own it would show nothing; here both have the same gauges
     assert shown(gauges.REDIS_UP) == {}
     await redis.delete("leadwire:observer")  # the first has died and its lease has ended
-    await second.look()
+    await second.update()
     assert shown(gauges.REDIS_UP) == 1
 
 
@@ -172,6 +174,6 @@ async def test_an_observer_that_stops_shows_nothing(redis, workspace):
     stop = asyncio.Event()
     stop.set()
     watching = Observer(redis, settings.get())
-    await watching.look()
+    await watching.update()
     await watching.run(stop)
     assert shown(gauges.UNRELAYED) == shown(observer.IMBALANCE) == {}

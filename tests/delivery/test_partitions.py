@@ -26,7 +26,7 @@ def today() -> date:
 
 
 async def existing() -> set[date]:
-    return {row["day"] for row in await db.rows(partitions._DAYS)}
+    return {row["day"] for row in await partitions._DAYS.rows()}
 
 
 async def drop(*days: date) -> None:
@@ -146,15 +146,15 @@ async def test_a_change_that_comes_while_today_is_made_does_not_fail(workspace, 
 
 async def test_a_day_that_fails_takes_no_other_with_it(workspace, bot, wire, monkeypatch):
     await drop(today(), today() + timedelta(days=7))
-    rows = db.rows
+    fetch = db.DB.fetch
 
-    async def failing(sql, *args):
+    async def failing(sql, args):
         if "make_event_partitions" in sql and args[0] == today():
             raise asyncpg.CheckViolationError("partition constraint of relation")
-        return await rows(sql, *args)
+        return await fetch(sql, args)
 
     with monkeypatch.context() as patched:
-        patched.setattr(db, "rows", failing)
+        patched.setattr(db.DB, "fetch", failing)
         with pytest.raises(asyncpg.CheckViolationError):
             await maintain(_RETENTION)
     assert today() + timedelta(days=7) in await existing()
@@ -178,16 +178,16 @@ async def test_a_long_read_makes_no_write_wait_behind_the_relay(workspace, bot, 
     await drop(ahead)
     await db.rows("SELECT make_event_partitions($1, $1)", old)
     patience: list[int] = []
-    rows = db.rows
+    fetch = db.DB.fetch
 
-    async def noted(sql, *args):
+    async def noted(sql, args):
         if any(word in sql for word in ("LOCK TABLE", "make_event", "DROP TABLE")):
-            found = await rows("SELECT setting::int FROM pg_settings WHERE name = 'lock_timeout'")
+            found = await fetch("SELECT setting::int FROM pg_settings WHERE name = 'lock_timeout'", ())
             patience.append(found[0][0])
-        return await rows(sql, *args)
+        return await fetch(sql, args)
 
-    monkeypatch.setattr(db, "rows", noted)
-    monkeypatch.setattr(loop, "_TEND_AGAIN", -1.0, raising=False)
+    monkeypatch.setattr(db.DB, "fetch", noted)
+    monkeypatch.setattr(loop, "_MAINTAIN_AGAIN", -1.0, raising=False)
     relay = Relay(wire.redis, wire.settings)
     async with db.transaction():
         await db.rows("SELECT count(*) FROM outbox_event")  # every partition is in this reader's hands

@@ -6,7 +6,8 @@ import asyncpg
 import msgspec
 import pytest
 
-from leadwire.delivery import status, streams
+from leadwire.delivery import streams
+from leadwire.delivery.monitoring import status
 from leadwire.delivery.worker import loop, quarantine
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.loop import Deliverer
@@ -47,7 +48,7 @@ async def two(workspace, bot, wire, receiver) -> str:
 
 
 async def pending(wire) -> int:
-    return sum(load.length for load in await streams.loads(wire.redis, wire.settings.stream_shards))
+    return sum(load.length for load in await streams.states(wire.redis, wire.settings.stream_shards))
 
 
 async def test_what_every_worker_dies_of_is_set_aside_and_can_be_released(workspace, bot, wire, receiver, hasty):

@@ -129,7 +129,7 @@ async def test_a_relay_that_only_finds_a_replica_reads_nothing_from_it_and_has_n
     made, before = relay._turned, failed.value
     redis(switch.pair[0], "REPLICAOF", "127.0.0.1", "1")
     with pytest.raises(NotPrimary):
-        await streams.loads(switched, wire.settings.stream_shards)
+        await streams.states(switched, wire.settings.stream_shards)
     running = asyncio.create_task(relay.run(stop))
     await eventually(lambda: failed.value >= before + 3)
     stop.set()

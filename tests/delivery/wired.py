@@ -75,7 +75,7 @@ class Wire:
         return await self.deliver()
 
     async def reconcile(self) -> int:
-        loads = await streams.loads(self.redis, self.settings.stream_shards)
+        loads = await streams.states(self.redis, self.settings.stream_shards)
         return await reconcile(loads, self.settings.reconcile_after)
 
 

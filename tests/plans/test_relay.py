@@ -56,16 +56,16 @@ async def touched(work: Any, monkeypatch: pytest.MonkeyPatch, like: str, *, fres
     """
     if fresh:
         await analyze()
-    rows, sent = db.rows, []
+    fetch, sent = db.DB.fetch, []
 
-    async def noted(sql: str, *args: Any) -> list[db.Row]:
+    async def noted(sql: str, args: Any) -> list[db.Row]:
         if like in sql:
             sent.append((sql, args))
             raise InterruptedError
-        return await rows(sql, *args)
+        return await fetch(sql, args)
 
     with monkeypatch.context() as patched, contextlib.suppress(InterruptedError):
-        patched.setattr(db, "rows", noted)
+        patched.setattr(db.DB, "fetch", noted)
         await work()
     ((sql, args),) = sent
     plan = json.loads(bytes(await db.value(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", *args)))[0]["Plan"]

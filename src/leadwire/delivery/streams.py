@@ -21,12 +21,12 @@ RECLAIMS: Final = 5
 ALIVE: Final = 30.0
 """Seconds since it last asked for work within which a consumer counts as alive."""
 _SUSPECT: Final = 3  # times handed out
-_LOOKED_AT: Final = 1000  # entries of the dead
+_EXAMINED: Final = 1000  # pending entries of others
 _MOST_ATTEMPTS: Final = 2**15 - 1
 
 
 class Key(NamedTuple):
-    """A delivery at a point of its life: the attempts made so far are the fence against stale entries."""
+    """A delivery, and the attempts made so far: they are the fence against stale entries."""
 
     event_id: str
     endpoint_id: str
@@ -68,13 +68,18 @@ class Reclaimed(NamedTuple):
     soon: bool
 
 
-class Load(NamedTuple):
+class StreamState(NamedTuple):
     """What is in one stream. `oldest` is the age of its oldest entry in seconds, by Redis's own clock."""
 
-    stream: str
+    name: str
     length: int
     pending: int
     oldest: float
+
+    @property
+    def lag(self) -> int:
+        """Entries that no worker has read."""
+        return self.length - self.pending
 
 
 def names(shards: int) -> list[str]:
@@ -123,8 +128,8 @@ async def reclaim(
     """
     found = Reclaimed([], [], soon=True)
     for stream in names(shards):
-        pending: list[Any] = await redis.xpending_range(stream, GROUP, "-", "+", _LOOKED_AT + len(ours), idle=idle_ms)
-        held = _gently([one for one in pending if (stream.encode(), one["message_id"]) not in ours], count)
+        pending: list[Any] = await redis.xpending_range(stream, GROUP, "-", "+", _EXAMINED + len(ours), idle=idle_ms)
+        held = _to_take_over([one for one in pending if (stream.encode(), one["message_id"]) not in ours], count)
         if not held:
             continue
         answer = await redis.xclaim(stream, GROUP, consumer, idle_ms, list(held))
@@ -134,16 +139,18 @@ async def reclaim(
     return found._replace(soon=found.soon and bool(found.taken))
 
 
-def _gently(held: Sequence[Any], count: int) -> dict[bytes, int]:
-    """Those to take over together, and how often each was handed out: the least often first, and a quarter as many for
-    each time that their holder died. So what was only held together with poison comes away from it and is delivered.
+def _to_take_over(held: Sequence[Any], count: int) -> dict[bytes, int]:
+    """Return those to take over together, and how often each was handed out.
+
+    The least often first, and a quarter as many for each time that their holder died: so what was only held together
+    with poison is separated from it and delivered.
     """
     times = {one["message_id"]: one["times_delivered"] for one in sorted(held, key=lambda one: one["times_delivered"])}
     deadly = [entry for entry, handed in times.items() if handed > RECLAIMS]
     least = next(iter(times.values()), RECLAIMS + 1)
     alike = [entry for entry, handed in times.items() if handed == least <= RECLAIMS]
-    room = max(1, count >> 2 * (min(least, RECLAIMS) - 1))
-    return {entry: times[entry] for entry in (*alike[:room], *deadly[:count])}
+    most = max(1, count >> 2 * (min(least, RECLAIMS) - 1))
+    return {entry: times[entry] for entry in (*alike[:most], *deadly[:count])}
 
 
 async def done(redis: Redis, entries: Sequence[Entry]) -> None:
@@ -167,8 +174,8 @@ async def leave(redis: Redis, consumer: str, shards: int) -> None:
         await redis.eval(_LEAVE, 1, stream, GROUP, consumer, str(_KILLED_MS))
 
 
-async def loads(redis: Redis, shards: int) -> list[Load]:
-    """How full every stream is. Raises NotPrimary for a replica: what it holds may be old, and to act on it wrong."""
+async def states(redis: Redis, shards: int) -> list[StreamState]:
+    """Return how full every stream is. Raise NotPrimary for a replica, which may not know the latest entries."""
     await redis.delete("leadwire:health")  # a write of nothing
     seconds, microseconds = await redis.time()
     found = []
@@ -182,7 +189,9 @@ async def loads(redis: Redis, shards: int) -> list[Load]:
             raise length
         age = seconds + microseconds / 1e6 - int(oldest[0][0].partition(b"-")[0]) / 1e3 if oldest else 0.0
         # No group yet means that nobody has read: nothing is pending.
-        found.append(Load(stream, length, 0 if isinstance(pending, Exception) else pending["pending"], max(age, 0.0)))
+        found.append(
+            StreamState(stream, length, 0 if isinstance(pending, Exception) else pending["pending"], max(age, 0.0))
+        )
     return found
 
 
@@ -198,8 +207,13 @@ async def longest_held(redis: Redis, shards: int) -> list[float]:
     return found
 
 
+async def workers(redis: Redis, shards: int) -> dict[str, float]:
+    """Return the consumers that asked for work within `ALIVE`, and the seconds since each did."""
+    return {name: seconds for name, seconds in (await consumers(redis, shards)).items() if seconds < ALIVE}
+
+
 async def consumers(redis: Redis, shards: int) -> dict[str, float]:
-    """Every consumer's name and the seconds since it last asked for something."""
+    """Return every consumer's name and the seconds since it last asked for something."""
     idle: dict[str, float] = {}
     for stream in names(shards):
         try:

@@ -1,6 +1,6 @@
-"""A nudge to the relays after a commit, at most one per 5 ms and process.
+"""Wake the relays after a commit, at most once per 5 ms and process.
 
-Losing one costs nothing but time: the relay polls anyway. It is a PUBLISH, never a NOTIFY in the changing
+Losing a message costs nothing but time: the relay polls anyway. It is a PUBLISH, never a NOTIFY in the changing
 transaction, which would take a database-wide lock at every commit.
 """
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from leadwire.delivery.observer import Observer
+from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.domain.bots import inactivity
 from leadwire.infrastructure import redis_pool

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from leadwire.delivery.status import Behind, Overdue, Status, Stream, Unrelayed, Worker
+from leadwire.delivery.monitoring.status import Overdue, OverdueEndpoint, Status, Stream, Unrelayed, Worker
 from leadwire.development.embedded import Services
 from leadwire.interfaces.cli import status_live
 from tests.flows.commands import Started
@@ -19,7 +19,7 @@ def seen(delivered: int = 0, **changed: Any) -> Status:
     counts = {"waiting": 0, "queued": 0, "delivered": delivered, "dead": 0, "cancelled": 0}
     whole: dict[str, Any] = {
         "unrelayed": Unrelayed(3, 0.5), "deliveries": counts, "overdue": Overdue(7, 90.0), "dead_letters": 2,
-        "behind": [Behind("we_hanging", "https://example.com/hook", 7, 90.0, 1)],
+        "behind": [OverdueEndpoint("we_hanging", "https://example.com/hook", 7, 90.0, 1)],
         "set_aside": 0, "streams": [Stream("leadwire:{deliveries:0}", 5, 4, 1, 1.5)],
         "workers": [Worker("deliverer-1", 0.1)],
     }  # fmt: skip

@@ -1,21 +1,23 @@
 """Deliveries that are due and may be sent now go from `waiting` to `queued`, in one statement.
 
-Here an endpoint's window, rate and order are kept: none of them costs a retry, what has to wait just stays `waiting`.
+This is where an endpoint's window, rate and order are kept. None of them costs a retry: what has to wait stays
+`waiting`.
 """
 
 from typing import Final
 
 from leadwire.delivery.streams import Key
-from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import sql
 
 BATCH: Final = 1000  # deliveries
 
-# `due` leaps from endpoint to endpoint along the partial index, 200 deliveries or more at a time: what it costs depends
-# on how many endpoints have something due, not on how much a dead one has piled up, and little on what is not due yet.
+# Queue what is due and may be sent. `due` leaps from endpoint to endpoint along the partial index, 200 deliveries or
+# more at a time: what it costs depends on how many endpoints have something due, not on how much waits for a
+# dead one, and little on what is not due yet.
 # A rate is a bucket of one second's tokens on the endpoint's row, which one relay at a time holds. In an order, a
 # delivery may go when all events before it have been fanned out (`frontier`) and none of its subject is unfinished
 # before it. The bounds on the event id in the UPDATE keep it from reading all that waits.
-_ADMIT: Final = """
+_ADMIT: Final = sql("""
 WITH RECURSIVE leap(endpoints) AS (
     SELECT ARRAY['' COLLATE "C"]
     UNION ALL
@@ -45,10 +47,10 @@ WITH RECURSIVE leap(endpoints) AS (
                 SELECT 1 FROM delivery before WHERE before.endpoint_id = d.endpoint_id AND before.subject = d.subject
                   AND before.position < d.position AND before.state IN ('waiting', 'queued')))
         ORDER BY d.due_at, d.event_id LIMIT room.free FOR UPDATE SKIP LOCKED
-    ) p LIMIT $1)
+    ) p LIMIT :limit)
     UNION
     (SELECT d.event_id, d.endpoint_id FROM delivery d WHERE d.state = 'waiting' AND d.test AND d.due_at <= now()
-     LIMIT $1)
+     LIMIT :limit)
 ), spent AS (
     UPDATE webhook_endpoint e SET rate_tokens = bucket.tokens - taken.count, rate_at = now()
     FROM bucket JOIN (SELECT endpoint_id, count(*) FROM picked GROUP BY endpoint_id) taken
@@ -59,9 +61,9 @@ UPDATE delivery d SET state = 'queued', queued_at = now() FROM picked
 WHERE d.event_id = picked.event_id AND d.endpoint_id = picked.endpoint_id AND d.state = 'waiting'
   AND d.event_id = ANY(ARRAY(SELECT event_id FROM picked))
   AND d.event_id BETWEEN (SELECT min(event_id) FROM picked) AND (SELECT max(event_id) FROM picked)
-RETURNING d.event_id, d.endpoint_id, d.attempts"""
+RETURNING d.event_id, d.endpoint_id, d.attempts""")
 
 
 async def admit(limit: int = BATCH) -> list[Key]:
-    """Queue what is due; answers the keys to put into the streams once this has committed."""
-    return [Key(*row) for row in await db.rows(_ADMIT, limit)]
+    """Queue what is due. Return the keys to put into the streams once this has committed."""
+    return [Key(*row) for row in await _ADMIT.rows(limit=limit)]

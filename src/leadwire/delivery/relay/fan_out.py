@@ -4,35 +4,37 @@ from typing import Final, NamedTuple
 
 from leadwire.delivery import metrics
 from leadwire.delivery.streams import Key
-from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import sql
 
 BATCH: Final = 500  # events of one workspace
 SHARE: Final = 100  # events of each workspace while others have some too
 DELIVERIES: Final = 2000  # of a batch, unless the first event of each workspace alone makes more
 _WORKSPACES: Final = 20  # a batch
 
-# The flag, not a cursor, says what is left: a transaction with a lower id may commit later. SKIP LOCKED lets relays
-# share. A batch leaps from workspace to workspace, so that an import of one is no wait for the others, and takes fewer
-# events where many endpoints may want each. An endpoint with a full window, or with a backlog of its own, gets its
-# deliveries `waiting` behind it; so does one that wants order or has a rate, because `admit` keeps both. What follows a
-# delivery that waits for its retry, in an order, is due no sooner; behind one that was set aside it is due now, and
-# `admit` holds it until that one is released. KEY SHARE makes deleting an endpoint wait for us, so that no delivery is
-# left without one. Statistics lag behind a backlog, so nothing here may depend on them: the room is counted at each
-# endpoint's first event instead of joined, and a backlog is seen by its first delivery, where EXISTS would choose to
-# read whole tables. now() is of the statement's begin: an event that was committed while it was planned is younger.
-_FAN_OUT: Final = """
+# Take a batch of events, insert their deliveries, mark the events. The flag, not a cursor, says what is left: a
+# transaction with a lower id may commit later. SKIP LOCKED lets relays share. A batch leaps from workspace to
+# workspace, so that an import of one is no wait for the others, and takes fewer events where many endpoints may want
+# each. An endpoint with a full window, or with a backlog of its own, gets its deliveries `waiting` behind it; so does
+# one that wants order or has a rate, because `admit` keeps both. In an order, what follows a delivery that waits for
+# its retry is due no sooner; behind one in quarantine it is due now, and `admit` holds it until that one is released.
+# KEY SHARE makes deleting an endpoint wait for us, so that no delivery is left without one. Statistics lag behind a
+# backlog, so nothing here may depend on them: the room is counted at each endpoint's first event instead of joined, and
+# a backlog is seen by its first delivery, where EXISTS would choose to read whole tables. now() is of the statement's
+# begin: an event that was committed while it was planned is younger.
+_FAN_OUT: Final = sql("""
 WITH RECURSIVE busy(workspace_id, place) AS (
-    (SELECT workspace_id, 1 FROM outbox_event WHERE relayed_at IS NULL AND workspace_id > $1
+    (SELECT workspace_id, 1 FROM outbox_event WHERE relayed_at IS NULL AND workspace_id > :after
      ORDER BY workspace_id LIMIT 1)
     UNION ALL
     SELECT (SELECT v.workspace_id FROM outbox_event v WHERE v.relayed_at IS NULL AND v.workspace_id > busy.workspace_id
             ORDER BY v.workspace_id LIMIT 1), place + 1
-    FROM busy WHERE busy.workspace_id IS NOT NULL AND place < $2
+    FROM busy WHERE busy.workspace_id IS NOT NULL AND place < :workspaces
 ), batch AS (
     SELECT own.* FROM busy CROSS JOIN LATERAL (
         SELECT id, workspace_id, kind, subject, position, test_endpoint_id FROM outbox_event v
         WHERE v.workspace_id = busy.workspace_id AND v.relayed_at IS NULL ORDER BY v.position
-        LIMIT (SELECT greatest(1, least(greatest($4, $3 / all_busy.count), $5 / all_busy.count / greatest(1, (
+        LIMIT (SELECT greatest(1, least(greatest(:share, :limit / all_busy.count),
+            :deliveries / all_busy.count / greatest(1, (
             SELECT count(*) FROM webhook_endpoint e WHERE e.workspace_id = busy.workspace_id AND e.enabled))))
             FROM (SELECT greatest(1, count(workspace_id)) AS count FROM busy) all_busy) FOR UPDATE SKIP LOCKED
     ) own
@@ -71,14 +73,14 @@ WITH RECURSIVE busy(workspace_id, place) AS (
     UPDATE outbox_event SET relayed_at = greatest(now(), recorded_at) FROM batch WHERE outbox_event.id = batch.id
     RETURNING extract(epoch FROM clock_timestamp() - recorded_at)::float8 AS age
 )
-SELECT (SELECT coalesce(array_agg(age), '{}') FROM marked), (SELECT workspace_id FROM busy WHERE place = $2),
+SELECT (SELECT coalesce(array_agg(age), '{}') FROM marked), (SELECT workspace_id FROM busy WHERE place = :workspaces),
     NULL AS event_id, NULL AS endpoint_id, NULL AS state
-UNION ALL SELECT NULL, NULL, event_id, endpoint_id, state FROM made"""
+UNION ALL SELECT NULL, NULL, event_id, endpoint_id, state FROM made""")
 
 
-class Fanned(NamedTuple):
+class FanOut(NamedTuple):
     """How many events were relayed, the keys to put into the streams once this has committed, and whether some
-    deliveries had to stay behind. `after` is where the next batch begins, '' for the first workspace.
+    deliveries have to wait. `after` is where the next batch begins, '' for the first workspace.
     """
 
     events: int
@@ -87,12 +89,14 @@ class Fanned(NamedTuple):
     after: str
 
 
-async def fan_out(after: str = "", limit: int = BATCH) -> Fanned:
+async def fan_out(after: str = "", limit: int = BATCH) -> FanOut:
     """Relay a batch: the oldest events of each of the workspaces that follow `after` and have some.
 
     `limit` is in events; `DELIVERIES` bounds it as well.
     """
-    (ages, last, *_), *made = await db.rows(_FAN_OUT, after, _WORKSPACES, limit, min(SHARE, limit), DELIVERIES)
+    (ages, last, *_), *made = await _FAN_OUT.rows(
+        after=after, workspaces=_WORKSPACES, limit=limit, share=min(SHARE, limit), deliveries=DELIVERIES
+    )
     metrics.relayed(ages)
     keys = [Key(row["event_id"], row["endpoint_id"], 0) for row in made if row["state"] == "queued"]
-    return Fanned(len(ages), keys, len(keys) < len(made), last or "")
+    return FanOut(len(ages), keys, len(keys) < len(made), last or "")

@@ -1,7 +1,7 @@
-"""The relay: wake, fan out, admit, add to the streams; now and then reconcile and tend the partitions.
+"""The relay: wake, batch out, admit, add to the streams; now and then reconcile, and maintain the partitions.
 
 Everything it does can be done twice or by several at once. It never gives up: whatever fails is logged and tried
-again, with a pause that grows to 5 s.
+again, after a backoff that grows to 5 s.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from leadwire.infrastructure.backoff import Backoff, either
 from leadwire.infrastructure.redis_pool import NotPrimary
 from leadwire.infrastructure.settings import Settings
 
-_POLL: Final = 0.25  # seconds, when no nudge comes
+_POLL: Final = 0.25  # seconds, when nothing wakes it
 _POLL_BACKLOG: Final = 0.01  # seconds, while a window is what holds deliveries back
 _REDRIVE_EVERY: Final = 0.2
-_TEND_EVERY: Final = 3600.0
-_TEND_AGAIN: Final = 15.0  # after a lock that was not had
-_WEDGED: Final = 120.0  # seconds
+_MAINTAIN_EVERY: Final = 3600.0
+_MAINTAIN_AGAIN: Final = 15.0  # after a lock that was not granted in time
+_STUCK: Final = 120.0  # seconds
 
 
 class Relay:
@@ -42,10 +42,10 @@ class Relay:
         self._reconcile_every = settings.reconcile_after / 3
         # Seconds after which a commit's keys are left to reconcile, or they would be added twice.
         self._stale = settings.reconcile_after / 2
-        self._nudged = asyncio.Event()
+        self._woken = asyncio.Event()
         self._after = ""
         self._turned = time.monotonic()
-        self._reconciled = self._redriven = self._tend_at = float("-inf")
+        self._reconciled = self._redriven = self._maintain_at = float("-inf")
 
     async def run(self, stop: asyncio.Event) -> None:
         """Relay until `stop` is set; what is in hand is finished first."""
@@ -63,8 +63,8 @@ class Relay:
                 telemetry.log("relay.failed", level=logging.WARNING, error=error)
                 wait = pause.next()
             if wait:
-                await either(stop, self._nudged, wait)
-            self._nudged.clear()
+                await either(stop, self._woken, wait)
+            self._woken.clear()
         listening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await listening
@@ -72,20 +72,22 @@ class Relay:
     def stuck(self) -> str | None:
         """Why only a restart would help: the loop has not turned for far longer than anything it waits for."""
         idle = time.monotonic() - self._turned
-        return f"the relay has not turned for {idle:.0f} s" if idle > self._stale + _WEDGED else None
+        return f"the relay has not turned for {idle:.0f} s" if idle > self._stale + _STUCK else None
 
     async def step(self) -> float:
-        """One round. Answers the seconds to wait for a nudge before the next."""
+        """Do one round. Return the seconds to wait for a wake-up before the next."""
         loop = asyncio.get_running_loop()
-        if loop.time() > self._tend_at:
-            self._tend_at = loop.time() + (_TEND_EVERY if await self._tend() else _TEND_AGAIN)
+        if loop.time() > self._maintain_at:
+            self._maintain_at = loop.time() + (
+                _MAINTAIN_EVERY if await self._maintain_partitions() else _MAINTAIN_AGAIN
+            )
         if loop.time() - self._reconciled > self._reconcile_every:
             await self._reconcile()
             self._reconciled = loop.time()
-        fanned = await fan_out(self._after)
-        began, self._after = self._after, fanned.after
-        metrics.ADDED.cell("fan_out").add(len(fanned.keys))
-        await self._add(fanned.keys)
+        batch = await fan_out(self._after)
+        began, self._after = self._after, batch.after
+        metrics.ADDED.cell("fan_out").add(len(batch.keys))
+        await self._add(batch.keys)
         admitted = await admit()
         metrics.ADDED.cell("admit").add(len(admitted))
         await self._add(admitted)
@@ -94,9 +96,9 @@ class Relay:
             if redriven := await redrive.step():
                 metrics.REDRIVEN.cell().add(redriven)
                 telemetry.log("batch.redriven", deliveries=redriven)
-        if fanned.events or admitted:
-            telemetry.log("batch.relayed", events=fanned.events, queued=len(fanned.keys), admitted=len(admitted))
-            return _POLL_BACKLOG if fanned.held_back or admitted else 0.0
+        if batch.events or admitted:
+            telemetry.log("batch.relayed", events=batch.events, queued=len(batch.keys), admitted=len(admitted))
+            return _POLL_BACKLOG if batch.held_back or admitted else 0.0
         return 0.0 if began else _POLL  # the workspaces before that one may have some
 
     async def _add(self, keys: Sequence[Key]) -> None:
@@ -116,14 +118,17 @@ class Relay:
         telemetry.log("stream.left_to_reconcile", level=logging.WARNING, keys=len(keys))
 
     async def _reconcile(self) -> None:
-        loads = await streams.loads(self._redis, self._settings.stream_shards)
-        lost = await reconcile(loads, self._settings.reconcile_after)
+        states = await streams.states(self._redis, self._settings.stream_shards)
+        lost = await reconcile(states, self._settings.reconcile_after)
         if lost:
             metrics.RECONCILED.cell().add(lost)
             telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=lost)
 
-    async def _tend(self) -> bool:
-        """Days ahead and retention: an hour late is no harm, a relay that waits for them would be."""
+    async def _maintain_partitions(self) -> bool:
+        """Make days ahead, drop old ones. Return whether that went well.
+
+        It does no harm when it is an hour late; a relay that waits for locks would.
+        """
         try:
             with db.acting_as("maintenance"):
                 made, dropped = await maintain(self._settings.retention_days)
@@ -131,11 +136,13 @@ class Relay:
             telemetry.log("partitions.failed", level=logging.WARNING, error=error)
             return False
         if made or dropped:
-            telemetry.log("partitions.tended", made=[str(day) for day in made], dropped=[str(day) for day in dropped])
+            telemetry.log(
+                "partitions.maintained", made=[str(day) for day in made], dropped=[str(day) for day in dropped]
+            )
         return True
 
     async def _listen(self, stop: asyncio.Event) -> None:
-        """Turn nudges from other processes into wake-ups. Missing some is harmless."""
+        """Wake when another process says so. To miss some does no harm: there is the poll."""
         pause = Backoff()
         while not stop.is_set():
             try:
@@ -144,6 +151,6 @@ class Relay:
                     pause.reset()
                     while True:
                         if await subscription.get_message(timeout=5.0):
-                            self._nudged.set()
+                            self._woken.set()
             except Exception:  # noqa: BLE001 - the poll is the backstop
                 await asyncio.sleep(pause.next())

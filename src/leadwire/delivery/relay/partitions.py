@@ -10,15 +10,25 @@ from datetime import date, timedelta
 from typing import Final
 
 from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.statements import sql
 
 AHEAD: Final = 7  # days; the default partition catches what an even longer stop would miss
 _LOCK_TIMEOUT: Final = "50ms"
 
-_DAYS: Final = """
+# The days that have partitions.
+_DAYS: Final = sql("""
 SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-WHERE i.inhparent = 'outbox_event'::regclass AND c.relname ~ '_[0-9]{8}$' ORDER BY day"""
-_TODAY: Final = "SELECT (now() AT TIME ZONE 'UTC')::date"
-_OLDEST_BY_DEFAULT: Final = "SELECT id FROM outbox_event_default ORDER BY id LIMIT 1"
+WHERE i.inhparent = 'outbox_event'::regclass AND c.relname ~ '_[0-9]{8}$' ORDER BY day""")
+# Today by the database's clock.
+_TODAY: Final = sql("SELECT (now() AT TIME ZONE 'UTC')::date")
+# The oldest event of a day that had no partition when it came.
+_OLDEST_BY_DEFAULT: Final = sql("SELECT id FROM outbox_event_default ORDER BY id LIMIT 1")
+# Delete plots past retention.
+_DELETE_HOURS: Final = sql("DELETE FROM endpoint_hour WHERE hour < now() - :days * interval '1 day'")
+# Make a day's partitions, and move into them what the default partition has of it.
+_MAKE: Final = sql("SELECT make_event_partitions(:day, :day)")
+# Whether it is for this process: the lock ends with the transaction.
+_TRY_LOCK: Final = sql("SELECT pg_try_advisory_xact_lock(7223)")
 
 # Everything that reads or writes a partition locks its parent first, so with these locks nobody has one. Both need it:
 # DROP, which must not take what was redriven a moment ago; and the move of rows out of the default partition, because
@@ -27,14 +37,14 @@ _LOCK: Final = "LOCK TABLE ONLY outbox_event, ONLY delivery, ONLY attempt IN ACC
 
 
 async def maintain(retention_days: int) -> tuple[list[date], list[date]]:
-    """Make the days ahead, drop the old. Answers the days that were made and those that were dropped.
+    """Make the days ahead, drop the old. Return the days that were made and those that were dropped.
 
-    One process does it at a time; another one that comes meanwhile does nothing. Today comes last among the days that
+    One process does it at a time; another one that tries meanwhile does nothing. Today comes last among the days that
     are made: rows of it may have to be moved, and what is ahead does not depend on that.
     """
-    today: date = await db.value(_TODAY)
+    today: date = await _TODAY.value()
     earliest = today - timedelta(days=retention_days)
-    await db.rows("DELETE FROM endpoint_hour WHERE hour < now() - $1 * interval '1 day'", retention_days)
+    await _DELETE_HOURS.rows(days=retention_days)
     existing = set(await _existing())
     missing = [day for day in _wanted(today, await _first(today, earliest)) if day not in existing]
     made = [day for day in missing if await _make(day)]
@@ -45,20 +55,20 @@ async def maintain(retention_days: int) -> tuple[list[date], list[date]]:
 
 
 async def days(retention_days: int) -> tuple[int, int]:
-    """For how many days ahead there are tables, and how many days are kept longer than retention."""
-    today: date = await db.value(_TODAY)
+    """Return for how many days ahead there are partitions, and how many days are kept longer than retention."""
+    today: date = await _TODAY.value()
     made = await _existing()
     ahead = (made[-1] - today).days if made else 0
     return ahead, sum(day < today - timedelta(days=retention_days + 1) for day in made)
 
 
 async def _existing() -> list[date]:
-    return [row["day"] for row in await db.rows(_DAYS)]
+    return [row["day"] for row in await _DAYS.rows()]
 
 
 async def _first(today: date, earliest: date) -> date:
     """The first day to make: today, or that of the oldest event in the default partition if it is to be kept."""
-    oldest = await db.value(_OLDEST_BY_DEFAULT)
+    oldest = await _OLDEST_BY_DEFAULT.value()
     return min(today, max(earliest, ids.moment(oldest).date())) if oldest else today
 
 
@@ -69,16 +79,16 @@ def _wanted(today: date, first: date) -> list[date]:
 
 
 async def _make(day: date) -> bool:
-    async with _ours() as ours:
-        if ours:
-            await db.rows("SELECT make_event_partitions($1, $1)", day)
-        return ours
+    async with _locked() as locked:
+        if locked:
+            await _MAKE.rows(day=day)
+        return locked
 
 
 async def _drop(day: date) -> bool:
     """Unless something in it is unfinished, which is only sure once nobody else has the tables: see redrives."""
-    async with _ours() as ours:
-        if not ours:
+    async with _locked() as locked:
+        if not locked:
             return False
         if day not in await _existing() or await _unfinished(day):
             return False
@@ -87,14 +97,14 @@ async def _drop(day: date) -> bool:
 
 
 @asynccontextmanager
-async def _ours() -> AsyncIterator[bool]:
-    """A transaction that has the tables to itself; false, and no such thing, when another process is at it."""
+async def _locked() -> AsyncIterator[bool]:
+    """Open a transaction with the tables locked; without locks, and false, when another process is at it."""
     async with db.transaction():
-        ours = await db.value("SELECT pg_try_advisory_xact_lock(7223)")
-        if ours:
+        locked = await _TRY_LOCK.value()
+        if locked:
             await db.rows(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
             await db.rows(_LOCK)
-        yield ours
+        yield locked
 
 
 async def _unfinished(day: date) -> bool:

@@ -6,35 +6,40 @@ flush, a failover that lost its last second, an eviction, a relay that died betw
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-from leadwire.delivery.streams import Load
-from leadwire.infrastructure import db
+from leadwire.delivery.streams import StreamState
+from leadwire.infrastructure.db.statements import sql
 
-# Of streams $1 whose oldest entries have ages $2, $3 in all, with a slack of $4 s.
-_LOST: Final = """unnest($1::int[], $2::float8[]) AS stream(shard, age)
+# Queued deliveries that are older than the oldest entry of their stream, by more than the slack.
+_LOST: Final = """unnest(:shards::int[], :ages::float8[]) AS stream(shard, age)
 WHERE d.state = 'queued'
-  AND ('x' || substr(md5(d.endpoint_id), 1, 4))::bit(16)::int % $3 = stream.shard
-  AND d.queued_at < now() - (stream.age + $4) * interval '1 second'"""
-_RECONCILE: Final = (
+  AND ('x' || substr(md5(d.endpoint_id), 1, 4))::bit(16)::int % :count = stream.shard
+  AND d.queued_at < now() - (stream.age + :slack) * interval '1 second'"""
+# They wait again, due now; how many they are.
+_RECONCILE: Final = sql(
     f"UPDATE delivery d SET state = 'waiting', due_at = now(), queued_at = NULL FROM {_LOST} RETURNING 1"
 )
-_COUNT: Final = f"SELECT count(*) FROM delivery d, {_LOST}"
+_COUNT: Final = sql(f"SELECT count(*) FROM delivery d, {_LOST}")
 
 
-async def reconcile(loads: Sequence[Load], slack: float) -> int:
-    """Put lost deliveries back. Answers how many there were.
+async def reconcile(streams: Sequence[StreamState], slack: float) -> int:
+    """Put lost deliveries back. Return how many there were.
 
-    `loads` are the streams' as just read, in order; `slack` the seconds from queueing to being in the stream that are
-    nothing unusual.
+    `streams` are as just read, in order; `slack` the seconds that a delivery may take from being queued to being in
+    its stream.
     """
-    return len(await db.rows(_RECONCILE, *_watermarks(loads), slack))
+    return len(await _RECONCILE.rows(**_watermarks(streams), slack=slack))
 
 
-async def lost(loads: Sequence[Load], slack: float) -> int:
-    """How many there are, with the same parameters."""
-    return int(await db.value(_COUNT, *_watermarks(loads), slack))
+async def count_lost(streams: Sequence[StreamState], slack: float) -> int:
+    """Return how many `reconcile` would put back."""
+    return int(await _COUNT.value(**_watermarks(streams), slack=slack))
 
 
-def _watermarks(loads: Sequence[Load]) -> tuple[list[int], list[float], int]:
-    return list(range(len(loads))), [load.oldest for load in loads], len(loads)
+def _watermarks(streams: Sequence[StreamState]) -> dict[str, Any]:
+    return {
+        "shards": list(range(len(streams))),
+        "ages": [stream.oldest for stream in streams],
+        "count": len(streams),
+    }

@@ -8,7 +8,7 @@ import click
 from leadwire.interfaces.cli.runtime import json_option, running, show
 
 if TYPE_CHECKING:
-    from leadwire.delivery.status import Status
+    from leadwire.delivery.monitoring.status import Status
 
 
 @click.command()

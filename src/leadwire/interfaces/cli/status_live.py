@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from leadwire.delivery.status import Status
+from leadwire.delivery.monitoring.status import Status
 from leadwire.interfaces.cli.failures import known
 
 _LATE: Final = 30.0  # seconds; what waits longer past its time is shown in red

@@ -1,7 +1,7 @@
-"""How much is where, looked up in the servers now and then by one process: what alerts look at.
+"""Gauges of what waits where, looked up in the servers by one process: alerts rest on them.
 
 Every statement stays on the partial indexes over what is unfinished, so it costs the same however much is finished;
-counts stop at `CAPPED`, because beyond it the exact number changes nothing for whoever looks.
+counts stop at `CAPPED`, because beyond it the exact number makes no difference.
 """
 
 from typing import Any, Final
@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 
 from leadwire.delivery import streams
 from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.telemetry.metrics import Gauge
 
@@ -27,7 +28,7 @@ OVERDUE: Final = Gauge(
 )
 OVERDUE_OLDEST: Final = Gauge("waiting_overdue_oldest_seconds", "How far past its time the oldest is.", "held_by")
 DEAD: Final = Gauge("dead_letters", f"Dead letters there are now; counted to {CAPPED}.")
-ASIDE: Final = Gauge("deliveries_aside", "Deliveries set aside because no worker survived them, until released.")
+QUARANTINED: Final = Gauge("deliveries_aside", "Deliveries set aside because no worker survived them, until released.")
 SATURATED: Final = Gauge("windows_saturated", "Endpoints that have as many deliveries queued as their window lets.")
 LENGTH: Final = Gauge("stream_length", "Entries of a stream.", "shard")
 LAG: Final = Gauge("stream_lag", "Entries that no worker has read.", "shard")
@@ -39,15 +40,16 @@ REDIS_UP: Final = Gauge("redis_up", "1 when Redis answers the observer, 0 when n
 DATABASE_UP: Final = Gauge("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
 
 ALL: Final = (
-    *(UNRELAYED, UNRELAYED_OLDEST, WAITING, QUEUED, OVERDUE, OVERDUE_OLDEST, DEAD, ASIDE, SATURATED),
+    *(UNRELAYED, UNRELAYED_OLDEST, WAITING, QUEUED, OVERDUE, OVERDUE_OLDEST, DEAD, QUARANTINED, SATURATED),
     *(LENGTH, LAG, PENDING, OLDEST, IDLE, WORKERS, REDIS_UP, DATABASE_UP),
 )
 
 _COUNT: Final = "(SELECT count(*) FROM (SELECT 1 FROM {} LIMIT %d) AS found)" % CAPPED
 
-# They leap from one workspace or endpoint to the next along the partial indexes, as `relay.fan_out` and `admit` do.
+# What is unfinished, what is overdue, which windows are full. They leap from workspace to workspace, or endpoint to
+# endpoint, along the partial indexes, as `relay.fan_out` and `admit` do.
 STATEMENTS: Final = {
-    "counts": f"""
+    "counts": sql(f"""
 WITH RECURSIVE busy(workspace_id) AS (
     (SELECT workspace_id FROM outbox_event WHERE relayed_at IS NULL ORDER BY workspace_id LIMIT 1)
     UNION ALL
@@ -62,8 +64,9 @@ SELECT {_COUNT.format("outbox_event WHERE relayed_at IS NULL")} AS unrelayed,
     {_COUNT.format("delivery WHERE state = 'waiting'")} AS waiting,
     {_COUNT.format("delivery WHERE state = 'queued'")} AS queued,
     {_COUNT.format("delivery WHERE state = 'dead' AND NOT test")} AS dead,
-    {_COUNT.format("delivery WHERE set_aside_at IS NOT NULL")} AS aside""",
-    "overdue": """
+    {_COUNT.format("delivery WHERE set_aside_at IS NOT NULL")} AS aside"""),
+    "overdue": sql(
+        """
 WITH RECURSIVE due(endpoint_id) AS (
     (SELECT endpoint_id FROM delivery WHERE state = 'waiting' ORDER BY endpoint_id LIMIT 1)
     UNION ALL
@@ -82,22 +85,23 @@ SELECT held, sum(counted.count)::int AS count, max(extract(epoch FROM now() - du
 FROM late CROSS JOIN LATERAL (SELECT count(*) FROM (SELECT 1 FROM delivery d
     WHERE d.endpoint_id = late.id AND d.state = 'waiting' AND d.due_at < now() LIMIT %d) AS found) counted
 GROUP BY held"""
-    % CAPPED,
-    "saturated": """
+        % CAPPED
+    ),
+    "saturated": sql("""
 SELECT count(*) AS count
 FROM (SELECT endpoint_id, count(*) FROM delivery WHERE state = 'queued' GROUP BY endpoint_id) busy
-JOIN webhook_endpoint e ON e.id = busy.endpoint_id WHERE busy.count >= e.admission_window""",
+JOIN webhook_endpoint e ON e.id = busy.endpoint_id WHERE busy.count >= e.admission_window"""),
 }
 
 
 def clear() -> None:
-    """Nobody here looks any more."""
+    """Show nothing: this process does not look any more."""
     for gauge in ALL:
         gauge.clear()
 
 
-async def look(redis: Redis, shards: int) -> None:
-    """Look everything up once and show it. Raises what the database raises; Redis being away is something to show."""
+async def update(redis: Redis, shards: int) -> None:
+    """Look everything up and show it. Raise what the database raises; that Redis is away is shown."""
     await _ledger()
     try:
         await _streams(redis, shards)
@@ -112,13 +116,13 @@ async def look(redis: Redis, shards: int) -> None:
 async def _ledger() -> None:
     async with db.transaction():
         await db.rows("SET LOCAL enable_seqscan = off")  # whatever the statistics say: no table is read whole
-        await db.rows("SET LOCAL statement_timeout = '3s'")  # all three within the observer's patience
-        found: dict[str, Any] = {name: await db.rows(sql) for name, sql in STATEMENTS.items()}
+        await db.rows("SET LOCAL statement_timeout = '3s'")  # all three within the observer's time limit
+        found: dict[str, Any] = {name: await statement.rows() for name, statement in STATEMENTS.items()}
     DATABASE_UP.show(1)
     (counts,) = found["counts"]
     UNRELAYED.show(counts["unrelayed"])
     UNRELAYED_OLDEST.show(max(counts["oldest"] or 0.0, 0.0))
-    for gauge, name in ((WAITING, "waiting"), (QUEUED, "queued"), (DEAD, "dead"), (ASIDE, "aside")):
+    for gauge, name in ((WAITING, "waiting"), (QUEUED, "queued"), (DEAD, "dead"), (QUARANTINED, "aside")):
         gauge.show(counts[name])
     late = {("endpoint" if row["held"] else "nothing",): row for row in found["overdue"]}
     for gauge, name in ((OVERDUE, "count"), (OVERDUE_OLDEST, "oldest")):
@@ -129,11 +133,11 @@ async def _ledger() -> None:
 
 
 async def _streams(redis: Redis, shards: int) -> None:
-    loads = {(str(shard),): load for shard, load in enumerate(await streams.loads(redis, shards))}
+    states = {(str(shard),): state for shard, state in enumerate(await streams.states(redis, shards))}
     idle = await streams.longest_held(redis, shards)
-    LENGTH.show_all({shard: load.length for shard, load in loads.items()})
-    LAG.show_all({shard: load.length - load.pending for shard, load in loads.items()})
-    PENDING.show_all({shard: load.pending for shard, load in loads.items()})
-    OLDEST.show_all({shard: load.oldest for shard, load in loads.items()})
+    LENGTH.show_all({shard: state.length for shard, state in states.items()})
+    LAG.show_all({shard: state.lag for shard, state in states.items()})
+    PENDING.show_all({shard: state.pending for shard, state in states.items()})
+    OLDEST.show_all({shard: state.oldest for shard, state in states.items()})
     IDLE.show_all({(str(shard),): seconds for shard, seconds in enumerate(idle)})
-    WORKERS.show(sum(seconds < streams.ALIVE for seconds in (await streams.consumers(redis, shards)).values()))
+    WORKERS.show(len(await streams.workers(redis, shards)))

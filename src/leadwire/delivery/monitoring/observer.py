@@ -1,7 +1,8 @@
-"""Of all relays one keeps an eye on the servers, every 5 s, and shows what it sees as gauges.
+"""One of all relays looks the gauges up in the servers, every 5 s.
 
-Who that is, is a lease in Redis. Losing it, or two holding it for a moment, or everybody looking while Redis is away
-does no harm: queries take the maximum over all processes, and who does not look any more shows nothing.
+A lease in Redis says which one. It does no harm when it is lost, when two hold it for a moment, or when every relay
+looks while Redis is away: alerts take the maximum over all processes, and a process that stops looking clears its
+gauges.
 """
 
 import asyncio
@@ -12,7 +13,8 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import gauges, invariants, metrics, streams
+from leadwire.delivery import metrics
+from leadwire.delivery.monitoring import gauges, invariants
 from leadwire.delivery.relay import partitions
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.redis_pool import AWAY
@@ -22,7 +24,7 @@ from leadwire.infrastructure.telemetry.metrics import Gauge
 _EVERY: Final = 5.0  # seconds
 _PATIENCE: Final = 10.0
 _LEASE_MS: Final = 12_000
-_THOROUGHLY_EVERY: Final = 60.0
+_CHECK_EVERY: Final = 60.0
 _RECENT: Final = 150.0  # seconds: each event is checked once after the minute in which it settles
 _KEY: Final = "leadwire:observer"
 
@@ -38,64 +40,60 @@ DAYS_OVERDUE: Final = Gauge(
 
 
 class Observer:
-    """One process's part in it."""
+    """One relay process's part."""
 
     def __init__(self, redis: Redis, settings: Settings) -> None:
         self._redis = redis
         self._settings = settings
         self._name = secrets.token_hex(8)
-        self._thorough = float("-inf")
+        self._checked = float("-inf")
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Look, if it is for us to look, until `stop` is set."""
-        looking: asyncio.Task[None] | None = None
+        """Update the gauges, as long as this process has the lease, until `stop` is set."""
+        update: asyncio.Task[None] | None = None
         while not stop.is_set():
-            looking = looking or asyncio.create_task(self.look())
+            update = update or asyncio.create_task(self.update())
             # Not canceled when it takes too long: that would wait for the same server.
-            done, _ = await asyncio.wait([looking], timeout=_PATIENCE)
-            error = looking.exception() if done else TimeoutError(f"no answer within {_PATIENCE:g} s")
+            done, _ = await asyncio.wait([update], timeout=_PATIENCE)
+            error = update.exception() if done else TimeoutError(f"no answer within {_PATIENCE:g} s")
             if error is not None:
-                self._blind(error)
+                self._failed(error)
             if done:
-                looking = None
+                update = None
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), _EVERY)
-        self._show_nothing()
+        self._clear()
 
-    def _blind(self, error: BaseException) -> None:
-        """What was so 5 s ago may not be so now."""
-        self._show_nothing()
+    def _failed(self, error: BaseException) -> None:
+        """Clear the gauges: what they show may not be so any more."""
+        self._clear()
         if isinstance(error, db.GONE):
             gauges.DATABASE_UP.show(0)
-        elif isinstance(error, db.Canceled):  # it answers, too slowly to be looked at
+        elif isinstance(error, db.Canceled):  # it answers, but too slowly
             gauges.DATABASE_UP.show(1)
         metrics.FAILED.cell("observe").add()
         telemetry.log("observer.failed", level=logging.WARNING, error=error)
 
-    async def look(self) -> None:
-        """Show everything, or nothing when another process does."""
-        if not await self._ours():
-            self._show_nothing()
+    async def update(self) -> None:
+        """Set every gauge, or clear them when another process has the lease."""
+        if not await self._has_lease():
+            self._clear()
             return
-        await gauges.look(self._redis, self._settings.stream_shards)
+        await gauges.update(self._redis, self._settings.stream_shards)
         now = asyncio.get_running_loop().time()
-        if now - self._thorough > _THOROUGHLY_EVERY:
-            self._thorough = now
-            await self._look_thoroughly()
+        if now - self._checked > _CHECK_EVERY:
+            self._checked = now
+            await self._check()
 
-    async def _look_thoroughly(self) -> None:
-        try:
-            loads = await streams.loads(self._redis, self._settings.stream_shards)
-        except AWAY:
-            loads = None
-        attempts, since = len(self._settings.retry_schedule) + 1, ids.floor("evt", clock.ago(seconds=_RECENT))
-        checks = await invariants.check(loads, attempts, self._settings.reconcile_after, since=since)
+    async def _check(self) -> None:
+        since = ids.floor("evt", clock.ago(seconds=_RECENT))
+        checks, _ = await invariants.check(self._redis, self._settings, since=since)
         IMBALANCE.show_all({(check.name,): check.broken for check in checks})
         ahead, overdue = await partitions.days(self._settings.retention_days)
         DAYS_AHEAD.show(ahead)
         DAYS_OVERDUE.show(overdue)
 
-    async def _ours(self) -> bool:
+    async def _has_lease(self) -> bool:
         name = self._name.encode()
         try:
             if await self._redis.set(_KEY, name, nx=True, px=_LEASE_MS):
@@ -107,8 +105,8 @@ class Observer:
             return True
         return True
 
-    def _show_nothing(self) -> None:
+    def _clear(self) -> None:
         gauges.clear()
         for gauge in (IMBALANCE, DAYS_AHEAD, DAYS_OVERDUE):
             gauge.clear()
-        self._thorough = float("-inf")
+        self._checked = float("-inf")

@@ -66,10 +66,12 @@ def test_the_readmes_first_commands_are_the_promised_ones():
 
 
 def test_every_change_takes_the_workspace_first():
-    for path in (ROOT / "src" / "leadwire").glob("domain/*/changes.py"):
+    domain = ROOT / "src" / "leadwire" / "domain"
+    for path in (*domain.glob("*/changes.py"), *domain.glob("*/changes/__init__.py")):
+        package = path.relative_to(domain).parts[0]
         for name, first in re.findall(r"^async def ([a-z]\w*)\(\s*(\w+)", path.read_text(), re.MULTILINE):
-            if (path.parent.name, name) not in {("accounts", "create_workspace"), ("accounts", "note_use")}:
-                assert first == "workspace", f"{path.parent.name}.{name}"
+            if (package, name) not in {("accounts", "create_workspace"), ("accounts", "note_use")}:
+                assert first == "workspace", f"{package}.{name}"
 
 
 def test_every_migration_has_an_id_of_its_own():

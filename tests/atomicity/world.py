@@ -72,12 +72,12 @@ class World:
         await runtime.start(self.bot, opening, Faq())
 
     async def answers(self, pick: int) -> None:
-        if visit := await bots.visit_of(self.workspace, self._talk(pick)):
-            await runtime.handle_message(visit, _address(pick), secrets.token_hex(12), Faq())
+        if session := await bots.session(self.workspace, self._talk(pick)):
+            await runtime.handle_message(session, _address(pick), secrets.token_hex(12), Faq())
 
     async def asks_for_a_person(self, pick: int) -> None:
-        if visit := await bots.visit_of(self.workspace, self._talk(pick)):
-            await runtime.hand_off(visit)
+        if session := await bots.session(self.workspace, self._talk(pick)):
+            await runtime.hand_off(session)
 
     async def is_opened(self, pick: int) -> None:
         await conversations.start(self.workspace, self.bot.id, _ORIGIN)

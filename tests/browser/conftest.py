@@ -73,7 +73,7 @@ async def visiting(browser: Browser, **options: object) -> AsyncIterator[Visit]:
 @pytest.fixture
 async def door(database: None) -> AsyncIterator[str]:
     """The app's address."""
-    for limit in (api._STARTS, api._LINES, api._GUESSES, origins._CALLS):
+    for limit in (api._STARTS, api._MESSAGES, api._GUESSES, origins._CALLS):
         limit._buckets.clear()
     async with served() as address:
         yield address

@@ -44,7 +44,7 @@ class Visitor:
         return [said.content for said in self.last.messages if said.role == "bot"]
 
     async def visit(self):
-        return await reads.visit(self.token)
+        return await reads.session_by_token(self.token)
 
     @property
     def conversation(self):

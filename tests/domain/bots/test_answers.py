@@ -3,6 +3,7 @@
 import pytest
 
 from leadwire.domain.bots import changes
+from leadwire.domain.bots.changes import faq
 from leadwire.domain.bots.faq import Faq, Question
 from leadwire.infrastructure import clock, db, settings
 from tests.plans.explained import explained
@@ -21,7 +22,7 @@ TAUGHT = {
 @pytest.fixture
 async def taught(workspace, bot):
     for question, answer in TAUGHT.items():
-        await changes.add_faq_entry(workspace, bot, question, answer)
+        await faq.add(workspace, bot, question, answer)
     return bot
 
 

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from leadwire.domain.bots import engine, flow, inputs, templating
+from leadwire.domain.bots import engine, expressions, flow, inputs
 from leadwire.domain.bots.engine import HandedOff, Reply, Saved, Scored, VisitorInput
 from leadwire.domain.bots.flow import AnyNode, Input, Op
 from leadwire.domain.bots.parse import LARGEST, parse
@@ -53,7 +53,7 @@ def test_every_field_is_told():
         (
             "Derived variables",
             flow_reference.DERIVED,
-            sorted(templating.DERIVED, key=list(flow_reference.DERIVED).index),
+            sorted(expressions.DERIVED, key=list(flow_reference.DERIVED).index),
         ),
     ],
 )
@@ -70,7 +70,7 @@ def test_every_operator_input_and_derived_variable_is_told(section, table, all_t
         f"{engine.MOST_NODES} nodes in one turn",
         f"{MAX_CUSTOM_FIELDS} custom fields",
         f"{MAX_TEXT} characters",
-        f"shortened to {templating._LONGEST} characters",
+        f"shortened to {expressions._LONGEST} characters",
         f"{inputs._LONGEST} characters",
         "saved to " + ", ".join(f"`{field}` {most}" for field, most in inputs._LENGTHS.items()),
         *(

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from leadwire.domain.bots import changes, library, reads, runtime, turn
+from leadwire.domain.bots import library, reads, runtime, turn
+from leadwire.domain.bots.changes import faq, visitor_sessions
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.leads import changes as leads
@@ -287,19 +288,19 @@ async def test_a_full_conversation_refuses_politely(workspace, visitor):
 
 async def test_a_blocked_visitor_is_refused(workspace, live, visitor, operators):
     await visitor.says("what?")
-    await changes.block(workspace, visitor.conversation, operators[0])
+    await visitor_sessions.block(workspace, visitor.conversation, operators[0])
     for attempt in (visitor.says("hello?"), Visitor(live).says("hello?")):
         with pytest.raises(InsufficientScope) as refused:
             await attempt
         assert refused.value.code == "visitor_blocked"
-    await changes.unblock(workspace, visitor.conversation)
+    await visitor_sessions.unblock(workspace, visitor.conversation)
     assert await Visitor(live).says("hello?")
 
 
 async def test_questions_are_answered_from_the_faq(workspace):
     bot = await published(workspace, library.text("support-triage"))
-    await changes.add_faq_entry(workspace, bot.id, "How do I verify a webhook signature?", "Use HMAC-SHA256.")
-    await changes.add_faq_entry(workspace, bot.id, "Where are my invoices?", "Under Billing.")
+    await faq.add(workspace, bot.id, "How do I verify a webhook signature?", "Use HMAC-SHA256.")
+    await faq.add(workspace, bot.id, "Where are my invoices?", "Under Billing.")
     visitor = Visitor(bot)
     await visitor.says("A question")
     assert (await visitor.says("verifying signatures of webhooks?"))[0] == "Use HMAC-SHA256."

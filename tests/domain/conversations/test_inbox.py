@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from leadwire.domain.bots import changes, runtime
+from leadwire.domain.bots import runtime
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import inbox, reads
 from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
@@ -111,7 +112,7 @@ async def test_what_cannot_be_said(workspace, waiting, operators, text):  # noqa
 
 
 async def test_another_workspaces_conversation_is_not_there(waiting, operators):  # noqa: F811
-    for change in (inbox.claim, inbox.release, inbox.give_back, inbox.end, changes.block):
+    for change in (inbox.claim, inbox.release, inbox.give_back, inbox.end, visitor_sessions.block):
         with pytest.raises(NotFound):
             await change("ws_other", waiting.conversation, operators[0])
     for change in (inbox.reply, inbox.note):

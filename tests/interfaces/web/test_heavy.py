@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from leadwire.domain.bots import changes, difference, library, parse, reads
+from leadwire.domain.bots import changes, library, parse, reads, text_diff
 from leadwire.interfaces.web import rendering
 from leadwire.interfaces.web.screens import bots as screen
 
@@ -34,7 +34,7 @@ def watched(monkeypatch, owner, name):
 
 
 async def test_one_pair_of_versions_is_compared_in_a_thread(viewer, greeter, monkeypatch):
-    threads = watched(monkeypatch, difference, "between")
+    threads = watched(monkeypatch, text_diff, "compare")
     page = await viewer.open(f"/bots/{greeter}/versions")
     assert page.count("Show what it changed") == 4
     assert len(threads) == 1

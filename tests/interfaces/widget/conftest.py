@@ -15,7 +15,7 @@ SITE = "https://shop.example"
 async def shop(workspace, live, monkeypatch):  # noqa: F811
     """A live bot that one website may show. What a test uses up of a limit does not come back on a slow machine."""
     await changes.set_appearance(workspace, live.id, [SITE], "#0f766e")
-    for limit in (api._STARTS, api._LINES, api._GUESSES, origins._CALLS):
+    for limit in (api._STARTS, api._MESSAGES, api._GUESSES, origins._CALLS):
         limit._buckets.clear()
         monkeypatch.setattr(limit, "_rate", 1e-9)
     return live

@@ -242,13 +242,13 @@ async def test_messages_are_limited_and_it_is_said_when_to_come_back(caller):
 async def test_reading_is_limited_per_network_before_anything_is_looked_up(anonymous, shop, caller, monkeypatch):
     await caller.says("what?")
     asked = []
-    rows = db.rows
+    fetch = db.DB.fetch
 
-    async def counted(sql, *args):
+    async def counted(sql, args):
         asked.append(sql)
-        return await rows(sql, *args)
+        return await fetch(sql, args)
 
-    monkeypatch.setattr(db, "rows", counted)
+    monkeypatch.setattr(db.DB, "fetch", counted)
     talk = f"/widget/v1/conversations/{caller.conversation}/messages"
     for method, path in (("GET", f"/widget/v1/bots/{shop.id}"), ("GET", talk), ("OPTIONS", talk)):
         for _ in range(70):

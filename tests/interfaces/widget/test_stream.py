@@ -130,7 +130,7 @@ async def test_too_many_streams_are_refused(workspace, caller):
 
 async def test_streams_that_are_opened_at_once_are_no_more(workspace, caller, monkeypatch):
     """All have been let in before the first of them is there."""
-    visit = await reads.visit(caller.headers["Authorization"].removeprefix("Bearer "))
+    visit = await reads.session_by_token(caller.headers["Authorization"].removeprefix("Bearer "))
     opened = [stream.events(visit, 0) for _ in range(30)]
     assert {await anext(one) for one in opened} == {b"retry: 2000\n\n"}
     for one in opened:

@@ -9,9 +9,9 @@ from typing import Final, get_args
 
 import msgspec
 
+from leadwire.domain.bots.expressions import DERIVED, names_in
 from leadwire.domain.bots.flow import INPUTS, Ask, Branch, Case, Condition, End, Flow, Handoff, Order, Rule, Score
 from leadwire.domain.bots.graph import targets
-from leadwire.domain.bots.templating import DERIVED, names_in
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
 
 

@@ -1,14 +1,13 @@
-"""Run a flow: `step(flow, state, said) -> (state, effects)`. Pure; what effects mean is for `bots.runtime` to say."""
+"""Run a flow: `step(flow, state, given) -> (state, effects)`. Pure; `bots.turn` carries the effects out."""
 
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from leadwire.domain.bots import inputs, wishes
-from leadwire.domain.bots.conditions import holds
+from leadwire.domain.bots import inputs, person_request
+from leadwire.domain.bots.expressions import fill, holds
 from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Scalar, Score, When
-from leadwire.domain.bots.templating import fill
 
 MOST_NODES: Final = 50  # in one turn
 
@@ -92,16 +91,16 @@ def enter(flow: Flow, state: State, node_id: str) -> tuple[State, list[Effect]]:
     return _Run(flow, state).go(node_id)
 
 
-def step(flow: Flow, state: State, said: VisitorInput) -> tuple[State, list[Effect]]:
+def step(flow: Flow, state: State, given: VisitorInput) -> tuple[State, list[Effect]]:
     """One visitor's turn. `state.at` must be a node that waits."""
     node = flow.node(state.at or flow.start)
     run = _Run(flow, state)
-    if wishes.for_a_person(said.text) and not (isinstance(node, Ask) and inputs.offers(node, said.text)):
+    if person_request.asks_for_person(given.text) and not (isinstance(node, Ask) and inputs.offers(node, given.text)):
         return run.stop(ASKED_FOR_A_PERSON)
     if isinstance(node, Ask):
-        return run.hear(node, said.text)
+        return run.answer(node, given.text)
     if isinstance(node, Answer):
-        return run.consult(node, said)
+        return run.look_up(node, given)
     return run.go(node.id)
 
 
@@ -116,7 +115,7 @@ def prompt(flow: Flow, state: State) -> Prompt | None:
 
 def questions(flow: Flow, state: State, text: str) -> bool:
     """Whether what the visitor says next is a free question, to be looked up first."""
-    return state.at is not None and isinstance(flow.node(state.at), Answer) and not wishes.for_a_person(text)
+    return state.at is not None and isinstance(flow.node(state.at), Answer) and not person_request.asks_for_person(text)
 
 
 class _Run:
@@ -127,7 +126,7 @@ class _Run:
         self._state = state
         self._effects: list[Effect] = []
 
-    def hear(self, ask: Ask, text: str) -> tuple[State, list[Effect]]:
+    def answer(self, ask: Ask, text: str) -> tuple[State, list[Effect]]:
         try:
             value = inputs.read(ask, text)
         except ValueError:
@@ -142,14 +141,14 @@ class _Run:
             target = chosen.next or target
         return self.go(target)
 
-    def consult(self, node: Answer, said: VisitorInput) -> tuple[State, list[Effect]]:
+    def look_up(self, node: Answer, given: VisitorInput) -> tuple[State, list[Effect]]:
         self._set(asked=self._state.asked + 1)
-        words = said.text.strip().strip(".!").casefold()
-        if words in _DONE or words in {word.casefold() for word in node.done}:
+        text = given.text.strip().strip(".!").casefold()
+        if text in _DONE or text in {word.casefold() for word in node.done}:
             return self.go(node.next)
-        if said.answer is None:
+        if given.answer is None:
             return self.go(node.on_fallback) if node.on_fallback else self.stop("a question nobody taught the bot")
-        self._reply(said.answer, plain=True)
+        self._reply(given.answer, plain=True)
         turns = self._state.turns + 1
         if turns >= node.max_turns:
             return self.go(node.next)
@@ -210,9 +209,9 @@ class _Run:
             self._set(score=self._state.score + points, fired=(*self._state.fired, key))
 
     def _reply(self, text: str, *, plain: bool = False) -> None:
-        said = text if plain else fill(text, self._known())
-        if said.strip():
-            self._effects.append(Reply(said, personal=plain or said != text))
+        filled = text if plain else fill(text, self._known())
+        if filled.strip():
+            self._effects.append(Reply(filled, personal=plain or filled != text))
 
     def _known(self) -> dict[str, Scalar]:
         return {**self._state.variables, "score": self._state.score}

@@ -1,10 +1,10 @@
-"""Who answers free questions: a port, and the adapter that needs no network, the bot's FAQ by full text."""
+"""Who answers free questions: the interface, and the implementation without network, the bot's FAQ by full text."""
 
 from typing import Final, Protocol
 
 from msgspec import Struct
 
-from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import sql
 
 
 class Question(Struct, frozen=True):
@@ -17,7 +17,7 @@ class Question(Struct, frozen=True):
 
 
 class Answerer(Protocol):
-    """Knows answers. Called outside of transactions; whatever it raises counts as not knowing."""
+    """Answers questions. Called outside of transactions; whatever it raises counts as not knowing."""
 
     async def answer(self, question: Question) -> str | None:
         """The answer in words for the visitor, or None when it is not known."""
@@ -25,14 +25,14 @@ class Answerer(Protocol):
 
 _MOST_WORDS: Final = 32  # of a question, its first: what a look-up costs is bounded by it, whatever a visitor sends
 
-# An entry must know at least half of the question's words (stop words do not count) to be its answer. The bot's entries
-# are read by its id, not by the words, which may be in very many entries of other bots. Each entry's vector is unpacked
-# once, not once per word, and ranked only if it knows enough.
-_BEST: Final = """
+# The entries that fit a question best: those with at least half of its words (stop words do not count). The bot's
+# entries are read by its id, not by the words, which may be in very many entries of other bots. Each entry's vector is
+# unpacked once, not once per word, and ranked only if it has enough of them.
+_BEST: Final = sql("""
 WITH word AS MATERIALIZED (
     SELECT config = 'english'::regconfig AS stem, quote_literal(lexeme)::tsquery AS query
     FROM (VALUES ('english'::regconfig), ('simple')) configs (config), LATERAL (
-        SELECT lexeme FROM unnest(to_tsvector(config, $3)) ORDER BY positions[1], lexeme LIMIT $5
+        SELECT lexeme FROM unnest(to_tsvector(config, :text)) ORDER BY positions[1], lexeme LIMIT :words
     ) first
 ), asked AS MATERIALIZED (
     SELECT array_agg(query) FILTER (WHERE stem) AS words,
@@ -42,11 +42,11 @@ WITH word AS MATERIALIZED (
 )
 SELECT question, answer FROM asked, LATERAL (
     SELECT id, question, answer, search, strip(search) AS known FROM faq_entry
-    WHERE workspace_id = $1 AND bot_id = $2 OFFSET 0
+    WHERE workspace_id = :workspace AND bot_id = :bot OFFSET 0
 ) entry, LATERAL (SELECT count(*) AS met FROM unnest(words) query WHERE known @@ query) counted
 WHERE known @@ any_word AND met * 2 >= cardinality(words)
 ORDER BY met DESC, ts_rank(search, any_form) DESC, id
-LIMIT $4"""
+LIMIT :most""")
 
 
 class Faq:
@@ -60,6 +60,8 @@ class Faq:
 
 async def matching(question: Question, most: int) -> list[tuple[str, str]]:
     """The entries that fit a question best: their questions and answers."""
-    text = question.text.replace("\0", " ")
-    found = await db.rows(_BEST, question.workspace, question.bot_id, text, most, _MOST_WORDS)
+    found = await _BEST.rows(
+        workspace=question.workspace, bot=question.bot_id, text=question.text.replace("\0", " "), most=most,
+        words=_MOST_WORDS,
+    )  # fmt: skip
     return [(row["question"], row["answer"]) for row in found]

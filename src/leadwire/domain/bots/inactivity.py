@@ -1,7 +1,7 @@
-"""Visitors who say nothing any more: nudged once, then the conversation is ended.
+"""Visitors who stop writing: nudged once, then the conversation is ended.
 
-Minutes are the flow's; a conversation with a person waits a day. Any number of processes may sweep at once. One
-conversation that refuses is left for the next round, and keeps no other waiting.
+Minutes are the flow's; a conversation with a person waits a day. Any number of processes may sweep at once. A
+conversation that fails is left for the next round and does not hold up the others.
 """
 
 import asyncio
@@ -10,15 +10,18 @@ from collections import Counter
 from typing import Final, Literal
 
 from leadwire.domain.bots import reads
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import NewMessage
 from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import DomainError
 
 _EVERY: Final = 30.0  # seconds
 _AT_ONCE: Final = 500
 
-# After a nudge the rest of the minutes runs from it. `updated_at` moves with everything that is said.
+# Conversations to be nudged or ended. After a nudge the rest of the minutes runs from it. Every message sets
+# `updated_at`.
 _SILENT: Final = """
 SELECT c.id, c.workspace_id, c.bot_id, c.flow_version, over.so AS over
 FROM conversation c JOIN visit v ON v.conversation_id = c.id,
@@ -29,8 +32,8 @@ LATERAL (SELECT now() - c.updated_at > CASE
 WHERE c.status <> 'ended' AND c.updated_at < now() - interval '1 minute'
   AND (over.so OR c.status = 'active' AND v.nudged_at IS NULL
        AND now() - c.updated_at > v.nudge_minutes * interval '1 minute')"""
-_DUE: Final = f"{_SILENT} ORDER BY c.updated_at LIMIT {_AT_ONCE}"
-_ONE: Final = f"{_SILENT} AND c.id = $1 FOR UPDATE OF c SKIP LOCKED"
+_DUE: Final = sql(f"{_SILENT} ORDER BY c.updated_at LIMIT {_AT_ONCE}")
+_LOCK_ONE: Final = sql(f"{_SILENT} AND c.id = :conversation FOR UPDATE OF c SKIP LOCKED")
 
 
 async def run(stop: asyncio.Event) -> None:
@@ -47,23 +50,23 @@ async def run(stop: asyncio.Event) -> None:
 
 
 async def sweep() -> tuple[int, int]:
-    """Nudge and end, each conversation in a transaction of its own. Answers how many of each."""
+    """Nudge and end, each conversation in a transaction of its own. Return how many of each."""
     done: Counter[str] = Counter()
-    for conversation_id, *_ in await db.rows(_DUE):
+    for conversation_id, *_ in await _DUE.rows():
         try:
             async with db.transaction():
-                did = await _see_to(conversation_id)
+                outcome = await _nudge_or_end(conversation_id)
         except DomainError as error:  # it is full, or its flow is one that cannot be used any more
             telemetry.log("silence.refused", level=logging.WARNING, error=error, conversation_id=conversation_id)
         else:
-            done[did] += 1
+            done[outcome] += 1
     if done["nudged"] or done["ended"]:
         telemetry.log("silence.swept", nudged=done["nudged"], ended=done["ended"])
     return done["nudged"], done["ended"]
 
 
-async def _see_to(conversation_id: str) -> Literal["nudged", "ended", "nothing"]:
-    found = await db.row(_ONE, conversation_id)
+async def _nudge_or_end(conversation_id: str) -> Literal["nudged", "ended", "nothing"]:
+    found = await _LOCK_ONE.row(conversation=conversation_id)
     if found is None:  # another process has it, or the visitor is back
         return "nothing"
     _, workspace, bot_id, version, over = found
@@ -79,8 +82,4 @@ async def _nudge(workspace: str, conversation_id: str, bot_id: str, version: int
     if flow.nudge_text:
         nudge = NewMessage(role="bot", content=flow.nudge_text)
         await conversations.add_messages(workspace, conversation_id, [nudge])
-    await db.rows(
-        """UPDATE visit SET nudged_at = (SELECT updated_at FROM conversation WHERE id = $1)
-           WHERE conversation_id = $1""",
-        conversation_id,
-    )
+    await visitor_sessions.record_nudge(conversation_id)

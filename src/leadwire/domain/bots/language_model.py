@@ -56,14 +56,14 @@ class Model:
             return None
         try:
             async with asyncio.timeout(self._settings.model_timeout):
-                said = await self._complete(question.text, facts)
+                reply = await self._complete(question.text, facts)
         except Exception as error:  # noqa: BLE001 - a bot that cannot answer hands over, whatever the reason
             telemetry.log("model.failed", level=logging.WARNING, error=error, bot_id=question.bot_id)
             return None
-        return None if not said or _UNKNOWN in said else said[:MAX_TEXT]
+        return None if not reply or _UNKNOWN in reply else reply[:MAX_TEXT]
 
     async def _complete(self, text: str, facts: list[tuple[str, str]]) -> str:
-        known = [{"question": asked, "answer": told} for asked, told in facts]
+        known = [{"question": asked, "answer": reply} for asked, reply in facts]
         body: dict[str, Any] = {
             "model": self._settings.model_name,
             "temperature": 0,

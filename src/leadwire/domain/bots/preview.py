@@ -1,4 +1,4 @@
-"""A conversation with a flow that nobody keeps: no rows, no events, no lead."""
+"""A trial conversation with a flow, stored nowhere: no rows, no events, no lead."""
 
 from collections.abc import Sequence
 
@@ -20,22 +20,22 @@ class Line(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True):
-    """What was said so far, and what the visitor is asked for now; None when it is over."""
+    """The conversation so far, and what the visitor is asked for now; None when it is over."""
 
     lines: list[Line]
     prompt: Prompt | None
 
 
-async def talk(workspace: str, bot_id: str, flow: Flow, said: Sequence[str], answerer: Answerer) -> Preview:
-    """Run the flow from its start through everything the visitor said."""
+async def talk(workspace: str, bot_id: str, flow: Flow, messages: Sequence[str], answerer: Answerer) -> Preview:
+    """Run the flow from its start through the visitor's messages."""
     state, effects = engine.begin(flow)
     lines = [_line(effect) for effect in effects]
     over = _is_over(effects)
-    for text in said[:MOST_LINES]:
+    for text in messages[:MOST_LINES]:
         if over:
             break
-        asks = engine.questions(flow, state, text)
-        answer = await answerer.answer(Question(workspace, bot_id, text, state.asked)) if asks else None
+        is_question = engine.questions(flow, state, text)
+        answer = await answerer.answer(Question(workspace, bot_id, text, state.asked)) if is_question else None
         state, effects = engine.step(flow, state, VisitorInput(text, answer))
         lines += [Line("user", text), *(_line(effect) for effect in effects)]
         over = _is_over(effects)

@@ -1,32 +1,90 @@
-"""Looking bots, their versions and their visits up."""
+"""Look-ups: bots, their versions, their FAQ, visitors' sessions."""
 
 import hashlib
 from typing import Final
 
 import msgspec
 
-from leadwire.domain.bots import off_loop
+from leadwire.domain.bots import table
 from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.parse import stored
 from leadwire.domain.bots.schema import BotDetail, BotSummary, BotVersion, FaqEntry, LiveBot, ScoreEntry, VisitorSession
-from leadwire.domain.bots.table import BlockedVisitor
-from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.domain.bots.table import BlockedVisitor, Bot, Visit
+from leadwire.domain.conversations import refusals
+from leadwire.infrastructure import clock, cpu_work, db
+from leadwire.infrastructure.db.statements import if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
-_VISIT: Final = """
+_BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
+_VERSION: Final = (table.BotVersion.workspace_id == param("workspace"), table.BotVersion.bot_id == param("bot"))
+_NAMES: Final = statement(
+    Bot.select(Bot.id, Bot.name).where(Bot.workspace_id == param("workspace")).order_by(Bot.created_at, Bot.id)
+)
+_LISTED: Final = statement(
+    Bot.select(Bot.id, Bot.workspace_id, Bot.name, Bot.published_version, Bot.created_at, Bot.allowed_origins)
+    .where(if_given(Bot.workspace_id, "workspace"))
+    .order_by(Bot.created_at, Bot.id)
+)
+_DETAIL: Final = statement(
+    Bot.select(
+        Bot.id, Bot.name, Bot.draft, Bot.draft_saved_at, Bot.published_version, Bot.allowed_origins, Bot.color
+    ).where(*_BOT)
+)
+_LIVE: Final = statement(
+    Bot.select(Bot.workspace_id, Bot.id, Bot.published_version, Bot.color).where(
+        Bot.id == param("bot"), Bot.published_version.is_not_null()
+    )
+)
+_ORIGINS: Final = statement(Bot.select(Bot.allowed_origins).where(Bot.id == param("bot")))
+_VERSIONS: Final = statement(
+    table.BotVersion.select(table.BotVersion.version, table.BotVersion.created_at)
+    .where(*_VERSION)
+    .order_by(table.BotVersion.version, ascending=False)
+)
+_TWO_SOURCES: Final = statement(
+    table.BotVersion.select(table.BotVersion.version, table.BotVersion.source)
+    .where(*_VERSION, table.BotVersion.version <= param("version"))
+    .order_by(table.BotVersion.version, ascending=False)
+    .limit(2)
+)
+_SOURCE: Final = statement(
+    table.BotVersion.select(table.BotVersion.source).where(*_VERSION, table.BotVersion.version == param("version"))
+)
+_BOT_OF: Final = statement(Visit.select(Visit.bot_id).where(Visit.conversation_id == param("conversation")))
+# A visitor's session with the state of its conversation, and whether its network is blocked.
+_SESSION: Final = """
 SELECT v.workspace_id, v.conversation_id, v.bot_id, c.flow_version, c.status, v.state, c.variables, c.lead_id,
     EXISTS (SELECT 1 FROM blocked_visitor b WHERE b.workspace_id = v.workspace_id AND b.address = v.address)
 FROM visit v JOIN conversation c ON c.id = v.conversation_id"""
-_BY_TOKEN: Final = f"{_VISIT} WHERE v.token_hash = $1"
-_BY_START: Final = f"{_VISIT} WHERE v.start_key = $1"
-_BY_CONVERSATION: Final = f"{_VISIT} WHERE v.workspace_id = $1 AND v.conversation_id = $2"
+_BY_TOKEN: Final = sql(f"{_SESSION} WHERE v.token_hash = :hash")
+_BY_START: Final = sql(f"{_SESSION} WHERE v.start_key = :key")
+_BY_CONVERSATION: Final = sql(f"{_SESSION} WHERE v.workspace_id = :workspace AND v.conversation_id = :conversation")
+_LOCK: Final = sql(
+    f"{_SESSION} WHERE v.workspace_id = :workspace AND v.conversation_id = :conversation FOR UPDATE OF c, v"
+)
+_BLOCKED: Final = statement(
+    BlockedVisitor.select(BlockedVisitor.workspace_id).where(
+        BlockedVisitor.workspace_id == param("workspace"), BlockedVisitor.address == param("address")
+    )
+)
 _HAS_BLOCKED: Final = statement(
     BlockedVisitor.select(BlockedVisitor.address).where(
         BlockedVisitor.workspace_id == param("workspace"), BlockedVisitor.conversation_id == param("conversation_id")
     )
+)
+_FAQ: Final = statement(
+    table.FaqEntry.select(table.FaqEntry.id, table.FaqEntry.question, table.FaqEntry.answer)
+    .where(table.FaqEntry.workspace_id == param("workspace"), table.FaqEntry.bot_id == param("bot"))
+    .order_by(table.FaqEntry.created_at, table.FaqEntry.id)
+)
+# Every rule that gave the lead points, in any of its conversations.
+_SCORES: Final = sql(
+    """SELECT s.conversation_id, s.label, s.points, s.created_at
+       FROM score_entry s JOIN conversation c ON c.id = s.conversation_id
+       WHERE c.workspace_id = :workspace AND c.lead_id = :lead
+       ORDER BY s.created_at, s.conversation_id, s.node, s.label"""
 )
 
 _flows: dict[tuple[str, str, int], Flow] = {}  # versions never change, so nothing here is ever stale
@@ -35,30 +93,20 @@ _FLOWS_KEPT: Final = 1000
 
 async def names(workspace: str) -> dict[str, str]:
     """Every bot's id and name, oldest first."""
-    found = await db.rows("SELECT id, name FROM bot WHERE workspace_id = $1 ORDER BY created_at, id", workspace)
-    return {row["id"]: row["name"] for row in found}
+    return {row["id"]: row["name"] for row in await _NAMES.rows(workspace=workspace)}
 
 
 async def listed(workspace: str | None) -> list[BotSummary]:
     """The bots of a workspace, or (None, for operators) of all, oldest first."""
-    found = await db.rows(
-        """SELECT id, workspace_id, name, published_version, created_at, allowed_origins FROM bot
-           WHERE $1::text IS NULL OR workspace_id = $1 ORDER BY created_at, id""",
-        workspace,
-    )
     return [
         BotSummary(id_, owner, name, version, clock.iso(at), websites)
-        for id_, owner, name, version, at, websites in found
+        for id_, owner, name, version, at, websites in await _LISTED.rows(workspace=workspace)
     ]
 
 
 async def detail(workspace: str, bot_id: str) -> BotDetail:
-    """A bot with its draft. Raises NotFound."""
-    found = await db.row(
-        """SELECT id, name, draft, draft_saved_at, published_version, allowed_origins, color FROM bot
-           WHERE workspace_id = $1 AND id = $2""",
-        workspace, bot_id,
-    )  # fmt: skip
+    """A bot with its draft. Raise NotFound."""
+    found = await _DETAIL.row(workspace=workspace, bot=bot_id)
     if found is None:
         raise NotFound("There is no such bot.")
     id_, name, draft, saved_at, *rest = found
@@ -67,51 +115,34 @@ async def detail(workspace: str, bot_id: str) -> BotDetail:
 
 async def versions(workspace: str, bot_id: str) -> list[BotVersion]:
     """Every published version of a bot, newest first."""
-    found = await db.rows(
-        "SELECT version, created_at FROM bot_version WHERE workspace_id = $1 AND bot_id = $2 ORDER BY version DESC",
-        workspace, bot_id,
-    )  # fmt: skip
-    return [BotVersion(version, clock.iso(at)) for version, at in found]
+    return [BotVersion(version, clock.iso(at)) for version, at in await _VERSIONS.rows(workspace=workspace, bot=bot_id)]
 
 
 async def source(workspace: str, bot_id: str, version: int) -> tuple[str, str]:
-    """The text of a published flow, and that of the version before it (empty for the first). Raises NotFound."""
-    found = await db.rows(
-        """SELECT version, source FROM bot_version WHERE workspace_id = $1 AND bot_id = $2 AND version <= $3
-           ORDER BY version DESC LIMIT 2""",
-        workspace, bot_id, version,
-    )  # fmt: skip
+    """The text of a published flow, and that of the version before it (empty for the first). Raise NotFound."""
+    found = await _TWO_SOURCES.rows(workspace=workspace, bot=bot_id, version=version)
     if not found or found[0]["version"] != version:
         raise NotFound("There is no such version of the bot.")
     return found[0]["source"], found[1]["source"] if len(found) > 1 else ""
 
 
 async def flow(workspace: str, bot_id: str, version: int) -> Flow:
-    """A published flow. Raises NotFound."""
+    """A published flow. Raise NotFound."""
     if (known := _flows.get((workspace, bot_id, version))) is not None:
         return known
-    text = await db.value(
-        "SELECT source FROM bot_version WHERE workspace_id = $1 AND bot_id = $2 AND version = $3",
-        workspace, bot_id, version,
-    )  # fmt: skip
+    text = await _SOURCE.value(workspace=workspace, bot=bot_id, version=version)
     if text is None:
         raise NotFound("There is no such version of the bot.")
     if len(_flows) >= _FLOWS_KEPT:
         _flows.clear()
-    read = await off_loop.run(stored, text)
+    read = await cpu_work.run(stored, text)
     _flows[workspace, bot_id, version] = read
     return read
 
 
 async def live(bot_id: str) -> LiveBot:
-    """A bot as visitors find it, by its id alone. Raises NotFound, also while nothing is published."""
-    found = None
-    if is_id("bot", bot_id):
-        found = await db.row(
-            """SELECT workspace_id, id, published_version, color FROM bot
-               WHERE id = $1 AND published_version IS NOT NULL""",
-            bot_id,
-        )
+    """A bot as visitors find it, by its id alone. Raise NotFound, also while nothing is published."""
+    found = await _LIVE.row(bot=bot_id) if is_id("bot", bot_id) else None
     if found is None:
         raise NotFound("There is no such bot.")
     return LiveBot(*found)
@@ -119,39 +150,44 @@ async def live(bot_id: str) -> LiveBot:
 
 async def origins(bot_id: str) -> list[str]:
     """The websites that may show a bot."""
-    return await db.value("SELECT allowed_origins FROM bot WHERE id = $1", bot_id) or []
+    return await _ORIGINS.value(bot=bot_id) or []
 
 
 async def bot_of(conversation_id: str) -> str | None:
     """Which bot a conversation is with."""
     if not is_id("conv", conversation_id):
         return None
-    return await db.value("SELECT bot_id FROM visit WHERE conversation_id = $1", conversation_id)  # type: ignore[no-any-return]
+    return await _BOT_OF.value(conversation=conversation_id)  # type: ignore[no-any-return]
 
 
-async def visit(token: str) -> VisitorSession | None:
-    """The visit that a visitor's token stands for."""
-    return _visit(await db.row(_BY_TOKEN, token_hash(token)))
+async def session_by_token(token: str) -> VisitorSession | None:
+    """The session of a visitor's token."""
+    return _session(await _BY_TOKEN.row(hash=token_hash(token)))
 
 
-async def visit_of(workspace: str, conversation_id: str, *, lock: bool = False) -> VisitorSession | None:
-    """The visit of a conversation; `lock` takes the conversation's row for the open transaction."""
-    sql = f"{_BY_CONVERSATION} FOR UPDATE OF c, v" if lock else _BY_CONVERSATION
-    return _visit(await db.row(sql, workspace, conversation_id))
+async def session_by_start_key(key: bytes) -> VisitorSession | None:
+    """The session that began with this start."""
+    return _session(await _BY_START.row(key=key))
 
 
-async def visit_started(key: bytes) -> VisitorSession | None:
-    """The visit that a start key has begun."""
-    return _visit(await db.row(_BY_START, key))
+async def session(workspace: str, conversation_id: str, *, lock: bool = False) -> VisitorSession | None:
+    """The session of a conversation; `lock` locks it and the conversation until the transaction ends."""
+    return _session(await (_LOCK if lock else _BY_CONVERSATION).row(workspace=workspace, conversation=conversation_id))
+
+
+async def current(before: VisitorSession, *, lock: bool = False) -> VisitorSession:
+    """A session as it is now; `lock` as for `session`. Raise Conflict when it is gone."""
+    found = await session(before.workspace, before.conversation_id, lock=lock)
+    if found is None:
+        raise refusals.ended()
+    return found
 
 
 async def is_blocked(workspace: str, address: bytes | None) -> bool:
-    """Whether nobody from this network is talked to."""
+    """Whether visitors from this network are blocked."""
     if address is None:
         return False
-    return bool(
-        await db.value("SELECT 1 FROM blocked_visitor WHERE workspace_id = $1 AND address = $2", workspace, address)
-    )
+    return await _BLOCKED.row(workspace=workspace, address=address) is not None
 
 
 async def has_blocked(workspace: str, conversation_id: str) -> bool:
@@ -161,11 +197,7 @@ async def has_blocked(workspace: str, conversation_id: str) -> bool:
 
 async def faq(workspace: str, bot_id: str) -> list[FaqEntry]:
     """What a bot has been taught, oldest first."""
-    found = await db.rows(
-        "SELECT id, question, answer FROM faq_entry WHERE workspace_id = $1 AND bot_id = $2 ORDER BY created_at, id",
-        workspace, bot_id,
-    )  # fmt: skip
-    return [FaqEntry(*row) for row in found]
+    return [FaqEntry(*row) for row in await _FAQ.rows(workspace=workspace, bot=bot_id)]
 
 
 async def score_of(workspace: str, lead_id: str) -> list[ScoreEntry]:
@@ -174,13 +206,10 @@ async def score_of(workspace: str, lead_id: str) -> list[ScoreEntry]:
     A lead who came back has entries of several conversations; the score is the highest sum of one of them, unless
     somebody has set it by hand.
     """
-    found = await db.rows(
-        """SELECT s.conversation_id, s.label, s.points, s.created_at
-           FROM score_entry s JOIN conversation c ON c.id = s.conversation_id
-           WHERE c.workspace_id = $1 AND c.lead_id = $2 ORDER BY s.created_at, s.conversation_id, s.node, s.label""",
-        workspace, lead_id,
-    )  # fmt: skip
-    return [ScoreEntry(talk, label, points, clock.iso(at)) for talk, label, points, at in found]
+    return [
+        ScoreEntry(conversation, label, points, clock.iso(at))
+        for conversation, label, points, at in await _SCORES.rows(workspace=workspace, lead=lead_id)
+    ]
 
 
 def token_hash(token: str) -> bytes:
@@ -188,11 +217,11 @@ def token_hash(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def _visit(row: db.Row | None) -> VisitorSession | None:
+def _session(row: db.Row | None) -> VisitorSession | None:
     if row is None:
         return None
     workspace, conversation_id, bot_id, version, status, state, variables, *rest = row
-    kept = msgspec.structs.replace(
+    decoded = msgspec.structs.replace(
         msgspec.json.decode(state, type=State), variables=msgspec.json.decode(variables, type=dict)
     )
-    return VisitorSession(workspace, conversation_id, bot_id, version or 0, status, kept, *rest)
+    return VisitorSession(workspace, conversation_id, bot_id, version or 0, status, decoded, *rest)

@@ -1,7 +1,7 @@
-"""A visitor's turn, as one transaction: what was said, what the bot makes of it, every event of it, or nothing at all.
+"""A visitor's turn, as one transaction: the message, the bot's replies, every event of it, or nothing at all.
 
-What may take long, looking a free question up, happens before the transaction begins; if the conversation has moved
-meanwhile, the turn starts again.
+`turn` says what happens inside the transaction. What may take long, looking up a free question, happens before it; if
+the conversation has changed meanwhile, the turn starts again.
 """
 
 import hashlib
@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from leadwire.domain.bots import engine, offline, reads, turn
 from leadwire.domain.bots.capture import ConcurrentUpdate
-from leadwire.domain.bots.engine import State, VisitorInput
+from leadwire.domain.bots.changes import visitor_sessions
+from leadwire.domain.bots.engine import Prompt, State, VisitorInput
 from leadwire.domain.bots.faq import Answerer, Question
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
@@ -21,15 +22,14 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import inbox, refusals
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.schema import NewMessage, Origin, StoredMessage
-from leadwire.infrastructure import clock, db, telemetry
+from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.errors import Conflict, InsufficientScope, Unavailable
 
 _TRIES: Final = 4
-_RETRIED_START: Final = 600  # seconds in which a start can be repeated
 
 
 class Opening(Struct, frozen=True, kw_only=True):
-    """The first thing a visitor says, and all that the page tells of them."""
+    """A visitor's first message, and what is known of where it comes from."""
 
     content: str
     client_message_id: str
@@ -38,13 +38,13 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 
 async def start(bot: LiveBot, opening: Opening, answerer: Answerer) -> Turn:
-    """Open a conversation and take its first turn. Repeated with the same client_message_id it answers the same again,
-    with a new token. Raises NotFound, Conflict, Invalid; InsufficientScope when the visitor is blocked; Unavailable
-    when others change the same lead again and again.
+    """Open a conversation and take its first turn. Repeated with the same client_message_id, return the same turn with
+    a new token. Raise NotFound, Conflict, Invalid; InsufficientScope when the visitor is blocked; Unavailable when
+    others change the same lead again and again.
     """
     key = hashlib.sha256(f"{bot.id}\0{opening.client_message_id}".encode()).digest()
-    if known := await reads.visit_started(key):
-        return await _started_before(known, opening)
+    if known := await reads.session_by_start_key(key):
+        return await _repeat_start(known, opening)
     if await reads.is_blocked(bot.workspace, opening.address):
         raise _blocked()
     flow = await reads.flow(bot.workspace, bot.id, bot.version)
@@ -54,105 +54,99 @@ async def start(bot: LiveBot, opening: Opening, answerer: Answerer) -> Turn:
     for _ in range(_TRIES):
         try:
             async with db.transaction():
-                visit = await _open(bot, flow, state, opening, key, token)
-                said = VisitorInput(opening.content, answer)
-                spoken = await turn.take_turn(visit, flow, said, opening.client_message_id, greeting)
-            return await turn.answer(visit, spoken, token)
+                conversation_id = await conversations.start(bot.workspace, bot.id, opening.origin, bot.version)
+                session = await visitor_sessions.start(bot, flow, state, conversation_id, token, key, opening.address)
+                given = VisitorInput(opening.content, answer)
+                messages = await turn.take(session, flow, given, opening.client_message_id, greeting)
+            return await _turn(session, messages, token)
         except (ConcurrentUpdate, db.Deadlock):
             continue
         except db.UniqueViolation:  # the same start, at the same time
-            if known := await reads.visit_started(key):
-                return await _started_before(known, opening)
+            if known := await reads.session_by_start_key(key):
+                return await _repeat_start(known, opening)
     raise _too_busy()
 
 
-async def handle_message(visit: VisitorSession, content: str, client_message_id: str, answerer: Answerer) -> Turn:
-    """Take a visitor's turn. A repeated one gets the stored reply. Raises Invalid; Conflict when the conversation is
-    over or full; InsufficientScope when the visitor is blocked; Unavailable when it moves again and again.
+async def handle_message(session: VisitorSession, content: str, client_message_id: str, answerer: Answerer) -> Turn:
+    """Take a visitor's turn. A repeated message gets the stored reply. Raise Invalid; Conflict when the conversation is
+    over or full; InsufficientScope when the visitor is blocked; Unavailable when it changes again and again.
     """
-    if visit.blocked:
+    if session.blocked:
         raise _blocked()
+    place = session.workspace, session.conversation_id
     for _ in range(_TRIES):
-        flow = await reads.flow(visit.workspace, visit.bot_id, visit.version)
+        flow = await reads.flow(session.workspace, session.bot_id, session.version)
         answer = None
-        asks = visit.status == "active" and engine.questions(flow, visit.state, content)
-        if (
-            asks
-            and await conversation_reads.reply_to(visit.workspace, visit.conversation_id, client_message_id) is None
-        ):
-            answer = await _look_up(visit.workspace, visit.bot_id, flow, visit.state, content, answerer)
+        is_question = session.status == "active" and engine.questions(flow, session.state, content)
+        if is_question and await conversation_reads.reply_to(*place, client_message_id) is None:
+            answer = await _look_up(session.workspace, session.bot_id, flow, session.state, content, answerer)
         try:
             async with db.transaction():
-                now = await turn.locked(visit)
-                stored = await conversation_reads.reply_to(visit.workspace, visit.conversation_id, client_message_id)
-                if stored is None:
+                now = await reads.current(session, lock=True)
+                messages = await conversation_reads.reply_to(*place, client_message_id)
+                if messages is None:
                     if now.status == "ended":
                         raise refusals.ended()
-                    if engine.questions(flow, now.state, content) and (now.status, now.state) != (
-                        visit.status,
-                        visit.state,
-                    ):
+                    changed = (now.status, now.state) != (session.status, session.state)
+                    if changed and engine.questions(flow, now.state, content):
                         raise ConcurrentUpdate
-                    stored = await turn.take_turn(now, flow, VisitorInput(content, answer), client_message_id)
-            return await turn.answer(now, stored)
+                    messages = await turn.take(now, flow, VisitorInput(content, answer), client_message_id)
+            return await _turn(now, messages)
         except (ConcurrentUpdate, db.Deadlock):
-            visit = await turn.present(visit)
+            session = await reads.current(session)
     raise _too_busy()
 
 
-async def hand_off(visit: VisitorSession) -> Turn:
-    """The visitor asks for a person. Asking again changes nothing. Raises Conflict when ended."""
+async def hand_off(session: VisitorSession) -> Turn:
+    """The visitor asks for a person. Asking again changes nothing. Raise Conflict when the conversation has ended."""
     async with db.transaction():
-        now = await turn.locked(visit)
+        now = await reads.current(session, lock=True)
         if now.status == "ended":
             raise refusals.ended()
-        spoken: list[StoredMessage] = []
+        messages: list[StoredMessage] = []
         if now.status == "active":
             flow = await reads.flow(now.workspace, now.bot_id, now.version)
             reply = NewMessage(role="bot", content=flow.handoff_text)
-            spoken = await conversations.add_messages(now.workspace, now.conversation_id, [reply])
+            messages = await conversations.add_messages(now.workspace, now.conversation_id, [reply])
             await conversations.hand_off(now.workspace, now.conversation_id, engine.ASKED_FOR_A_PERSON)
-            spoken += await offline.replies(now, flow)
-    return await turn.answer(now, spoken)
+            messages += await offline.replies(now, flow)
+    return await _turn(now, messages)
 
 
 async def hand_back(workspace: str, conversation_id: str, user_id: str) -> None:
-    """An operator gives the conversation back, and the bot goes on where it was. Raises as `inbox.give_back`."""
+    """An operator gives the conversation back, and the bot goes on where it was. Raise as `inbox.give_back`."""
     async with db.transaction():
         await inbox.give_back(workspace, conversation_id, user_id)
-        visit = await reads.visit_of(workspace, conversation_id, lock=True)
-        if visit is not None:
-            flow = await reads.flow(workspace, visit.bot_id, visit.version)
-            state, effects = engine.enter(flow, visit.state, visit.state.at or flow.start)
-            await turn.write_turn(visit, flow, state, effects, [])
+        session = await reads.session(workspace, conversation_id, lock=True)
+        if session is not None:
+            flow = await reads.flow(workspace, session.bot_id, session.version)
+            state, effects = engine.enter(flow, session.state, session.state.at or flow.start)
+            await turn.write(session, flow, state, effects, [])
 
 
-async def _open(bot: LiveBot, flow: Flow, state: State, opening: Opening, key: bytes, token: str) -> VisitorSession:
-    """The rows of a new conversation and its visit."""
-    conversation_id = await conversations.start(bot.workspace, bot.id, opening.origin, bot.version)
-    await db.rows(
-        """INSERT INTO visit (conversation_id, workspace_id, bot_id, token_hash, start_key, address, state,
-               nudge_minutes, inactivity_minutes, started_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)""",
-        conversation_id, bot.workspace, bot.id, reads.token_hash(token), key, opening.address, turn.encode_state(state),
-        flow.nudge_minutes if flow.nudge_text else None, flow.inactivity_minutes, clock.now(),
-    )  # fmt: skip
-    return VisitorSession(bot.workspace, conversation_id, bot.id, bot.version, "active", state, None)
+async def prompt(session: VisitorSession) -> Prompt | None:
+    """What the visitor is asked for; None unless the bot is waiting for them."""
+    if session.status != "active":
+        return None
+    return engine.prompt(await reads.flow(session.workspace, session.bot_id, session.version), session.state)
 
 
-async def _started_before(visit: VisitorSession, opening: Opening) -> Turn:
-    """The answer to a start that came twice, as long as it is news to nobody but the visitor."""
+async def _repeat_start(session: VisitorSession, opening: Opening) -> Turn:
+    """The turn of a start that was sent again, while nothing else has been said since."""
     token = secrets.token_urlsafe(32)
     async with db.transaction():
-        stored = await conversation_reads.reply_to(visit.workspace, visit.conversation_id, opening.client_message_id)
-        renewed = await db.value(
-            """UPDATE visit SET token_hash = $2 WHERE conversation_id = $1 AND started_at > $3 AND 1 = (
-                   SELECT count(*) FROM message WHERE conversation_id = $1 AND role = 'user') RETURNING 1""",
-            visit.conversation_id, reads.token_hash(token), clock.ago(seconds=_RETRIED_START),
-        )  # fmt: skip
-        if stored is None or renewed is None:
+        place = session.workspace, session.conversation_id
+        stored = await conversation_reads.reply_to(*place, opening.client_message_id)
+        if stored is None or not await visitor_sessions.renew_token(session.conversation_id, token):
             raise Conflict("This client_message_id has been used.", code="already_started")
-    first = await conversation_reads.spoken(visit.workspace, visit.conversation_id, 0, stored[0].seq - 1)
-    return await turn.answer(visit, [*first, *stored], token)
+    greeting = await conversation_reads.spoken(*place, 0, stored[0].seq - 1)
+    return await _turn(session, [*greeting, *stored], token)
+
+
+async def _turn(session: VisitorSession, messages: list[StoredMessage], token: str | None = None) -> Turn:
+    """What the visitor gets: the messages, and the conversation's status. Raise Conflict when it is gone."""
+    now = await reads.current(session)
+    return Turn(now.conversation_id, now.status, messages, await prompt(now), token)
 
 
 async def _look_up(

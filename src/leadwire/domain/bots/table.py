@@ -1,4 +1,4 @@
-"""Bots, what they say, and the visits they get."""
+"""Bots, their versions and FAQ, visitors' sessions and what follows from them."""
 
 from piccolo.columns import JSON, Array, Bytea, Column, Integer, Text, Timestamptz
 from piccolo.table import Table
@@ -25,7 +25,7 @@ class Bot(Table, db=DB, tablename="bot"):
     created_at = Timestamptz()
     draft = Text(null=True, default=None)  # a flow as its author wrote it, TOML or JSON
     draft_saved_at = Timestamptz(null=True, default=None)
-    published_version = Integer(null=True, default=None)  # what new conversations run; null: nobody is answered
+    published_version = Integer(null=True, default=None)  # what new conversations run; null: it does not answer
     allowed_origins = Array(Text())  # websites that may embed it; `*` = any
     color = Text()
 
@@ -53,7 +53,7 @@ class FaqEntry(Table, db=DB, tablename="faq_entry"):
 
 
 class Visit(Table, db=DB, tablename="visit"):
-    """The visitor's side of a conversation: who may speak in it, and where in the flow it is."""
+    """A visitor's session: whose token may write in the conversation, and where in the flow it is."""
 
     conversation_id = Text(primary_key=True)
     workspace_id = Text()
@@ -80,7 +80,7 @@ class ScoreEntry(Table, db=DB, tablename="score_entry"):
 
 
 class BlockedVisitor(Table, db=DB, tablename="blocked_visitor"):
-    """A network from which nobody is talked to any more."""
+    """A network whose visitors are blocked."""
 
     workspace_id = Text(primary_key=True)  # with address
     address = Bytea()

@@ -4,84 +4,56 @@ import contextlib
 import logging
 from collections.abc import Sequence
 
-import msgspec
-
-from leadwire.domain.bots import capture, engine, inputs, offline, reads
-from leadwire.domain.bots.engine import Effect, Ended, HandedOff, Prompt, Reply, State, VisitorInput
+from leadwire.domain.bots import capture, engine, inputs, offline
+from leadwire.domain.bots.changes import visitor_sessions
+from leadwire.domain.bots.engine import Effect, Ended, HandedOff, Reply, State, VisitorInput
 from leadwire.domain.bots.flow import Ask, Flow
-from leadwire.domain.bots.schema import Turn, VisitorSession
+from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations import refusals
 from leadwire.domain.conversations.schema import NewMessage, StoredMessage
-from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure import telemetry
 
 
-async def take_turn(
-    visit: VisitorSession, flow: Flow, said: VisitorInput, client_message_id: str, greeting: Sequence[Effect] = ()
+async def take(
+    session: VisitorSession, flow: Flow, given: VisitorInput, client_message_id: str, greeting: Sequence[Effect] = ()
 ) -> list[StoredMessage]:
-    """Store what the visitor said, and what follows from it. Answers all that was said, the greeting first.
+    """Store the visitor's message, and what follows from it. Return every message, the greeting's first.
 
-    Raises Moved; Invalid and Conflict as `conversations.changes.speak`.
+    Raise ConcurrentUpdate; Invalid and Conflict as `conversations.changes.add_messages`.
     """
-    if visit.status == "handoff":  # people are talking; the bot listens
-        user = NewMessage(role="user", content=said.text, client_message_id=client_message_id)
-        return await offline.handle_message(visit, flow, user)
+    if session.status == "handoff":  # a person answers, not the bot
+        user = NewMessage(role="user", content=given.text, client_message_id=client_message_id)
+        return await offline.store_message(session, flow, user)
     try:
-        state, effects = engine.step(flow, visit.state, said)
+        state, effects = engine.step(flow, session.state, given)
     except Exception as error:  # noqa: BLE001 - a failing bot hands over instead of going silent
-        telemetry.log("bot.failed", level=logging.ERROR, error=error, conversation_id=visit.conversation_id)
-        state, effects = visit.state, [Reply(flow.failure_text), HandedOff("the bot failed")]
-    content, answers = _heard(flow, visit.state, said.text)
-    user = NewMessage(role="user", content=content, answers=answers, client_message_id=client_message_id)
-    silent = [one for one in greeting if not isinstance(one, Reply)]
-    return await write_turn(visit, flow, state, [*silent, *effects], [*_messages(greeting), user])
+        telemetry.log("bot.failed", level=logging.ERROR, error=error, conversation_id=session.conversation_id)
+        state, effects = session.state, [Reply(flow.failure_text), HandedOff("the bot failed")]
+    content, field = _understood(flow, session.state, given.text)
+    user = NewMessage(role="user", content=content, answers=field, client_message_id=client_message_id)
+    other = [one for one in greeting if not isinstance(one, Reply)]
+    return await write(session, flow, state, [*other, *effects], [*_messages(greeting), user])
 
 
-async def write_turn(
-    visit: VisitorSession, flow: Flow, state: State, effects: Sequence[Effect], first: Sequence[NewMessage]
+async def write(
+    session: VisitorSession, flow: Flow, state: State, effects: Sequence[Effect], first: Sequence[NewMessage]
 ) -> list[StoredMessage]:
-    """Write a turn down: its messages, its lead, where the flow is now, and whether it is over. Raises as `act`."""
-    workspace, conversation_id = visit.workspace, visit.conversation_id
-    spoken = await conversations.add_messages(workspace, conversation_id, [*first, *_messages(effects)])
-    await capture.save_answers(visit, flow, state, effects)
-    await db.rows("UPDATE visit SET state = $2 WHERE conversation_id = $1", conversation_id, encode_state(state))
+    """Write a turn: its messages, its lead, the new state of the flow, and whether it is over. Raise as `take`."""
+    workspace, conversation_id = session.workspace, session.conversation_id
+    messages = await conversations.add_messages(workspace, conversation_id, [*first, *_messages(effects)])
+    await capture.save_answers(session, flow, state, effects)
+    await visitor_sessions.save_state(conversation_id, state)
     for effect in effects:
         if isinstance(effect, HandedOff):
             await conversations.hand_off(workspace, conversation_id, effect.reason)
-            spoken += await offline.replies(visit, flow)
+            messages += await offline.replies(session, flow)
         elif isinstance(effect, Ended):
             await conversations.end(workspace, conversation_id, "bot", effect.reason)
-    return spoken
+    return messages
 
 
-async def locked(visit: VisitorSession) -> VisitorSession:
-    """The visit as it is now, nobody else's until the transaction ends. Raises Conflict when it is gone."""
-    return await present(visit, lock=True)
-
-
-async def present(visit: VisitorSession, *, lock: bool = False) -> VisitorSession:
-    """The visit as it is now. Raises Conflict when it is gone."""
-    now = await reads.visit_of(visit.workspace, visit.conversation_id, lock=lock)
-    if now is None:
-        raise refusals.ended()
-    return now
-
-
-async def answer(visit: VisitorSession, spoken: list[StoredMessage], token: str | None = None) -> Turn:
-    """What the visitor gets: what was said, and how the conversation stands now. Raises Conflict when it is gone."""
-    now = await present(visit)
-    return Turn(now.conversation_id, now.status, spoken, await prompt(now), token)
-
-
-async def prompt(visit: VisitorSession) -> Prompt | None:
-    """What the visitor is asked for; nothing unless it is the bot that listens."""
-    if visit.status != "active":
-        return None
-    return engine.prompt(await reads.flow(visit.workspace, visit.bot_id, visit.version), visit.state)
-
-
-def _heard(flow: Flow, state: State, text: str) -> tuple[str, str | None]:
-    """What is stored of the visitor's words: an option's label for the option; and which lead field they tell."""
+def _understood(flow: Flow, state: State, text: str) -> tuple[str, str | None]:
+    """What is stored of the visitor's message: an option's label for the option; and which lead field it answers."""
     node = flow.node(state.at) if state.at else None
     if not isinstance(node, Ask):
         return text, None
@@ -92,14 +64,9 @@ def _heard(flow: Flow, state: State, text: str) -> tuple[str, str | None]:
 
 
 def _messages(effects: Sequence[Effect]) -> list[NewMessage]:
-    """What the bot says. Words that repeat the visitor's own are redacted with the lead as theirs are."""
+    """The bot's messages. Those that repeat the visitor's own words are erased with the lead, as theirs are."""
     return [
         NewMessage(role="bot", content=one.text, answers="repeated" if one.personal else None)
         for one in effects
         if isinstance(one, Reply)
     ]
-
-
-def encode_state(state: State) -> str:
-    """The state without the variables: those are the conversation's, where an erasure finds them."""
-    return msgspec.json.encode(msgspec.structs.replace(state, variables={})).decode()

@@ -1,6 +1,6 @@
 """What operators do in a conversation: claim it, answer, note, give it back, end it.
 
-`bots.runtime.hand_back` also lets the bot go on; `bots.changes.block` blocks the visitor.
+`bots.runtime.hand_back` also lets the bot go on; `bots.changes.visitor_sessions.block` blocks the visitor.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """Erase a person: each package erases from its own tables, in one transaction."""
 
 from leadwire.delivery.erase import erase_events
-from leadwire.domain.bots import changes as bots
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
@@ -25,7 +25,7 @@ async def erase_lead(workspace: str, lead_id: str, *, if_match: frozenset[int] |
         if if_match is not None and stored.version not in if_match:
             raise PreconditionFailed("The lead has changed since you read it.")
         conversation_ids = await conversations.erase(workspace, stored.lead)
-        await bots.erase(workspace, conversation_ids)
+        await visitor_sessions.erase(workspace, conversation_ids)
         await erase_events(lead_id, conversation_ids)
         await idempotency_store.erase(lead_id)
         await leads.delete(workspace, stored.lead)

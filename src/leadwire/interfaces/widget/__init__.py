@@ -1,1 +1,1 @@
-"""The visitor's door: a channel of its own under /widget/v1, and the script that websites embed."""
+"""What visitors use: an API of its own under /widget/v1, and the script that websites embed."""

@@ -1,4 +1,4 @@
-"""/widget/v1: what the widget asks for. Its errors are problem+json, as those of /v1 are."""
+"""/widget/v1: what the widget calls. Its errors are problem+json, as those of /v1 are."""
 
 import asyncio
 import hashlib
@@ -9,7 +9,7 @@ from litestar import HttpMethod, Request, Router, post
 from litestar.params import FromPath
 from litestar.response import Stream
 
-from leadwire.domain.bots import engine, language_model, reads, runtime, turn
+from leadwire.domain.bots import engine, language_model, reads, runtime
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
@@ -25,7 +25,7 @@ from leadwire.interfaces.http.client_network import network
 from leadwire.interfaces.http.requests import pairs_of
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
-from leadwire.interfaces.widget import callers, stream, visitor
+from leadwire.interfaces.widget import stream, visitor
 from leadwire.interfaces.widget.origins import Origins
 from leadwire.interfaces.widget.schema import (
     BotConfig,
@@ -40,9 +40,9 @@ from leadwire.interfaces.widget.schema import (
 
 # A minute, per network and bot. Redis holds the networks' keyed hashes only.
 _STARTS: Final = RateLimit("conversations", 30, shared=True)
-_LINES: Final = RateLimit("messages", 60, shared=True)
+_MESSAGES: Final = RateLimit("messages", 60, shared=True)
 _GUESSES: Final = RateLimit("authentication", 60, shared=False)  # tokens that are none, per network
-_PLACE: Final = 9  # digits of a place in a conversation
+_DIGITS: Final = 9  # of a position in a conversation
 
 _R = Request[Any, Any, Any]
 
@@ -64,21 +64,21 @@ async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[BotConfig
 
 @post("/bots/{bot_id:str}/conversations")
 async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse[Started]:
-    """The first thing a visitor says: only now there is a conversation."""
+    """Start a conversation with the visitor's first message."""
     bot = await reads.live(bot_id)
-    address = callers.blinded(bot.workspace, network(request.scope))
+    address = visitor.blinded(bot.workspace, network(request.scope))
     _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
-    told = body.fields(await body.json_object(request), NewConversation)
-    url, campaign = visitor.page(told.page_url)
+    given = body.fields(await body.json_object(request), NewConversation)
+    url, campaign = visitor.page(given.page_url)
     browser, system = visitor.browser_and_system(request.headers.get("user-agent", ""))
     opening = runtime.Opening(
-        content=told.content,
-        client_message_id=told.client_message_id,
+        content=given.content,
+        client_message_id=given.client_message_id,
         address=address,
         origin=Origin(
-            source=Source(url, campaign, visitor.page(told.referrer)[0]),
-            locale=told.locale,
-            timezone=told.timezone,
+            source=Source(url, campaign, visitor.page(given.referrer)[0]),
+            locale=given.locale,
+            timezone=given.timezone,
             browser=browser,
             os=system,
         ),
@@ -90,15 +90,15 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse
 
 @post("/conversations/{conversation_id:str}/messages")
 async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
-    """A visitor's turn: the bot's replies and the next question come with the answer."""
-    visit = await _visit(request, conversation_id)
-    address = callers.blinded(visit.workspace, network(request.scope))
-    _LINES.take(f"{address.hex()} {visit.bot_id}", asyncio.get_running_loop().time())
-    told = body.fields(await body.json_object(request), NewVisitorMessage)
+    """Take a visitor's message. The response holds the bot's replies and its next question."""
+    session = await _session(request, conversation_id)
+    address = visitor.blinded(session.workspace, network(request.scope))
+    _MESSAGES.take(f"{address.hex()} {session.bot_id}", asyncio.get_running_loop().time())
+    given = body.fields(await body.json_object(request), NewVisitorMessage)
     return JSONResponse(
         widget_messages(
             await runtime.handle_message(
-                visit, told.content, told.client_message_id, language_model.answerer(settings.get())
+                session, given.content, given.client_message_id, language_model.answerer(settings.get())
             )
         )
     )
@@ -106,56 +106,56 @@ async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONRespo
 
 @get("/conversations/{conversation_id:str}/messages")
 async def read_messages(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
-    """What was said after a place in the conversation (`after`, default 0)."""
-    visit = await _visit(request, conversation_id)
-    after = _place(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
-    spoken = await conversation_reads.spoken(visit.workspace, visit.conversation_id, after)
-    return JSONResponse(WidgetMessage(visit.status, spoken, await turn.prompt(visit)))
+    """The messages after a position in the conversation (`after`, default 0)."""
+    session = await _session(request, conversation_id)
+    after = _position(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
+    messages = await conversation_reads.spoken(session.workspace, session.conversation_id, after)
+    return JSONResponse(WidgetMessage(session.status, messages, await runtime.prompt(session)))
 
 
 @get("/conversations/{conversation_id:str}/events")
 async def stream_events(request: _R, conversation_id: FromPath[str]) -> Stream:
-    """Everything said from now on, while a person is there."""
-    visit = await _visit(request, conversation_id)
-    if visit.status != "handoff":
+    """Stream the messages from now on, while a person answers."""
+    session = await _session(request, conversation_id)
+    if session.status != "handoff":
         raise Conflict("The bot answers at once: nothing will come by itself.", code="not_in_handoff")
-    if hub.watchers(visit.workspace, visit.conversation_id) >= stream.MOST:
+    if hub.watchers(session.workspace, session.conversation_id) >= stream.MOST:
         raise RateLimited(f"At most {stream.MOST} streams.", headers={"Retry-After": "15"})
-    after = _place(request.headers.get("last-event-id", "0"))
-    return Stream(stream.events(visit, after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+    after = _position(request.headers.get("last-event-id", "0"))
+    return Stream(stream.events(session, after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 @post("/conversations/{conversation_id:str}/handoff")
 async def request_handoff(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
-    """The visitor wants a person. Asking again changes nothing."""
-    return JSONResponse(widget_messages(await runtime.hand_off(await _visit(request, conversation_id))))
+    """Ask for a person. Asking again changes nothing."""
+    return JSONResponse(widget_messages(await runtime.hand_off(await _session(request, conversation_id))))
 
 
 @post("/conversations/{conversation_id:str}/end")
 async def end(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
-    """The visitor is done. Ending it again changes nothing."""
-    visit = await _visit(request, conversation_id)
-    await conversations.end(visit.workspace, visit.conversation_id, "visitor", "closed by the visitor")
+    """End the conversation. Ending it again changes nothing."""
+    session = await _session(request, conversation_id)
+    await conversations.end(session.workspace, session.conversation_id, "visitor", "closed by the visitor")
     return JSONResponse(WidgetMessage("ended", [], None))
 
 
-async def _visit(request: _R, conversation_id: str) -> VisitorSession:
-    """The visit of the caller's token, which speaks in one conversation only. Raises Unauthenticated, NotFound;
+async def _session(request: _R, conversation_id: str) -> VisitorSession:
+    """The session of the caller's token, which is for one conversation only. Raise Unauthenticated, NotFound;
     RateLimited after many wrong tokens.
     """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    visit = await reads.visit(token) if scheme.lower() == "bearer" and 0 < len(token) < 200 else None
-    if visit is None:
+    session = await reads.session_by_token(token) if scheme.lower() == "bearer" and 0 < len(token) < 200 else None
+    if session is None:
         _GUESSES.take(network(request.scope), asyncio.get_running_loop().time())
         raise Unauthenticated("This needs a visitor's token.", headers={"WWW-Authenticate": 'Bearer realm="widget"'})
-    if visit.conversation_id != conversation_id:
+    if session.conversation_id != conversation_id:
         raise refusals.unknown()
-    return visit
+    return session
 
 
-def _place(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _PLACE):
-        raise InvalidParameter("A place in a conversation is a whole number.")
+def _position(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise InvalidParameter("A position in a conversation is a whole number.")
     return int(text)
 
 

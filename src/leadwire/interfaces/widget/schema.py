@@ -1,4 +1,4 @@
-"""What the widget and we say to each other. Its own version, apart from /v1."""
+"""Requests and responses of /widget/v1, which has a version of its own."""
 
 from typing import Annotated, Final
 
@@ -18,13 +18,13 @@ Short = Annotated[str, Meta(max_length=64, pattern=_PLAIN)]
 
 
 class Greeting(Struct, frozen=True):
-    """One thing the bot says before anybody has said anything."""
+    """A message of the bot before the visitor's first."""
 
     content: str
 
 
 class BotConfig(Struct, frozen=True):
-    """All a widget needs to open: nothing is stored until the visitor has said something."""
+    """All that a widget needs to open. Nothing is stored until the visitor sends a message."""
 
     id: str
     title: str
@@ -35,7 +35,7 @@ class BotConfig(Struct, frozen=True):
 
 
 class NewConversation(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """The first thing a visitor says. `client_message_id` is random, and the same when it is sent again."""
+    """The first message. `client_message_id` is random, and the same when it is sent again."""
 
     content: Content
     client_message_id: ClientId
@@ -46,14 +46,14 @@ class NewConversation(Struct, forbid_unknown_fields=True, frozen=True, kw_only=T
 
 
 class NewVisitorMessage(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """The next thing a visitor says, or the option they chose."""
+    """The next message, or the option that the visitor chose."""
 
     content: Content
     client_message_id: ClientId
 
 
 class Started(Struct, frozen=True):
-    """A new conversation, and the token that speaks in it."""
+    """A new conversation and its token."""
 
     conversation_id: str
     token: str | None
@@ -63,7 +63,7 @@ class Started(Struct, frozen=True):
 
 
 class WidgetMessage(Struct, frozen=True):
-    """What was said since, and what is asked now."""
+    """The messages since, and what is asked now."""
 
     status: Status
     messages: list[StoredMessage]
@@ -71,10 +71,10 @@ class WidgetMessage(Struct, frozen=True):
 
 
 def started(turn: Turn) -> Started:
-    """The answer to a start."""
+    """The response to a start."""
     return Started(turn.conversation_id, turn.token, turn.status, turn.messages, turn.prompt)
 
 
 def widget_messages(turn: Turn) -> WidgetMessage:
-    """The answer to a turn."""
+    """The response to a turn."""
     return WidgetMessage(turn.status, turn.messages, turn.prompt)

@@ -18,21 +18,21 @@ MOST: Final = 4  # at once, per conversation and process: a browser needs one fo
 _PING: Final = 15.0  # seconds: proxies cut what is silent for longer
 
 
-async def events(visit: VisitorSession, after: int) -> AsyncIterator[bytes]:
+async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
     """The stream's bytes. Ends when nobody but the bot is there any more, or when the process stops; at once when there
     are too many, as several may have been let in at the same moment.
     """
     yield b"retry: 2000\n\n"
-    with hub.watch(visit.workspace, visit.conversation_id) as watch:
-        if hub.watchers(visit.workspace, visit.conversation_id) > MOST:
+    with hub.watch(session.workspace, session.conversation_id) as watch:
+        if hub.watchers(session.workspace, session.conversation_id) > MOST:
             return
         while not hub.leaving:
-            present = await reads.visit_of(visit.workspace, visit.conversation_id)
-            for spoken in await conversation_reads.spoken(visit.workspace, visit.conversation_id, after):
-                after = spoken.seq
-                yield b"id: %d\ndata: %s\n\n" % (after, msgspec.json.encode(spoken))
-            if present is None or present.status != "handoff":
-                yield b'event: status\ndata: {"status":"%s"}\n\n' % (present.status if present else "ended").encode()
+            now = await reads.session(session.workspace, session.conversation_id)
+            for message in await conversation_reads.spoken(session.workspace, session.conversation_id, after):
+                after = message.seq
+                yield b"id: %d\ndata: %s\n\n" % (after, msgspec.json.encode(message))
+            if now is None or now.status != "handoff":
+                yield b'event: status\ndata: {"status":"%s"}\n\n' % (now.status if now else "ended").encode()
                 return
             if not await watch.wait(_PING):
                 yield b":\n\n"

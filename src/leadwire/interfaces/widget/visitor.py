@@ -1,10 +1,13 @@
-"""What a request tells of the visitor behind it: browser, system, page; and what is kept of their network. Pure."""
+"""What a request tells of the visitor behind it: browser, system, page; and what is stored of their network."""
 
+import functools
 import hashlib
 import hmac
 import re
 from typing import Final
 from urllib.parse import parse_qs, urlsplit, urlunsplit
+
+from leadwire.infrastructure import secret_box
 
 _BROWSERS: Final = (
     ("Edge", r"Edg(?:e|A|iOS)?/"),
@@ -25,9 +28,9 @@ _SYSTEMS: Final = (
 _CAMPAIGN: Final = 200  # characters
 
 
-def blind(workspace: str, seen: str, key: bytes) -> bytes:
-    """What is kept of a network: enough to know it again, nothing to read."""
-    return hmac.digest(key, f"{workspace}\0{seen}".encode(), hashlib.sha256)[:16]
+def blinded(workspace: str, network: str) -> bytes:
+    """A keyed hash of the visitor's network, to count and to block by: enough to know it again, nothing to read."""
+    return hmac.digest(_key(), f"{workspace}\0{network}".encode(), hashlib.sha256)[:16]
 
 
 def browser_and_system(agent: str) -> tuple[str | None, str | None]:
@@ -52,3 +55,8 @@ def page(url: str | None) -> tuple[str | None, str | None]:
         return None, None
     campaign = "".join(one for one in named if one.isprintable())[:_CAMPAIGN]
     return urlunsplit(parts._replace(fragment="", netloc=parts.netloc.rpartition("@")[2])), campaign or None
+
+
+@functools.cache
+def _key() -> bytes:
+    return secret_box.get().derived("visitors' networks")

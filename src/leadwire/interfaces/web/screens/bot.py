@@ -5,9 +5,11 @@ from typing import Any
 from litestar import Response
 
 from leadwire.domain.accounts.changes import audit
-from leadwire.domain.bots import changes, off_loop, preview, reads
+from leadwire.domain.bots import changes, preview, reads
+from leadwire.domain.bots.changes import faq
 from leadwire.domain.bots.faq import Faq
 from leadwire.domain.bots.parse import stored
+from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web.page_context import PageContext, public_url
 from leadwire.interfaces.web.routes import action, screen
@@ -18,7 +20,7 @@ async def trial(context: PageContext) -> Response[str]:
     """A chat with the draft; everything said so far is in the address, and nothing is kept."""
     one = await reads.detail(context.workspace, context.part("bot_id"))
     said = [text[:4000] for text in context.query.all("said") if text.strip()]
-    flow = await off_loop.run(stored, one.draft) if one.draft else None
+    flow = await cpu_work.run(stored, one.draft) if one.draft else None
     talk = await preview.talk(context.workspace, one.id, flow, said, Faq()) if flow else None
     return await context.render("bots/preview.html", tab="preview", bot=one, talk=talk, said=said)
 
@@ -37,9 +39,7 @@ async def teach(context: PageContext) -> Response[Any]:
     """One more answer."""
     bot_id = context.part("bot_id")
     async with audit.transaction(context.me, "bot.taught", bot_id):
-        await changes.add_faq_entry(
-            context.workspace, bot_id, context.form.text("question"), context.form.text("answer")
-        )
+        await faq.add(context.workspace, bot_id, context.form.text("question"), context.form.text("answer"))
     return await context.back(f"/bots/{bot_id}/knowledge")
 
 
@@ -48,7 +48,7 @@ async def unteach(context: PageContext) -> Response[Any]:
     """One answer less."""
     bot_id = context.part("bot_id")
     async with audit.transaction(context.me, "bot.untaught", bot_id, context.part("entry_id")):
-        await changes.remove_faq_entry(context.workspace, context.part("entry_id"))
+        await faq.remove(context.workspace, context.part("entry_id"))
     return await context.back(f"/bots/{bot_id}/knowledge")
 
 

@@ -5,9 +5,10 @@ from typing import Any, Final
 from litestar import Response
 
 from leadwire.domain.accounts.changes import audit
-from leadwire.domain.bots import changes, difference, library, off_loop, reads
+from leadwire.domain.bots import changes, library, reads, text_diff
 from leadwire.domain.bots.check import FlowError
 from leadwire.domain.bots.parse import LARGEST, BadFlow, parse
+from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import FieldError, Invalid
 from leadwire.interfaces.web import flow_reference
 from leadwire.interfaces.web.flow_picture import picture
@@ -44,7 +45,7 @@ async def bot(context: PageContext) -> Response[str]:
     """The editor: the draft's text, what is wrong with it line by line, and its picture."""
     one = await reads.detail(context.workspace, context.part("bot_id"))
     source = context.form.raw("source").replace("\r\n", "\n") or one.draft or ""
-    drawn, flaws = await off_loop.run(_read, source)
+    drawn, flaws = await cpu_work.run(_read, source)
     published = one.published_version and (await reads.source(context.workspace, one.id, one.published_version))[0]
     return await context.render(
         "bots/editor.html",
@@ -80,7 +81,7 @@ async def versions(context: PageContext) -> Response[str]:
     changed = None
     if shown in {version.version for version in found}:
         new, old = await reads.source(context.workspace, one.id, shown)
-        changed = await off_loop.run(difference.between, old, new)
+        changed = await cpu_work.run(text_diff.compare, old, new)
     return await context.render(
         "bots/versions.html", tab="versions", bot=one, versions=found, shown=shown, changed=changed
     )

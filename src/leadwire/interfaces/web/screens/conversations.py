@@ -5,8 +5,8 @@ from typing import Any, Final
 from litestar import Response
 
 from leadwire.domain.accounts.changes import audit
-from leadwire.domain.bots import changes
 from leadwire.domain.bots import reads as bots
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.reads import ConversationSearch
 from leadwire.domain.webhooks import reads as webhooks
@@ -55,5 +55,5 @@ async def unblock(context: PageContext) -> Response[Any]:
     """Bots talk again with the visitor who was blocked here."""
     conversation_id = context.part("conversation_id")
     async with audit.transaction(context.me, "conversation.unblock", conversation_id):
-        await changes.unblock(context.workspace, conversation_id)
+        await visitor_sessions.unblock(context.workspace, conversation_id)
     return await context.back(f"/conversations/{conversation_id}", "The visitor can talk to your bots again.")

@@ -7,9 +7,9 @@ from litestar import Response
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.changes import audit
-from leadwire.domain.bots import changes as bot_changes
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots import runtime
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import inbox, queue, reads, saved_replies
 from leadwire.domain.leads import reads as leads_reads
 from leadwire.infrastructure.errors import Invalid, NotFound
@@ -95,7 +95,7 @@ async def do(context: PageContext) -> Response[Any]:
         "release": inbox.release,
         "give-back": runtime.hand_back,
         "end": inbox.end,
-        "block": bot_changes.block,
+        "block": visitor_sessions.block,
     }
     conversation_id, deed = context.part("conversation_id"), context.part("deed")
     if deed not in deeds:

@@ -19,17 +19,17 @@ Line = tuple[str, str]
 """A sign and a text: `+`, `-`, a blank, or `@` where unchanged lines are left out."""
 
 
-class Difference(Struct, frozen=True):
+class TextDiff(Struct, frozen=True):
     """At most `LINES` lines; `more` is how many were left out at the end."""
 
     lines: list[Line]
     more: int
 
 
-def between(old: str, new: str) -> Difference:
+def compare(old: str, new: str) -> TextDiff:
     """How `old` became `new`."""
     lines = _shortened(_compared(old.splitlines(), new.splitlines()))
-    return Difference([(sign, text[:_LONGEST]) for sign, text in lines[:LINES]], max(0, len(lines) - LINES))
+    return TextDiff([(sign, text[:_LONGEST]) for sign, text in lines[:LINES]], max(0, len(lines) - LINES))
 
 
 def _compared(old: Sequence[str], new: Sequence[str]) -> list[Line]:

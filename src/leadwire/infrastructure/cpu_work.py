@@ -1,4 +1,4 @@
-"""Work that takes as much CPU as a flow is large: in a thread, one at a time, so that the event loop goes on."""
+"""CPU-bound work, such as reading a large flow: in a thread, one at a time, so that the event loop goes on."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,6 +11,6 @@ _turn: Final = asyncio.Semaphore(1)  # threads share the interpreter: several at
 
 
 async def run(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What `work` answers. Raises what it raises."""
+    """Return what `work` returns. Raise what it raises."""
     async with _turn:
         return await asyncio.to_thread(work, *args, **kwargs)

@@ -1,6 +1,6 @@
 """Whether a visitor asks for a person, in English, German, French, Spanish or Arabic. Pure.
 
-Only a text that is such a wish from its first to its last word counts, so "I am a human resources manager" is none.
+Only a text that is such a request from its first to its last word counts: "I am a human resources manager" is none.
 """
 
 import re
@@ -13,7 +13,7 @@ _LONGEST: Final = 120  # characters; who writes more wants more than that
 class _Phrases(NamedTuple):
     """Phrases of one language, parted by `|`, as people write them: case, accents and punctuation do not count.
 
-    A wish is `[can] talk who [verb] [end]`, `need who [end]` or one of `alone`, with `polite` words before and after.
+    A request is `[can] talk who [verb] [end]`, `need who [end]` or one of `alone`, with `polite` words around it.
     Where the verb comes last, as in German, a `talk` needs one.
     """
 
@@ -110,9 +110,9 @@ _LANGUAGES: Final = (
 )
 
 
-def for_a_person(text: str) -> bool:
+def asks_for_person(text: str) -> bool:
     """Whether the visitor wants to talk to a person."""
-    return len(text) <= _LONGEST and any(wish.fullmatch(_plain(text)) for wish in _WISHES)
+    return len(text) <= _LONGEST and any(pattern.fullmatch(_plain(text)) for pattern in _PATTERNS)
 
 
 def _plain(text: str) -> str:
@@ -121,7 +121,7 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", bare.replace("\u0640", "")))  # the Arabic letter stretcher
 
 
-def _wish(phrases: _Phrases) -> re.Pattern[str]:
+def _pattern(phrases: _Phrases) -> re.Pattern[str]:
     polite, can, talk, need, who, end, alone, verb = (
         "(?:" + "|".join(map(_plain, phrase.split("|"))) + ")" for phrase in phrases
     )
@@ -132,4 +132,4 @@ def _wish(phrases: _Phrases) -> re.Pattern[str]:
     return re.compile(f"(?:{polite} ){{0,3}}(?:{asks}|{alone})(?: {polite}){{0,3}}")
 
 
-_WISHES: Final = tuple(map(_wish, _LANGUAGES))
+_PATTERNS: Final = tuple(map(_pattern, _LANGUAGES))

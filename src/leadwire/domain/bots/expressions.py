@@ -1,13 +1,23 @@
-"""Whether a condition holds for what is known of a visitor. Pure.
+"""What a flow says with a visitor's variables: conditions, and texts with `{{name}}`, or `{{name|there}}` for those who
+have not given theirs. Pure.
 
-Every operator has its branch: one that is added to `bots.flow` and forgotten here fails the type check, and a turn, and
-is never just false.
+Every operator of a condition has its branch: one that is added to `bots.flow` and forgotten here fails the type check,
+and a turn, and is never just false. Texts are filled in one pass, so that `{{email}}` as somebody's name stays these
+nine characters.
 """
 
-from collections.abc import Mapping
-from typing import assert_never
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, assert_never
 
 from leadwire.domain.bots.flow import Condition, Order, Scalar, When
+from leadwire.domain.conversations.schema import MAX_TEXT
+
+DERIVED: Final = frozenset({"score", "email_domain", "email_is_business"})
+"""Variables that no node sets: the engine does."""
+
+_SLOT: Final = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*(?:\|([^{}|]*))?\}\}")
+_LONGEST: Final = 200  # characters of one value: nobody makes the bot repeat a book
 
 
 def holds(when: When, known: Mapping[str, Scalar]) -> bool:
@@ -60,3 +70,24 @@ def _same(value: object, wanted: object) -> bool:
     if isinstance(value, str) and isinstance(wanted, str):
         return value.casefold() == wanted.casefold()
     return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
+
+
+def names_in(text: str) -> Iterator[str]:
+    """The variables a text uses."""
+    return (slot[1] for slot in _SLOT.finditer(text))
+
+
+def fill(text: str, variables: Mapping[str, object]) -> str:
+    """`text` with its variables' values."""
+
+    def value(slot: re.Match[str]) -> str:
+        known = variables.get(slot[1])
+        return (slot[2] or "").strip() if known in (None, "") else _shown(known)[:_LONGEST]
+
+    return _SLOT.sub(value, text)[:MAX_TEXT]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from leadwire.domain.bots import difference
+from leadwire.domain.bots import text_diff
 
 
 def rebuilt(lines, leave_out):
@@ -19,7 +19,7 @@ def test_both_texts_are_in_it(seed):
     new = [line for line in old if chosen.random() < 0.8]
     for _ in range(chosen.randrange(5)):
         new.insert(chosen.randrange(len(new) + 1), chosen.choice("abcxyz"))
-    lines = difference._compared(old, new)
+    lines = text_diff._compared(old, new)
     assert rebuilt(lines, "+") == old
     assert rebuilt(lines, "-") == new
 
@@ -27,7 +27,7 @@ def test_both_texts_are_in_it(seed):
 def test_a_changed_line_is_shown_with_two_around_it():
     old = [f"line {n}" for n in range(20)]
     new = [*old[:10], "another", *old[11:]]
-    found = difference.between("\n".join(old), "\n".join(new))
+    found = text_diff.compare("\n".join(old), "\n".join(new))
     assert found.lines == [
         ("@", "⋯"), (" ", "line 8"), (" ", "line 9"), ("-", "line 10"), ("+", "another"), (" ", "line 11"),
         (" ", "line 12"), ("@", "⋯"),
@@ -50,7 +50,7 @@ def test_whatever_they_are_it_is_capped(old, new, monkeypatch):
         raise AssertionError("difflib is not linear")
 
     monkeypatch.setattr(difflib, "SequenceMatcher", never)
-    found = difference.between(old, new)
-    assert len(found.lines) <= difference.LINES
+    found = text_diff.compare(old, new)
+    assert len(found.lines) <= text_diff.LINES
     assert max(len(text) for _, text in found.lines) <= 200
-    assert found.more == 0 or len(found.lines) == difference.LINES
+    assert found.more == 0 or len(found.lines) == text_diff.LINES

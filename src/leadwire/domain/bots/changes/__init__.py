@@ -1,0 +1,134 @@
+"""Every change of bots. In this file: drafts, versions and where they may be embedded."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from leadwire.domain.accounts import quotas
+from leadwire.domain.bots import reads
+from leadwire.domain.bots.parse import parse
+from leadwire.domain.bots.table import Bot, BotVersion
+from leadwire.infrastructure import clock, cpu_work, db, ids
+from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
+
+MAX_ORIGINS: Final = 50
+_NEWEST: Final = 2**31 - 1  # what the column holds
+_COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
+
+_BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
+_ADD: Final = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at)
+_SAVE_DRAFT: Final = statement(
+    Bot.update({Bot.draft: param("draft"), Bot.draft_saved_at: param("now")}).where(*_BOT).returning(Bot.id)
+)
+_LOCK: Final = statement(Bot.select(Bot.draft, Bot.published_version).where(*_BOT).lock_rows())
+_SOURCE: Final = statement(
+    BotVersion.select(BotVersion.source).where(
+        BotVersion.bot_id == param("bot"), BotVersion.version == param("version")
+    )
+)
+# The next version of a bot, numbered from 1.
+_ADD_VERSION: Final = sql(
+    """INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at)
+       SELECT :bot, 1 + coalesce(max(version), 0), :workspace, :source, :now FROM bot_version WHERE bot_id = :bot
+       RETURNING version"""
+)
+_SET_VERSION: Final = statement(Bot.update({Bot.published_version: param("version")}).where(*_BOT))
+_SET_APPEARANCE: Final = statement(
+    Bot.update({Bot.allowed_origins: param("origins"), Bot.color: param("color")}).where(*_BOT).returning(Bot.id)
+)
+_COUNT: Final = statement(Bot.count().where(Bot.workspace_id == param("workspace")))
+_COUNT_VERSIONS: Final = statement(
+    BotVersion.count().where(BotVersion.workspace_id == param("workspace"), BotVersion.bot_id == param("bot"))
+)
+# The bytes of all flows of a workspace: drafts and published versions.
+_COUNT_BYTES: Final = sql("""
+SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
+    SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
+FROM bot b WHERE b.workspace_id = :workspace""")
+
+
+async def create(workspace: str, name: str) -> str:
+    """Add a bot. Return its id. Raise QuotaExceeded."""
+    bot_id = ids.new("bot")
+    async with db.transaction():
+        await _ADD.rows(id=bot_id, workspace_id=workspace, name=name, created_at=clock.now())
+        await quotas.check(workspace, "bots", _COUNT)
+    return bot_id
+
+
+async def save_draft(workspace: str, bot_id: str, source: str) -> None:
+    """Save the text of a flow as the draft. Raise NotFound, QuotaExceeded; BadFlow when the flow cannot be used."""
+    await cpu_work.run(parse, source)
+    async with db.transaction():
+        if await _SAVE_DRAFT.row(workspace=workspace, bot=bot_id, draft=source, now=clock.now()) is None:
+            raise NotFound("There is no such bot.")
+        await quotas.check(workspace, "flow_bytes", _COUNT_BYTES)
+
+
+async def publish(workspace: str, bot_id: str) -> int:
+    """Make the draft what new conversations run. Return its version; publishing the same again changes nothing.
+
+    Raise NotFound, QuotaExceeded; Conflict when there is no draft.
+    """
+    async with db.transaction():
+        bot = await _LOCK.row(workspace=workspace, bot=bot_id)
+        if bot is None:
+            raise NotFound("There is no such bot.")
+        if bot["draft"] is None:
+            raise Conflict("There is no draft to publish.", code="no_draft")
+        if bot["draft"] == await _SOURCE.value(bot=bot_id, version=bot["published_version"]):
+            return int(bot["published_version"])
+        await cpu_work.run(parse, bot["draft"])  # rules may have become stricter since it was saved
+        version = await _ADD_VERSION.value(workspace=workspace, bot=bot_id, source=bot["draft"], now=clock.now())
+        await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
+        await quotas.check(workspace, "bot_versions", _COUNT_VERSIONS, bot=bot_id)
+        await quotas.check(workspace, "flow_bytes", _COUNT_BYTES)
+    return int(version)
+
+
+async def rollback(workspace: str, bot_id: str, version: int) -> None:
+    """Let new conversations run a version published before. The draft stays. Raise NotFound."""
+    if not 0 < version <= _NEWEST:
+        raise NotFound("There is no such version of the bot.")
+    await reads.flow(workspace, bot_id, version)
+    await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
+
+
+async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], color: str) -> None:
+    """Say which websites (`https://example.com`; `*` = any) may show the bot, and in which color.
+
+    Raise NotFound, Invalid.
+    """
+    wrong = [origin for origin in origins if origin != "*" and not _is_origin(origin)]
+    faults = [
+        FieldError("wrong_value", f"{one[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
+        for one in wrong
+    ]
+    if len(origins) > MAX_ORIGINS:
+        faults.append(FieldError("too_many", f"At most {MAX_ORIGINS} origins.", "/origins"))
+    if not _COLOR.fullmatch(color):
+        faults.append(FieldError("wrong_value", "A color is written like #4f46e5.", "/color"))
+    if faults:
+        raise Invalid("The bot cannot be embedded like that.", faults=tuple(faults))
+    hosts = list(dict.fromkeys(origin.lower() for origin in origins))
+    if await _SET_APPEARANCE.row(workspace=workspace, bot=bot_id, origins=hosts, color=color.lower()) is None:
+        raise NotFound("There is no such bot.")
+
+
+def _is_origin(text: str) -> bool:
+    """A scheme, a host, perhaps a port, and nothing else (RFC 6454)."""
+    try:
+        parts = urlsplit(text)
+        return (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and text.lower() == f"{parts.scheme}://{parts.netloc.lower()}"
+            and "@" not in parts.netloc
+            and parts.port != 0
+            and text.isascii()
+            and len(text) <= 300
+        )
+    except ValueError:
+        return False

@@ -1,11 +1,11 @@
 """HTTP requests are counted by route template, so that nobody can make up labels."""
 
 from leadwire.infrastructure.ids import new
-from leadwire.interfaces.http import metrics
+from leadwire.interfaces.http import middleware
 
 
 def counted():
-    return {labels: count.value for labels, count in metrics.REQUESTS.cells().items()}
+    return {labels: count.value for labels, count in middleware.REQUESTS.cells().items()}
 
 
 async def more(before):
@@ -41,6 +41,6 @@ async def test_what_callers_make_up_is_no_label(client):
 
 async def test_the_time_to_the_answer_is_kept_for_each_route(client):
     await client.get("/v1/conversations")
-    times = metrics.SECONDS.cells()[("GET", "/v1/conversations")]
+    times = middleware.SECONDS.cells()[("GET", "/v1/conversations")]
     assert sum(times.counts) >= 1
     assert times.total > 0

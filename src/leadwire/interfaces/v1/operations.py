@@ -9,7 +9,9 @@ injection by Litestar costs 69 us a request (`python -m ops.bench.injection`), 3
 
 import functools
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from litestar import HttpMethod, Request, route
@@ -104,6 +106,8 @@ MergePatch = Annotated[Change[P, S], _merge_patch]
 class Operation(NamedTuple):
     """What is known of a handler."""
 
+    path: str
+    method: str
     handler: Handler
     scope: str
     raises: Sequence[type[DomainError]]
@@ -115,6 +119,26 @@ class Operation(NamedTuple):
     """`Page`, `Single` or `Tagged`."""
     data: Any
     """What is in the envelope."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the document."""
+        return self.handler.__name__
+
+    @property
+    def module(self) -> ModuleType:
+        """The operations of one resource: they have its name, and its docstring describes them."""
+        return sys.modules[self.handler.__module__]
+
+    @property
+    def tag(self) -> str:
+        """The resource."""
+        return self.module.__name__.rpartition(".")[2].capitalize()
+
+    @property
+    def path_parameter(self) -> str | None:
+        """The id in the path."""
+        return next((name for name in self.inputs if f"{{{name}" in self.path), None)
 
 
 def _declare(
@@ -131,7 +155,9 @@ def _declare(
         hints = get_type_hints(handler, include_extras=True)
         returns = hints.pop("return")
         inputs = {name: _input(name, hint, path) for name, hint in hints.items()}
-        operation = Operation(handler, scope, raises, example, inputs, get_origin(returns), get_args(returns)[0])
+        operation = Operation(
+            path, methods[0].lower(), handler, scope, raises, example, inputs, get_origin(returns), get_args(returns)[0]
+        )
         endpoint = _endpoint(operation)
         return route(path, http_method=methods, status_code=200, scope=scope, operation=operation)(endpoint)
 

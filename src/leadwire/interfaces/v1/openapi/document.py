@@ -2,13 +2,11 @@
 
 import inspect
 import re
-import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from litestar import Litestar
-from litestar.handlers import HTTPRouteHandler
 
 from leadwire import __version__
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch, InvalidParameter
@@ -37,58 +35,30 @@ many seconds as `Retry-After` says and send the request again.
 
 `/v1` only grows: objects may gain fields, and webhooks kinds of events. What would break a caller becomes `/v2`, with \
 `/v1` kept for 12 months and marked by the headers `Deprecation` and `Sunset`."""
-_METHODS: Final = ("GET", "POST", "PATCH", "DELETE")
+_METHODS: Final = ("get", "post", "patch", "delete")
 _BY_KEY: Final = (InvalidParameter, IdempotencyInProgress, IdempotencyMismatch)  # of what takes an Idempotency-Key
-
-
-class _Served(NamedTuple):
-    """An operation where the router serves it."""
-
-    path: str
-    method: str
-    operation: Operation
-
-    @property
-    def name(self) -> str:
-        """Its id."""
-        return self.operation.handler.__name__
-
-    @property
-    def module(self) -> Any:
-        """Where the handler is: the operations of one resource, whose tag and description it gives."""
-        return sys.modules[self.operation.handler.__module__]
-
-    @property
-    def tag(self) -> str:
-        """The resource."""
-        return str(self.module.__name__.rpartition(".")[2].capitalize())
-
-    @property
-    def id(self) -> str | None:
-        """The path's parameter."""
-        return next(iter(re.findall(r"{(\w+)}", self.path)), None)
 
 
 def document(
     app: Litestar, events: Mapping[str, type[msgspec.Struct]], samples: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the document. `events` maps each kind of event to the struct that is its `data`, `samples` to one such."""
-    served = _served(app)
-    bodies = [given.body for one in served for given in one.operation.inputs.values() if given.body]
-    refs, components = schemas.of([*map(_returned, served), *bodies, *events.values(), Problem])
+    operations = _operations(app)
+    bodies = [body for operation in operations for body in _bodies(operation)]
+    refs, components = schemas.of([*map(_returned, operations), *bodies, *events.values(), Problem])
     examples = schemas.examples(components, samples.values())
     errors = ErrorResponses(components)
     paths: dict[str, dict[str, Any]] = {}
-    for one, ref in zip(served, refs, strict=False):
+    for operation, ref in zip(operations, refs, strict=False):
         example = examples[ref["$ref"].rpartition("/")[2]]
-        paths.setdefault(one.path, {})[one.method] = {
-            **_described(one, example),
-            "responses": {**_good(one, ref, example, served), **errors.of_operation(one.name, _errors(one))},
-        }
+        responses = _good(operation, ref, example, operations)
+        responses |= errors.of_operation(operation.name, _errors(operation))
+        described = _described(operation, example) | {"responses": responses}
+        paths.setdefault(operation.path, {})[operation.method] = described
     del components["Problem"]
     kinds = {kind: webhook(kind, model.__name__, samples[kind]) for kind, model in events.items()}
     schemas.inline_all_but(schemas.reachable(paths, errors.shared, components=components), components, kinds)
-    tags = {one.tag: inspect.getdoc(one.module) for one in served}
+    tags = {operation.tag: inspect.getdoc(operation.module) for operation in operations}
     tags["Webhooks"] = "What we send to your endpoints."
     made = {
         "openapi": "3.1.0",
@@ -115,82 +85,78 @@ def document(
     return schemas.portable(made)  # type: ignore[no-any-return]
 
 
-def _served(app: Litestar) -> list[_Served]:
+def _operations(app: Litestar) -> list[Operation]:
     found = [
-        _Served(re.sub(r"{(\w+):\w+}", r"{\1}", route.path), method.lower(), handler.opt["operation"])
+        handler.opt["operation"]._replace(path=re.sub(r"{(\w+):\w+}", r"{\1}", route.path))
         for route in app.routes
         for handler in getattr(route, "route_handlers", ())
-        if isinstance(handler, HTTPRouteHandler) and "operation" in handler.opt
-        for method in _METHODS
-        if method in handler.http_methods
+        if "operation" in handler.opt
     ]
     # Lists before what is in them.
-    return sorted(found, key=lambda one: (one.path.count("/"), _METHODS.index(one.method.upper())))
+    return sorted(found, key=lambda operation: (operation.path.count("/"), _METHODS.index(operation.method)))
 
 
-def _returned(one: _Served) -> Any:
+def _returned(operation: Operation) -> Any:
     """Return the type of the body of a good response."""
-    envelope = Single if one.operation.envelope is Tagged else one.operation.envelope
-    return envelope[one.operation.data]
+    envelope = Single if operation.envelope is Tagged else operation.envelope
+    return envelope[operation.data]
 
 
-def _errors(one: _Served) -> Iterator[Any]:
-    for given in one.operation.inputs.values():
+def _errors(operation: Operation) -> Iterator[Any]:
+    for given in operation.inputs.values():
         yield from given.errors
-    yield from one.operation.raises
-    if one.method != "get":
+    yield from operation.raises
+    if operation.method != "get":
         yield from _BY_KEY
 
 
-def _described(one: _Served, example: Any) -> dict[str, Any]:
-    operation = one.operation
+def _described(operation: Operation, example: Any) -> dict[str, Any]:
     summary, _, text = (inspect.getdoc(operation.handler) or "").partition("\n")
+    parameters = []
+    if operation.path_parameter:
+        parameters.append(parts.path_parameter(operation.path_parameter, example["data"]["id"]))
+    for given in operation.inputs.values():
+        parameters += parts.query_parameters(given.query) if given.query else []
     described: dict[str, Any] = {
-        "operationId": one.name,
+        "operationId": operation.name,
         "summary": summary.removesuffix("."),
         "description": f"{' '.join(text.split())} Needs the scope `{operation.scope}`.".strip(),
-        "tags": [one.tag],
-        "parameters": [
-            *(parts.path_parameters(one.id, example["data"]["id"]) if one.id else ()),
-            *(
-                parameter
-                for given in operation.inputs.values()
-                if given.query
-                for parameter in parts.query_parameters(given.query)
-            ),
-            *parts.parameter_refs(*_request_headers(one)),
-        ],
+        "tags": [operation.tag],
+        "parameters": parameters + parts.parameter_refs(*_request_headers(operation)),
     }
-    for given in operation.inputs.values():
-        if given.body:
-            content = {"schema": {"$ref": parts.REF.format(name=given.body.__name__)}, "example": operation.example}
-            described["requestBody"] = {"required": True, "content": dict.fromkeys(MEDIA_TYPES, content)}
+    for body in _bodies(operation):
+        content = {"schema": {"$ref": parts.REF.format(name=body.__name__)}, "example": operation.example}
+        described["requestBody"] = {"required": True, "content": dict.fromkeys(MEDIA_TYPES, content)}
     return described
 
 
-def _request_headers(one: _Served) -> Iterator[str]:
-    if one.operation.envelope is Tagged and one.method == "get":
+def _bodies(operation: Operation) -> list[type[msgspec.Struct]]:
+    return [given.body for given in operation.inputs.values() if given.body]
+
+
+def _request_headers(operation: Operation) -> Iterator[str]:
+    if operation.envelope is Tagged and operation.method == "get":
         yield "If-None-Match"
-    yield from (given.header for given in one.operation.inputs.values() if given.header)
-    if one.method != "get":
+    yield from (given.header for given in operation.inputs.values() if given.header)
+    if operation.method != "get":
         yield "Idempotency-Key"
     yield from ("X-Request-Id", "traceparent")
 
 
-def _good(one: _Served, ref: dict[str, Any], example: Any, served: list[_Served]) -> dict[str, Any]:
-    """Return 200, and 304 where there is one."""
-    own = {Tagged: ["ETag"], Page: ["Link"]}.get(one.operation.envelope, [])
+def _good(operation: Operation, ref: dict[str, Any], example: Any, operations: list[Operation]) -> dict[str, Any]:
+    """Return 200, and 304 where there is operation."""
+    own = {Tagged: ["ETag"], Page: ["Link"]}.get(operation.envelope, [])
     headers = [*own, "X-Request-Id", "RateLimit-Policy", "RateLimit"]
-    replayed = ["Idempotent-Replayed"] if one.method != "get" else []
+    replayed = ["Idempotent-Replayed"] if operation.method != "get" else []
     good: dict[str, Any] = {
         "200": {
             "description": "OK",
             "headers": parts.header_refs(*headers, *replayed),
             "content": {"application/json": {"schema": ref, "example": example}},
-            "links": dict(_links(one, served)),
+            "links": dict(_links(operation, operations)),
         }
     }
-    if own == ["ETag"] and one.method == "get":
+    if own == ["ETag"] and operation.method == "get":
         good["304"] = {
             "description": "The version in `If-None-Match` is current.",
             "headers": parts.header_refs(*headers),
@@ -198,18 +164,17 @@ def _good(one: _Served, ref: dict[str, Any], example: Any, served: list[_Served]
     return good
 
 
-def _links(one: _Served, served: list[_Served]) -> Iterator[tuple[str, Any]]:
+def _links(operation: Operation, operations: list[Operation]) -> Iterator[tuple[str, Any]]:
     """Yield where a response leads: from a resource that was read to its other operations and to those that it names,
     from one that was changed to reading it.
     """
-    data = "$response.body#/data/0" if one.operation.envelope is Page else "$response.body#/data"
-    for other in served:
-        if other.id is None or other is one or (one.method != "get" and other.method != "get"):
+    data = "$response.body#/data/0" if operation.envelope is Page else "$response.body#/data"
+    reading = operation.method == "get"
+    named = operation.data.__struct_fields__ if reading and operation.path_parameter else ()
+    for other in operations:
+        name = other.path_parameter
+        if name is None or other is operation or not (reading or other.method == "get"):
             continue
-        if other.tag == one.tag:
-            member = "id"
-        elif one.id and one.method == other.method == "get" and other.id in one.operation.data.__struct_fields__:
-            member = other.id
-        else:
-            continue
-        yield other.name, {"operationId": other.name, "parameters": {other.id: f"{data}/{member}"}}
+        if other.tag == operation.tag or (name in named and other.method == "get"):
+            member = "id" if other.tag == operation.tag else name
+            yield other.name, {"operationId": other.name, "parameters": {name: f"{data}/{member}"}}

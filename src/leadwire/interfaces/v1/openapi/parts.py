@@ -89,18 +89,16 @@ def parameters() -> dict[str, Any]:
     return {name: {"name": name, "in": "header", "required": False, **made} for name, made in PARAMETERS.items()}
 
 
-def path_parameters(name: str, example: str) -> list[dict[str, Any]]:
+def path_parameter(name: str, example: str) -> dict[str, Any]:
     """Return the id in a path."""
-    return [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "description": "The id; a bad one returns 404.",
-            "schema": _TEXT,
-            "example": example,
-        }
-    ]
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": "The id; a bad one returns 404.",
+        "schema": _TEXT,
+        "example": example,
+    }
 
 
 def query_parameters(model: type[msgspec.Struct]) -> list[dict[str, Any]]:

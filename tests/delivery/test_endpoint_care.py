@@ -6,11 +6,10 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from leadwire.delivery import signing
-from leadwire.delivery.relay import window
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.delivery.worker import health
-from leadwire.delivery.worker.health import WORN_FAILURES
+from leadwire.delivery.worker import health, window
+from leadwire.delivery.worker.health import FAILING_ATTEMPTS
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
@@ -240,7 +239,7 @@ async def failures(workspace, bot, wire, count: int) -> None:
 async def test_five_days_of_nothing_but_failures_disable_an_endpoint(workspace, bot, wire, receiver, db_clock):
     made = await endpoint(workspace, receiver.url)
     receiver.answer = 500
-    await failures(workspace, bot, wire, WORN_FAILURES - 1)
+    await failures(workspace, bot, wire, FAILING_ATTEMPTS - 1)
     await db_clock.forward(4 * 86_400)
     await failures(workspace, bot, wire, 1)
     assert (await reads.endpoint(workspace, made.id)).enabled, "four days are not five"
@@ -253,13 +252,13 @@ async def test_five_days_of_nothing_but_failures_disable_an_endpoint(workspace, 
 async def test_one_success_begins_the_five_days_anew(workspace, bot, wire, receiver, db_clock):
     made = await endpoint(workspace, receiver.url)
     receiver.answer = 500
-    await failures(workspace, bot, wire, WORN_FAILURES)
+    await failures(workspace, bot, wire, FAILING_ATTEMPTS)
     await db_clock.forward(4 * 86_400)
     receiver.answer = 200
     await failures(workspace, bot, wire, 1)
     receiver.answer = 500
     await db_clock.forward(2 * 86_400)
-    await failures(workspace, bot, wire, WORN_FAILURES)
+    await failures(workspace, bot, wire, FAILING_ATTEMPTS)
     assert (await reads.endpoint(workspace, made.id)).enabled
 
 
@@ -279,6 +278,7 @@ async def test_a_few_failures_long_ago_do_not_disable_a_quiet_endpoint(workspace
 async def test_a_window_is_halved_then_opened_from_one_to_its_largest(workspace, size, successes, halvings, then):
     made = await endpoint(workspace, "http://127.0.0.1:8080/")
     await db.rows("UPDATE webhook_endpoint SET admission_window = $1", size)
-    signal = [made.id], [successes], [0], [halvings], [False]
-    await db.rows(health._NOTE, *signal, window.LARGEST, health.WORN_FAILURES, health.WORN_DAYS)
+    signal = {"ids": [made.id], "successes": [successes], "failures": [0], "halvings": [halvings], "gone": [False]}
+    limits = {"largest": window.LARGEST, "attempts": health.FAILING_ATTEMPTS, "days": health.FAILING_DAYS}
+    await health._UPDATE.rows(**signal, **limits)
     assert await db.value("SELECT admission_window FROM webhook_endpoint") == then

@@ -364,7 +364,7 @@ async def test_a_failure_amid_recording_loses_neither_a_410_nor_a_dead_letter(
     receiver.answer = 410
     await make.lead(workspace, bot)
     await wire.relay()
-    note, failed = health.note, []
+    note, failed = health.record, []
 
     async def fails_once(settled):
         if not failed:
@@ -372,7 +372,7 @@ async def test_a_failure_amid_recording_loses_neither_a_410_nor_a_dead_letter(
             raise ConnectionResetError("the database went away")
         await note(settled)
 
-    monkeypatch.setattr(health, "note", fails_once)
+    monkeypatch.setattr(health, "record", fails_once)
     stop = asyncio.Event()
     worker = asyncio.create_task(Deliverer(wire.redis, wire.transport, wire.settings).run(stop))
     await eventually(lambda: wire.redis.xlen(streams.DEAD_LETTERS))

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leadwire.delivery import retries
-from leadwire.delivery.relay import window
 from leadwire.delivery.retries import NextStep
 from leadwire.delivery.states import OUTCOMES, of_status
+from leadwire.delivery.worker import window
 from leadwire.infrastructure import secret_box, settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.secret_box import SecretBox

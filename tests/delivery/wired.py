@@ -10,8 +10,9 @@ from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.reconcile import reconcile
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
-from leadwire.delivery.worker.attempt import Attempt, attempt
-from leadwire.delivery.worker.claim import ClaimedDelivery, claim
+from leadwire.delivery.worker.attempt import attempt
+from leadwire.delivery.worker.claim import claim
+from leadwire.delivery.worker.jobs import Attempt, ClaimedDelivery
 from leadwire.delivery.worker.record import record
 from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import NewEndpoint

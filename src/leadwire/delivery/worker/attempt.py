@@ -1,45 +1,25 @@
 """One POST: sign, send, classify. Never raises: every failure is an outcome."""
 
 import time
-from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from leadwire.delivery import retries, signing
 from leadwire.delivery.states import Outcome, of_status
 from leadwire.delivery.transport.guarded import GuardedTransport
-from leadwire.delivery.worker import spans
-from leadwire.delivery.worker.claim import ClaimedDelivery
+from leadwire.delivery.worker import observe
+from leadwire.delivery.worker.jobs import Attempt, ClaimedDelivery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.settings import Settings
 
 _SNIPPET: Final = 2048  # bytes of the answer that are kept
 
 
-class Attempt(NamedTuple):
-    """What came of a job."""
-
-    job: ClaimedDelivery
-    started_at: datetime
-    start: float  # by `time.perf_counter`
-    end: float
-    outcome: Outcome
-    http_status: int | None = None
-    error: str | None = None
-    response_body: str | None = None
-    retry_after: float = 0.0
-
-    @property
-    def duration_ms(self) -> int:
-        """How long it took, whatever came of it."""
-        return round((self.end - self.start) * 1000)
-
-
 async def attempt(job: ClaimedDelivery, transport: GuardedTransport, settings: Settings) -> Attempt:
     """Make the POST of `job`. The transport holds the deadline and guards the address."""
-    span = spans.begin(job)
+    span = observe.begin_span(job)
     done = await _attempt(job, span.traceparent if span else job.traceparent, transport, settings)
     if span:
-        spans.end(span, done.outcome, done.http_status)
+        observe.end_span(span, done.outcome, done.http_status)
     return done
 
 

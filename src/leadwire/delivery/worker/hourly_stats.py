@@ -1,4 +1,4 @@
-"""Figures for plots: attempts by endpoint and hour. Collected here, written every other second.
+"""Counts for plots: attempts by endpoint and hour. Collected here, written every two seconds.
 
 Beside the ledger, not part of it: what a worker has not written when it is killed is missing from the plots only.
 """
@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Final
 
 from leadwire.delivery.states import Outcome
-from leadwire.delivery.worker.attempt import Attempt
+from leadwire.delivery.worker.jobs import Attempt
 from leadwire.infrastructure import db, redis_pool, telemetry
+from leadwire.infrastructure.db.statements import sql
 
 BOUNDS: Final = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000)
 """Upper ends of the duration buckets in milliseconds; one more bucket holds what took longer."""
@@ -22,19 +23,21 @@ _MOST: Final = 10_000  # endpoints' hours that wait while the database is away
 
 _LATER: Final[tuple[type[BaseException], ...]] = (*db.GONE, db.Deadlock, db.Orphaned, db.Canceled)
 
-_ADD: Final = """
+# Add to the counts that the hours have.
+_ADD: Final = sql("""
 INSERT INTO endpoint_hour AS known (endpoint_id, hour, delivered, failed, took, last_at, last_outcome)
 SELECT made.endpoint_id, made.hour, made.delivered, made.failed, string_to_array(made.took, ',')::int[], made.last_at,
     made.last_outcome
-FROM unnest($1::text[], $2::timestamptz[], $3::int[], $4::int[], $5::text[], $6::timestamptz[], $7::text[])
-    AS made(endpoint_id, hour, delivered, failed, took, last_at, last_outcome)
+FROM unnest(:endpoints::text[], :hours::timestamptz[], :delivered::int[], :failed::int[], :took::text[],
+    :lasts::timestamptz[], :outcomes::text[]) AS made(endpoint_id, hour, delivered, failed, took, last_at, last_outcome)
 WHERE EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = made.endpoint_id)
 ORDER BY made.endpoint_id, made.hour
 ON CONFLICT (endpoint_id, hour) DO UPDATE SET delivered = known.delivered + EXCLUDED.delivered,
     failed = known.failed + EXCLUDED.failed,
     took = ARRAY(SELECT before + more FROM unnest(known.took, EXCLUDED.took) AS pair(before, more)),
     last_at = greatest(known.last_at, EXCLUDED.last_at),
-    last_outcome = CASE WHEN EXCLUDED.last_at >= known.last_at THEN EXCLUDED.last_outcome ELSE known.last_outcome END"""
+    last_outcome = CASE WHEN EXCLUDED.last_at >= known.last_at THEN EXCLUDED.last_outcome
+        ELSE known.last_outcome END""")
 
 
 class _Hour:
@@ -51,8 +54,8 @@ _hours: dict[tuple[str, datetime], _Hour] = {}
 _due: list[asyncio.TimerHandle] = []
 
 
-def note(settled: Sequence[Attempt]) -> None:
-    """Count attempts that counted; test events are none of an endpoint's figures."""
+def add(settled: Sequence[Attempt]) -> None:
+    """Count attempts that counted; test events are not among an endpoint's counts."""
     for one in settled:
         if one.job.test:
             continue
@@ -77,17 +80,17 @@ async def flush() -> None:
         return
     hours = list(collected.values())
     try:
-        await db.rows(
-            _ADD,
-            *map(list, zip(*collected, strict=True)),
-            [hour.delivered for hour in hours],
-            [hour.failed for hour in hours],
-            [",".join(map(str, hour.took)) for hour in hours],
-            [hour.last_at for hour in hours],
-            [hour.last_outcome for hour in hours],
+        await _ADD.rows(
+            endpoints=[endpoint_id for endpoint_id, _ in collected],
+            hours=[at for _, at in collected],
+            delivered=[hour.delivered for hour in hours],
+            failed=[hour.failed for hour in hours],
+            took=[",".join(map(str, hour.took)) for hour in hours],
+            lasts=[hour.last_at for hour in hours],
+            outcomes=[hour.last_outcome for hour in hours],
         )
     except _LATER as error:
-        telemetry.log("figures.late", level=logging.WARNING, error=error)
+        telemetry.log("hourly_stats.late", level=logging.WARNING, error=error)
         if len(_hours) + len(collected) <= _MOST:
             _merge(collected)
 

@@ -1,4 +1,4 @@
-"""The worker: reads only what it can hold, acknowledges only what is written down, ends clean.
+"""The worker: reads only what it can hold, acknowledges only what is recorded, and finishes what it has begun.
 
 A crash anywhere before `record` leaves the entry pending, and another worker takes it over: a second POST with the
 same `webhook-id` is possible, a loss is not. After `record` the entry is stale and is only acknowledged.
@@ -20,10 +20,10 @@ from redis.exceptions import ResponseError
 from leadwire.delivery import metrics, streams
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
-from leadwire.delivery.worker.attempt import Attempt, attempt
-from leadwire.delivery.worker.claim import ClaimedDelivery, claim
-from leadwire.delivery.worker.liveness import Liveness
-from leadwire.delivery.worker.log_lines import tell
+from leadwire.delivery.worker.attempt import attempt
+from leadwire.delivery.worker.claim import claim
+from leadwire.delivery.worker.jobs import Attempt, ClaimedDelivery
+from leadwire.delivery.worker.observe import Liveness, log_attempts
 from leadwire.delivery.worker.quarantine import set_aside
 from leadwire.delivery.worker.record import record
 from leadwire.infrastructure import db, telemetry
@@ -34,7 +34,7 @@ from leadwire.infrastructure.settings import Settings
 _BATCH: Final = 200  # entries
 _BLOCK_MS: Final = 1000
 _GATHER: Final = 0.004  # seconds in which several free places come together for one claim
-_GATHER_OUTCOMES: Final = 0.01  # and several outcomes for one statement: delays nobody's delivery
+_GATHER_OUTCOMES: Final = 0.01  # and several outcomes for one statement: this delays no delivery
 _CLAIMED_WITHIN: Final = 1.0  # seconds, though the lease has less to spare: nothing would be sent at all
 _RECLAIM_EVERY: Final = 5.0
 
@@ -55,25 +55,25 @@ class Deliverer:
         self._room = asyncio.Event()
         self._outcomes: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._reclaimed = float("-inf")
-        self._pulse = Liveness(settings.delivery_timeout)
+        self._liveness = Liveness(settings.delivery_timeout)
         metrics.IN_HAND.follow(lambda: len(self._posts))
         metrics.SLOTS.show(settings.delivery_concurrency)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set, then finish what is in hand: at most one delivery timeout, and one to record."""
-        settling = asyncio.create_task(self._settle())
+        recording = asyncio.create_task(self._record_outcomes())
         await self._leave()  # takes off the names of workers that were killed
         pause = Backoff()
         while not stop.is_set():
-            self._pulse.tried()
+            self._liveness.begin_round()
             try:
                 entries = await self._take()
                 if entries:
                     await self._start(entries, stop)
                 pause.reset()
-                self._pulse.asked(replica=False)
+                self._liveness.streams_answered(replica=False)
             except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
-                self._pulse.asked(replica=isinstance(error, NotPrimary))
+                self._liveness.streams_answered(replica=isinstance(error, NotPrimary))
                 metrics.FAILED.cell("deliver").add()
                 telemetry.log("deliver.failed", level=logging.WARNING, error=error)
                 await asyncio.sleep(pause.next())
@@ -81,14 +81,14 @@ class Deliverer:
             await asyncio.wait(self._posts)
         self._outcomes.put_nowait(None)
         try:
-            await asyncio.wait_for(settling, self._settings.delivery_timeout)
+            await asyncio.wait_for(recording, self._settings.delivery_timeout)
         except TimeoutError:  # the database is away: the entries stay pending for whoever takes them over
             telemetry.log("deliver.not_recorded", level=logging.WARNING, entries=len(self._held))
         await self._leave()
 
     def stuck(self) -> str | None:
         """Why only a restart would help, or None."""
-        return self._pulse.stuck(len(self._posts), len(self._held) - len(self._posts))
+        return self._liveness.stuck(len(self._posts), len(self._held) - len(self._posts))
 
     async def _leave(self) -> None:
         try:
@@ -97,7 +97,7 @@ class Deliverer:
             telemetry.log("deliver.not_left", level=logging.WARNING, error=error)
 
     async def _take(self) -> list[Entry]:
-        """New entries, as many as there is room for; now and then also what another worker dropped."""
+        """Return new entries, as many as there are free places; now and then also what another worker dropped."""
         free = self._settings.delivery_concurrency - len(self._posts)
         if free < _BATCH // 2 and self._posts:
             self._room.clear()
@@ -142,9 +142,9 @@ class Deliverer:
         if not entries:
             return
         read = time.monotonic()
-        jobs, stale = await self._insist(functools.partial(claim, entries), stop) or ([], [])
-        self._pulse.moved = time.monotonic()
-        if self._pulse.moved - read > max(_CLAIMED_WITHIN, self._settings.lease - self._settings.delivery_timeout):
+        jobs, stale = await self._persist(functools.partial(claim, entries), stop) or ([], [])
+        self._liveness.moved = time.monotonic()
+        if self._liveness.moved - read > max(_CLAIMED_WITHIN, self._settings.lease - self._settings.delivery_timeout):
             # A POST might outlast the lease, and another worker would send the same: let one that is quicker do it.
             telemetry.log("deliver.too_late", level=logging.WARNING, entries=len(entries))
             return
@@ -167,28 +167,28 @@ class Deliverer:
 
     def _posted(self, post: asyncio.Task[None]) -> None:
         self._posts.discard(post)
-        self._pulse.moved = time.monotonic()
+        self._liveness.moved = time.monotonic()
         self._room.set()
 
-    async def _settle(self) -> None:
+    async def _record_outcomes(self) -> None:
         """Record outcomes in batches, then acknowledge. Ends at the None that `run` puts last."""
         ended = False
         while not ended:
             batch = [await self._outcomes.get()]
-            self._pulse.settled = time.monotonic()
+            self._liveness.settled = time.monotonic()
             await asyncio.sleep(_GATHER_OUTCOMES)
             batch.extend(self._outcomes.get_nowait() for _ in range(self._outcomes.qsize()))
             ended = None in batch
             if done := [one for one in batch if one is not None]:
-                await self._write_down(done)
+                await self._record(done)
 
-    async def _write_down(self, done: list[Attempt]) -> None:
+    async def _record(self, done: list[Attempt]) -> None:
         try:
-            dead = await self._insist(functools.partial(record, done, self._settings.retry_schedule))
+            dead = await self._persist(functools.partial(record, done, self._settings.retry_schedule))
         except db.UNSTORABLE as error:
             if len(done) > 1:  # one of them cannot be written down: the others must not wait for it
                 for one in done:
-                    await self._write_down([one])
+                    await self._record([one])
                 return
             telemetry.log("delivery.unrecordable", level=logging.ERROR, error=error, event_id=done[0].job.entry.key[0])
             del self._held[done[0].job.entry.key[:2]]
@@ -204,7 +204,7 @@ class Deliverer:
             delivered=sum(one.outcome == "delivered" for one in done),
             dead=len(dead),
         )
-        tell(done)
+        log_attempts(done)
         try:
             await streams.done(self._redis, [one.job.entry for one in done])
             if dead:
@@ -212,14 +212,14 @@ class Deliverer:
         except Exception as error:  # noqa: BLE001 - the entries are stale now; whoever takes them over acknowledges them
             telemetry.log("stream.not_acknowledged", level=logging.WARNING, error=error, entries=len(done))
 
-    async def _insist(self, work: Callable[[], Awaitable[T]], stop: asyncio.Event | None = None) -> T | None:
+    async def _persist(self, work: Callable[[], Awaitable[T]], stop: asyncio.Event | None = None) -> T | None:
         """Do `work` however long the database is away; None when `stop` came first. Raises db.UNSTORABLE.
 
         Once is always tried: entries that were read just before `stop` would otherwise wait for their lease to end.
         """
         pause = Backoff()
         while True:
-            self._pulse.tried(recording=stop is None)
+            self._liveness.begin_round(recording=stop is None)
             try:
                 return await work()
             except db.UNSTORABLE:

@@ -1,0 +1,124 @@
+"""What a worker shows of its work: metrics, spans, log lines, and whether it is alive."""
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from leadwire.delivery import metrics
+from leadwire.delivery.states import OUTCOMES, Outcome
+from leadwire.delivery.worker.jobs import Attempt, ClaimedDelivery
+from leadwire.infrastructure import telemetry
+from leadwire.infrastructure.telemetry import tracing
+from leadwire.infrastructure.telemetry.tracing import Span
+
+_GRACE: Final = 60.0  # seconds beyond what every wait is bounded by
+_COUNTED: Final = {outcome: metrics.ATTEMPTS.cell(outcome) for outcome in OUTCOMES}
+_TOOK: Final = {outcome: metrics.ATTEMPT_SECONDS.cell(outcome) for outcome in OUTCOMES}
+_CLAIM, _SEND, _RECORD = (metrics.HOP_SECONDS.cell(hop).observe for hop in ("claim", "send", "record"))
+_DISPATCH, _END_TO_END = metrics.DISPATCH_SECONDS.cell().observe, metrics.END_TO_END_SECONDS.cell().observe
+
+
+def count_attempts(done: Sequence[Attempt]) -> None:
+    """What `done`, recorded just now, took at every hop."""
+    now = time.perf_counter()
+    for one in done:
+        job, took = one.job, one.end - one.start
+        _COUNTED[one.outcome].value += 1
+        _TOOK[one.outcome].observe(took)
+        _CLAIM(job.queued)
+        _SEND(took)
+        _RECORD(now - one.end)
+        if job.entry.key.attempts == 0 and job.generation == 1:
+            _DISPATCH(job.relaying + job.queued + one.start - job.claimed)
+        if one.outcome == "delivered":
+            _END_TO_END(job.age + now - job.claimed)
+
+
+def count_ends(fenced: int, retried: int, dead: Sequence[Attempt]) -> None:
+    """How many came too late to count, how many will be tried again, and those that will not."""
+    metrics.FENCED.cell().add(fenced)
+    metrics.RETRIED.cell().add(retried)
+    for one in dead:
+        metrics.DEAD_LETTERED.cell(one.outcome).add()
+
+
+def begin_span(job: ClaimedDelivery) -> Span | None:
+    """Begin the span of a POST, and record those of the hops before it. Return None where the trace is not sampled."""
+    trace = job.traceparent
+    if trace is None or not tracing.sampled(trace):
+        return None
+    event_id, endpoint_id, _ = job.entry.key
+    about = {"leadwire.event_id": event_id, "leadwire.endpoint_id": endpoint_id, "leadwire.attempt": job.number}
+    claimed = time.time() - (time.perf_counter() - job.claimed)
+    recorded = claimed - job.age
+    if job.number == 1 and job.generation == 1:
+        tracing.part("outbox", trace, "INTERNAL", about, recorded).end(recorded + job.relaying)
+    tracing.part("stream", trace, "INTERNAL", about, claimed - job.queued).end(claimed)
+    return tracing.part("POST webhook", trace, "CLIENT", about | {"http.request.method": "POST"})
+
+
+def end_span(span: Span, outcome: Outcome, status: int | None) -> None:
+    """End the span of a POST with what came of it."""
+    about = {"leadwire.outcome": outcome, **({"http.response.status_code": status} if status else {})}
+    span.tell(about, failed=outcome != "delivered")
+    span.end()
+
+
+def log_attempts(done: Sequence[Attempt]) -> None:
+    """Log each attempt that failed; at `debug` the others, too. No URL and no body: a delivery is found by its ids."""
+    everything = telemetry.enabled(logging.DEBUG)
+    for one in done:
+        delivered = one.outcome == "delivered"
+        if delivered and not everything:
+            continue
+        job = one.job
+        telemetry.log(
+            "delivery.attempted",
+            level=logging.DEBUG if delivered else logging.INFO,
+            event_id=job.entry.key.event_id,
+            endpoint_id=job.entry.key.endpoint_id,
+            workspace_id=job.workspace,
+            trace_id=telemetry.trace_id(job.traceparent),
+            attempt=job.number,
+            outcome=one.outcome,
+            http_status=one.http_status,
+            ms=one.duration_ms,
+        )
+
+
+class Liveness:
+    """Whether due work moves: when each part of the worker last did something, by the monotonic clock."""
+
+    def __init__(self, timeout: float) -> None:
+        self._limit = timeout + _GRACE
+        self.polled = self.moved = self.settled = time.monotonic()
+        self._replica_since: float | None = None
+
+    def begin_round(self, *, recording: bool = False) -> None:
+        """A round begins, of asking for work or of recording what came of it."""
+        if recording:
+            self.settled = time.monotonic()
+        else:
+            self.polled = time.monotonic()
+
+    def streams_answered(self, *, replica: bool) -> None:
+        """The streams have answered, or what was asked is no primary any more."""
+        self._replica_since = (self._replica_since or time.monotonic()) if replica else None
+
+    def stuck(self, posts: int, unrecorded: int) -> str | None:
+        """Why only a restart would help: due work has not moved for longer than anything may last.
+
+        A server that refuses is no such reason: the loops turn, and go on trying. One that never answers is: perhaps
+        only this connection to it is broken. So is a Redis that stays a replica: connecting again did not help.
+        """
+        oldest = time.monotonic() - self._limit
+        if posts and self.moved < oldest:
+            return f"none of {posts} POSTs has ended for more than {self._limit:g} s"
+        if unrecorded and self.settled < oldest:
+            return f"{unrecorded} outcomes have not been recorded for more than {self._limit:g} s"
+        if self.polled < oldest:
+            return f"nothing has been asked of the streams for more than {self._limit:g} s"
+        if self._replica_since is not None and self._replica_since < oldest:
+            return f"Redis has been a replica for more than {self._limit:g} s: its address may mean another server now"
+        return None

@@ -1,5 +1,6 @@
-"""The first answers to requests with an Idempotency-Key, kept for 24 hours in the transaction of the change they speak
-of. Apart from the middleware that gives them again, so that an erasure can drop what was answered about somebody.
+"""The first responses to requests with an Idempotency-Key, kept for 24 hours, written in the transaction of the change.
+
+Apart from the middleware that sends them again, so that an erasure can delete the responses about somebody.
 """
 
 import json
@@ -10,29 +11,49 @@ from typing import Any, Final
 from piccolo.columns import JSON, Bytea, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
-from leadwire.infrastructure import clock, db
+from leadwire.infrastructure import clock
 from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.statements import insert, param, sql, statement
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch
 
 KEPT: Final = timedelta(hours=24)
 
 
 class IdempotentResponse(Table, db=DB, tablename="idempotent_answer"):
-    """The first answer to a request with an Idempotency-Key. Key: (api_key_id, key)."""
+    """The first response to a request with an Idempotency-Key. Key: (api_key_id, key)."""
 
     api_key_id = Text(primary_key=True)
     key = Text()
     fingerprint = Bytea()  # of the whole request
-    subject = Text()  # the id it is about: an erased lead takes its answers along
+    subject = Text()  # the id it is about: deleted with an erased lead
     status = SmallInt()
     headers = JSON()
     body = Bytea()
     created_at = Timestamptz()
 
 
+_LOCK: Final = sql("SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 7))")
+_STORED: Final = statement(
+    IdempotentResponse.select(
+        IdempotentResponse.fingerprint, IdempotentResponse.status, IdempotentResponse.headers, IdempotentResponse.body
+    ).where(
+        IdempotentResponse.api_key_id == param("caller"),
+        IdempotentResponse.key == param("key"),
+        IdempotentResponse.created_at > param("since"),
+    )
+)
+_STORE: Final = insert(
+    *IdempotentResponse._meta.columns,
+    end="""ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, subject = excluded.subject,
+        status = excluded.status, headers = excluded.headers, body = excluded.body, created_at = excluded.created_at""",
+)
+_ERASE: Final = statement(IdempotentResponse.delete().where(IdempotentResponse.subject == param("subject")))
+_EXPIRE: Final = statement(IdempotentResponse.delete().where(IdempotentResponse.created_at < param("before")))
+
+
 async def lock(caller: str, key: str) -> None:
     """Be the only request with this key until the transaction ends. Raise IdempotencyInProgress when another one is."""
-    if not await db.value("SELECT pg_try_advisory_xact_lock(hashtextextended($1, 7))", f"{caller} {key}"):
+    if not await _LOCK.value(name=f"{caller} {key}"):
         raise IdempotencyInProgress(
             "A request with this Idempotency-Key is still running.", headers={"Retry-After": "1"}
         )
@@ -40,11 +61,7 @@ async def lock(caller: str, key: str) -> None:
 
 async def stored(caller: str, key: str, fingerprint: bytes) -> Sequence[Any] | None:
     """The first answer, as ASGI messages. Raise IdempotencyMismatch when it was to another request."""
-    row = await db.row(
-        """SELECT fingerprint, status, headers, body FROM idempotent_answer
-           WHERE api_key_id = $1 AND key = $2 AND created_at > $3""",
-        caller, key, clock.now() - KEPT,
-    )  # fmt: skip
+    row = await _STORED.row(caller=caller, key=key, since=clock.now() - KEPT)
     if row is None:
         return None
     if row["fingerprint"] != fingerprint:
@@ -62,21 +79,18 @@ async def stored(caller: str, key: str, fingerprint: bytes) -> Sequence[Any] | N
 async def store(
     caller: str, key: str, fingerprint: bytes, subject: str, status: int, headers: list[tuple[str, str]], body: bytes
 ) -> None:
-    """Keep the answer to a request; one that is too old to be given again makes way."""
-    await db.rows(
-        """INSERT INTO idempotent_answer (api_key_id, key, fingerprint, subject, status, headers, body, created_at)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-           ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = $3, subject = $4, status = $5, headers = $6,
-               body = $7, created_at = $8""",
-        caller, key, fingerprint, subject, status, json.dumps(headers), body, clock.now(),
+    """Store the response to a request, in place of one that has expired."""
+    await _STORE.rows(
+        api_key_id=caller, key=key, fingerprint=fingerprint, subject=subject, status=status,
+        headers=json.dumps(headers), body=body, created_at=clock.now(),
     )  # fmt: skip
 
 
 async def erase(subject: str) -> None:
-    """Drop the stored answers about `subject`, in the transaction of its erasure."""
-    await db.rows("DELETE FROM idempotent_answer WHERE subject = $1", subject)
+    """Delete the stored responses about `subject`, in the transaction of its erasure."""
+    await _ERASE.rows(subject=subject)
 
 
 async def expire() -> None:
-    """Drop what is older than 24 hours."""
-    await db.rows("DELETE FROM idempotent_answer WHERE created_at < $1", clock.now() - KEPT)
+    """Delete what is older than 24 hours."""
+    await _EXPIRE.rows(before=clock.now() - KEPT)

@@ -19,7 +19,7 @@ _BURST: Final = 200  # requests at once, where the limit allows as many
 _SETTLE_EVERY: Final = 1.0
 _CALLERS: Final = 50_000  # buckets kept; the one unused for longest goes first and would be full again anyway
 
-# The shared bucket: refilled by Redis's clock, less what one process spent since it last told, and only then cut to
+# The shared bucket: refilled by Redis's clock, less what one process spent since it last asked, and only then cut to
 # `most`: else whoever uses more than a burst between two settlements would owe tokens while within the limit. With
 # `now`, nothing is taken unless there is enough.
 _SETTLE: Final = """
@@ -132,10 +132,10 @@ class RateLimit:
         bucket.spent, bucket.settled = 0, now
         redis_pool.run_in_background(self._settle(caller, bucket, spent, span, now))
 
-    async def _settle(self, caller: str, bucket: Bucket, spent: int, span: float, told: float) -> None:
+    async def _settle(self, caller: str, bucket: Bucket, spent: int, span: float, asked_at: float) -> None:
         if (left := await self._ask_redis(caller, spent, span)) is None:
             return
-        since = (bucket.at - told) * self._rate  # what came in while Redis was asked, as `spent` is what went out
+        since = (bucket.at - asked_at) * self._rate  # what came in while Redis was asked, as `spent` is what went out
         bucket.tokens = min(bucket.tokens, left + since - bucket.spent)
 
     async def _ask_redis(self, caller: str, spent: int, span: float, mode: str = "") -> float | None:

@@ -20,7 +20,7 @@ async def test_eighteen_passwords_are_checked_or_wait_and_the_rest_is_refused():
 
 
 async def test_who_comes_then_is_asked_to_try_again_and_loses_no_try(admin, stranger, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(passwords, "_places", asyncio.Semaphore(0))
+    monkeypatch.setattr(passwords, "_slots", asyncio.Semaphore(0))
     form = {"email": "ada@example.org", "password": PASSWORD}
     for _ in range(attempts.PER_ACCOUNT + 1):
         answer = await stranger.post("/sign-in", data=form)

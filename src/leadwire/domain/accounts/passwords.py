@@ -30,12 +30,12 @@ _LEFT: Final = 4  # of them, when those are taken out
 _hasher: Final = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 _AT_ONCE: Final = 2
 _WAITING: Final = 16
-_turns: Final = asyncio.Semaphore(_AT_ONCE)
-_places: Final = asyncio.Semaphore(_AT_ONCE + _WAITING)
+_hashing: Final = asyncio.Semaphore(_AT_ONCE)
+_slots: Final = asyncio.Semaphore(_AT_ONCE + _WAITING)
 
 
 def check(password: str, email: str) -> None:
-    """Raises Invalid for a password that nobody should have, or that the person with this address should not."""
+    """Raise Invalid for a password that nobody should have, or that the person with this address should not."""
     if not SHORTEST <= len(password) <= LONGEST:
         message = f"A password has {SHORTEST} to {LONGEST} characters; a few words are fine."
         raise Invalid(message, faults=(FieldError("wrong_length", message, "/password"),))
@@ -47,28 +47,28 @@ def check(password: str, email: str) -> None:
         raise Invalid(message, faults=(FieldError("too_common", message, "/password"),))
 
 
-def check_room() -> None:
-    """Raises Unavailable while too many wait. Ask before a try is counted: it is not the person's fault."""
-    if _places.locked():
+def check_capacity() -> None:
+    """Raise Unavailable while too many wait. Call it before a try is counted: it is not the person's fault."""
+    if _slots.locked():
         raise Unavailable(
             "Too many people are signing in at this moment. Try again in a few seconds.", headers={"Retry-After": "3"}
         )
 
 
 async def digest(password: str) -> str:
-    """What is stored of a password. Raises Unavailable."""
-    check_room()
-    async with _places, _turns:
+    """What is stored of a password. Raise Unavailable."""
+    check_capacity()
+    async with _slots, _hashing:
         return await asyncio.to_thread(_hasher.hash, password)
 
 
 async def matches(stored: str | None, password: str) -> bool:
     """Whether `password` is the stored one. Nothing stored takes as long as something, and never matches.
 
-    Raises Unavailable.
+    Raise Unavailable.
     """
-    check_room()
-    async with _places, _turns:
+    check_capacity()
+    async with _slots, _hashing:
         right = await asyncio.to_thread(_verify, stored or _decoy(), password)
     return right and stored is not None
 

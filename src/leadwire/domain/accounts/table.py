@@ -30,7 +30,7 @@ class UserAccount(Table, db=DB, tablename="user_account"):
 
 
 class ApiKey(Table, db=DB, tablename="api_key"):
-    """A key to /v1. Only its SHA-256 is kept; `lookup` is the readable part that finds the row."""
+    """A key to /v1. Only its SHA-256 is stored; `lookup` is the readable part that finds the row."""
 
     id = Text(primary_key=True)
     workspace_id = Text()
@@ -45,7 +45,7 @@ class ApiKey(Table, db=DB, tablename="api_key"):
 
 
 class UserSession(Table, db=DB, tablename="user_session"):
-    """One signed-in browser. Only the SHA-256 of its cookie is kept."""
+    """One signed-in browser. Only the SHA-256 of its cookie is stored."""
 
     id = Text(primary_key=True)
     user_id = Text()
@@ -56,7 +56,7 @@ class UserSession(Table, db=DB, tablename="user_session"):
     present_at = Timestamptz(null=True, default=None)  # when it last had the inbox open
     address = Text()
     agent = Text()  # the browser's name for itself
-    flash = Text(null=True, default=None)  # what the next page says once
+    flash = Text(null=True, default=None)  # what the next page shows once
 
 
 class Invitation(Table, db=DB, tablename="invitation"):

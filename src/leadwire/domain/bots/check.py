@@ -1,6 +1,6 @@
 """What is wrong with a flow although each of its nodes is well formed. Pure; every fault names its node.
 
-Asked when a draft is kept or published, never when a flow runs: rules may become stricter, published flows stay.
+Called when a draft is saved or published, never when a flow runs: rules may become stricter, published flows stay.
 """
 
 import math
@@ -60,8 +60,8 @@ def _ids(flow: Flow) -> Iterator[FlowError]:
 
 
 def _custom_fields(flow: Flow) -> Iterator[FlowError]:
-    kept = {node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
-    if sum(name.startswith("custom_fields.") for name in kept) > MAX_CUSTOM_FIELDS:
+    fields = {node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
+    if sum(name.startswith("custom_fields.") for name in fields) > MAX_CUSTOM_FIELDS:
         yield FlowError("too_many", f"A lead has at most {MAX_CUSTOM_FIELDS} custom fields.", ("nodes",))
 
 
@@ -72,9 +72,9 @@ def _fields(flow: Flow) -> Iterator[FlowError]:
         if (node.input == "choice") != bool(node.options):
             wrong = "A choice needs options." if node.input == "choice" else "Options are for input = 'choice' only."
             yield _at(flow, place, "options", wrong, "options" if node.options else "input")
-        kept = [option.kept.casefold() for option in node.options]
+        values = [option.value_or_label.casefold() for option in node.options]
         labels = [option.label.casefold() for option in node.options]
-        if len(set(kept)) < len(kept) or len(set(labels)) < len(labels):
+        if len(set(values)) < len(values) or len(set(labels)) < len(labels):
             yield _at(flow, place, "options", "Two options are the same.", "options")
         if node.save_to in ("email", "phone") and node.input != node.save_to:
             message = f"What is saved to {node.save_to} must be asked with input = '{node.save_to}'."

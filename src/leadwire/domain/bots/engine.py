@@ -29,21 +29,21 @@ class State(Struct, frozen=True, omit_defaults=True):
 
 
 class VisitorInput(Struct, frozen=True):
-    """What the visitor said. At an `answer` node, `answer` is what is known about it: None for nothing."""
+    """A message of the visitor. At an `answer` node, `answer` is what is known about it: None for nothing."""
 
     text: str
     answer: str | None = None
 
 
 class Reply(Struct, frozen=True):
-    """The bot says something; `personal` when it repeats what the visitor told, as an answer to a question may."""
+    """A message of the bot; `personal` when it repeats what the visitor wrote, as an answer to a question may."""
 
     text: str
     personal: bool = False
 
 
 class Saved(Struct, frozen=True):
-    """The visitor told a lead field, or (`field` None) something only the flow wants to know."""
+    """A value for a lead field, or (`field` None) for the flow only."""
 
     field: str | None
     value: Scalar
@@ -174,7 +174,7 @@ class _Run:
         return self._state, self._effects
 
     def _pass(self, node: AnyNode) -> str | None:
-        """Do what a node says. Answers the next one, or None to wait or to end."""
+        """Do what a node says. Return the next one, or None to wait or to end."""
         if isinstance(node, Branch):
             return next((case.next for case in node.cases if self._holds(case.when)), node.otherwise)
         if isinstance(node, Score):

@@ -17,7 +17,7 @@ DERIVED: Final = frozenset({"score", "email_domain", "email_is_business"})
 """Variables that no node sets: the engine does."""
 
 _SLOT: Final = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*(?:\|([^{}|]*))?\}\}")
-_LONGEST: Final = 200  # characters of one value: nobody makes the bot repeat a book
+_LONGEST: Final = 200  # characters of one value
 
 
 def holds(when: When, known: Mapping[str, Scalar]) -> bool:

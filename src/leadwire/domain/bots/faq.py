@@ -17,7 +17,7 @@ class Question(Struct, frozen=True):
 
 
 class Answerer(Protocol):
-    """Answers questions. Called outside of transactions; whatever it raises counts as not knowing."""
+    """Answers questions. Called outside of transactions; an error counts as no answer."""
 
     async def answer(self, question: Question) -> str | None:
         """The answer in words for the visitor, or None when it is not known."""

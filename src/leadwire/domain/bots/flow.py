@@ -72,7 +72,7 @@ class Option(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The node after it; by default that of the `ask`."""
 
     @property
-    def kept(self) -> str:
+    def value_or_label(self) -> str:
         """What is stored when it is chosen."""
         return self.label if self.value is None else self.value
 

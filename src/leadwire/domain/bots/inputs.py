@@ -1,4 +1,4 @@
-"""Whether what a visitor typed answers what was asked, and what it means. Pure."""
+"""Read what a visitor typed as the answer to a question. Pure."""
 
 import contextlib
 import math
@@ -30,11 +30,11 @@ _FREE_MAIL: Final = frozenset(
 
 
 def read(ask: Ask, text: str) -> Scalar:
-    """What `text` says in answer to `ask`, in its normal form. Raises ValueError when it is no answer."""
+    """What `text` says in answer to `ask`, in its normal form. Raise ValueError when it is no answer."""
     text = _SPACE.sub(" ", _UNSEEN.sub(" ", text)).strip()
     longest = _LENGTHS.get(ask.save_to or "", _LONGEST)
     if not text or len(text) > longest:
-        raise ValueError("nothing to keep, or too much")
+        raise ValueError("nothing to store, or too much")
     if ask.input == "email":
         return identity.email(text)
     if ask.input == "phone":
@@ -44,14 +44,14 @@ def read(ask: Ask, text: str) -> Scalar:
     if ask.input == "url":
         return _url(text)
     if ask.input == "choice":
-        return option(ask, text).kept
+        return option(ask, text).value_or_label
     return text
 
 
 def option(ask: Ask, text: str) -> Option:
-    """The option that is meant: its value, its label, or its number. Raises ValueError."""
+    """The option that is meant: its value, its label, or its number. Raise ValueError."""
     wanted = text.strip().casefold()
-    for meaning in ("kept", "label"):
+    for meaning in ("value_or_label", "label"):
         for one in ask.options:
             if getattr(one, meaning).casefold() == wanted:
                 return one

@@ -1,4 +1,4 @@
-"""Read a flow from TOML or JSON; everything wrong with it is told at once, with node and line. Pure."""
+"""Read a flow from TOML or JSON; every error is reported at once, with node and line. Pure."""
 
 import re
 import tomllib
@@ -24,31 +24,31 @@ class BadFlow(Invalid):
 
     def __init__(self, found: list[FlowError]) -> None:
         count = "1 fault" if len(found) == 1 else f"{len(found)} faults"
-        told = "; ".join(str(flaw) for flaw in found[:3]) + ("; ..." if len(found) > 3 else "")
+        listed = "; ".join(str(flaw) for flaw in found[:3]) + ("; ..." if len(found) > 3 else "")
         faults = tuple(
             FieldError(flaw.code, str(flaw), "".join(f"/{step}" for step in flaw.path)) for flaw in found[:50]
         )
-        super().__init__(f"The flow has {count}: {told}", code="bad_flow", faults=faults)
+        super().__init__(f"The flow has {count}: {listed}", code="bad_flow", faults=faults)
         self.flaws = found
 
 
 def parse(text: str) -> Flow:
-    """The flow that `text` is: JSON if it begins with a brace, else TOML. Raises BadFlow."""
+    """The flow that `text` is: JSON if it begins with a brace, else TOML. Raise BadFlow."""
     flow, lines = _shaped(text)
     if found := errors_of(flow):
         raise BadFlow(_placed(found, lines))
     return flow
 
 
-def stored(text: str) -> Flow:
-    """A flow that `parse` has taken before, perhaps under rules less strict than today's. Raises BadFlow when its nodes
+def parse_stored(text: str) -> Flow:
+    """A flow that `parse` has taken before, perhaps under rules less strict than today's. Raise BadFlow when its nodes
     are no nodes any more.
     """
     return _shaped(text)[0]
 
 
 def _shaped(text: str) -> tuple[Flow, Lines]:
-    """The flow, whatever may be wrong between its nodes. Raises BadFlow."""
+    """The flow, whatever may be wrong between its nodes. Raise BadFlow."""
     if len(text) > LARGEST:
         raise BadFlow([FlowError("too_long", f"At most {LARGEST} characters.")])
     raw, lines = _decoded(text)
@@ -117,8 +117,8 @@ def _members(
         except msgspec.ValidationError as error:
             text, _, inside = str(error).partition(" - at `$")
             where = f"{key}{inside.rstrip('`')}" if inside else key
-            told = f"{where}: {text}.{_choices(field.type, inside)}"
-            found.append(FlowError("wrong_value", told, (*path, key), name))
+            message = f"{where}: {text}.{_choices(field.type, inside)}"
+            found.append(FlowError("wrong_value", message, (*path, key), name))
     return found
 
 

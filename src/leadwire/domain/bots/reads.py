@@ -8,7 +8,7 @@ import msgspec
 from leadwire.domain.bots import table
 from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow import Flow
-from leadwire.domain.bots.parse import stored
+from leadwire.domain.bots.parse import parse_stored
 from leadwire.domain.bots.schema import BotDetail, BotSummary, BotVersion, FaqEntry, LiveBot, ScoreEntry, VisitorSession
 from leadwire.domain.bots.table import BlockedVisitor, Bot, Visit
 from leadwire.domain.conversations import refusals
@@ -88,7 +88,7 @@ _SCORES: Final = sql(
 )
 
 _flows: dict[tuple[str, str, int], Flow] = {}  # versions never change, so nothing here is ever stale
-_FLOWS_KEPT: Final = 1000
+_FLOWS_CACHED: Final = 1000
 
 
 async def names(workspace: str) -> dict[str, str]:
@@ -133,9 +133,9 @@ async def flow(workspace: str, bot_id: str, version: int) -> Flow:
     text = await _SOURCE.value(workspace=workspace, bot=bot_id, version=version)
     if text is None:
         raise NotFound("There is no such version of the bot.")
-    if len(_flows) >= _FLOWS_KEPT:
+    if len(_flows) >= _FLOWS_CACHED:
         _flows.clear()
-    read = await cpu_work.run(stored, text)
+    read = await cpu_work.run(parse_stored, text)
     _flows[workspace, bot_id, version] = read
     return read
 

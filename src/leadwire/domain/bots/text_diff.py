@@ -83,10 +83,10 @@ def _shortened(lines: list[Line]) -> list[Line]:
         if sign != " ":
             for beside in range(max(0, place - _CONTEXT), min(len(lines), place + _CONTEXT + 1)):
                 near[beside] = True
-    kept: list[Line] = []
+    shortened: list[Line] = []
     for shown, line in zip(near, lines, strict=True):
         if shown:
-            kept.append(line)
-        elif not kept or kept[-1][0] != "@":
-            kept.append(("@", "⋯"))
-    return kept
+            shortened.append(line)
+        elif not shortened or shortened[-1][0] != "@":
+            shortened.append(("@", "⋯"))
+    return shortened

@@ -118,7 +118,7 @@ async def stream_events(request: _R, conversation_id: FromPath[str]) -> Stream:
     """Stream the messages from now on, while a person answers."""
     session = await _session(request, conversation_id)
     if session.status != "handoff":
-        raise Conflict("The bot answers at once: nothing will come by itself.", code="not_in_handoff")
+        raise Conflict("The bot answers at once: there is nothing to wait for.", code="not_in_handoff")
     if hub.watchers(session.workspace, session.conversation_id) >= stream.MOST:
         raise RateLimited(f"At most {stream.MOST} streams.", headers={"Retry-After": "15"})
     after = _position(request.headers.get("last-event-id", "0"))

@@ -88,7 +88,7 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
     Raise NotFound, Invalid, RateLimited, Unavailable, QuotaExceeded.
     """
     offer = await reads.offer(token)  # before anything is hashed: only who has a link may cost that much
-    passwords.check_room()
+    passwords.check_capacity()
     await attempts.count(f"link {token}", address)
     email = offer.email or _normalized(email)
     passwords.check(password, email)

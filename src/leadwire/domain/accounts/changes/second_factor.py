@@ -50,7 +50,7 @@ _USE_STEP: Final = statement(
 
 
 class Ticket(str):
-    """Says, for five minutes, that somebody gave the right password of an account. Signed; kept nowhere."""
+    """Proof, for five minutes, that somebody gave the right password of an account. Signed; stored nowhere."""
 
     __slots__ = ()
 
@@ -95,17 +95,17 @@ async def remove(workspace: str, user_id: str) -> str:
 
 def ticket(user_id: str, password_hash: str) -> Ticket:
     """A ticket for somebody who has just given the right password of `user_id`. It ends with that password."""
-    told = f"{user_id}.{int(clock.now().timestamp()) + _PATIENCE}"
-    return Ticket(f"{told}.{_signed(told, password_hash)}")
+    claim = f"{user_id}.{int(clock.now().timestamp()) + _PATIENCE}"
+    return Ticket(f"{claim}.{_signed(claim, password_hash)}")
 
 
 async def redeem(given: str, code: str, address: str) -> str:
     """Return whose ticket it is, when `code` is theirs and was not used before. Raise RateLimited, Invalid."""
-    told, _, signature = given.rpartition(".")
-    user_id, _, until = told.partition(".")
+    claim, _, signature = given.rpartition(".")
+    user_id, _, until = claim.partition(".")
     account = await _STORED.row(id=user_id)
     password_hash, sealed = account or ("", None)
-    genuine = hmac.compare_digest(signature.encode(), _signed(told, password_hash).encode())
+    genuine = hmac.compare_digest(signature.encode(), _signed(claim, password_hash).encode())
     if not genuine or int(until) < clock.now().timestamp():
         raise Invalid("That took too long. Begin again with your password.")
     await attempts.count(f"code {user_id}", address)
@@ -122,9 +122,9 @@ def _offered(user_id: str, sealed: str) -> str:
         opened = secret_box.get().open(bytes.fromhex(sealed))
     except (ValueError, OperatorError):
         opened = ""
-    told, _, secret = opened.rpartition(" ")
-    told, _, until = told.rpartition(" ")
-    if told != f"{_PURPOSE} {user_id}" or int(until) < clock.now().timestamp():
+    claim, _, secret = opened.rpartition(" ")
+    claim, _, until = claim.rpartition(" ")
+    if claim != f"{_PURPOSE} {user_id}" or int(until) < clock.now().timestamp():
         raise Invalid("This page is too old, or its secret is not ours. Scan the new one below.")
     return secret
 
@@ -149,8 +149,8 @@ def _totp(secret: str) -> TOTP:
 
 
 def _signed(text: str, password_hash: str) -> str:
-    told = f"{text}.{password_hash}"
-    return hmac.digest(secret_box.get().derived("sign-in tickets"), told.encode(), "sha256").hex()
+    claim = f"{text}.{password_hash}"
+    return hmac.digest(secret_box.get().derived("sign-in tickets"), claim.encode(), "sha256").hex()
 
 
 def _wrong() -> Invalid:

@@ -41,7 +41,7 @@ async def sign_in(email: str, password: str, address: str, agent: str) -> str | 
     Raise RateLimited, Unavailable; Invalid, the same for a wrong password and an unknown address.
     """
     email = email.strip().lower()
-    passwords.check_room()
+    passwords.check_capacity()
     await attempts.count(email, address)
     account = await _BY_EMAIL.row(email=email)
     matches = await passwords.matches(account["password_hash"] if account else None, password[: passwords.LONGEST])
@@ -70,7 +70,7 @@ async def give_code(ticket: str, code: str, address: str, agent: str) -> str:
 
 async def confirm(person: Person, password: str) -> None:
     """Check that the person is still the one who signed in. Raise RateLimited, Unavailable, Invalid."""
-    passwords.check_room()
+    passwords.check_capacity()
     await attempts.count(person.email, person.address)
     stored = await _PASSWORD.value(id=person.user_id)
     if not await passwords.matches(stored, password[: passwords.LONGEST]):

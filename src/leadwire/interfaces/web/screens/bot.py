@@ -8,7 +8,7 @@ from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import changes, preview, reads
 from leadwire.domain.bots.changes import faq
 from leadwire.domain.bots.faq import Faq
-from leadwire.domain.bots.parse import stored
+from leadwire.domain.bots.parse import parse_stored
 from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web.page_context import PageContext, public_url
@@ -20,7 +20,7 @@ async def trial(context: PageContext) -> Response[str]:
     """A chat with the draft; everything said so far is in the address, and nothing is kept."""
     one = await reads.detail(context.workspace, context.part("bot_id"))
     said = [text[:4000] for text in context.query.all("said") if text.strip()]
-    flow = await cpu_work.run(stored, one.draft) if one.draft else None
+    flow = await cpu_work.run(parse_stored, one.draft) if one.draft else None
     talk = await preview.talk(context.workspace, one.id, flow, said, Faq()) if flow else None
     return await context.render("bots/preview.html", tab="preview", bot=one, talk=talk, said=said)
 

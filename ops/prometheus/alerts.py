@@ -1,6 +1,6 @@
-"""The alerts of the wire and of its processes. `page` wakes somebody, `ticket` waits for the morning.
+"""The alerts of delivery and of the processes. `page` notifies somebody at once, `ticket` on the next working day.
 
-Gauges of the observer are shown by one relay, by two for a moment when it changes: `max` makes one of them.
+One relay shows the observer's gauges, and for a moment two do when another takes over: hence `max`.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Alert(NamedTuple):
-    """`name` without the prefix; its runbook is named after it. `wait` is how long it must be so."""
+    """`name` without the prefix; its runbook is named after it. `wait` is how long the expression must hold."""
 
     name: str
     expr: str
@@ -22,13 +22,13 @@ class Alert(NamedTuple):
 _ATTEMPTS: Final = "sum(rate(leadwire_delivery_attempts_total[5m]))"
 _ROLES: Final = ("serve", "relay", "deliver")
 
-WIRE: Final = (
+DELIVERY: Final = (
     Alert(
         "NothingKnown",
         "absent(leadwire_database_up)",
         "3m",
         "page",
-        "No relay tells how the wire stands: every other alert of the wire is blind.",
+        "No relay reports the state of delivery: the other alerts about delivery cannot fire.",
     ),
     Alert("DatabaseDown", "max(leadwire_database_up) == 0", "1m", "page", "PostgreSQL does not answer the relay."),
     Alert("RedisDown", "max(leadwire_redis_up) == 0", "1m", "page", "Redis does not answer the relay."),
@@ -44,7 +44,7 @@ WIRE: Final = (
         'max(leadwire_waiting_overdue_oldest_seconds{held_by="nothing"}) > 60',
         "2m",
         "page",
-        "A delivery is {{ $value | humanizeDuration }} past its time and nothing of its endpoint holds it.",
+        "A delivery is {{ $value | humanizeDuration }} past its due time, and its endpoint does not hold it back.",
     ),
     Alert(
         "WorkersIdle",
@@ -58,7 +58,7 @@ WIRE: Final = (
         "max(leadwire_stream_pending_idle_seconds) > 150",
         "1m",
         "page",
-        "A worker has held an entry for {{ $value | humanizeDuration }} and nobody takes it over.",
+        "A worker has held an entry for {{ $value | humanizeDuration }} and no other worker takes it over.",
     ),
     Alert(
         "WorkersBehind",
@@ -73,35 +73,35 @@ WIRE: Final = (
         " sum by (job, instance) (rate(leadwire_delivery_attempts_total[5m])) == 0",
         "3m",
         "page",
-        "{{ $labels.instance }} has {{ $value }} POSTs in hand and ends none.",
+        "{{ $labels.instance }} has {{ $value }} POSTs in progress and finishes none.",
     ),
     Alert(
         "EndpointBacklog",
         'max(leadwire_waiting_overdue_oldest_seconds{held_by="endpoint"}) > 1800',
         "10m",
         "ticket",
-        "A receiver is too slow for what it is owed: {{ $value | humanizeDuration }} behind.",
+        "A receiver is {{ $value | humanizeDuration }} behind with its deliveries.",
     ),
     Alert(
         "LedgerImbalance",
         "max by (check) (leadwire_ledger_imbalance) > 0",
         "3m",
         "page",
-        "The ledger is broken: {{ $value }} times {{ $labels.check }}.",
+        "The ledger is not balanced: {{ $value }} times {{ $labels.check }}.",
     ),
     Alert(
         "DeliverySetAside",
         "max(leadwire_deliveries_aside) > 0",
         "0m",
         "page",
-        "{{ $value }} deliveries were set aside because no worker survived them.",
+        "{{ $value }} deliveries were set aside because they crashed several workers.",
     ),
     Alert(
         "DeadLettersRising",
         "sum(increase(leadwire_dead_letters_made_total[1h])) > 100",
         "0m",
         "ticket",
-        "{{ $value | humanize }} deliveries were given up within an hour.",
+        "{{ $value | humanize }} deliveries became dead letters within an hour.",
     ),
     Alert(
         "EndpointDisabled",
@@ -116,7 +116,7 @@ WIRE: Final = (
         " + sum(increase(leadwire_attempts_fenced_total[15m])) > 20",
         "0m",
         "ticket",
-        "Workers die or lose their leases: {{ $value | humanize }} entries changed hands.",
+        "Workers die or lose their leases: {{ $value | humanize }} entries were taken over.",
     ),
     Alert(
         "DeliveriesReconciled",

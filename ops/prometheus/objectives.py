@@ -1,6 +1,6 @@
-"""What we promise, and how fast the allowance for breaking it may be spent (Google's SRE Workbook, chapter 5).
+"""Service level objectives, and how fast their error budgets may be spent (Google's SRE Workbook, chapter 5).
 
-A customer's server that fails or hangs spends none of it: only what is ours counts.
+A customer's server that fails or hangs spends none of it.
 """
 
 from typing import Final, NamedTuple
@@ -47,7 +47,7 @@ WINDOWS: Final = {"5m": 300, "30m": 1800, "1h": 3600, "2h": 7200, "6h": 21_600, 
 
 
 class Burn(NamedTuple):
-    """The allowance is spent `factor` times too fast, over a long window and still over a short one."""
+    """The error budget is spent `factor` times too fast, over a long window and still over a short one."""
 
     long: str
     short: str
@@ -56,12 +56,12 @@ class Burn(NamedTuple):
 
 
 BURNS: Final = (
-    Burn("1h", "5m", 14.4, "page"),  # 2 % of a month's allowance in an hour
+    Burn("1h", "5m", 14.4, "page"),  # 2 % of a month's error budget in an hour
     Burn("6h", "30m", 6, "page"),  # 5 %
     Burn("1d", "2h", 3, "ticket"),  # 10 %
     Burn("3d", "6h", 1, "ticket"),
 )
-_FEW: Final = 10  # bad ones in the long window that wake nobody: at night one of three requests is a third
+_FEW: Final = 10  # bad ones in the long window that raise no alert: at night one of three requests is a third
 
 
 def recorded() -> list[dict[str, str]]:
@@ -91,6 +91,6 @@ def _alert(one: Objective, burn: Burn) -> Alert:
         f"{ratio}{burn.long} > {limit} and {ratio}{burn.short} > {limit} and {many}",
         "2m",
         burn.severity,
-        f"{one.promise}: over {burn.long} the allowance was spent {burn.factor:g} times too fast.",
+        f"{one.promise}: over {burn.long} the error budget was spent {burn.factor:g} times too fast.",
         {"window": burn.long},
     )

@@ -9,7 +9,7 @@ from ops.prometheus import alerts, objectives
 from ops.prometheus.alerts import Alert
 
 RUNBOOKS: Final = "https://leadwire.example/ops/runbooks"
-ALERTS: Final = [*objectives.alerts(), *alerts.WIRE, *alerts.PROCESSES]
+ALERTS: Final = [*objectives.alerts(), *alerts.DELIVERY, *alerts.PROCESSES]
 
 
 def runbook(name: str) -> str:
@@ -22,7 +22,7 @@ def text(runbooks: str = RUNBOOKS) -> str:
     groups = [
         {"name": "leadwire-objectives", "rules": objectives.recorded()},
         {"name": "leadwire-burn-rates", "rules": [_rule(one, runbooks) for one in objectives.alerts()]},
-        {"name": "leadwire-wire", "rules": [_rule(one, runbooks) for one in alerts.WIRE]},
+        {"name": "leadwire-delivery", "rules": [_rule(one, runbooks) for one in alerts.DELIVERY]},
         {"name": "leadwire-processes", "rules": [_rule(one, runbooks) for one in alerts.PROCESSES]},
     ]
     head = "# Made by `uv run python -m ops.prometheus`; change alerts.py or objectives.py instead.\n"

@@ -22,49 +22,51 @@ COMMITTED: Final = Counter("events_committed", "Events committed to the outbox."
 RELAYED: Final = Counter("events_relayed", "Events that became deliveries.")
 ADDED: Final = Counter("stream_entries_added", "Entries put into the streams.", "by", values=("fan_out", "admit"))
 RECONCILED: Final = Counter("deliveries_reconciled", "Deliveries that Redis had lost, queued again.")
-REDRIVEN: Final = Counter("deliveries_redriven", "Deliveries put back to wait by redrive jobs.")
+REDRIVEN: Final = Counter("deliveries_redriven", "Deliveries scheduled again by redrive jobs.")
 HOP_SECONDS: Final = Histogram(
     "hop_duration_seconds",
-    "Time at each hop. commit: recording to committed. relay: recording to fanned out. claim: queued to claimed by a"
-    " worker. send: the POST. record: answer to outcome written.",
+    "Time of each hop. commit: from recording an event to its commit. relay: to its deliveries. claim: from queued to"
+    " claimed by a worker. send: the POST. record: from the response to the recorded outcome.",
     "hop",
     bounds=_OURS,
     values=HOPS,
 )
 DISPATCH_SECONDS: Final = Histogram(
     "dispatch_delay_seconds",
-    "From an event's recording to its first POST, without the time its endpoint's own window, rate or order held it:"
-    " the part that is ours.",
+    "From recording an event to its first POST, without the time that its endpoint's window, rate or order delayed it.",
     bounds=_OURS,
 )
 END_TO_END_SECONDS: Final = Histogram(
-    "end_to_end_seconds", "From an event's recording to its delivery written down, retries included.", bounds=_WHOLE
+    "end_to_end_seconds", "From recording an event to its recorded delivery, retries included.", bounds=_WHOLE
 )
 ATTEMPTS: Final = Counter("delivery_attempts", "POSTs to receivers.", "outcome", values=OUTCOMES)
 ATTEMPT_SECONDS: Final = Histogram(
     "delivery_attempt_duration_seconds",
-    "How long a POST took, from the name look-up to the last byte.",
+    "Duration of a POST, from the DNS lookup to the last byte.",
     "outcome",
     bounds=_THEIRS,
     values=OUTCOMES,
 )
-RETRIED: Final = Counter("deliveries_retried", "Failed attempts after which another one is due.")
+RETRIED: Final = Counter("deliveries_retried", "Failed attempts that will be retried.")
 DEAD_LETTERED: Final = Counter(
-    "dead_letters_made", "Deliveries given up, by the last outcome.", "reason", values=set(OUTCOMES) - {"delivered"}
+    "dead_letters_made",
+    "Deliveries that became dead letters, by the last outcome.",
+    "reason",
+    values=set(OUTCOMES) - {"delivered"},
 )
-FENCED: Final = Counter("attempts_fenced", "Attempts that came too late to count: another worker had recorded.")
+FENCED: Final = Counter("attempts_fenced", "Attempts that did not count, because another worker had recorded one.")
 RECLAIMED: Final = Counter("stream_entries_reclaimed", "Entries taken over from a worker that is dead or stuck.")
-STALE: Final = Counter("stream_entries_stale", "Entries that the ledger no longer knows: acknowledged without a POST.")
-SET_ASIDE: Final = Counter("deliveries_set_aside", "Deliveries that no worker survived, taken out of the way.")
+STALE: Final = Counter("stream_entries_stale", "Entries without a matching delivery, acknowledged without a POST.")
+SET_ASIDE: Final = Counter("deliveries_set_aside", "Deliveries set aside after they crashed several workers.")
 DISABLED: Final = Counter(
     "endpoints_disabled", "Endpoints that were disabled by the system.", "reason", values=("gone", "failing")
 )
-FAILED: Final = Counter("loop_failures", "Rounds of a loop that failed and are tried again.", "loop", values=LOOPS)
+FAILED: Final = Counter("loop_failures", "Failed rounds of a loop; they are retried.", "loop", values=LOOPS)
 CLIENTS_BUILT: Final = Counter(
-    "transport_clients_built", "HTTP clients built, each with connections of its own; the rest reused one."
+    "transport_clients_built", "HTTP clients built; other POSTs reused one and its connections."
 )
-IN_HAND: Final = Gauge("deliveries_in_hand", "POSTs that this worker has under way.")
-SLOTS: Final = Gauge("delivery_slots", "POSTs that this worker may have under way at the most.")
+IN_HAND: Final = Gauge("deliveries_in_hand", "POSTs in progress in this worker.")
+SLOTS: Final = Gauge("delivery_slots", "Maximum POSTs in progress in this worker.")
 
 _COMMIT, _RELAY = HOP_SECONDS.cell("commit"), HOP_SECONDS.cell("relay")
 

@@ -16,20 +16,20 @@ from leadwire.infrastructure.telemetry.metrics import Gauge
 
 CAPPED: Final = 10_000
 
-UNRELAYED: Final = Gauge("unrelayed_events", f"Committed events that no relay has taken; counted to {CAPPED}.")
+UNRELAYED: Final = Gauge("unrelayed_events", f"Committed events that are not relayed yet; counted up to {CAPPED}.")
 UNRELAYED_OLDEST: Final = Gauge("unrelayed_oldest_seconds", "Age of the oldest of them.")
-WAITING: Final = Gauge("deliveries_waiting", f"Deliveries that wait for their time; counted to {CAPPED}.")
-QUEUED: Final = Gauge("deliveries_queued", f"Deliveries in a stream or in a worker's hands; counted to {CAPPED}.")
+WAITING: Final = Gauge("deliveries_waiting", f"Deliveries that wait until they are due; counted up to {CAPPED}.")
+QUEUED: Final = Gauge("deliveries_queued", f"Deliveries in a stream or held by a worker; counted up to {CAPPED}.")
 OVERDUE: Final = Gauge(
     "waiting_overdue",
-    f"Deliveries past their time. held_by nothing: the relay should have queued them. held_by endpoint: their"
-    f" endpoint's window is full, or it has an order or a rate. Counted to {CAPPED} an endpoint.",
+    f"Deliveries past their due time. held_by nothing: the relay should have queued them. held_by endpoint: their"
+    f" endpoint's window is full, or it has an order or a rate. Counted up to {CAPPED} for each endpoint.",
     "held_by",
 )
-OVERDUE_OLDEST: Final = Gauge("waiting_overdue_oldest_seconds", "How far past its time the oldest is.", "held_by")
-DEAD: Final = Gauge("dead_letters", f"Dead letters there are now; counted to {CAPPED}.")
-QUARANTINED: Final = Gauge("deliveries_aside", "Deliveries set aside because no worker survived them, until released.")
-SATURATED: Final = Gauge("windows_saturated", "Endpoints that have as many deliveries queued as their window lets.")
+OVERDUE_OLDEST: Final = Gauge("waiting_overdue_oldest_seconds", "Time since the oldest of them was due.", "held_by")
+DEAD: Final = Gauge("dead_letters", f"Current dead letters; counted up to {CAPPED}.")
+QUARANTINED: Final = Gauge("deliveries_aside", "Deliveries that are set aside because they crashed several workers.")
+SATURATED: Final = Gauge("windows_saturated", "Endpoints with as many queued deliveries as their window allows.")
 LENGTH: Final = Gauge("stream_length", "Entries of a stream.", "shard")
 LAG: Final = Gauge("stream_lag", "Entries that no worker has read.", "shard")
 PENDING: Final = Gauge("stream_pending", "Entries read and not acknowledged.", "shard")

@@ -30,12 +30,12 @@ _KEY: Final = "leadwire:observer"
 
 IMBALANCE: Final = Gauge(
     "ledger_imbalance",
-    "What should not be, by check, among the events of the last minutes; `leadwire ledger` checks all of them.",
+    "Violations found by each check of the ledger among recent events; `leadwire ledger` checks all events.",
     "check",
 )
-DAYS_AHEAD: Final = Gauge("partitions_ahead", "Days for which the event tables have their partition already.")
+DAYS_AHEAD: Final = Gauge("partitions_ahead", "Days ahead for which the event tables have partitions.")
 DAYS_OVERDUE: Final = Gauge(
-    "partitions_overdue", "Days past retention that are kept because something in them is unfinished."
+    "partitions_overdue", "Days past retention that are kept because they contain unfinished deliveries."
 )
 
 

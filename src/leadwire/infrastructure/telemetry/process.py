@@ -44,9 +44,7 @@ def _connections() -> Mapping[Labels, float]:
     return {(state,): float(count) for state, count in db.pool_use().items()}
 
 
-Gauge(
-    "build_info", "Always 1; which build and which part of Leadwire this is.", "role", "version", "python", read=_build
-)
+Gauge("build_info", "Always 1; the version and the role of this process.", "role", "version", "python", read=_build)
 Gauge(
     "db_connections",
     "Database connections of this process: `used`, `idle`, the most it may have (`limit`), and `awaited`: callers"

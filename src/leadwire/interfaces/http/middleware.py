@@ -19,7 +19,7 @@ from leadwire.infrastructure.telemetry.tracing import Span
 REQUESTS: Final = Counter("http_requests", "HTTP requests answered.", "method", "route", "status")
 SECONDS: Final = Histogram(
     "http_request_duration_seconds",
-    "Time to the head of the response.",
+    "Time until the response begins.",
     "method",
     "route",
     bounds=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),

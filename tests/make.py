@@ -12,7 +12,7 @@ from leadwire.infrastructure import db
 async def conversation(workspace: str, bot: str, **origin: Any) -> str:
     """An open conversation in which the visitor has said hello."""
     made = await conversations.start(workspace, bot, Origin(source=Source("/pricing", "spring", None), **origin))
-    await conversations.say(workspace, made, "user", "Hello")
+    await conversations.add_message(workspace, made, "user", "Hello")
     return made
 
 

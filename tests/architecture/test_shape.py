@@ -67,7 +67,11 @@ def test_the_readmes_first_commands_are_the_promised_ones():
 
 def test_every_change_takes_the_workspace_first():
     domain = ROOT / "src" / "leadwire" / "domain"
-    for path in (*domain.glob("*/changes.py"), *domain.glob("*/changes/__init__.py")):
+    for path in (
+        *domain.glob("*/changes.py"),
+        *domain.glob("*/changes/__init__.py"),
+        *domain.glob("conversations/changes/*.py"),
+    ):
         package = path.relative_to(domain).parts[0]
         for name, first in re.findall(r"^async def ([a-z]\w*)\(\s*(\w+)", path.read_text(), re.MULTILINE):
             if (package, name) not in {("accounts", "create_workspace"), ("accounts", "note_use")}:

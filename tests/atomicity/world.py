@@ -83,7 +83,9 @@ class World:
         await conversations.start(self.workspace, self.bot.id, _ORIGIN)
 
     async def says(self, pick: int) -> None:
-        await conversations.say(self.workspace, self._talk(pick), ("user", "bot")[pick % 2], secrets.token_hex(4))
+        await conversations.add_message(
+            self.workspace, self._talk(pick), ("user", "bot")[pick % 2], secrets.token_hex(4)
+        )
 
     async def is_captured(self, pick: int) -> None:
         found = LeadPatch(email=_address(pick), custom_fields={secrets.token_hex(4): pick})

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.bots import runtime
-from leadwire.domain.conversations import saved_replies
+from leadwire.domain.conversations.changes import saved_replies
 from tests.browser.desk import signed_in
 from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
 

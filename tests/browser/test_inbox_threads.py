@@ -7,7 +7,7 @@ from playwright.async_api import expect
 
 from leadwire.domain.bots import runtime
 from leadwire.domain.conversations import changes as conversation_reads
-from leadwire.domain.conversations import inbox as acts
+from leadwire.domain.conversations.changes import inbox as acts
 from leadwire.infrastructure import db
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
@@ -112,7 +112,7 @@ async def test_on_a_phone_a_thread_shows_at_once_and_back_works(browser, door, w
 
 async def test_a_live_change_leaves_the_place_and_the_selection(inbox, people, workspace):
     for number in range(30):
-        await conversation_reads.say(workspace, people["ada"].conversation, "bot", f"Line {number}")
+        await conversation_reads.add_message(workspace, people["ada"].conversation, "bot", f"Line {number}")
     await opened(inbox, people, "ada")
     log = inbox.locator("#log")
     await inbox.wait_for_function("() => log.scrollTop > 0 && log.scrollHeight - log.scrollTop - log.clientHeight < 2")

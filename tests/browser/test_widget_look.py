@@ -124,7 +124,7 @@ async def test_addresses_are_links_and_nothing_else_is(chat, workspace, desk):  
         ' <a href="https://evil.example">x</a> data:text/html,x HTTPS://EXAMPLE.NET.'
     )
     conversation = await db.value("SELECT id FROM conversation")
-    await conversations.say(workspace, conversation, "agent", told)
+    await conversations.add_message(workspace, conversation, "agent", told)
     await chat.hears(told)
     links = chat.log.get_by_role("link")
     assert await links.evaluate_all("all => all.map(one => [one.textContent, one.target, one.rel])") == [

@@ -12,7 +12,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import library
 from leadwire.domain.bots.changes import faq
 from leadwire.domain.conversations import changes as conversation_reads
-from leadwire.domain.conversations import inbox, saved_replies
+from leadwire.domain.conversations.changes import inbox, saved_replies
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import LeadPatch, Source
 from leadwire.domain.webhooks import changes, redrives
@@ -44,8 +44,8 @@ async def places(workspace, redis):
     await changes.configure(workspace, endpoint.id, EndpointChange(headers={f"X-{LONG[:60]}": LONG[:500]}))
     origin = Origin(source=Source(f"/{LONG[:1000]}", LONG[:200], f"https://{LONG[:1000]}"), browser=LONG[:60])
     talk = await conversation_reads.start(workspace, bot, origin)
-    await conversation_reads.say(workspace, talk, "user", LONG[:4000])
-    await conversation_reads.say(workspace, talk, "bot", f"https://example.com/{LONG[:2000]}")
+    await conversation_reads.add_message(workspace, talk, "user", LONG[:4000])
+    await conversation_reads.add_message(workspace, talk, "bot", f"https://example.com/{LONG[:2000]}")
     custom = {LONG[:64]: LONG[:1000]}
     found = LeadPatch(
         name=LONG[:200], email=f"{LONG[:64]}@{LONG[:60]}.example", company=LONG[:200], custom_fields=custom

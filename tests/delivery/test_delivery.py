@@ -162,7 +162,7 @@ async def test_a_full_window_holds_deliveries_back_in_postgres(workspace, bot, w
     from leadwire.domain.conversations import changes as conversations
 
     for n in range(10):
-        await conversations.say(workspace, talk, "bot", f"line {n}")
+        await conversations.add_message(workspace, talk, "bot", f"line {n}")
     await wire.relay()
     assert await states() == {"queued": 3, "waiting": 7}
     assert sum(load.length for load in await streams.states(wire.redis, 4)) == 3

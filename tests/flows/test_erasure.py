@@ -7,7 +7,7 @@ import sys
 import httpx
 import pytest
 
-from leadwire.domain.conversations import inbox
+from leadwire.domain.conversations.changes import inbox
 from leadwire.infrastructure import db, ids, settings
 from tests import make
 from tests.delivery.wired import endpoint

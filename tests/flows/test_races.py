@@ -112,7 +112,7 @@ async def test_nothing_is_said_after_the_end(send, workspace, bot):
     async def talking(talk):
         for said in itertools.count():
             try:
-                await conversations.say(workspace, talk, "bot", f"line {said}")
+                await conversations.add_message(workspace, talk, "bot", f"line {said}")
             except Conflict as refused:
                 assert refused.code == "conversation_ended"
                 break

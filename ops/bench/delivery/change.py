@@ -37,7 +37,7 @@ async def change(count: int) -> Cost:
 
     async def write(first: int) -> None:
         for number in range(first, count, _WRITERS):
-            await conversations.say(workspace, talks[number % _TALKS], "bot", f"line {number}")
+            await conversations.add_message(workspace, talks[number % _TALKS], "bot", f"line {number}")
 
     before = (own_cpu(), await postgres_cpu(), (await Counts.now()).wal, await size())
     start = time.perf_counter()

@@ -28,7 +28,7 @@ async def latency(rate: float, seconds: float) -> list[float]:
         committed: dict[str, float] = {}
 
         async def change(number: int) -> None:
-            message = await conversations.say(workspace, talks[number % len(talks)], "bot", f"line {number}")
+            message = await conversations.add_message(workspace, talks[number % len(talks)], "bot", f"line {number}")
             committed[message.id] = time.monotonic()
 
         for number in range(100):  # both processes are up when these have arrived

@@ -6,9 +6,8 @@ import pytest
 
 from leadwire.domain.accounts import reads
 from leadwire.domain.bots import offline, runtime
-from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations import inbox
 from leadwire.domain.conversations import reads as conversation_reads
+from leadwire.domain.conversations.changes import inbox, messages
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict
@@ -123,7 +122,7 @@ def test_no_text_takes_long_to_look_through(text):
 async def test_in_a_full_conversation_a_person_can_still_be_asked_for(workspace, visitor, monkeypatch):
     await visitor.says("hm")
     said = await db.value("SELECT messages_count FROM conversation")
-    for module in (conversations, offline):
+    for module in (messages, offline):
         monkeypatch.setattr(module, "MAX_MESSAGES", said + 1)
     assert len((await runtime.hand_off(await visitor.visit())).messages) == 1
     detail = await conversation_reads.detail(workspace, visitor.conversation)

@@ -14,11 +14,11 @@ from tests import make
 
 async def test_every_step_tells_its_event(workspace, bot):
     talk = await make.conversation(workspace, bot, locale="en-GB")
-    await changes.say(workspace, talk, "bot", "Your e-mail?")
-    await changes.say(workspace, talk, "user", "ada@example.com", answers="email")
+    await changes.add_message(workspace, talk, "bot", "Your e-mail?")
+    await changes.add_message(workspace, talk, "user", "ada@example.com", answers="email")
     lead = await changes.capture_lead(workspace, talk, LeadPatch(email="ada@example.com"))
     await changes.hand_off(workspace, talk, "asked")
-    await changes.say(workspace, talk, "agent", "Hello, Ada.")
+    await changes.add_message(workspace, talk, "agent", "Hello, Ada.")
     await changes.end(workspace, talk, "agent", "solved")
     events = await make.emitted()
     assert [event["event"] for event in events] == [
@@ -47,7 +47,7 @@ async def test_every_step_tells_its_event(workspace, bot):
 
 async def test_messages_keep_their_order_under_concurrency(workspace, bot):
     talk = await make.conversation(workspace, bot)
-    await asyncio.gather(*(changes.say(workspace, talk, "bot", f"line {n}") for n in range(30)))
+    await asyncio.gather(*(changes.add_message(workspace, talk, "bot", f"line {n}") for n in range(30)))
     detail = await reads.detail(workspace, talk)
     assert len(detail.messages) == 31
     assert len({message.id for message in detail.messages}) == 31
@@ -62,7 +62,7 @@ async def test_the_ids_of_events_tell_their_order_where_timestamps_are_the_same(
             )
             await changes.capture_lead(workspace, talk, LeadPatch(email="ada@example.com"))
             await changes.hand_off(workspace, talk, "asked")
-        await asyncio.gather(*(changes.say(workspace, talk, "bot", f"more {n}") for n in range(30)))
+        await asyncio.gather(*(changes.add_message(workspace, talk, "bot", f"more {n}") for n in range(30)))
         await changes.end(workspace, talk, "agent")
     assert len({event["timestamp"] for event in await make.emitted()}) == 1
     happened = await db.rows("SELECT id FROM outbox_event ORDER BY position")
@@ -80,7 +80,7 @@ async def test_ending_fifty_times_at_once_tells_it_once(workspace, bot):
 async def test_ended_is_final(workspace, bot):
     talk = await make.conversation(workspace, bot)
     await changes.end(workspace, talk, "visitor")
-    for change in (changes.say(workspace, talk, "user", "wait"), changes.hand_off(workspace, talk, "x")):
+    for change in (changes.add_message(workspace, talk, "user", "wait"), changes.hand_off(workspace, talk, "x")):
         with pytest.raises(Conflict) as refused:
             await change
         assert refused.value.code == "conversation_ended"
@@ -99,7 +99,7 @@ async def test_another_workspaces_conversation_is_not_there(workspace, bot):
     for attempt in (
         reads.detail("ws_other", talk),
         changes.end("ws_other", talk, "api"),
-        changes.say("ws_other", talk, "user", "hi"),
+        changes.add_message("ws_other", talk, "user", "hi"),
         changes.hand_off("ws_other", talk, "x"),
         changes.capture_lead("ws_other", talk, LeadPatch(email="a@example.com")),
     ):

@@ -77,11 +77,11 @@ async def test_the_detail_has_messages_lead_and_metadata(client, workspace, bot)
         workspace, bot, locale="en-GB", timezone="Europe/London", browser="Firefox", os="BSD"
     )
     with clock.at(NOON):  # a clock that went back does not change the order
-        await changes.say(workspace, talk, "bot", "Your e-mail?")
-        await changes.say(workspace, talk, "user", "ada@example.com", answers="email")
+        await changes.add_message(workspace, talk, "bot", "Your e-mail?")
+        await changes.add_message(workspace, talk, "user", "ada@example.com", answers="email")
     lead = await changes.capture_lead(workspace, talk, LeadPatch(email="ada@example.com"))
     await changes.hand_off(workspace, talk, "asked")
-    await changes.say(workspace, talk, "agent", "Hello, Ada.")
+    await changes.add_message(workspace, talk, "agent", "Hello, Ada.")
     body = (await client.get(f"/v1/conversations/{talk}")).json()
     assert body.keys() == {"data"}
     data = body["data"]

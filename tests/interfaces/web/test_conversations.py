@@ -72,7 +72,7 @@ async def test_a_corrected_name_is_shown_and_found(viewer, workspace, bot):
 )
 async def test_an_address_in_a_message_is_a_link(viewer, workspace, bot, text, address, after):
     talk = await make.conversation(workspace, bot)
-    await changes.say(workspace, talk, "user", text)
+    await changes.add_message(workspace, talk, "user", text)
     page = await viewer.open(f"/conversations/{talk}")
     link = f'<a href="{address}" target="_blank" rel="noopener noreferrer nofollow">{address}</a>{after}</p>'
     assert link in page
@@ -83,7 +83,7 @@ async def test_an_address_in_a_message_is_a_link(viewer, workspace, bot, text, a
 )
 async def test_anything_else_is_text(viewer, workspace, bot, text):
     talk = await make.conversation(workspace, bot)
-    await changes.say(workspace, talk, "user", text)
+    await changes.add_message(workspace, talk, "user", text)
     assert f'<p dir="auto">{text}</p>' in await viewer.open(f"/conversations/{talk}")
 
 
@@ -102,7 +102,7 @@ async def test_odd_questions_are_refused(viewer, query):
 
 async def test_one_word_for_word(viewer, workspace, bot):
     lead = await make.lead(workspace, bot)
-    await changes.say(workspace, lead.conversation_id, "bot", "Thank you, Ada.")
+    await changes.add_message(workspace, lead.conversation_id, "bot", "Thank you, Ada.")
     await changes.hand_off(workspace, lead.conversation_id, "wants a quote")
     page = await viewer.open(f"/conversations/{lead.conversation_id}")
     said = re.findall(r'<li class="(\w+)"><p dir="auto">([^<]*)</p>', page)
@@ -126,9 +126,9 @@ async def test_an_erased_person_s_conversation_stays_nameless(viewer, workspace,
 async def test_what_visitors_typed_is_text(agent, workspace, bot, typed):
     origin = Origin(source=Source(typed, typed, typed), locale=typed, timezone=typed, browser=typed, os=typed)
     talk = await changes.start(workspace, bot, origin)
-    await changes.say(workspace, talk, "user", typed)
+    await changes.add_message(workspace, talk, "user", typed)
     await changes.capture_lead(workspace, talk, LeadPatch(name=typed, email="ada@example.com", company=typed))
-    await changes.note_visitor(workspace, talk, variables={typed: typed}, lead_id=None, email=None, name=typed)
+    await changes.update_visitor(workspace, talk, variables={typed: typed}, lead_id=None, email=None, name=typed)
     await changes.hand_off(workspace, talk, typed)
     await changes.end(workspace, talk, "visitor", typed)
     harmless(await agent.open("/conversations"))

@@ -151,7 +151,7 @@ async def test_an_agent_does_not_erase(agent, workspace, bot):
 
 async def test_a_person_gets_everything_that_is_kept(agent, workspace, bot):
     lead = await make.lead(workspace, bot, custom_fields={"stage": "won"})
-    await conversations.say(workspace, lead.conversation_id, "user", "My question")
+    await conversations.add_message(workspace, lead.conversation_id, "user", "My question")
     await agent.open(f"/leads/{lead.id}")
     answer = await agent.post(f"/leads/{lead.id}/export", data={"form_token": agent.token})
     everything = answer.json()

@@ -3,7 +3,8 @@
 import pytest
 
 from leadwire.domain.bots import runtime
-from leadwire.domain.conversations import saved_replies
+from leadwire.domain.conversations import inbox
+from leadwire.domain.conversations.changes import saved_replies
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.infrastructure import db
@@ -48,7 +49,7 @@ async def test_a_name_is_there_once_and_there_are_a_hundred_at_most(workspace, m
 
 async def test_another_workspace_cannot_see_or_remove_them(workspace):
     made = await saved_replies.add(workspace, "Hello", "x")
-    assert await saved_replies.listed("ws_another") == []
+    assert await inbox.saved_replies("ws_another") == []
     with pytest.raises(NotFound):
         await saved_replies.remove("ws_another", made)
 
@@ -63,5 +64,5 @@ async def test_another_workspace_cannot_see_or_remove_them(workspace):
     ],
 )
 def test_the_name_is_filled_in_or_goes_without_a_trace(content, named, nameless):
-    assert saved_replies.filled(content, "Ada") == named
-    assert saved_replies.filled(content, None) == nameless
+    assert inbox.fill_in(content, "Ada") == named
+    assert inbox.fill_in(content, None) == nameless

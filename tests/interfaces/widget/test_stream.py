@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from leadwire.domain.bots import reads, runtime
-from leadwire.domain.conversations import changes, inbox, pubsub
+from leadwire.domain.conversations import changes, pubsub
+from leadwire.domain.conversations.changes import inbox
 from leadwire.infrastructure import db
 from leadwire.interfaces.widget import stream
 from tests.interfaces.widget.conftest import Caller
@@ -175,7 +176,7 @@ async def test_a_change_that_is_rolled_back_wakes_nobody(workspace, caller, monk
 
     async def fail():
         async with db.transaction():
-            await changes.say(workspace, caller.conversation, "agent", "never")
+            await changes.add_message(workspace, caller.conversation, "agent", "never")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -82,7 +82,7 @@ async def attend(workspace: str, conversation_id: str, patience: float) -> None:
     """The demo's own sales person: sees to a visitor whom nobody has answered for `patience` seconds."""
     await asyncio.sleep(patience)
     try:
-        await conversations.say(workspace, conversation_id, "agent", _PERSON)
+        await conversations.add_message(workspace, conversation_id, "agent", _PERSON)
         await asyncio.sleep(3)
         await conversations.end(workspace, conversation_id, "agent", "answered")
     except DomainError:

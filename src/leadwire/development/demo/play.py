@@ -14,7 +14,7 @@ async def play(workspace: str, bots: list[str], visit: Visit, pace: Pace) -> str
     """Act `visit` out, awaiting `pace` between the steps. Answers the conversation's id."""
     conversation = await conversations.start(workspace, bots[visit.bot % len(bots)], visit.origin)
     for line in visit.lines:
-        await conversations.say(workspace, conversation, line.role, line.text, answers=line.answers)
+        await conversations.add_message(workspace, conversation, line.role, line.text, answers=line.answers)
         await pace()
     if visit.lead:
         lead = await conversations.capture_lead(workspace, conversation, visit.lead)

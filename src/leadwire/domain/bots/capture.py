@@ -43,7 +43,7 @@ async def save_answers(session: VisitorSession, flow: Flow, state: State, effect
         own = session.lead_id is not None and (answers or scored) and await _update_own(session, answers, scored)
         if (answers or scored) and not own:
             lead_id = await _capture(session, _all_answers(flow, state), state.score)
-    await conversations.note_visitor(
+    await conversations.update_visitor(
         session.workspace,
         session.conversation_id,
         variables=state.variables,
@@ -60,7 +60,7 @@ async def save_email(session: VisitorSession, flow: Flow, email: str) -> None:
     with _as_concurrent_update():
         own = session.lead_id is not None and await _update_own(session, answers, [])
         lead_id = None if own else await _capture(session, {**_all_answers(flow, state), **answers}, state.score)
-    await conversations.note_visitor(
+    await conversations.update_visitor(
         session.workspace,
         session.conversation_id,
         variables=state.variables,

@@ -11,7 +11,7 @@ from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.parse import parse_stored
 from leadwire.domain.bots.schema import BotDetail, BotSummary, BotVersion, FaqEntry, LiveBot, ScoreEntry, VisitorSession
 from leadwire.domain.bots.table import BlockedVisitor, Bot, Visit
-from leadwire.domain.conversations import refusals
+from leadwire.domain.conversations.schema import AlreadyEnded
 from leadwire.infrastructure import clock, cpu_work, db
 from leadwire.infrastructure.db.statements import if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
@@ -179,7 +179,7 @@ async def current(before: VisitorSession, *, lock: bool = False) -> VisitorSessi
     """A session as it is now; `lock` as for `session`. Raise Conflict when it is gone."""
     found = await session(before.workspace, before.conversation_id, lock=lock)
     if found is None:
-        raise refusals.ended()
+        raise AlreadyEnded
     return found
 
 

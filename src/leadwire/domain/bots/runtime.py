@@ -19,9 +19,9 @@ from leadwire.domain.bots.faq import Answerer, Question
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations import inbox, refusals
 from leadwire.domain.conversations import reads as conversation_reads
-from leadwire.domain.conversations.schema import NewMessage, Origin, StoredMessage
+from leadwire.domain.conversations.changes import inbox
+from leadwire.domain.conversations.schema import AlreadyEnded, NewMessage, Origin, StoredMessage
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.errors import Conflict, InsufficientScope, Unavailable
 
@@ -86,7 +86,7 @@ async def handle_message(session: VisitorSession, content: str, client_message_i
                 messages = await conversation_reads.reply_to(*place, client_message_id)
                 if messages is None:
                     if now.status == "ended":
-                        raise refusals.ended()
+                        raise AlreadyEnded
                     changed = (now.status, now.state) != (session.status, session.state)
                     if changed and engine.questions(flow, now.state, content):
                         raise ConcurrentUpdate
@@ -102,7 +102,7 @@ async def hand_off(session: VisitorSession) -> Turn:
     async with db.transaction():
         now = await reads.current(session, lock=True)
         if now.status == "ended":
-            raise refusals.ended()
+            raise AlreadyEnded
         messages: list[StoredMessage] = []
         if now.status == "active":
             flow = await reads.flow(now.workspace, now.bot_id, now.version)
@@ -139,7 +139,7 @@ async def _repeat_start(session: VisitorSession, opening: Opening) -> Turn:
         stored = await conversation_reads.reply_to(*place, opening.client_message_id)
         if stored is None or not await visitor_sessions.renew_token(session.conversation_id, token):
             raise Conflict("This client_message_id has been used.", code="already_started")
-    greeting = await conversation_reads.spoken(*place, 0, stored[0].seq - 1)
+    greeting = await conversation_reads.messages(*place, 0, stored[0].seq - 1)
     return await _turn(session, [*greeting, *stored], token)
 
 

@@ -1,22 +1,55 @@
-"""What operators do in a conversation: claim it, answer, note, give it back, end it.
+"""What the inbox shows: open conversations, the notes of one, and saved replies."""
 
-`bots.runtime.hand_back` also lets the bot go on; `bots.changes.visitor_sessions.block` blocks the visitor.
-"""
-
-from typing import Final
+from datetime import datetime
+from typing import Final, Literal
 
 from msgspec import Struct
 
-from leadwire.domain.accounts import reads as accounts
-from leadwire.domain.conversations import changes, pubsub, refusals
-from leadwire.domain.conversations.schema import MAX_TEXT, NewMessage, StoredMessage
-from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.errors import Conflict, Invalid
+from leadwire.domain.conversations import table
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.db.statements import param, sql, statement
 
-_CLAIM: Final = """
-UPDATE conversation SET assigned_to = $3, assigned_at = $5
-WHERE workspace_id = $1 AND id = $2 AND status = 'handoff' AND (assigned_to IS NOT DISTINCT FROM $4 OR assigned_to = $3)
-RETURNING id"""
+_MOST: Final = 100  # of each status
+
+Place = Literal["waiting", "mine", "theirs", "bot"]
+
+# The newest open conversations of each status, with the visitor's name and the last message.
+_THREADS: Final = sql(f"""
+SELECT c.id, c.bot_id, coalesce(l.name, l.email, c.visitor_name, c.visitor_email) AS name,
+    CASE WHEN c.status = 'active' THEN 'bot' WHEN c.assigned_to IS NULL THEN 'waiting'
+        WHEN c.assigned_to = :user_id THEN 'mine' ELSE 'theirs' END AS place,
+    c.assigned_to, coalesce(c.handoff_requested_at, c.created_at) AS since, last.role, left(last.content, 160),
+    last.created_at, last.user_id
+FROM (
+    (SELECT * FROM conversation WHERE workspace_id = :workspace AND status = 'handoff'
+        ORDER BY created_at DESC, id DESC LIMIT {_MOST})
+    UNION ALL
+    (SELECT * FROM conversation WHERE workspace_id = :workspace AND status = 'active'
+        ORDER BY created_at DESC, id DESC LIMIT {_MOST})
+) AS c
+LEFT JOIN lead l ON l.id = c.lead_id
+LEFT JOIN LATERAL (SELECT m.role, m.content, m.created_at, m.user_id FROM message m WHERE m.conversation_id = c.id
+    ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS last ON true""")
+
+
+class Thread(Struct, frozen=True):
+    """One open conversation. `last_user_id` is the operator who wrote the last message, if one did."""
+
+    id: str
+    bot_id: str
+    name: str | None
+    place: Place
+    assigned_to: str | None
+    since: datetime
+    last_role: str | None
+    last_message: str | None
+    last_at: datetime | None
+    last_user_id: str | None
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the last message is the visitor's, and no bot will answer it."""
+        return self.last_role == "user" and self.place != "bot"
 
 
 class Note(Struct, frozen=True):
@@ -28,129 +61,51 @@ class Note(Struct, frozen=True):
     created_at: str
 
 
-async def claim(workspace: str, conversation_id: str, user_id: str, *, held_by: str | None = None) -> None:
-    """Take a conversation, also from the bot, or from the colleague `held_by` who has it now.
+class SavedReply(Struct, frozen=True):
+    """A reply that is used often. `name` is how people find it; `{{name}}` in `content` becomes the visitor's name."""
 
-    A compare-and-set: of two who try at once, one gets it. Raises NotFound; Conflict `already_claimed` when somebody
-    else has it, `conversation_ended`.
-    """
-    async with db.transaction():
-        status, _ = await _held(workspace, conversation_id)
-        if status == "active":
-            await changes.hand_off(workspace, conversation_id, "taken over by an operator")
-        if await db.value(_CLAIM, workspace, conversation_id, user_id, held_by, clock.now()) is None:
-            status, holder = await _held(workspace, conversation_id)
-            raise refusals.ended() if status == "ended" else await _claimed(workspace, holder)
-        pubsub.publish(workspace, conversation_id)
+    id: str
+    name: str
+    content: str
 
 
-async def release(workspace: str, conversation_id: str, user_id: str) -> None:
-    """Put a conversation back into the queue. Raises NotFound; Conflict when it is not this user's."""
-    async with db.transaction():
-        status, holder = await _held(workspace, conversation_id)
-        if status != "handoff" or holder != user_id:
-            raise refusals.ended() if status == "ended" else await _claimed(workspace, holder)
-        await _assign(workspace, conversation_id, None)
+_NOTES: Final = statement(
+    table.ConversationNote.select(*Note.__struct_fields__)
+    .where(
+        table.ConversationNote.workspace_id == param("workspace"),
+        table.ConversationNote.conversation_id == param("conversation_id"),
+    )
+    .order_by(table.ConversationNote.created_at, table.ConversationNote.id)
+)
+_REPLIES: Final = statement(
+    table.SavedReply.select(*SavedReply.__struct_fields__).where(table.SavedReply.workspace_id == param("workspace")),
+    "ORDER BY lower(name), id",
+)
 
 
-async def reply(workspace: str, conversation_id: str, user_id: str, content: str) -> StoredMessage:
-    """Answer the visitor; that claims a conversation nobody has. Raises NotFound, Invalid, Conflict."""
-    content = _text(content)
-    async with db.transaction():
-        status, holder = await _held(workspace, conversation_id)
-        if status == "ended":
-            raise refusals.ended()
-        if status == "active":
-            raise Conflict("The bot has this conversation: claim it first.", code="not_in_handoff")
-        if holder is None:
-            await _assign(workspace, conversation_id, user_id)
-        elif holder != user_id:
-            raise await _claimed(workspace, holder)
-        message = NewMessage(role="agent", content=content, user_id=user_id)
-        (said,) = await changes.add_messages(workspace, conversation_id, [message])
-    return said
-
-
-async def note(workspace: str, conversation_id: str, user_id: str, content: str) -> Note:
-    """Write something for the other operators, at any time. Raises NotFound, Invalid."""
-    content, now = _text(content), clock.now()
-    async with db.transaction():
-        await _held(workspace, conversation_id)
-        written = Note(ids.new("note"), user_id, content, clock.iso(now))
-        await db.rows(
-            """INSERT INTO conversation_note (id, workspace_id, conversation_id, user_id, content, created_at)
-               VALUES ($1, $2, $3, $4, $5, $6)""",
-            written.id, workspace, conversation_id, user_id, content, now,
-        )  # fmt: skip
-        pubsub.publish(workspace, conversation_id)
-    return written
+async def threads(workspace: str, user_id: str) -> dict[Place, list[Thread]]:
+    """Return open conversations by place: `waiting` the longest wait first, the others the last message first."""
+    found = [Thread(*row) for row in await _THREADS.rows(workspace=workspace, user_id=user_id)]
+    places: dict[Place, list[Thread]] = {"waiting": [], "mine": [], "theirs": [], "bot": []}
+    for thread in sorted(found, key=lambda one: one.last_at or one.since, reverse=True):
+        places[thread.place].append(thread)
+    places["waiting"].sort(key=lambda one: one.since)
+    return places
 
 
 async def notes(workspace: str, conversation_id: str) -> list[Note]:
-    """What operators wrote about a conversation, oldest first."""
-    found = await db.rows(
-        """SELECT id, user_id, content, created_at FROM conversation_note
-           WHERE workspace_id = $1 AND conversation_id = $2 ORDER BY created_at, id""",
-        workspace, conversation_id,
-    )  # fmt: skip
+    """Return the notes of a conversation, oldest first."""
+    found = await _NOTES.rows(workspace=workspace, conversation_id=conversation_id)
     return [Note(note_id, user_id, content, clock.iso(at)) for note_id, user_id, content, at in found]
 
 
-async def give_back(workspace: str, conversation_id: str, user_id: str) -> None:
-    """Let the bot go on: handoff -> active. No event kind tells it. Raises NotFound, Conflict."""
-    async with db.transaction():
-        status, holder = await _held(workspace, conversation_id)
-        if status != "handoff":
-            raise refusals.ended() if status == "ended" else Conflict("The bot has it already.", code="not_in_handoff")
-        if holder not in (None, user_id):
-            raise await _claimed(workspace, holder)
-        await db.rows(
-            """UPDATE conversation SET status = 'active', assigned_to = NULL, assigned_at = NULL, updated_at = $3
-               WHERE workspace_id = $1 AND id = $2""",
-            workspace, conversation_id, clock.now(),
-        )  # fmt: skip
-        pubsub.publish(workspace, conversation_id)
+async def saved_replies(workspace: str) -> list[SavedReply]:
+    """Return the saved replies by name."""
+    return [SavedReply(*row) for row in await _REPLIES.rows(workspace=workspace)]
 
 
-async def end(workspace: str, conversation_id: str, user_id: str) -> None:
-    """Close the conversation as the operator who has it, or whom nobody else keeps from it. Raises as `give_back`."""
-    async with db.transaction():
-        status, holder = await _held(workspace, conversation_id)
-        if status == "handoff" and holder not in (None, user_id):
-            raise await _claimed(workspace, holder)
-        await changes.end(workspace, conversation_id, "agent", "closed by an operator")
-
-
-async def _held(workspace: str, conversation_id: str) -> tuple[str, str | None]:
-    """The status and who has it, its row locked. Raises NotFound."""
-    found = await db.row(
-        "SELECT status, assigned_to FROM conversation WHERE workspace_id = $1 AND id = $2 FOR UPDATE",
-        workspace, conversation_id,
-    )  # fmt: skip
-    if found is None:
-        raise refusals.unknown()
-    return found["status"], found["assigned_to"]
-
-
-async def _assign(workspace: str, conversation_id: str, user_id: str | None) -> None:
-    await db.rows(
-        """UPDATE conversation
-           SET assigned_to = $3, assigned_at = CASE WHEN $3::text IS NOT NULL THEN $4::timestamptz END
-           WHERE workspace_id = $1 AND id = $2""",
-        workspace, conversation_id, user_id, clock.now(),
-    )  # fmt: skip
-    pubsub.publish(workspace, conversation_id)
-
-
-def _text(content: str) -> str:
-    content = content.strip()
-    if not content or len(content) > MAX_TEXT or "\0" in content:
-        raise Invalid(f"A text has 1 to {MAX_TEXT} characters.")
-    return content
-
-
-async def _claimed(workspace: str, holder: str | None) -> Conflict:
-    if holder is None:
-        return Conflict("Nobody has this conversation yet.", code="already_claimed")
-    names = {person.id: person.email for person in await accounts.users(workspace)}
-    return Conflict(f"{names.get(holder, 'A colleague')} has this conversation.", code="already_claimed")
+def fill_in(content: str, name: str | None) -> str:
+    """Return a saved reply for a visitor called `name`; without one, `{{name}}` and the space or comma before it go."""
+    if name:
+        return content.replace("{{name}}", name)
+    return content.replace(", {{name}}", "").replace(" {{name}}", "").replace("{{name}}", "")

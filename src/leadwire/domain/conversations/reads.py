@@ -6,13 +6,14 @@ from typing import Any, Final
 import msgspec
 
 from leadwire.delivery.events import StoredEvent, about
-from leadwire.domain.conversations import refusals
+from leadwire.domain.conversations import table
 from leadwire.domain.conversations.schema import (
     LIST_COLUMNS,
     MAX_MESSAGES,
     METADATA_COLUMNS,
     Conversation,
     ConversationDetail,
+    ConversationNotFound,
     Message,
     Status,
     StoredMessage,
@@ -25,8 +26,8 @@ from leadwire.domain.listing.keyset import Keyset
 from leadwire.domain.listing.listing import Listing, SearchQuery
 from leadwire.domain.listing.page_query import BotId, Moment, PageQuery
 from leadwire.domain.listing.totals import Totals
-from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.ids import is_id
 
 
@@ -49,13 +50,14 @@ class ConversationSearch(SearchQuery, frozen=True, kw_only=True):
     status: Status | None = None
 
 
-# One statement, so one snapshot; nested rows arrive as records and are not parsed from JSON.
-_DETAIL: Final = f"""
+# A conversation with everything it has. One statement, so one snapshot; nested rows arrive as records and are not
+# parsed from JSON.
+_DETAIL: Final = sql(f"""
 SELECT id, bot_id, status, visitor_email, visitor_name, created_at, updated_at,
     ARRAY(SELECT (m.id, m.role, m.content, m.created_at) FROM message m WHERE m.conversation_id = c.id ORDER BY m.seq),
     (SELECT ({leads.COLUMNS}) FROM lead WHERE lead.id = c.lead_id),
     {METADATA_COLUMNS}
-FROM conversation c WHERE workspace_id = $1 AND id = $2"""
+FROM conversation c WHERE workspace_id = :workspace AND id = :id""")
 _NEWEST: Final = Keyset(
     table="conversation",
     columns=LIST_COLUMNS,
@@ -76,7 +78,6 @@ _LIST: Final = Listing(
     {"newest": _NEWEST},
 )
 page, search, total = _LIST.page, _LIST.search, _LIST.total
-
 # For each conversation its lead's name and the visitor's first message.
 _OPENERS: Final = sql("""
 SELECT id, (SELECT coalesce(l.name, l.email) FROM conversation c JOIN lead l ON l.id = c.lead_id WHERE c.id = asked.id),
@@ -84,12 +85,34 @@ SELECT id, (SELECT coalesce(l.name, l.email) FROM conversation c JOIN lead l ON 
     ORDER BY conversation_id, seq LIMIT 1)
 FROM unnest(:conversation_ids::text[]) AS asked (id)""")
 
+_OF_LEAD: Final = statement(
+    table.Conversation.select(*LIST_COLUMNS.split(", ")).where(
+        table.Conversation.workspace_id == param("workspace"), table.Conversation.lead_id == param("lead_id")
+    )
+)
+_MESSAGES: Final = statement(
+    table.Message.select("seq", "id", "role", "content", "created_at", "client_message_id")
+    .where(
+        table.Message.workspace_id == param("workspace"),
+        table.Message.conversation_id == param("conversation_id"),
+        table.Message.seq > param("after"),
+        table.Message.seq <= param("until"),
+    )
+    .order_by(table.Message.seq)
+)
+# The place of a visitor's message, and of their next one.
+_PLACES: Final = sql("""
+SELECT seq, (SELECT min(seq) FROM message n WHERE n.conversation_id = m.conversation_id AND n.seq > m.seq
+    AND n.role = 'user') AS next
+FROM message m WHERE workspace_id = :workspace AND conversation_id = :conversation_id
+  AND client_message_id = :client_message_id""")
+
 
 async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
-    """A conversation with its messages, lead and metadata. Raises NotFound."""
-    found = await db.row(_DETAIL, workspace, conversation_id) if is_id("conv", conversation_id) else None
+    """Return a conversation with its messages, lead and metadata. Raise ConversationNotFound."""
+    found = await _DETAIL.row(workspace=workspace, id=conversation_id) if is_id("conv", conversation_id) else None
     if found is None:
-        raise refusals.unknown()
+        raise ConversationNotFound
     id_, bot_id, status, email, name, created_at, updated_at, messages, lead, *metadata = found
     iso = clock.iso
     return ConversationDetail(
@@ -106,54 +129,44 @@ async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
 
 
 def visitor_of(conversation: ConversationDetail) -> str | None:
-    """The visitor's name, else their e-mail address: the lead's, which people correct, before what they typed."""
+    """Return the visitor's name or else e-mail address: the lead's, which people correct, before what they typed."""
     lead, visitor = conversation.lead, conversation.visitor
     return (lead and (lead.name or lead.email)) or visitor.name or visitor.email
 
 
 async def of_lead(workspace: str, lead_id: str) -> list[Conversation]:
-    """The conversations that a lead has had, newest first."""
-    found = await db.rows(
-        f"SELECT {LIST_COLUMNS} FROM conversation WHERE workspace_id = $1 AND lead_id = $2", workspace, lead_id
-    )
-    return sorted((from_row(row) for row in found), key=lambda talk: talk.created_at, reverse=True)
+    """Return the conversations of a lead, newest first."""
+    found = await _OF_LEAD.rows(workspace=workspace, lead_id=lead_id)
+    return sorted((from_row(row) for row in found), key=lambda one: one.created_at, reverse=True)
 
 
 async def events(workspace: str, conversation_id: str) -> list[StoredEvent]:
-    """The latest events about a conversation, newest first."""
+    """Return the latest events about a conversation, newest first."""
     return await about(workspace, "conversation_id", conversation_id)
 
 
 def variables(conversation: ConversationDetail) -> dict[str, Any]:
-    """What the flow has learned, parsed if it still is the database's text."""
-    learned = conversation.metadata.variables
-    return msgspec.json.decode(learned) if isinstance(learned, msgspec.Raw) else learned
+    """Return the flow's variables, parsed if they still are the database's text."""
+    found = conversation.metadata.variables
+    return msgspec.json.decode(found) if isinstance(found, msgspec.Raw) else found
 
 
-async def spoken(workspace: str, conversation_id: str, after: int, until: int = MAX_MESSAGES) -> list[StoredMessage]:
-    """What has been said after one place in a conversation, and up to another, in order."""
-    found = await db.rows(
-        """SELECT seq, id, role, content, created_at, client_message_id FROM message
-           WHERE workspace_id = $1 AND conversation_id = $2 AND seq > $3 AND seq <= $4 ORDER BY seq""",
-        workspace, conversation_id, after, until,
-    )  # fmt: skip
+async def messages(workspace: str, conversation_id: str, after: int, until: int = MAX_MESSAGES) -> list[StoredMessage]:
+    """Return the messages after the place `after` and up to `until`, in order."""
+    found = await _MESSAGES.rows(workspace=workspace, conversation_id=conversation_id, after=after, until=until)
     return [
-        StoredMessage(seq, id_, role, said, clock.iso(at), client_id) for seq, id_, role, said, at, client_id in found
+        StoredMessage(seq, id_, role, content, clock.iso(at), client_id)
+        for seq, id_, role, content, at, client_id in found
     ]
 
 
 async def reply_to(workspace: str, conversation_id: str, client_message_id: str) -> list[StoredMessage] | None:
-    """A visitor's message and what was said to it, up to their next one; None when it has not been stored."""
-    place = await db.row(
-        """SELECT seq, (SELECT min(seq) FROM message n WHERE n.conversation_id = m.conversation_id AND n.seq > m.seq
-               AND n.role = 'user') AS next
-           FROM message m WHERE workspace_id = $1 AND conversation_id = $2 AND client_message_id = $3""",
-        workspace, conversation_id, client_message_id,
-    )  # fmt: skip
-    if place is None:
+    """Return a visitor's message and all up to their next one; None when it has not been stored."""
+    found = await _PLACES.row(workspace=workspace, conversation_id=conversation_id, client_message_id=client_message_id)
+    if found is None:
         return None
-    until = place["next"] - 1 if place["next"] else MAX_MESSAGES
-    return await spoken(workspace, conversation_id, place["seq"] - 1, until)
+    until = found["next"] - 1 if found["next"] else MAX_MESSAGES
+    return await messages(workspace, conversation_id, found["seq"] - 1, until)
 
 
 async def openers(conversations: Sequence[Conversation]) -> dict[str, tuple[str | None, str]]:

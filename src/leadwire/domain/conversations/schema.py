@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from leadwire.domain.leads.schema import Lead, Source
 from leadwire.infrastructure import clock
+from leadwire.infrastructure.errors import Conflict, NotFound
 
 Status = Literal["active", "ended", "handoff"]
 Role = Literal["bot", "user", "agent"]
@@ -13,6 +14,22 @@ EndedBy = Literal["visitor", "bot", "agent", "api", "system"]
 MAX_MESSAGES: Final = 1000
 MAX_TEXT: Final = 4000
 """Characters of one message."""
+
+
+class ConversationNotFound(NotFound):
+    """There is no such conversation in the workspace."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such conversation.")
+
+
+class AlreadyEnded(Conflict):
+    """The conversation has ended for good. The widget begins a new one when it meets this code."""
+
+    code = "conversation_ended"
+
+    def __init__(self) -> None:
+        super().__init__("The conversation has ended.")
 
 
 class Visitor(Struct, frozen=True):

@@ -13,9 +13,8 @@ from leadwire.domain.bots import engine, language_model, reads, runtime
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
-from leadwire.domain.conversations import refusals
 from leadwire.domain.conversations.pubsub import hub
-from leadwire.domain.conversations.schema import Origin
+from leadwire.domain.conversations.schema import ConversationNotFound, Origin
 from leadwire.domain.leads.schema import Source
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import Conflict, InvalidParameter, RateLimited, Unauthenticated
@@ -109,7 +108,7 @@ async def read_messages(request: _R, conversation_id: FromPath[str]) -> JSONResp
     """The messages after a position in the conversation (`after`, default 0)."""
     session = await _session(request, conversation_id)
     after = _position(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
-    messages = await conversation_reads.spoken(session.workspace, session.conversation_id, after)
+    messages = await conversation_reads.messages(session.workspace, session.conversation_id, after)
     return JSONResponse(WidgetMessage(session.status, messages, await runtime.prompt(session)))
 
 
@@ -149,7 +148,7 @@ async def _session(request: _R, conversation_id: str) -> VisitorSession:
         _GUESSES.take(network(request.scope), asyncio.get_running_loop().time())
         raise Unauthenticated("This needs a visitor's token.", headers={"WWW-Authenticate": 'Bearer realm="widget"'})
     if session.conversation_id != conversation_id:
-        raise refusals.unknown()
+        raise ConversationNotFound
     return session
 
 

@@ -28,7 +28,7 @@ async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
             return
         while not hub.leaving:
             now = await reads.session(session.workspace, session.conversation_id)
-            for message in await conversation_reads.spoken(session.workspace, session.conversation_id, after):
+            for message in await conversation_reads.messages(session.workspace, session.conversation_id, after):
                 after = message.seq
                 yield b"id: %d\ndata: %s\n\n" % (after, msgspec.json.encode(message))
             if now is None or now.status != "handoff":

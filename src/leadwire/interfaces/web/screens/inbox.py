@@ -10,7 +10,8 @@ from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots import runtime
 from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.conversations import inbox, queue, reads, saved_replies
+from leadwire.domain.conversations import inbox, reads
+from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.leads import reads as leads_reads
 from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.web import lead_form
@@ -27,9 +28,9 @@ async def threads(context: PageContext) -> Response[str]:
     """The threads and, with `c` in the address, one conversation."""
     chosen = context.query.text("c") or (context.request.path_params.get("conversation_id", ""))
     talk = await reads.detail(context.workspace, chosen) if chosen else None
-    places = await queue.threads(context.workspace, context.me.user_id)
+    places = await inbox.threads(context.workspace, context.me.user_id)
     thread = next((one for found in places.values() for one in found if one.id == chosen), None)
-    replies = await saved_replies.listed(context.workspace) if talk else []
+    replies = await inbox.saved_replies(context.workspace) if talk else []
     picked = next((one.content for one in replies if one.id == context.query.text("say")), "")
     return await context.render(
         "inbox/inbox.html",
@@ -39,7 +40,7 @@ async def threads(context: PageContext) -> Response[str]:
         thread=thread,
         name=reads.visitor_of(talk) if talk else None,
         replies=replies,
-        draft=saved_replies.filled(picked, talk.lead.name if talk and talk.lead else None),
+        draft=inbox.fill_in(picked, talk.lead.name if talk and talk.lead else None),
         bots=await bots.names(context.workspace),
         people={person.id: person.email for person in await accounts.users(context.workspace)},
         notes=await inbox.notes(context.workspace, chosen) if talk else [],
@@ -57,7 +58,7 @@ async def live(context: PageContext) -> Response[Any]:
 @action("/inbox/{conversation_id:str}/reply", role="agent", shown_on=threads)
 async def reply(context: PageContext) -> Response[Any]:
     """Answer; that takes a conversation nobody has."""
-    await inbox.reply(
+    await changes.reply(
         context.workspace, context.part("conversation_id"), context.me.user_id, context.form.raw("content")
     )
     return await _back(context)
@@ -66,7 +67,7 @@ async def reply(context: PageContext) -> Response[Any]:
 @action("/inbox/{conversation_id:str}/note", role="agent", shown_on=threads)
 async def note(context: PageContext) -> Response[Any]:
     """Write something for colleagues."""
-    await inbox.note(context.workspace, context.part("conversation_id"), context.me.user_id, context.form.raw("note"))
+    await changes.note(context.workspace, context.part("conversation_id"), context.me.user_id, context.form.raw("note"))
     return await _back(context)
 
 
@@ -74,7 +75,7 @@ async def note(context: PageContext) -> Response[Any]:
 async def claim(context: PageContext) -> Response[Any]:
     """Take it: from the queue, the bot, or the colleague who had it when the page was made."""
     held_by = context.form.text("held_by") or None
-    await inbox.claim(context.workspace, context.part("conversation_id"), context.me.user_id, held_by=held_by)
+    await changes.claim(context.workspace, context.part("conversation_id"), context.me.user_id, held_by=held_by)
     return await _back(context)
 
 
@@ -92,9 +93,9 @@ async def edit_lead(context: PageContext) -> Response[Any]:
 async def do(context: PageContext) -> Response[Any]:
     """Put it back into the queue, give it back to the bot, end it, block the visitor."""
     deeds: dict[str, Deed] = {
-        "release": inbox.release,
+        "release": changes.release,
         "give-back": runtime.hand_back,
-        "end": inbox.end,
+        "end": changes.end,
         "block": visitor_sessions.block,
     }
     conversation_id, deed = context.part("conversation_id"), context.part("deed")

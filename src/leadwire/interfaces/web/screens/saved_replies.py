@@ -5,7 +5,8 @@ from typing import Any
 from litestar import Response
 
 from leadwire.domain.accounts.changes import audit
-from leadwire.domain.conversations import saved_replies
+from leadwire.domain.conversations import inbox
+from leadwire.domain.conversations.changes import saved_replies
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
@@ -13,7 +14,7 @@ from leadwire.interfaces.web.routes import action, screen
 @screen("/inbox/replies", role="agent")
 async def replies(context: PageContext) -> Response[str]:
     """All of them, and the form for another."""
-    return await context.render("inbox/replies.html", replies=await saved_replies.listed(context.workspace))
+    return await context.render("inbox/replies.html", replies=await inbox.saved_replies(context.workspace))
 
 
 @action("/inbox/replies", role="agent", shown_on=replies)

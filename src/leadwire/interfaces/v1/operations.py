@@ -173,6 +173,8 @@ delete = functools.partial(_declare, [HttpMethod.DELETE])
 def _input(name: str, hint: Any, path: str) -> Input:
     if f"{{{name}:str}}" in path:
         return Input(lambda request: request.scope["path_params"][name], (NotFound,))
+    if get_origin(hint) is not Annotated:
+        raise TypeError(f"{name} is neither in the path {path} nor of a type that says where it comes from")
     return hint.__metadata__[0](hint.__origin__)  # type: ignore[no-any-return]
 
 

@@ -18,7 +18,7 @@ _ABOUT: Final = (
 
 
 def webhook(kind: str, component: str, sample: Mapping[str, Any]) -> dict[str, Any]:
-    """The path item of one event kind."""
+    """Return the path item of a kind of event."""
     configured = settings.get()
     waits = ", ".join(str(wait) for wait in configured.retry_schedule)
     retry = f"Anything else, or nothing within {configured.delivery_timeout:g} s: tried again after {waits} s."

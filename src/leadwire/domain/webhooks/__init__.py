@@ -1,1 +1,1 @@
-"""The customer's face of the wire: endpoints, what became of their deliveries, and sending again."""
+"""What customers see and set of webhooks: endpoints, what became of their deliveries, and sending again."""

@@ -13,7 +13,8 @@ from msgspec import Struct
 from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.states import OUTCOMES as OUTCOMES  # noqa: PLC0414 - what a filter may name, for its readers
 from leadwire.delivery.states import Outcome, State
-from leadwire.infrastructure import db, ids
+from leadwire.infrastructure import ids
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import InvalidParameter
 
 LOOKED: Final = 500
@@ -28,30 +29,47 @@ _STATES: Final[dict[str, list[str]]] = {
 _SHOWN: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.last_outcome, v.occurred_at, d.due_at,
     d.finished_at, d.test, coalesce(v.lead_id, v.conversation_id) AS subject"""
 
-# $1 workspace, $2 the last event seen, $3 since, $4 until (as ids), $5 how many events to look at
-_NEWEST: Final = """
-SELECT newest.id FROM unnest($6::text[]) AS wanted(kind), LATERAL (
+# Ids of events, newest first: of some kinds; with a delivery that is unfinished; with a dead letter; about a subject.
+# `before`, `since` and `until` are event ids.
+_NEWEST: Final = sql("""
+SELECT newest.id FROM unnest(:kinds::text[]) AS wanted(kind), LATERAL (
     SELECT v.id, v.xact FROM outbox_event v
-    WHERE v.workspace_id = $1 AND v.kind = wanted.kind AND v.id < $2 AND v.id >= $3 AND v.id < $4
-    ORDER BY v.xact DESC LIMIT $5) AS newest
-ORDER BY newest.id DESC LIMIT $5"""
-_UNFINISHED: Final = """
+    WHERE v.workspace_id = :workspace AND v.kind = wanted.kind AND v.id < :before AND v.id >= :since AND v.id < :until
+    ORDER BY v.xact DESC LIMIT :limit) AS newest
+ORDER BY newest.id DESC LIMIT :limit""")
+_UNFINISHED: Final = sql("""
 SELECT DISTINCT d.event_id AS id FROM webhook_endpoint e, LATERAL (
-    (SELECT event_id FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting' ORDER BY d.due_at LIMIT $5)
+    (SELECT event_id FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting' ORDER BY d.due_at LIMIT :limit)
     UNION ALL
-    (SELECT event_id FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued' LIMIT $5)) AS d
-WHERE e.workspace_id = $1 AND d.event_id < $2 AND d.event_id >= $3 AND d.event_id < $4 AND $6::text[] IS NOT NULL
-ORDER BY id DESC LIMIT $5"""
-_DEAD: Final = """
+    (SELECT event_id FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued' LIMIT :limit)) AS d
+WHERE e.workspace_id = :workspace AND d.event_id < :before AND d.event_id >= :since AND d.event_id < :until
+ORDER BY id DESC LIMIT :limit""")
+_DEAD: Final = sql("""
 SELECT DISTINCT d.event_id AS id FROM webhook_endpoint e, LATERAL (
-    SELECT d.event_id FROM delivery d WHERE d.workspace_id = $1 AND d.endpoint_id = e.id AND d.state = 'dead'
-        AND d.event_id < $2 AND d.event_id >= $3 AND d.event_id < $4 ORDER BY d.event_id DESC LIMIT $5) AS d
-WHERE e.workspace_id = $1 AND $6::text[] IS NOT NULL ORDER BY id DESC LIMIT $5"""
-# Materialized: where sorting is off, the planner would sooner read every event there is, in the order of their ids.
+    SELECT d.event_id FROM delivery d WHERE d.workspace_id = :workspace AND d.endpoint_id = e.id AND d.state = 'dead'
+        AND d.event_id < :before AND d.event_id >= :since AND d.event_id < :until
+    ORDER BY d.event_id DESC LIMIT :limit) AS d
+WHERE e.workspace_id = :workspace ORDER BY id DESC LIMIT :limit""")
+# Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
 _SUBJECT: Final = """
 WITH about AS MATERIALIZED (
-    SELECT id, kind FROM outbox_event WHERE workspace_id = $1 AND {column} = $7
-) SELECT id FROM about WHERE id < $2 AND id >= $3 AND id < $4 AND kind = ANY($6) ORDER BY id DESC LIMIT $5"""
+    SELECT id, kind FROM outbox_event WHERE workspace_id = :workspace AND {column} = :subject
+) SELECT id FROM about WHERE id < :before AND id >= :since AND id < :until AND kind = ANY(:kinds)
+ORDER BY id DESC LIMIT :limit"""
+_ABOUT_LEAD: Final = sql(_SUBJECT.format(column="lead_id"))
+_ABOUT_CONVERSATION: Final = sql(_SUBJECT.format(column="conversation_id"))
+
+# The deliveries of some events, with the last attempt of each.
+_PAGE: Final = sql(f"""
+SELECT {_SHOWN}, e.url, last.duration_ms, last.http_status
+FROM delivery d JOIN outbox_event v ON v.id = d.event_id
+LEFT JOIN webhook_endpoint e ON e.id = d.endpoint_id
+LEFT JOIN LATERAL (SELECT a.duration_ms, a.http_status FROM attempt a WHERE a.event_id = d.event_id
+    AND a.endpoint_id = d.endpoint_id ORDER BY a.started_at DESC LIMIT 1) AS last ON true
+WHERE d.event_id = ANY(:events) AND v.id = ANY(:events) AND d.workspace_id = :workspace AND d.event_id >= :oldest
+  AND (:endpoint_id = '' OR d.endpoint_id = :endpoint_id) AND (:states::text[] IS NULL OR d.state = ANY(:states))
+  AND (:outcome = '' OR d.last_outcome = :outcome) AND (:tests OR NOT d.test)
+ORDER BY d.event_id DESC, d.endpoint_id LIMIT :limit""")
 
 
 class Filter(Struct, frozen=True, kw_only=True):
@@ -98,26 +116,23 @@ class Page(Struct, frozen=True):
 
 
 async def page(workspace: str, wanted: Filter, after: str = "", limit: int = 50) -> Page:
-    """A page of the deliveries that match, those of newer events first. Raises InvalidParameter."""
+    """Return a page of the deliveries that match, those of newer events first. Raise InvalidParameter."""
     _check(wanted, after)
     narrow = bool(wanted.endpoint_id or wanted.stage or wanted.outcome)
     number = LOOKED if narrow else limit + 1
-    events = [row["id"] for row in await _events(workspace, wanted, after, number)]
+    events = await _events(workspace, wanted, after, number)
     if not events:
         return Page([], None, 0)
-    found = await db.rows(
-        f"""SELECT {_SHOWN}, e.url, last.duration_ms, last.http_status
-            FROM delivery d JOIN outbox_event v ON v.id = d.event_id
-            LEFT JOIN webhook_endpoint e ON e.id = d.endpoint_id
-            LEFT JOIN LATERAL (SELECT a.duration_ms, a.http_status FROM attempt a WHERE a.event_id = d.event_id
-                AND a.endpoint_id = d.endpoint_id ORDER BY a.started_at DESC LIMIT 1) AS last ON true
-            WHERE d.event_id = ANY($2) AND v.id = ANY($2) AND d.workspace_id = $1 AND d.event_id >= $7
-              AND ($3 = '' OR d.endpoint_id = $3) AND ($4::text[] IS NULL OR d.state = ANY($4))
-              AND ($5 = '' OR d.last_outcome = $5) AND ($8 OR NOT d.test)
-            ORDER BY d.event_id DESC, d.endpoint_id LIMIT $6""",
-        workspace, events, wanted.endpoint_id, _STATES.get(wanted.stage), wanted.outcome, limit + 1, events[-1],
-        wanted.tests,
-    )  # fmt: skip
+    found = await _PAGE.rows(
+        events=events,
+        workspace=workspace,
+        oldest=events[-1],
+        endpoint_id=wanted.endpoint_id,
+        states=_STATES.get(wanted.stage),
+        outcome=wanted.outcome,
+        tests=wanted.tests,
+        limit=limit + 1,
+    )
     rows = [ListedDelivery(*row) for row in found]
     if len(rows) > limit:  # never break an event's deliveries in two: the cursor is an event
         whole = [row for row in rows[: limit + 1] if row.event_id != rows[limit].event_id]
@@ -127,19 +142,22 @@ async def page(workspace: str, wanted: Filter, after: str = "", limit: int = 50)
     return Page(rows, events[-1] if goes_on else None, len(events))
 
 
-async def _events(workspace: str, wanted: Filter, after: str, number: int) -> list[db.Row]:
-    span = (
-        after or "evu",  # after every event id
-        ids.floor("evt", wanted.since) if wanted.since else "evt_",
-        ids.floor("evt", wanted.until) if wanted.until else "evu",
-    )
-    kinds = [wanted.kind] if wanted.kind else list(KINDS)
+async def _events(workspace: str, wanted: Filter, after: str, limit: int) -> list[str]:
+    """Return the ids of up to `limit` events whose deliveries may match, newest first."""
+    values = {
+        "workspace": workspace,
+        "before": after or "evu",  # after every event id
+        "since": ids.floor("evt", wanted.since) if wanted.since else "evt_",
+        "until": ids.floor("evt", wanted.until) if wanted.until else "evu",
+        "limit": limit,
+        "kinds": [wanted.kind] if wanted.kind else list(KINDS),
+        "subject": wanted.subject,
+    }
     if wanted.subject:
-        column = "lead_id" if wanted.subject.startswith("lead_") else "conversation_id"
-        sql = _SUBJECT.format(column=column)
-        return await db.rows(sql, workspace, *span, number, kinds, wanted.subject)
-    sql = {"unfinished": _UNFINISHED, "dead": _DEAD}.get(wanted.stage, _NEWEST)
-    return await db.rows(sql, workspace, *span, number, kinds)
+        chosen = _ABOUT_LEAD if wanted.subject.startswith("lead_") else _ABOUT_CONVERSATION
+    else:
+        chosen = {"unfinished": _UNFINISHED, "dead": _DEAD}.get(wanted.stage, _NEWEST)
+    return [row["id"] for row in await chosen.rows(**{name: values[name] for name in chosen.names})]
 
 
 def _check(wanted: Filter, after: str) -> None:

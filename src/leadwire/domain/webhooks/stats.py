@@ -2,12 +2,37 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from msgspec import Struct
 
 from leadwire.delivery.states import Outcome
 from leadwire.delivery.worker.hourly_stats import BOUNDS
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.statements import sql
+
+# The hours of some endpoints of one workspace.
+_HOURS: Final = sql("""
+SELECT h.* FROM endpoint_hour h JOIN webhook_endpoint e ON e.id = h.endpoint_id
+WHERE e.workspace_id = :workspace AND h.endpoint_id = ANY(:endpoints) AND h.hour >= :since ORDER BY h.hour""")
+# The latest hour that had attempts.
+_LATEST: Final = sql("""
+SELECT extract(epoch FROM hour)::bigint, delivered, failed FROM endpoint_hour WHERE endpoint_id = :endpoint_id
+ORDER BY hour DESC LIMIT 1""")
+# What is still to be sent to each at this moment, and the last outcome. Counts stop at 10,000.
+_NOW: Final = sql("""
+SELECT e.id, due.next_at,
+    (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
+        AND NOT d.test LIMIT 10000) AS few) AS waiting,
+    (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.workspace_id = e.workspace_id
+        AND d.endpoint_id = e.id AND d.state = 'dead' AND NOT d.test LIMIT 10000) AS few) AS dead,
+    last.last_at, last.last_outcome
+FROM webhook_endpoint e
+LEFT JOIN LATERAL (SELECT min(d.due_at) AS next_at FROM delivery d
+    WHERE d.endpoint_id = e.id AND d.state = 'waiting' AND d.due_at < 'infinity') AS due ON true
+LEFT JOIN LATERAL (SELECT h.last_at, h.last_outcome FROM endpoint_hour h WHERE h.endpoint_id = e.id
+    ORDER BY h.hour DESC LIMIT 1) AS last ON true
+WHERE e.workspace_id = :workspace AND e.id = ANY(:endpoints)""")
 
 
 class Hour(Struct, frozen=True):
@@ -41,32 +66,25 @@ class Stats(Struct, frozen=True):
 
 
 async def of(workspace: str, endpoint_ids: Sequence[str], hours: int = 24) -> dict[str, Stats]:
-    """The figures of some endpoints of one workspace, the present hour included. Unknown ids are left out."""
+    """Return the figures of some endpoints of one workspace, the present hour included. Unknown ids are left out."""
     now = clock.now().replace(minute=0, second=0, microsecond=0)
     slots = [now - timedelta(hours=ago) for ago in reversed(range(hours))]
-    rows = await db.rows(
-        """SELECT h.* FROM endpoint_hour h JOIN webhook_endpoint e ON e.id = h.endpoint_id
-           WHERE e.workspace_id = $1 AND h.endpoint_id = ANY($2) AND h.hour >= $3 ORDER BY h.hour""",
-        workspace, list(endpoint_ids), slots[0],
-    )  # fmt: skip
+    which = {"workspace": workspace, "endpoints": list(endpoint_ids)}
+    rows = await _HOURS.rows(**which, since=slots[0])
     found: dict[str, dict[datetime, db.Row]] = {}
     for row in rows:
         found.setdefault(row["endpoint_id"], {})[row["hour"]] = row
-    return {row["id"]: _figures(found.get(row["id"], {}), slots, row) for row in await _now(workspace, endpoint_ids)}
+    return {row["id"]: _stats(found.get(row["id"], {}), slots, row) for row in await _NOW.rows(**which)}
 
 
 async def attempts(endpoint_id: str) -> tuple[int, ...]:
-    """How many attempts were delivered and failed in the latest hour that had any: another answer means a new one."""
-    found = await db.row(
-        """SELECT extract(epoch FROM hour)::bigint, delivered, failed FROM endpoint_hour WHERE endpoint_id = $1
-           ORDER BY hour DESC LIMIT 1""",
-        endpoint_id,
-    )
+    """Return the latest hour that had attempts, how many were delivered and failed: it differs after each attempt."""
+    found = await _LATEST.row(endpoint_id=endpoint_id)
     return tuple(found or ())
 
 
 def p95(took: Sequence[int]) -> float | None:
-    """The duration that 95 % stay under, in milliseconds, by a straight line within its bucket."""
+    """Return the duration that 95 % stay under, in milliseconds, by a straight line within its bucket."""
     total = sum(took)
     if not total:
         return None
@@ -79,26 +97,7 @@ def p95(took: Sequence[int]) -> float | None:
     return float(BOUNDS[-1])
 
 
-async def _now(workspace: str, endpoint_ids: Sequence[str]) -> list[db.Row]:
-    """What each owes at this moment. Counts stop at 10,000: more is `many` to anybody who looks."""
-    return await db.rows(
-        """SELECT e.id, due.next_at,
-               (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
-                   AND NOT d.test LIMIT 10000) AS few) AS waiting,
-               (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.workspace_id = e.workspace_id
-                   AND d.endpoint_id = e.id AND d.state = 'dead' AND NOT d.test LIMIT 10000) AS few) AS dead,
-               last.last_at, last.last_outcome
-           FROM webhook_endpoint e
-           LEFT JOIN LATERAL (SELECT min(d.due_at) AS next_at FROM delivery d
-               WHERE d.endpoint_id = e.id AND d.state = 'waiting' AND d.due_at < 'infinity') AS due ON true
-           LEFT JOIN LATERAL (SELECT h.last_at, h.last_outcome FROM endpoint_hour h WHERE h.endpoint_id = e.id
-               ORDER BY h.hour DESC LIMIT 1) AS last ON true
-           WHERE e.workspace_id = $1 AND e.id = ANY($2)""",
-        workspace, list(endpoint_ids),
-    )  # fmt: skip
-
-
-def _figures(known: dict[datetime, db.Row], slots: Sequence[datetime], present: db.Row) -> Stats:
+def _stats(known: dict[datetime, db.Row], slots: Sequence[datetime], present: db.Row) -> Stats:
     rows = list(known.values())
     hours = [
         Hour(at, row["delivered"], row["failed"], p95(row["took"])) if (row := known.get(at)) else Hour(at, 0, 0, None)

@@ -8,7 +8,6 @@ import pytest
 
 from leadwire.domain.leads import changes, reads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
-from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests import make
@@ -132,26 +131,11 @@ async def test_capturing_the_same_person_at_once_makes_one_lead(workspace, bot):
     assert (await make.kinds()).count("lead.created") == 1
 
 
-async def test_erasure_leaves_no_trace(workspace, bot):
-    lead = await make.lead(workspace, bot, email="secret.person@example.com", name="Secretia", phone="+15550100999")
-    await db.rows(
-        "UPDATE message SET content = 'secret.person@example.com', answers = 'email' WHERE workspace_id = $1", workspace
-    )
-    await privacy.erase_lead(workspace, lead.id)
-    for table in ("lead", "conversation", "message", "outbox_event", "delivery", "attempt"):
-        for row in await db.rows(f"SELECT {table}::text AS everything FROM {table}"):
-            assert not any(trace in row["everything"] for trace in ("secret.person", "Secretia", "15550100999"))
-    assert (await make.emitted())[-1]["data"] == {"id": lead.id, "deleted": True}
-    with pytest.raises(NotFound):
-        await privacy.erase_lead(workspace, lead.id)
-
-
 async def test_another_workspaces_lead_is_not_there(workspace, bot):
     lead = await make.lead(workspace, bot)
     for attempt in (
         reads.stored("ws_other", lead.id),
         changes.update("ws_other", lead.id, LeadPatch(name="x"), unchanged={}),
-        privacy.erase_lead("ws_other", lead.id),
     ):
         with pytest.raises(NotFound):
             await attempt

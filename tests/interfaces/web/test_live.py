@@ -43,10 +43,10 @@ async def test_a_session_has_twelve_streams(opened):
 async def test_nothing_is_told_after_the_session_has_ended(workspace, session, end):
     stream = live_updates._rung(workspace, session)
     await anext(stream)
-    hub._ring_all()
+    hub.wake_all()
     assert await anext(stream) == CHANGED
     await db.rows(end)
-    hub._ring_all()
+    hub.wake_all()
     with pytest.raises(StopAsyncIteration):
         await anext(stream)
 

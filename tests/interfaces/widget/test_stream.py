@@ -172,7 +172,7 @@ async def test_a_process_that_stops_lets_its_streams_go(workspace, shop):
 
 async def test_a_change_that_is_rolled_back_wakes_nobody(workspace, caller, monkeypatch):
     told = []
-    monkeypatch.setattr(pubsub, "_soon", told.append)
+    monkeypatch.setattr(pubsub, "_schedule", told.append)
 
     async def fail():
         async with db.transaction():

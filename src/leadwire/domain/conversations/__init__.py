@@ -1,1 +1,1 @@
-"""Conversations between visitors and bots (and, after a handoff, people), with their messages."""
+"""Conversations between visitors and bots (and, after a handoff, operators), with their messages."""

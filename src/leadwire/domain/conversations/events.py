@@ -18,13 +18,13 @@ from leadwire.infrastructure import clock
 
 
 def started(workspace: str, conversation: Conversation, metadata: Metadata) -> Event:
-    """A visitor said the first thing."""
+    """A visitor sent the first message."""
     data = ConversationStarted(**msgspec.structs.asdict(conversation), metadata=metadata)
     return _event(workspace, "conversation.started", conversation.id, data)
 
 
 def message(workspace: str, message: Message, conversation_id: str, bot_id: str) -> Event:
-    """A message was stored: from the visitor (`message.received`), or from the bot or a person (`message.sent`)."""
+    """A message was stored: the visitor's (`message.received`), or the bot's or an operator's (`message.sent`)."""
     kind: EventKind = "message.received" if message.role == "user" else "message.sent"
     data = MessageEvent(**msgspec.structs.asdict(message), conversation_id=conversation_id, bot_id=bot_id)
     return _event(workspace, kind, conversation_id, data)

@@ -1,7 +1,7 @@
-"""Wake-ups of those who watch a conversation, across processes.
+"""Wake-ups for open streams of a conversation, across processes.
 
-Redis pub/sub only says "look again": whoever wakes reads PostgreSQL from where they were. A wake-up that is lost costs
-time, never a message; the hub survives Redis, and wakes everybody when it is back.
+A message in Redis has no content: whoever is woken reads PostgreSQL from where they were. A lost wake-up costs time,
+never a message. `Hub` survives a Redis that goes away, and wakes everybody when it is back.
 """
 
 import asyncio
@@ -16,33 +16,33 @@ from leadwire.infrastructure import db, redis_pool, telemetry
 from leadwire.infrastructure.backoff import Backoff
 
 _PREFIX: Final = "leadwire:talk:"
-_SOON: Final = 0.002  # seconds: what one transaction says is told once
+_DELAY: Final = 0.002  # seconds: several changes of one transaction are sent once
 _LISTEN: Final = 5.0
 
-_told: set[str] = set()
+_pending: set[str] = set()
 _scheduled = False
 
 
 def publish(workspace: str, conversation_id: str) -> None:
     """Wake the watchers of a conversation once the open transaction has committed."""
-    db.after_commit(functools.partial(_soon, f"{_PREFIX}{workspace}:{conversation_id}"))
+    db.after_commit(functools.partial(_schedule, f"{_PREFIX}{workspace}:{conversation_id}"))
 
 
-def _soon(channel: str) -> None:
+def _schedule(channel: str) -> None:
     global _scheduled  # noqa: PLW0603 - one batch a process
     if redis_pool.client() is None:
         return
-    _told.add(channel)
+    _pending.add(channel)
     if not _scheduled:
         _scheduled = True
-        asyncio.get_running_loop().call_later(_SOON, _send)
+        asyncio.get_running_loop().call_later(_DELAY, _send)
 
 
 def _send() -> None:
     global _scheduled  # noqa: PLW0603 - as above
     _scheduled = False
-    channels = list(_told)
-    _told.clear()
+    channels = list(_pending)
+    _pending.clear()
     redis_pool.run_in_background(_publish(channels))
 
 
@@ -55,31 +55,31 @@ async def _publish(channels: list[str]) -> None:
                 pipeline.publish(channel, b"")
             await pipeline.execute()
     except redis_pool.AWAY:
-        return  # watchers look by themselves, too
+        return  # watchers read at intervals as well
 
 
 class Watch:
-    """One watcher's bell."""
+    """One watcher."""
 
     def __init__(self) -> None:
-        self._bell = asyncio.Event()
+        self._changed = asyncio.Event()
 
-    def ring(self) -> None:
-        """Something has happened, or may have."""
-        self._bell.set()
+    def wake(self) -> None:
+        """Something has changed, or may have."""
+        self._changed.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait for the bell. Answers whether it rang within `seconds`."""
+        """Wait for a change. Return whether there was one within `seconds`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._bell.wait()
-        rang = self._bell.is_set()
-        self._bell.clear()
-        return rang
+                await self._changed.wait()
+        changed = self._changed.is_set()
+        self._changed.clear()
+        return changed
 
 
 class Hub:
-    """One subscription for all the watchers of a process."""
+    """One Redis subscription for all the watchers of a process."""
 
     def __init__(self) -> None:
         self._watches: defaultdict[str, set[Watch]] = defaultdict(set)
@@ -87,7 +87,7 @@ class Hub:
 
     @contextlib.contextmanager
     def watch(self, workspace: str, conversation_id: str = "") -> Iterator[Watch]:
-        """A bell for one conversation, or for all of a workspace, inside the block."""
+        """Watch one conversation, or all of a workspace, inside the block."""
         channel, watch = f"{_PREFIX}{workspace}:{conversation_id}", Watch()
         self._watches[channel].add(watch)
         try:
@@ -98,42 +98,43 @@ class Hub:
                 del self._watches[channel]
 
     def watchers(self, workspace: str, conversation_id: str) -> int:
-        """How many watch a conversation in this process."""
+        """Return how many watch a conversation in this process."""
         return len(self._watches.get(f"{_PREFIX}{workspace}:{conversation_id}", ()))
 
     def leave(self) -> None:
-        """The process stops: let every watcher go, or their open streams would hold it up."""
+        """Wake every watcher because the process stops: it would wait for their open streams."""
         self.leaving = True
-        self._ring_all()
+        self.wake_all()
 
     async def listen(self) -> None:
-        """Turn messages into bells, for ever."""
-        pause = Backoff()
+        """Turn messages from Redis into wake-ups, for ever."""
+        backoff = Backoff()
         while True:
             try:
-                await self._subscribed(pause)
+                await self._subscribe(backoff)
             except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
                 telemetry.log("live.lost", level=logging.WARNING, error=error)
-            await asyncio.sleep(pause.next())
+            await asyncio.sleep(backoff.next())
 
-    async def _subscribed(self, pause: Backoff) -> None:
+    async def _subscribe(self, backoff: Backoff) -> None:
         async with redis_pool.opened().pubsub(ignore_subscribe_messages=True) as subscription:
             await subscription.psubscribe(f"{_PREFIX}*")
-            pause.reset()
-            self._ring_all()  # for what was said meanwhile
+            backoff.reset()
+            self.wake_all()  # for what changed without a subscription
             while True:
                 if message := await subscription.get_message(timeout=_LISTEN):
-                    self._ring(message["channel"].decode())
+                    self._wake(message["channel"].decode())
 
-    def _ring(self, channel: str) -> None:
+    def _wake(self, channel: str) -> None:
         whole_workspace = channel.rpartition(":")[0] + ":"
         for watch in (*self._watches.get(channel, ()), *self._watches.get(whole_workspace, ())):
-            watch.ring()
+            watch.wake()
 
-    def _ring_all(self) -> None:
+    def wake_all(self) -> None:
+        """Wake every watcher of this process."""
         for watches in self._watches.values():
             for watch in watches:
-                watch.ring()
+                watch.wake()
 
 
 hub: Final = Hub()

@@ -1,4 +1,4 @@
-"""Conversations and messages as everybody meets them: /v1, webhooks and pages."""
+"""Conversations and messages, in the shapes that /v1, webhooks and the web area share."""
 
 from typing import Any, Final, Literal
 
@@ -33,7 +33,7 @@ class AlreadyEnded(Conflict):
 
 
 class Visitor(Struct, frozen=True):
-    """What the visitor told of themselves."""
+    """The visitor, as they introduced themselves."""
 
     email: str | None
     """E-mail address."""
@@ -49,32 +49,32 @@ class Conversation(Struct, frozen=True):
     bot_id: str
     """The bot that holds it."""
     status: Status
-    """`active` while the bot answers, `handoff` while a person is asked for or there, `ended` for good."""
+    """`active` while the bot answers, `handoff` while a person is asked for or present, `ended` for good."""
     visitor: Visitor
     """Who talks to the bot."""
     messages_count: int
     """How many messages it has."""
     created_at: str
-    """When the visitor said the first thing."""
+    """When the visitor sent the first message."""
     updated_at: str
     """When it last changed: a message, a new status."""
 
 
 class Message(Struct, frozen=True):
-    """One thing said; `agent` is a person who took over from the bot."""
+    """One message."""
 
     id: str
     """Starts with `msg_`."""
     role: Role
-    """Who said it: `user` is the visitor, `agent` a person who took over from the bot."""
+    """Who sent it: `user` is the visitor, `agent` a person who took over from the bot."""
     content: str
     """The text; of a chosen option, its label."""
     created_at: str
-    """When it was said."""
+    """When it was sent."""
 
 
 class NewMessage(Struct, frozen=True, kw_only=True):
-    """Something to be said. `answers` names the lead field it tells, so that it can be redacted with the lead."""
+    """A message to be stored. `answers` names the lead field that it answers: it is erased with the lead."""
 
     role: Role
     content: str
@@ -84,7 +84,7 @@ class NewMessage(Struct, frozen=True, kw_only=True):
 
 
 class StoredMessage(Struct, frozen=True):
-    """A message in its place, as those in the conversation see it."""
+    """A stored message; `seq` is its place in the conversation."""
 
     seq: int
     id: str
@@ -138,15 +138,15 @@ class ConversationDetail(Struct, frozen=True):
     bot_id: str
     """The bot that holds it."""
     status: Status
-    """`active` while the bot answers, `handoff` while a person is asked for or there, `ended` for good."""
+    """`active` while the bot answers, `handoff` while a person is asked for or present, `ended` for good."""
     visitor: Visitor
     """Who talks to the bot."""
     created_at: str
-    """When the visitor said the first thing."""
+    """When the visitor sent the first message."""
     updated_at: str
     """When it last changed: a message, a new status."""
     messages: list[Message]
-    """Everything said, oldest first."""
+    """All messages, oldest first."""
     lead: Lead | None
     """The lead that the visitor became; `null` while there is none, and after its deletion."""
     metadata: Metadata
@@ -165,7 +165,7 @@ class ConversationEnd(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True, kw_only=True):
-    """Where a visitor is and with what, as far as the page told."""
+    """Where a visitor came from and with which browser, as far as the page knows."""
 
     source: Source = Source()
     locale: str | None = None

@@ -1,4 +1,4 @@
-"""Conversations and their messages."""
+"""The tables of conversations."""
 
 from piccolo.columns import JSON, Integer, Text, Timestamptz
 from piccolo.table import Table
@@ -7,12 +7,12 @@ from leadwire.infrastructure.db import DB
 
 
 class Conversation(Table, db=DB, tablename="conversation"):
-    """One visit's talk with one bot: active, then perhaps handoff, then ended for good."""
+    """A conversation of one visitor with one bot: active, then perhaps handoff, then ended for good."""
 
     id = Text(primary_key=True)
     workspace_id = Text()
     bot_id = Text()
-    lead_id = Text(null=True, default=None)  # whom it turned out to be
+    lead_id = Text(null=True, default=None)  # the lead that the visitor became
     status = Text(default="active")
     visitor_email = Text(null=True, default=None)
     visitor_name = Text(null=True, default=None)
@@ -38,7 +38,7 @@ class Conversation(Table, db=DB, tablename="conversation"):
 
 
 class Message(Table, db=DB, tablename="message"):
-    """One thing said. Ordered by `seq` within its conversation, never by time."""
+    """One message. Ordered by `seq` within its conversation, never by time."""
 
     id = Text()
     workspace_id = Text()
@@ -46,14 +46,16 @@ class Message(Table, db=DB, tablename="message"):
     seq = Integer()
     role = Text()  # bot, user or agent
     content = Text()
-    answers = Text(null=True, default=None)  # the lead field this told, or `repeated`: a bot's words go with the lead
-    client_message_id = Text(null=True, default=None)  # a visitor's retry finds its first try by this
+    answers = Text(
+        null=True, default=None
+    )  # the lead field it answers, or `repeated` for a bot's message that repeats one: erased with the lead
+    client_message_id = Text(null=True, default=None)  # finds the first request of a retried one
     created_at = Timestamptz()
-    user_id = Text(null=True, default=None)  # which person, where role is agent
+    user_id = Text(null=True, default=None)  # the operator, where role is agent
 
 
 class ConversationNote(Table, db=DB, tablename="conversation_note"):
-    """What operators tell each other. Never leaves the web area."""
+    """What an operator wrote for the others. Never leaves the web area."""
 
     id = Text(primary_key=True)
     workspace_id = Text()
@@ -64,7 +66,7 @@ class ConversationNote(Table, db=DB, tablename="conversation_note"):
 
 
 class SavedReply(Table, db=DB, tablename="saved_reply"):
-    """What people of a workspace say often."""
+    """A reply that is used often."""
 
     id = Text(primary_key=True)
     workspace_id = Text()

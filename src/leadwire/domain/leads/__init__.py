@@ -1,1 +1,1 @@
-"""Leads: people who told a bot how to reach them."""
+"""Leads: people who gave a bot an e-mail address or a phone number."""

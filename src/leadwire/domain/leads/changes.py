@@ -190,7 +190,7 @@ def _contents(lead: Lead) -> dict[str, Any]:
 
 
 def _normalized(patch: LeadPatch) -> LeadPatch:
-    """E-mail and phone in their normal form, an empty text as no value. Raises Invalid."""
+    """E-mail and phone in their normal form, an empty text as no value. Raise Invalid."""
     given: dict[str, Any] = {}
     faults: list[FieldError] = []
     forms = (("email", identity.email), ("phone", identity.phone), ("name", str.strip), ("company", str.strip))

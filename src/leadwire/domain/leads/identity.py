@@ -1,4 +1,4 @@
-"""E-mail addresses and phone numbers in one normal form each; `changes` knows a person again by them. Pure."""
+"""E-mail addresses and phone numbers in one normal form each, by which `changes` recognizes a person. Pure."""
 
 import re
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 import email_validator
 import phonenumbers
 
-# Delivery is not our question, only form: addresses on a company's `.local` or `.test` domain are addresses.
+# Only the form is checked, so that addresses on a company's `.local` or `.test` domain are valid.
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 
 _LONGEST_LOCAL_PART: Final = 64  # octets (RFC 5321 section 4.5.3.1.1); the library minds the whole address only
@@ -14,7 +14,7 @@ _EXTENSION: Final = re.compile(r"(?:ext|x)[^a-z]*$", re.IGNORECASE)
 
 
 def email(text: str) -> str:
-    """`text` trimmed, its domain in lower case (RFC 5321 section 2.4). Raises ValueError when it is no address."""
+    """`text` trimmed, its domain in lower case (RFC 5321 section 2.4). Raise ValueError when it is no address."""
     try:
         parts = email_validator.validate_email(text.strip(), check_deliverability=False)
     except email_validator.EmailNotValidError as error:
@@ -25,7 +25,7 @@ def email(text: str) -> str:
 
 
 def phone(text: str) -> str:
-    """E.164 (`+15550100`) where it parses, else as typed, trimmed. Raises ValueError when it cannot be a number."""
+    """E.164 (`+15550100`) where it parses, else as typed, trimmed. Raise ValueError when it cannot be a number."""
     typed = text.strip()
     number = _EXTENSION.sub("", typed)
     if sum(character.isdecimal() for character in number) < 3 or any(character.isalpha() for character in number):

@@ -1,4 +1,4 @@
-"""The lead as everybody meets it: /v1, webhooks and pages share one shape and one way to make it from a row."""
+"""The lead, in the one shape that /v1, webhooks and the web area share."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final

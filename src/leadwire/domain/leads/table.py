@@ -7,7 +7,7 @@ from leadwire.infrastructure.db import DB
 
 
 class Lead(Table, db=DB, tablename="lead"):
-    """A person who told a bot how to reach them. One per (bot, e-mail); captured in one conversation."""
+    """A person who gave a bot an e-mail address or a phone number. One per (bot, e-mail)."""
 
     id = Text(primary_key=True)
     workspace_id = Text()  # leading column of every index that lists leads

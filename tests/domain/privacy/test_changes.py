@@ -1,0 +1,28 @@
+"""Erasure of a person from everything that is stored about them."""
+
+import pytest
+
+from leadwire.domain.privacy import changes
+from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import NotFound
+from tests import make
+
+
+async def test_erasure_leaves_no_trace(workspace, bot):
+    lead = await make.lead(workspace, bot, email="secret.person@example.com", name="Secretia", phone="+15550100999")
+    await db.rows(
+        "UPDATE message SET content = 'secret.person@example.com', answers = 'email' WHERE workspace_id = $1", workspace
+    )
+    await changes.erase_lead(workspace, lead.id)
+    for table in ("lead", "conversation", "message", "outbox_event", "delivery", "attempt"):
+        for row in await db.rows(f"SELECT {table}::text AS everything FROM {table}"):
+            assert not any(trace in row["everything"] for trace in ("secret.person", "Secretia", "15550100999"))
+    assert (await make.emitted())[-1]["data"] == {"id": lead.id, "deleted": True}
+    with pytest.raises(NotFound):
+        await changes.erase_lead(workspace, lead.id)
+
+
+async def test_another_workspaces_lead_is_not_there(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    with pytest.raises(NotFound):
+        await changes.erase_lead("ws_other", lead.id)

@@ -5,7 +5,7 @@ import asyncio
 from ops.drills.proxy import Proxy
 from ops.drills.scene import Scene
 
-RUNBOOK = "ops/deploy/README.md#upgrade-without-a-gap"
+RUNBOOK = "ops/deploy/README.md#upgrade-without-downtime"
 ENDPOINTS = ("shop",)
 SETTINGS: dict[str, str] = {}
 LATE = 5.0  # seconds

@@ -16,7 +16,7 @@ from tests.ops import connects
 from tests.waiting import until
 
 README = Path(__file__).parents[2] / "ops" / "deploy" / "README.md"
-IGNORED = "jit,plan_cache_mode,enable_seqscan,enable_sort,max_parallel_workers_per_gather"
+IGNORED = "jit,plan_cache_mode,max_parallel_workers_per_gather"
 
 pytestmark = [
     pytest.mark.flow,

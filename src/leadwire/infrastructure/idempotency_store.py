@@ -43,7 +43,7 @@ _STORED: Final = statement(
     )
 )
 _STORE: Final = insert(
-    *IdempotentResponse._meta.columns,
+    *IdempotentResponse.all_columns(),
     end="""ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, subject = excluded.subject,
         status = excluded.status, headers = excluded.headers, body = excluded.body, created_at = excluded.created_at""",
 )

@@ -8,18 +8,7 @@ from typing import Final
 from msgspec import Struct
 from piccolo.querystring import QueryString
 
-from leadwire.domain.accounts import keys
-from leadwire.domain.accounts.schema import (
-    Caller,
-    Colleague,
-    KeyListed,
-    LoggedEntry,
-    LogQuery,
-    Offer,
-    OpenInvitation,
-    Session,
-    UserListed,
-)
+from leadwire.domain.accounts import keys, schema
 from leadwire.domain.accounts.table import ApiKey, Invitation, UserAccount, UserSession, Workspace
 from leadwire.domain.listing.keyset import Keyset
 from leadwire.infrastructure import clock
@@ -100,14 +89,14 @@ _ACTIONS: Final = sql(_DISTINCT.format("action"))
 
 
 class _Known(Struct, frozen=True):
-    caller: Caller
+    caller: schema.Caller
     until: float
 
 
 _known: dict[bytes, _Known] = {}  # by the key's digest: no key is stored in clear
 
 
-async def caller(key: str, monotonic: float) -> Caller | None:
+async def caller(key: str, monotonic: float) -> schema.Caller | None:
     """Return whose key this is, or None: malformed, unknown, revoked or expired. `monotonic` is the loop's time."""
     digest = keys.digest(key)
     known = _known.get(digest)
@@ -125,15 +114,15 @@ def forget_keys() -> None:
     _known.clear()
 
 
-async def listed(workspace: str | None = None) -> list[KeyListed]:
+async def listed(workspace: str | None = None) -> list[schema.KeyListed]:
     """Every key, newest first; of one workspace or (for operators) of all."""
     return [
-        KeyListed(id_, owner, name, f"lw_{lookup}_", scopes, *(clock.iso(at) if at else None for at in times))  # type: ignore[arg-type]
+        schema.KeyListed(id_, owner, name, f"lw_{lookup}_", scopes, *(clock.iso(at) if at else None for at in times))  # type: ignore[arg-type]
         for id_, owner, name, lookup, scopes, *times in await _KEYS.rows(workspace=workspace)
     ]
 
 
-async def key(workspace: str, key_id: str) -> KeyListed:
+async def key(workspace: str, key_id: str) -> schema.KeyListed:
     """One API key. Raise NotFound."""
     for found in await listed(workspace):
         if found.id == key_id:
@@ -141,17 +130,17 @@ async def key(workspace: str, key_id: str) -> KeyListed:
     raise NotFound(f"There is no API key {key_id}.")
 
 
-async def users(workspace: str | None = None) -> list[UserListed]:
+async def users(workspace: str | None = None) -> list[schema.UserListed]:
     """Everybody with an account, oldest first; of one workspace or (for operators) of all."""
     return [
-        UserListed(user_id, owner, email, role, clock.iso(created_at))
+        schema.UserListed(user_id, owner, email, role, clock.iso(created_at))
         for user_id, owner, email, role, created_at in await _USERS.rows(workspace=workspace)
     ]
 
 
-async def team(workspace: str) -> list[Colleague]:
+async def team(workspace: str) -> list[schema.Colleague]:
     """Everybody with an account in a workspace and when they were last there, oldest account first."""
-    return [Colleague(*row) for row in await _TEAM.rows(workspace=workspace)]
+    return [schema.Colleague(*row) for row in await _TEAM.rows(workspace=workspace)]
 
 
 async def workspaces() -> list[tuple[str, str]]:
@@ -164,9 +153,9 @@ async def has_second_factor(user_id: str) -> bool:
     return bool(await _HAS_SECOND_FACTOR.value(user=user_id))
 
 
-async def sessions(user_id: str) -> list[Session]:
+async def sessions(user_id: str) -> list[schema.Session]:
     """Where a user is signed in, last used first."""
-    return [Session(*row) for row in await _SESSIONS.rows(user=user_id)]
+    return [schema.Session(*row) for row in await _SESSIONS.rows(user=user_id)]
 
 
 async def agent_online(workspace: str) -> bool:
@@ -174,23 +163,25 @@ async def agent_online(workspace: str) -> bool:
     return bool(await _AGENT_ONLINE.value(workspace=workspace, since=clock.now() - _ONLINE))
 
 
-async def invitations(workspace: str) -> list[OpenInvitation]:
+async def invitations(workspace: str) -> list[schema.OpenInvitation]:
     """The invitations that can still be used, newest first."""
-    return [OpenInvitation(*row) for row in await _INVITATIONS.rows(workspace=workspace, now=clock.now())]
+    return [schema.OpenInvitation(*row) for row in await _INVITATIONS.rows(workspace=workspace, now=clock.now())]
 
 
-async def offer(token: str) -> Offer:
+async def offer(token: str) -> schema.Offer:
     """What an invitation's link leads to. Raise NotFound: never made, used, replaced, or older than three days."""
     found = await _OFFER.row(hash=hashlib.sha256(token.encode()).digest(), now=clock.now())
     if found is None:
         raise NotFound("This link has been used, replaced, or is too old. Ask for a new one.")
-    return Offer(*found)
+    return schema.Offer(*found)
 
 
-async def log_page(workspace: str, query: LogQuery, limit: int = 50) -> tuple[list[LoggedEntry], str | None]:
+async def log_page(
+    workspace: str, query: schema.LogQuery, limit: int = 50
+) -> tuple[list[schema.LoggedEntry], str | None]:
     """One page of the audit log, newest first, and the cursor of the next. Raise InvalidParameter for a bad `after`."""
     found = await _LOG.page(workspace, query, query.after, limit)
-    return [LoggedEntry(entry_id, clock.iso(at), *rest) for entry_id, at, *rest in found.rows], found.after
+    return [schema.LoggedEntry(entry_id, clock.iso(at), *rest) for entry_id, at, *rest in found.rows], found.after
 
 
 async def log_actors(workspace: str) -> list[str]:
@@ -215,5 +206,5 @@ async def _look_up(key: str, digest: bytes, monotonic: float) -> _Known | None:
         return None
     if len(_known) >= _LARGEST:
         _known.clear()
-    known = _known[digest] = _Known(Caller(id_, workspace, frozenset(scopes), expires_at), monotonic + _CACHED)
+    known = _known[digest] = _Known(schema.Caller(id_, workspace, frozenset(scopes), expires_at), monotonic + _CACHED)
     return known

@@ -44,13 +44,9 @@ async def save_answers(session: VisitorSession, flow: Flow, state: State, effect
         if (answers or scored) and not own:
             lead_id = await _capture(session, _all_answers(flow, state), state.score)
     await conversations.update_visitor(
-        session.workspace,
-        session.conversation_id,
-        variables=state.variables,
-        lead_id=lead_id,
-        email=_text(answers.get("email")),
-        name=_text(answers.get("name")),
-    )
+        session.workspace, session.conversation_id, variables=state.variables, lead_id=lead_id,
+        email=_text(answers.get("email")), name=_text(answers.get("name")),
+    )  # fmt: skip
 
 
 async def save_email(session: VisitorSession, flow: Flow, email: str) -> None:
@@ -61,12 +57,7 @@ async def save_email(session: VisitorSession, flow: Flow, email: str) -> None:
         own = session.lead_id is not None and await _update_own(session, answers, [])
         lead_id = None if own else await _capture(session, {**_all_answers(flow, state), **answers}, state.score)
     await conversations.update_visitor(
-        session.workspace,
-        session.conversation_id,
-        variables=state.variables,
-        lead_id=lead_id,
-        email=email,
-        name=None,
+        session.workspace, session.conversation_id, variables=state.variables, lead_id=lead_id, email=email, name=None
     )
 
 

@@ -20,7 +20,7 @@ _IN_USE: Final = (
     ApiKey.revoked_at.is_null(),
     QueryString("({} IS NULL OR {} > {})", ApiKey.expires_at, ApiKey.expires_at, param("now")),
 )
-_ADD_WORKSPACE: Final = insert(Workspace.id, Workspace.name, Workspace.created_at)
+_ADD_WORKSPACE: Final = insert(*Workspace.all_columns())
 _ADD_KEY: Final = insert(
     ApiKey.id, ApiKey.workspace_id, ApiKey.name, ApiKey.lookup,
     ApiKey.hash, ApiKey.scopes, ApiKey.created_at, ApiKey.expires_at,

@@ -11,10 +11,7 @@ from leadwire.domain.accounts.table import AuditEntry
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import insert
 
-_ADD: Final = insert(
-    AuditEntry.id, AuditEntry.workspace_id, AuditEntry.at, AuditEntry.actor,
-    AuditEntry.action, AuditEntry.subject, AuditEntry.detail, AuditEntry.address,
-)  # fmt: skip
+_ADD: Final = insert(*AuditEntry.all_columns())
 
 
 class Entry(msgspec.Struct):

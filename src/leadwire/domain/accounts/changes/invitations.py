@@ -30,10 +30,7 @@ _REPLACE: Final = statement(
         QueryString("{} IS NOT DISTINCT FROM {}", Invitation.email, param("email")),
     )
 )
-_ADD: Final = insert(
-    Invitation.id, Invitation.workspace_id, Invitation.email, Invitation.role,
-    Invitation.hash, Invitation.created_at, Invitation.expires_at,
-)  # fmt: skip
+_ADD: Final = insert(*Invitation.all_columns())
 _WITHDRAW: Final = statement(
     Invitation.delete()
     .where(Invitation.workspace_id == param("workspace"), Invitation.id == param("id"))

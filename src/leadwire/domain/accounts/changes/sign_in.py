@@ -20,8 +20,9 @@ _BY_EMAIL: Final = statement(
         UserAccount.id, UserAccount.password_hash, QueryString("{} IS NOT NULL", UserAccount.totp_secret)
     ).where(QueryString("lower({}) = {}", UserAccount.email, param("email")))
 )
-_PASSWORD: Final = statement(UserAccount.select(UserAccount.password_hash).where(_BY_ID))
-_OWNER: Final = statement(UserAccount.select(UserAccount.workspace_id, UserAccount.email).where(_BY_ID))
+_ACCOUNT: Final = statement(
+    UserAccount.select(UserAccount.password_hash, UserAccount.workspace_id, UserAccount.email).where(_BY_ID)
+)
 _SET_PASSWORD: Final = statement(UserAccount.update({UserAccount.password_hash: param("hash")}).where(_BY_ID))
 # A compare-and-set: while the password was checked, another may have been set, or a second factor.
 _STILL: Final = statement(
@@ -72,7 +73,7 @@ async def confirm(person: Person, password: str) -> None:
     """Check that the person is still the one who signed in. Raise RateLimited, Unavailable, Invalid."""
     passwords.check_capacity()
     await attempts.count(person.email, person.address)
-    stored = await _PASSWORD.value(id=person.user_id)
+    stored = await _ACCOUNT.value(id=person.user_id)
     if not await passwords.matches(stored, password[: passwords.LONGEST]):
         raise Invalid("The password is not right.")
     await attempts.forgive(person.email)
@@ -91,7 +92,7 @@ async def change_password(person: Person, present: str, new: str) -> None:
 
 async def _begin(user_id: str, address: str, agent: str) -> str:
     async with db.transaction():
-        account = await _OWNER.row(id=user_id)
+        account = await _ACCOUNT.row(id=user_id)
         if account is None:
             raise Invalid("This account has just been removed.")
         token = await sessions.begin(user_id, address, agent)

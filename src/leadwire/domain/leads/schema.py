@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from leadwire.infrastructure import clock
 
@@ -37,6 +37,10 @@ class Source(Struct, frozen=True):
     """The campaign that the page's address named (`utm_campaign`)."""
     referrer: str | None = None
     """The page that led there."""
+
+    def columns(self) -> dict[str, str | None]:
+        """Return the values of the columns `source_url`, `source_campaign` and `source_referrer`."""
+        return {f"source_{name}": value for name, value in structs.asdict(self).items()}
 
 
 class Lead(Struct, frozen=True):

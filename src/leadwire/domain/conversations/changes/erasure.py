@@ -10,17 +10,10 @@ from leadwire.infrastructure.db.statements import any_of, param, sql, statement
 _LOCK_OF_LEAD: Final = sql("""
 SELECT 1 FROM conversation WHERE workspace_id = :workspace
   AND (lead_id = :lead_id OR id = (SELECT conversation_id FROM lead WHERE id = :lead_id)) ORDER BY id FOR UPDATE""")
-_ERASE: Final = statement(  # the source goes as well: links in e-mails name whom they were sent to
-    Conversation.update(
-        {
-            Conversation.visitor_email: None,
-            Conversation.visitor_name: None,
-            Conversation.variables: "{}",
-            Conversation.lead_id: None,
-            Conversation.source_url: None,
-            Conversation.source_referrer: None,
-        }
-    )
+# The source goes as well: links in e-mails name whom they were sent to.
+_ERASED: Final = ("visitor_email", "visitor_name", "lead_id", "source_url", "source_referrer")
+_ERASE: Final = statement(
+    Conversation.update({**dict.fromkeys(_ERASED), "variables": "{}"})
     .where(
         Conversation.workspace_id == param("workspace"),
         (Conversation.lead_id == param("lead_id")) | (Conversation.id == param("conversation_id")),

@@ -24,18 +24,11 @@ WHERE workspace_id = :workspace AND id = :id AND status = 'handoff'
   AND (assigned_to IS NOT DISTINCT FROM :held_by OR assigned_to = :user_id)
 RETURNING id""")
 _ASSIGN: Final = statement(
-    Conversation.update({Conversation.assigned_to: param("user_id"), Conversation.assigned_at: param("at")}).where(
-        *_ONE
-    )
+    Conversation.update({"assigned_to": param("user_id"), "assigned_at": param("at")}).where(*_ONE)
 )
 _GIVE_BACK: Final = statement(
     Conversation.update(
-        {
-            Conversation.status: "active",
-            Conversation.assigned_to: None,
-            Conversation.assigned_at: None,
-            Conversation.updated_at: param("now"),
-        }
+        {"status": "active", "assigned_to": None, "assigned_at": None, "updated_at": param("now")}
     ).where(*_ONE)
 )
 _ADD_NOTE: Final = insert(*ConversationNote._meta.columns)

@@ -36,21 +36,10 @@ _RETURNED: Final = [Table._meta.get_column_by_name(name) for name in _COLUMNS.sp
 _LISTED: Final = len(LIST_COLUMNS.split(","))
 _ONE: Final = (Table.workspace_id == param("workspace"), Table.id == param("id"))
 
+_ORIGIN: Final = ("locale", "timezone", "browser", "os")
 _START: Final = insert(
-    Table.id,
-    Table.workspace_id,
-    Table.bot_id,
-    Table.source_url,
-    Table.source_campaign,
-    Table.source_referrer,
-    Table.locale,
-    Table.timezone,
-    Table.browser,
-    Table.os,
-    Table.variables,
-    Table.created_at,
-    Table.updated_at,
-    Table.flow_version,
+    *map(Table._meta.get_column_by_name, ("id", "workspace_id", "bot_id", "flow_version", "created_at", "updated_at")),
+    *map(Table._meta.get_column_by_name, ("source_url", "source_campaign", "source_referrer", *_ORIGIN, "variables")),
     variables="{}",
     end=f"RETURNING {_COLUMNS}",
 )
@@ -67,14 +56,10 @@ _LOCK: Final = statement(
     Table.select(Table.bot_id, Table.source_url, Table.source_campaign, Table.source_referrer).where(*_ONE),
     "FOR UPDATE",
 )
+_NOW: Final = param("now")
 _HAND_OFF: Final = statement(
     Table.update(
-        {
-            Table.status: "handoff",
-            Table.handoff_reason: param("reason"),
-            Table.handoff_requested_at: param("now"),
-            Table.updated_at: param("now"),
-        }
+        {"status": "handoff", "handoff_reason": param("reason"), "handoff_requested_at": _NOW, "updated_at": _NOW}
     )
     .where(*_ONE, Table.status == "active")
     .returning(*_RETURNED)
@@ -82,11 +67,11 @@ _HAND_OFF: Final = statement(
 _END: Final = statement(
     Table.update(
         {
-            Table.status: "ended",
-            Table.ended_at: param("now"),
-            Table.ended_by: param("by"),
-            Table.end_reason: param("reason"),
-            Table.updated_at: param("now"),
+            "status": "ended",
+            "ended_at": _NOW,
+            "ended_by": param("by"),
+            "end_reason": param("reason"),
+            "updated_at": _NOW,
         }
     )
     .where(*_ONE, Table.status != "ended")
@@ -101,22 +86,17 @@ WHERE c.workspace_id = :workspace AND c.id = :id""")
 
 async def start(workspace: str, bot_id: str, origin: Origin, flow_version: int | None = None) -> str:
     """Open a conversation with a visitor who sends the first message. Return its id."""
-    source, now = origin.source, clock.now()
+    now = clock.now()
     async with db.transaction():
         made = await _START.row(
             id=ids.new("conv"),
             workspace_id=workspace,
             bot_id=bot_id,
-            source_url=source.url,
-            source_campaign=source.campaign,
-            source_referrer=source.referrer,
-            locale=origin.locale,
-            timezone=origin.timezone,
-            browser=origin.browser,
-            os=origin.os,
+            flow_version=flow_version,
             created_at=now,
             updated_at=now,
-            flow_version=flow_version,
+            **origin.source.columns(),
+            **{name: getattr(origin, name) for name in _ORIGIN},
         )
         conversation, metadata = _split(made)
         await events.started(workspace, conversation, metadata).record()

@@ -6,6 +6,7 @@ import contextvars
 import msgspec
 
 from leadwire.delivery import streams
+from leadwire.delivery.monitoring import workers
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker import health, loop
@@ -344,15 +345,15 @@ async def test_names_of_killed_workers_go_when_they_hold_nothing(wire, monkeypat
     (entry,) = await streams.read(wire.redis, "holds", shards, 1, 1)
     await streams.read(wire.redis, "killed", shards, 1, 1)
     await streams.leave(wire.redis, "mine", shards)
-    assert set(await streams.consumers(wire.redis, shards)) == {"holds", "killed"}, "they may only be slow"
+    assert set(await workers.consumers(wire.redis, shards)) == {"holds", "killed"}, "they may only be slow"
     monkeypatch.setattr(streams, "_KILLED_MS", -1)
     await streams.leave(wire.redis, "mine", shards)
-    assert set(await streams.consumers(wire.redis, shards)) == {"holds"}
+    assert set(await workers.consumers(wire.redis, shards)) == {"holds"}
     assert len(await wire.redis.xpending_range(entry.stream, streams.GROUP, "-", "+", 10)) == 1
     await streams.done(wire.redis, [entry])
     monkeypatch.undo()
     await streams.leave(wire.redis, "holds", shards)
-    assert await streams.consumers(wire.redis, shards) == {}
+    assert await workers.consumers(wire.redis, shards) == {}
     await wire.redis.flushall()
     await streams.leave(wire.redis, "mine", shards)
 

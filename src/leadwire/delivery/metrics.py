@@ -1,6 +1,6 @@
-"""What the wire counts where it happens. What it looks up in the servers now and then is in `gauges`.
+"""What is counted where it happens. What is looked up in the servers now and then is in `monitoring.gauges`.
 
-A label's values are the wire's own enums and names, never an endpoint, a workspace or an id.
+A label's values are our own enums and names, never an endpoint, a workspace or an id.
 """
 
 import time

@@ -70,7 +70,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     async def record(self) -> str:
         """Note it in the open transaction; answers its id.
 
-        Raises RuntimeError outside a transaction: a lone event would be a rumour.
+        Raise RuntimeError outside a transaction: an event must not exist without its change.
         """
         if not db.in_transaction():
             raise RuntimeError(f"{self.kind} recorded outside the transaction of its change")

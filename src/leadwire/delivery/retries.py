@@ -9,7 +9,7 @@ import msgspec
 
 from leadwire.delivery.states import Outcome, State
 
-_LONGEST_WISH: Final = 24 * 3600.0  # seconds a receiver's Retry-After may put a retry off
+_LONGEST_RETRY_AFTER: Final = 24 * 3600.0  # seconds a receiver's Retry-After may put a retry off
 
 
 class NextStep(msgspec.Struct, frozen=True):
@@ -24,14 +24,15 @@ def after(
 ) -> NextStep:
     """What follows attempt `number` (1 is the first) with this `outcome`.
 
-    `schedule` holds the seconds before each retry: one more attempt than it is long. `retry_after` is the receiver's
-    wish in seconds: it can only put a retry off. A test is tried once; after a 410 nothing is tried again.
+    `schedule` holds the seconds before each retry: one more attempt than it is long. `retry_after` is what the
+    receiver asks for, in seconds: it can only put a retry off. A test is tried once; after
+    a 410 nothing is tried again.
     """
     if outcome == "delivered":
         return NextStep("delivered")
     if test or outcome == "gone" or number > len(schedule):
         return NextStep("dead")
-    return NextStep("waiting", max(float(schedule[number - 1]), min(retry_after, _LONGEST_WISH)))
+    return NextStep("waiting", max(float(schedule[number - 1]), min(retry_after, _LONGEST_RETRY_AFTER)))
 
 
 def retry_after(header: str | None, now: datetime) -> float:

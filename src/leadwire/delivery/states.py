@@ -1,4 +1,4 @@
-"""The two bounded enums of the wire: the same in rows, pages, metrics and logs. Pure."""
+"""The states of a delivery and the outcomes of an attempt: the same in rows, pages, metrics and logs. Pure."""
 
 from typing import Final, Literal, get_args
 

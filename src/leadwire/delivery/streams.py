@@ -18,8 +18,6 @@ GROUP: Final = "deliverers"
 DEAD_LETTERS: Final = "leadwire:dead-letters"
 _DEAD_LETTERS_KEPT: Final = 100_000
 RECLAIMS: Final = 5
-ALIVE: Final = 30.0
-"""Seconds since it last asked for work within which a consumer counts as alive."""
 _SUSPECT: Final = 3  # times handed out
 _EXAMINED: Final = 1000  # pending entries of others
 _MOST_ATTEMPTS: Final = 2**15 - 1
@@ -193,37 +191,6 @@ async def states(redis: Redis, shards: int) -> list[StreamState]:
             StreamState(stream, length, 0 if isinstance(pending, Exception) else pending["pending"], max(age, 0.0))
         )
     return found
-
-
-async def longest_held(redis: Redis, shards: int) -> list[float]:
-    """Of every stream, for how many seconds a consumer has held an entry at the longest: of its oldest 100 entries."""
-    found = []
-    for stream in names(shards):
-        try:
-            held = await redis.xpending_range(stream, GROUP, "-", "+", 100)
-        except ResponseError:
-            held = []  # no such stream or group yet
-        found.append(max((int(one["time_since_delivered"]) for one in held), default=0) / 1000)
-    return found
-
-
-async def workers(redis: Redis, shards: int) -> dict[str, float]:
-    """Return the consumers that asked for work within `ALIVE`, and the seconds since each did."""
-    return {name: seconds for name, seconds in (await consumers(redis, shards)).items() if seconds < ALIVE}
-
-
-async def consumers(redis: Redis, shards: int) -> dict[str, float]:
-    """Return every consumer's name and the seconds since it last asked for something."""
-    idle: dict[str, float] = {}
-    for stream in names(shards):
-        try:
-            known = await redis.xinfo_consumers(stream, GROUP)
-        except ResponseError:
-            continue  # no such stream or group yet
-        for consumer in known:
-            name = consumer["name"].decode()
-            idle[name] = min(idle.get(name, 1e9), consumer["idle"] / 1000)
-    return idle
 
 
 async def announce_dead(redis: Redis, keys: Iterable[tuple[str, str, str]]) -> None:

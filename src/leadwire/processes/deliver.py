@@ -1,4 +1,4 @@
-"""A worker's process: hop 3."""
+"""The worker process: streams to receivers."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The relay process: hop 1, the end of silent conversations, and an eye on the servers."""
+"""The relay process: relays events, ends silent conversations, and observes the servers."""
 
 import asyncio
 

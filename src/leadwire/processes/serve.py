@@ -1,4 +1,4 @@
-"""The API process: every HTTP door, and the hourly chores beside them."""
+"""The API process: all that is served over HTTP, and hourly work beside it."""
 
 import asyncio
 import logging

@@ -17,14 +17,14 @@ async def notified(alive: Callable[[], bool] = lambda: True) -> AsyncIterator[No
     A loop that hangs tells nothing, so the watchdog ends this process and starts another.
     """
     _tell("READY=1")
-    watched = asyncio.create_task(_breathe(alive))
+    watched = asyncio.create_task(_send_watchdog(alive))
     try:
         yield
     finally:
         watched.cancel()
 
 
-async def _breathe(alive: Callable[[], bool]) -> None:
+async def _send_watchdog(alive: Callable[[], bool]) -> None:
     interval = int(os.environ.get("WATCHDOG_USEC") or 0) / 1e6
     if os.environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return  # meant for another process

@@ -9,6 +9,7 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from leadwire.delivery import streams
+from leadwire.delivery.monitoring import workers
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.redis_pool import AWAY
@@ -35,7 +36,7 @@ LAG: Final = Gauge("stream_lag", "Entries that no worker has read.", "shard")
 PENDING: Final = Gauge("stream_pending", "Entries read and not acknowledged.", "shard")
 OLDEST: Final = Gauge("stream_oldest_seconds", "Age of the oldest entry of a stream, by Redis's clock.", "shard")
 IDLE: Final = Gauge("stream_pending_idle_seconds", "Longest time a worker has held an entry.", "shard")
-WORKERS: Final = Gauge("workers", f"Workers that asked for work within {streams.ALIVE:.0f} s.")
+WORKERS: Final = Gauge("workers", f"Workers that asked for work within {workers.ALIVE:.0f} s.")
 REDIS_UP: Final = Gauge("redis_up", "1 when Redis answers the observer, 0 when not.")
 DATABASE_UP: Final = Gauge("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
 
@@ -134,10 +135,10 @@ async def _ledger() -> None:
 
 async def _streams(redis: Redis, shards: int) -> None:
     states = {(str(shard),): state for shard, state in enumerate(await streams.states(redis, shards))}
-    idle = await streams.longest_held(redis, shards)
+    idle = await workers.longest_held(redis, shards)
     LENGTH.show_all({shard: state.length for shard, state in states.items()})
     LAG.show_all({shard: state.lag for shard, state in states.items()})
     PENDING.show_all({shard: state.pending for shard, state in states.items()})
     OLDEST.show_all({shard: state.oldest for shard, state in states.items()})
     IDLE.show_all({(str(shard),): seconds for shard, seconds in enumerate(idle)})
-    WORKERS.show(len(await streams.workers(redis, shards)))
+    WORKERS.show(len(await workers.alive(redis, shards)))

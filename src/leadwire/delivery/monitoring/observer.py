@@ -22,7 +22,7 @@ from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.metrics import Gauge
 
 _EVERY: Final = 5.0  # seconds
-_PATIENCE: Final = 10.0
+_TIMEOUT: Final = 10.0
 _LEASE_MS: Final = 12_000
 _CHECK_EVERY: Final = 60.0
 _RECENT: Final = 150.0  # seconds: each event is checked once after the minute in which it settles
@@ -54,8 +54,8 @@ class Observer:
         while not stop.is_set():
             update = update or asyncio.create_task(self.update())
             # Not canceled when it takes too long: that would wait for the same server.
-            done, _ = await asyncio.wait([update], timeout=_PATIENCE)
-            error = update.exception() if done else TimeoutError(f"no answer within {_PATIENCE:g} s")
+            done, _ = await asyncio.wait([update], timeout=_TIMEOUT)
+            error = update.exception() if done else TimeoutError(f"no answer within {_TIMEOUT:g} s")
             if error is not None:
                 self._failed(error)
             if done:

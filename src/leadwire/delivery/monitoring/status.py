@@ -6,6 +6,7 @@ from msgspec import Struct
 from redis.asyncio import Redis
 
 from leadwire.delivery import streams
+from leadwire.delivery.monitoring import workers as consumers
 from leadwire.delivery.states import STATES
 from leadwire.delivery.table import Delivery
 from leadwire.infrastructure.db.statements import Statement, sql, statement
@@ -105,7 +106,7 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
     if redis is not None:
         try:
             states = await streams.states(redis, shards)
-            alive = await streams.workers(redis, shards)
+            alive = await consumers.alive(redis, shards)
         except AWAY:
             pass
         else:

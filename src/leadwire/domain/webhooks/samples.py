@@ -1,8 +1,16 @@
-"""A sample of every event kind: what a test event carries. The ids are plainly not real."""
+"""A sample of every event kind, which test events carry, and code that checks a signature, in five languages."""
 
+import functools
+from pathlib import Path
 from typing import Any, Final
 
-_NIL: Final = "0" * 26
+from leadwire.delivery import envelope
+from leadwire.infrastructure import clock
+
+LANGUAGES: Final = {"python": "Python", "node": "Node", "php": "PHP", "go": "Go", "shell": "Shell"}
+_FOLDER: Final = Path(__file__).with_name("verifiers")
+
+_NIL: Final = "0" * 26  # of ids that are plainly not real
 _AT: Final = "2026-01-02T03:04:05.678Z"
 _LEAD: Final = {
     "id": f"lead_{_NIL}",
@@ -69,3 +77,26 @@ SAMPLES: Final[dict[str, dict[str, Any]]] = {
     "message.sent": {**_MESSAGE, "role": "bot"},
     "message.received": {**_MESSAGE, "role": "user"},
 }
+
+
+@functools.cache
+def verifiers(prefix: str) -> dict[str, str]:
+    """Return code for each language, for headers that begin with `prefix`."""
+    forms = {
+        "{prefix}": prefix,
+        "{prefix_lower}": prefix.lower(),
+        "{prefix_php}": prefix.upper().replace("-", "_"),
+    }
+    made = {}
+    for name, language in LANGUAGES.items():
+        code = (_FOLDER / f"{name}.txt").read_text()
+        for form, text in forms.items():
+            code = code.replace(form, text)
+        made[language] = code
+    return made
+
+
+@functools.cache
+def bodies() -> dict[str, str]:
+    """Return the body that a delivery of each event kind would have."""
+    return {kind: envelope.encode(kind, clock.parse(_AT), data) for kind, data in SAMPLES.items()}  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ class Attempt(Struct, frozen=True):
 
 
 class Delivery(Struct, frozen=True):
-    """One event owed to one endpoint."""
+    """One event to be sent to one endpoint."""
 
     event_id: str
     endpoint_id: str

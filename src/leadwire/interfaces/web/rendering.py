@@ -9,7 +9,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup, escape
 
-from leadwire.domain.webhooks import timeline
+from leadwire.domain.webhooks import explain
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import clock
 from leadwire.interfaces.web import assets, charts
@@ -47,7 +47,7 @@ def environment() -> jinja2.Environment:
         "brief": brief,
         "coded": coded,
         "linked": linked,
-        "meaning": timeline.meaning,
+        "meaning": explain.meaning,
         "pretty": pretty,
         "count": count,
         "ms": charts.milliseconds,

@@ -7,7 +7,7 @@ from typing import Any, Final
 from litestar import Response
 
 from leadwire.domain.accounts.changes import audit
-from leadwire.domain.webhooks import history, reads, redrives, request, timeline
+from leadwire.domain.webhooks import explain, history, reads, redrives
 from leadwire.infrastructure import clock, ids, settings
 from leadwire.infrastructure.errors import InvalidParameter, NotFound
 from leadwire.interfaces.web.forms import Form
@@ -49,15 +49,15 @@ async def delivery(context: PageContext) -> Response[str]:
     sent: list[tuple[str, str]] = []
     try:
         own = (await reads.endpoint(context.workspace, shown.endpoint_id)).headers
-        sent = await request.headers(context.workspace, shown, own, signed=context.may("admin"))
+        sent = await explain.request_headers(context.workspace, shown, own, signed=context.may("admin"))
     except NotFound:
         pass  # the endpoint is gone, and its secret with it
     return await context.render(
         "webhooks/delivery.html",
         d=shown,
         sent=sent,
-        curl=request.curl(shown, sent) if sent and shown.body else "",
-        story=timeline.of(shown, settings.get().retry_schedule),
+        curl=explain.curl(shown, sent) if sent and shown.body else "",
+        story=explain.timeline(shown, settings.get().retry_schedule),
         limit_ms=settings.get().delivery_timeout * 1000,
         prefix=settings.get().header_prefix,
     )

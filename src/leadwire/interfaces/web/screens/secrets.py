@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Response
 
 from leadwire.domain.accounts.changes import audit
-from leadwire.domain.webhooks import reads, rotation, snippets
+from leadwire.domain.webhooks import reads, rotation, samples
 from leadwire.infrastructure import settings
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
@@ -22,7 +22,7 @@ async def secret(context: PageContext) -> Response[str]:
         endpoint=endpoint,
         secret=revealed,
         staged=staged,
-        snippets=snippets.verifiers(settings.get().header_prefix),
+        snippets=samples.verifiers(settings.get().header_prefix),
     )
 
 

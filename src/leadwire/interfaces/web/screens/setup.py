@@ -6,7 +6,7 @@ from typing import Any, Final
 from litestar import Response
 
 from leadwire.domain.accounts.changes import audit
-from leadwire.domain.webhooks import changes, reads, rotation, snippets
+from leadwire.domain.webhooks import changes, reads, rotation, samples
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.infrastructure import clock, settings
@@ -58,7 +58,7 @@ async def secret(context: PageContext) -> Response[Any]:
         revealed, _ = await rotation.reveal(context.workspace, endpoint.id)
     prefix = settings.get().header_prefix
     return await context.render(
-        "webhooks/secret.html", step=3, endpoint=endpoint, secret=revealed, snippets=snippets.verifiers(prefix)
+        "webhooks/secret.html", step=3, endpoint=endpoint, secret=revealed, snippets=samples.verifiers(prefix)
     )
 
 
@@ -80,4 +80,4 @@ async def enable(context: PageContext) -> Response[str]:
 
 async def _choose(context: PageContext, url: str) -> Response[str]:
     chosen = context.form.all("event") if context.form else list(SAMPLES)
-    return await context.render("webhooks/events.html", step=2, url=url, chosen=chosen, samples=snippets.samples())
+    return await context.render("webhooks/events.html", step=2, url=url, chosen=chosen, samples=samples.bodies())

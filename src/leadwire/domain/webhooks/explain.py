@@ -1,14 +1,20 @@
-"""What happened to a delivery, hop by hop, and what happens next, in words. Pure."""
+"""One delivery explained: what happened hop by hop, what comes next, and its request put together again."""
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from http import HTTPStatus
+from typing import Final
 
 from msgspec import Struct
 
+from leadwire.delivery import signing
+from leadwire.domain.webhooks import rotation
 from leadwire.domain.webhooks.schema import Attempt, DeliveryDetail
-from leadwire.infrastructure import clock
+from leadwire.infrastructure import clock, settings
 
+_KEPT: Final = "(yours, kept encrypted)"
+_HIDDEN: Final = "(shown to admins)"
 _MEANINGS = {
     "delivered": "Delivered",
     "http_3xx": "It redirects elsewhere. We do not follow: enter the final address.",
@@ -46,18 +52,51 @@ class Timeline(Struct, frozen=True):
     next: str
 
 
-def of(delivery: DeliveryDetail, schedule: Sequence[int]) -> Timeline:
-    """The story of one delivery under the retry schedule in force."""
+def timeline(delivery: DeliveryDetail, schedule: Sequence[int]) -> Timeline:
+    """Return what happened to one delivery and what comes next, under the retry schedule in force."""
     first = next((a for a in delivery.history if a.counted), None)
     last = next((a for a in reversed(delivery.history) if a.counted), None)
     return Timeline(_hops(delivery, first), meaning(last) if last else "", _next(delivery, last, schedule))
 
 
 def meaning(attempt: Attempt) -> str:
-    """What the outcome of an attempt means, and what to do about it."""
+    """Say what the outcome of an attempt means, and what to do about it."""
     if attempt.http_status == HTTPStatus.UNAUTHORIZED:
         return "Signature rejected (401)? Check that your server has this endpoint's secret."
     return _MEANINGS[attempt.outcome].format(status=attempt.http_status)
+
+
+async def request_headers(
+    workspace: str, delivery: DeliveryDetail, own: Sequence[str] = (), *, signed: bool = True
+) -> list[tuple[str, str]]:
+    """Return the headers of the last attempt, or of the next if there was none, signed with the present secret.
+
+    Custom headers are named, not shown, and so are signatures unless `signed`: a receiver takes them for ours. Raise
+    NotFound when the endpoint is gone.
+    """
+    secret, staged = await rotation.reveal(workspace, delivery.endpoint_id)
+    last = delivery.history[-1] if delivery.history else None
+    made = signing.headers(
+        event_id=delivery.event_id,
+        body=delivery.body.encode(),
+        secret=secret,
+        staged=staged,
+        at=int((clock.parse(last.started_at) if last else clock.now()).timestamp()),
+        attempt=last.number if last else 1,
+        prefix=settings.get().header_prefix,
+        traceparent=delivery.traceparent,
+        test=delivery.test,
+    )
+    shown = [(name, value if signed or not name.lower().endswith("signature") else _HIDDEN) for name, value in made]
+    return [*shown, *((name, _KEPT) for name in own)]
+
+
+def curl(delivery: DeliveryDetail, sent: Sequence[tuple[str, str]]) -> str:
+    """Return the same POST for a shell: every part quoted, the body byte by byte."""
+    lines = [f"curl -X POST {shlex.quote(delivery.url or '')}"]
+    lines += [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in sent if value not in (_KEPT, _HIDDEN)]
+    lines.append(f"--data-raw {shlex.quote(delivery.body)}")
+    return " \\\n  ".join(lines)
 
 
 def _hops(delivery: DeliveryDetail, first: Attempt | None) -> list[Hop]:

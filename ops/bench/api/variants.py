@@ -60,7 +60,7 @@ def _rate_limit() -> None:
     RateLimit.take = lambda *_: []
 
 
-def _edge() -> None:
+def _middleware() -> None:
     def bare(inner: Any) -> Any:
         async def passed_on(scope: Any, receive: Any, send: Any) -> None:
             scope.setdefault("state", {})[ADDED] = []
@@ -115,7 +115,7 @@ VARIANTS = {
     "nothing": Variant("nothing: two whole servers", ("lead", "patch", "list"), _nothing),
     "authentication": Variant("API key, scope, note of its use", _ONE, _authentication),
     "rate_limit": Variant("rate limit, settled through Redis, and its headers", _ONE, _rate_limit),
-    "edge": Variant("request id, trace context, security headers", _ONE, _edge),
+    "middleware": Variant("request id, trace context, security headers", _ONE, _middleware),
     "etag": Variant("ETag, If-None-Match", _ONE, _etag),
     "idempotency": Variant("Idempotency-Key, when none is sent", _ONE, _idempotency),
     "body": Variant("strict body: type, encoding, size, an object", ("patch",), _body),

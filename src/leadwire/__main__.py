@@ -12,7 +12,7 @@ import click
 from leadwire import __version__
 from leadwire.development.instance import servers
 from leadwire.infrastructure.errors import DomainError, OperatorError
-from leadwire.interfaces.cli.failures import known
+from leadwire.interfaces.cli.runtime import explain
 
 # name -> module, function. Imported only when called, so that `--help` is quick.
 COMMANDS: Final = {
@@ -20,7 +20,7 @@ COMMANDS: Final = {
     "serve": ("leadwire.processes.commands", "serve"),
     "relay": ("leadwire.processes.commands", "relay"),
     "deliver": ("leadwire.processes.commands", "deliver"),
-    "migrate": ("leadwire.interfaces.cli.migrate", "migrate"),
+    "migrate": ("leadwire.interfaces.cli.maintenance", "migrate"),
     "bots": ("leadwire.interfaces.cli.bots", "bots"),
     "endpoints": ("leadwire.interfaces.cli.endpoints", "endpoints"),
     "keys": ("leadwire.interfaces.cli.keys", "keys"),
@@ -32,9 +32,9 @@ COMMANDS: Final = {
     "dead-letters": ("leadwire.interfaces.cli.dead_letters", "dead_letters"),
     "redrives": ("leadwire.interfaces.cli.redrives", "redrives"),
     "set-aside": ("leadwire.interfaces.cli.set_aside", "set_aside"),
-    "reseal": ("leadwire.interfaces.cli.reseal", "reseal"),
-    "ledger": ("leadwire.interfaces.cli.ledger", "ledger"),
-    "visitors": ("leadwire.development.demo.command", "visitors"),
+    "reseal": ("leadwire.interfaces.cli.maintenance", "reseal"),
+    "ledger": ("leadwire.interfaces.cli.maintenance", "ledger"),
+    "visitors": ("leadwire.development.up", "visitors"),
 }
 
 
@@ -67,29 +67,29 @@ def main(*args: str) -> None:
         error.show()
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        _fail(_said(error), error.exit_code)
+        _fail(_message(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except Exception as error:
-        cause = _alone(error)
+        cause = _cause(error)
         if isinstance(cause, BrokenPipeError):
             sys.exit(0)  # the reader of our output has closed it
-        line = str(cause) if isinstance(cause, OperatorError | DomainError) else known(cause)
+        line = str(cause) if isinstance(cause, OperatorError | DomainError) else explain(cause)
         if line is None:
             raise
         _fail(line)
     sys.exit(result if isinstance(result, int) else 0)
 
 
-def _alone(error: Exception) -> Exception:
-    """The error itself, where a task group has put one alone into a group."""
+def _cause(error: Exception) -> Exception:
+    """Return the error that a group holds alone, as task groups raise them."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
 
 
-def _said(error: click.ClickException) -> str:
-    """A mistake on the command line, and where to read what is right."""
+def _message(error: click.ClickException) -> str:
+    """Return what is wrong with the command line, and where its help is."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     return error.format_message() + (f" See `{context.command_path} --help`." if context else "")
 

@@ -19,8 +19,8 @@ _LARGEST_LOG: Final = 10_000_000  # bytes
 
 
 @contextmanager
-def owned(path: Path) -> Iterator[Path]:
-    """The data directory, ours alone while `up` runs. Raises OperatorError."""
+def exclusive(path: Path) -> Iterator[Path]:
+    """Lock the data directory for as long as `up` runs, and return its absolute path. Raise OperatorError."""
     directory = path.absolute()
     try:
         (directory / "logs").mkdir(parents=True, exist_ok=True)
@@ -32,8 +32,8 @@ def owned(path: Path) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise OperatorError(f"another `leadwire up` is running on {directory}") from error
-        for stale in (_ENVIRONMENT, "up.json"):  # of one that was killed
-            (directory / stale).unlink(missing_ok=True)
+        for left_over in (_ENVIRONMENT, "up.json"):  # by an `up` that was killed
+            (directory / left_over).unlink(missing_ok=True)
         for log in (directory / "logs").glob("*.log"):
             if log.stat().st_size > _LARGEST_LOG:
                 log.replace(log.with_suffix(".log.old"))
@@ -44,14 +44,20 @@ def owned(path: Path) -> Iterator[Path]:
 
 
 def publish(directory: Path, environment: Mapping[str, str]) -> None:
-    """Say under which settings `up` runs: a file that a shell can read, too."""
-    path = directory / _ENVIRONMENT
-    path.touch(mode=0o600)
-    path.write_text("".join(f"{name}='{value}'\n" for name, value in environment.items()))
+    """Write down the settings that `up` runs under, in a form that a shell can read, too."""
+    write_private(directory / _ENVIRONMENT, "".join(f"{name}='{value}'\n" for name, value in environment.items()))
 
 
-def adopt() -> None:
-    """Take over the settings of the `up` that runs on our data directory, but for those that are set here."""
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, entirely or not at all."""
+    draft = path.with_name(f"{path.name}.tmp")
+    draft.touch(mode=0o600)
+    draft.write_text(text)
+    draft.replace(path)
+
+
+def load_environment() -> None:
+    """Set what the `up` that runs on this data directory has published, except for what is set already."""
     directory = settings.get().data_dir.absolute()
     if not _is_running(directory):
         return
@@ -64,14 +70,14 @@ def adopt() -> None:
 
 @contextmanager
 def servers(*, new: bool = False) -> Iterator[Settings]:
-    """The settings with both server addresses filled in: as set, or of the embedded servers, attached to or started.
+    """Return the settings with both server addresses: as set, or of the embedded servers, attached to or started.
 
     Raises OperatorError where there are neither addresses nor embedded servers yet, unless `new` ones may be made.
     """
     from leadwire.development.embedded import services
-    from leadwire.development.embedded.place import holds
+    from leadwire.development.embedded.directories import holds
 
-    adopt()
+    load_environment()
     chosen = settings.get()
     has_database = chosen.database_url or holds(chosen.data_dir, "postgres")
     if not new and not (has_database and (chosen.redis_url or holds(chosen.data_dir, "valkey"))):

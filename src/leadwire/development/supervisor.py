@@ -1,4 +1,4 @@
-"""Child processes: started, restarted when they die, told to stop, never left behind.
+"""Child processes: started, restarted when they die, stopped, never left behind.
 
 Each child holds the read end of a pipe on standard input. When the supervisor is gone, even by SIGKILL, the pipe
 ends and the child stops itself.
@@ -23,7 +23,7 @@ _SOON: Final = 3.0
 _LONGEST_LINE: Final = 1 << 18  # bytes
 _TAIL: Final = 1 << 14  # bytes of a log that are read for its last line
 
-Say = Callable[[str], None]
+Print = Callable[[str], None]
 
 
 class Child:
@@ -35,15 +35,15 @@ class Child:
         arguments: list[str],
         environment: Mapping[str, str],
         logs: Path,
-        say: Say,
-        on_line: Say | None = None,
+        print_line: Print,
+        on_line: Print | None = None,
     ) -> None:
         self.name = name
         self.pid = 0
         self._arguments = arguments
         self._environment = {**os.environ, **environment, SUPERVISED: "1"}
         self._log = logs / f"{name}.log"
-        self._say = say
+        self._print = print_line
         self._on_line = on_line
         self._process: asyncio.subprocess.Process | None = None
 
@@ -51,7 +51,7 @@ class Child:
         """Start it. Its own session: Ctrl-C reaches the supervisor alone, which stops everything in order."""
         self._log.touch(mode=0o600)
         with self._log.open("ab") as log:
-            os.fchmod(log.fileno(), 0o600)  # of an earlier version, too
+            os.fchmod(log.fileno(), 0o600)  # an earlier version made it readable to others
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
@@ -66,7 +66,7 @@ class Child:
             )
         self.pid = self._process.pid
 
-    async def keep(self, changed: Callable[[], None]) -> None:
+    async def keep_running(self, changed: Callable[[], None]) -> None:
         """Restart it whenever it ends. Raises OperatorError when it will not stay up."""
         loop = asyncio.get_running_loop()
         deaths = 0
@@ -77,9 +77,9 @@ class Child:
             code = await self._process.wait()
             deaths = deaths + 1 if loop.time() - started < _SOON else 0
             if deaths >= _HOPELESS:
-                raise OperatorError(f"{self.name} does not stay up: {self.last_words()}")
+                raise OperatorError(f"{self.name} does not stay up: {self.last_log_line()}")
             reason = signal.Signals(-code).name if code < 0 else f"exit {code}"
-            self._say(f"{self.name} died ({reason}), starting it again")
+            self._print(f"{self.name} died ({reason}), starting it again")
             await asyncio.sleep(0.2 * deaths)
             await self.start()
             changed()
@@ -97,8 +97,8 @@ class Child:
                 process.kill()
                 await process.wait()
 
-    def last_words(self) -> str:
-        """The last line of its log, fit for a terminal."""
+    def last_log_line(self) -> str:
+        """Return the last line of its log, safe to print on a terminal."""
         with contextlib.suppress(OSError), self._log.open("rb") as log:
             log.seek(max(os.fstat(log.fileno()).st_size - _TAIL, 0))
             if lines := log.read().decode(errors="replace").strip().splitlines():
@@ -106,7 +106,7 @@ class Child:
         return f"see {self._log}"
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
-        """Hand on each line that it prints. One that is too long is left out, but for its end."""
+        """Pass on each line that it prints, but not the beginning of one that is too long."""
         while self._on_line and process.stdout:
             try:
                 line = await process.stdout.readline()

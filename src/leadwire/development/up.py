@@ -1,4 +1,4 @@
-"""`leadwire up`: everything, on this machine, in the foreground."""
+"""`leadwire up`: everything, on this machine, in the foreground. `leadwire visitors`: the demo's visitors."""
 
 import asyncio
 import contextlib
@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from leadwire.development.instance import owned
+from leadwire.development.instance import exclusive
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
+from leadwire.interfaces.cli.runtime import run_loop
 
 _LOOPBACK = "127.0.0.0/8,::1/128"
 
@@ -31,8 +32,8 @@ def up(host: str, port: int, data_dir: Path | None, no_demo: bool) -> None:
     os.environ.setdefault("LEADWIRE_ALLOWED_NETWORKS", _LOOPBACK)
     settings.get.cache_clear()
     chosen = settings.get()
-    bind(host, port).close()  # a port in use is told before anything is started
-    with owned(chosen.data_dir) as directory, contextlib.suppress(KeyboardInterrupt):
+    bind(host, port).close()  # refuse a port in use before anything is started
+    with exclusive(chosen.data_dir) as directory, contextlib.suppress(KeyboardInterrupt):
         from leadwire.development.embedded import services
 
         click.echo("Starting PostgreSQL and Valkey ..." if not chosen.database_url else "Connecting ...")
@@ -44,6 +45,28 @@ def up(host: str, port: int, data_dir: Path | None, no_demo: bool) -> None:
     click.echo("Stopped. Your data is kept.")
 
 
+@click.command(hidden=True)
+@click.option("--url", default="http://127.0.0.1:8000", show_default=True, help="Where the widget's channel is.")
+def visitors(url: str) -> None:
+    """Let simulated visitors talk to the demo's bots."""
+
+    async def work(settings: Settings) -> None:
+        from leadwire.development.demo.seed import WORKSPACE, bots_of
+        from leadwire.development.demo.visitors import talk
+        from leadwire.domain.accounts import reads
+        from leadwire.infrastructure.serving import connections, stop_event
+
+        stop = stop_event()
+        async with connections(settings.database_url, settings.redis_url, 4):
+            demo = [workspace for workspace, name in await reads.workspaces() if name == WORKSPACE]
+            if not demo:
+                raise OperatorError("there is no demo workspace here: run `leadwire up`")
+            await talk(demo[0], await bots_of(demo[0]), url, stop)
+            await asyncio.sleep(0)
+
+    run_loop(work)
+
+
 async def _up(full: Settings, host: str, port: int, *, demo: bool) -> None:
     from leadwire.development.stack import Stack
 
@@ -51,16 +74,16 @@ async def _up(full: Settings, host: str, port: int, *, demo: bool) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
-    stage = Stack(full, host, port, demo=demo)
-    playing = asyncio.create_task(stage.play())
+    stack = Stack(full, host, port, demo=demo)
+    running = asyncio.create_task(stack.run())
     stopping = asyncio.create_task(stop.wait())
     try:
-        await asyncio.wait([playing, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if playing.done():
-            await playing
+        await asyncio.wait([running, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            await running
         click.echo("\nStopping ...")
     finally:
-        playing.cancel()
+        running.cancel()
         with contextlib.suppress(asyncio.CancelledError, OperatorError):
-            await playing
-        await stage.clear()
+            await running
+        await stack.stop()

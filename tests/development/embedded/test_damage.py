@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from leadwire.development.embedded import account, binaries, place, services
-from leadwire.development.embedded.logs import reason
+from leadwire.development.embedded import account, binaries, directories, services
+from leadwire.development.embedded.server import reason
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 from tests.development.embedded.running import alone, processes
@@ -149,7 +149,7 @@ def test_a_link_in_place_of_the_socket_directory_is_not_followed(parent: Path, m
     victim = parent / "victim"  # one of our own: where this fails, root changes what the link leads to
     victim.mkdir(mode=0o755)
     before = victim.stat()
-    taken = parent / f"leadwire-{place._digest(deep / 'servers')}"
+    taken = parent / f"leadwire-{directories._digest(deep / 'servers')}"
     taken.symlink_to(victim)
     assert f"{taken} belongs to somebody else" in refused(parent, alone(deep))
     after = victim.stat()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from leadwire.development.embedded import Server, binaries, place, services
+from leadwire.development.embedded import Server, binaries, directories, services
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 from tests.development.embedded.running import alone, redis, sql
@@ -24,7 +24,7 @@ def nobody() -> int:
 @pytest.fixture
 def closed(parent: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory that `nobody` cannot enter, and a place for what has to be elsewhere."""
-    monkeypatch.setattr(place, "ELSEWHERE", parent / "var" / "leadwire")
+    monkeypatch.setattr(directories, "ELSEWHERE", parent / "var" / "leadwire")
     (parent / "var").mkdir(mode=0o755)
     (parent / "closed").mkdir(mode=0o700)
     return parent / "closed"
@@ -54,7 +54,7 @@ async def test_a_closed_directory_gets_a_link_to_where_its_servers_are(closed: P
         os.umask(old)
     link = closed / "data" / "servers"
     assert link.is_symlink()
-    assert link.resolve().parent == place.ELSEWHERE
+    assert link.resolve().parent == directories.ELSEWHERE
     assert _who(closed) == (0, 0o700), "nothing was opened"
     with services(alone(closed / "data"), durable=False) as running:
         assert running.owner
@@ -74,7 +74,7 @@ def test_a_moved_directory_keeps_its_servers_and_a_copied_one_gets_its_own(close
 def test_a_link_to_what_was_removed_is_made_anew(closed: Path) -> None:
     with services(alone(closed / "data"), durable=False):
         pass
-    shutil.rmtree(place.ELSEWHERE)
+    shutil.rmtree(directories.ELSEWHERE)
     with services(alone(closed / "data"), durable=False) as running:
         assert redis(running, "PING")
 

@@ -104,8 +104,8 @@ async def test_what_is_gone_is_not_called_none(command, workspace, bot):
 
 
 async def test_without_a_demo_there_is_a_workspace_and_nothing_in_it(database, tmp_path):
-    stage = Stack(Settings(data_dir=tmp_path), "127.0.0.1", 8000, demo=False)
-    made = await stage._some_workspace()
-    assert await stage._some_workspace() == made
+    stack = Stack(Settings(data_dir=tmp_path), "127.0.0.1", 8000, demo=False)
+    made = await stack._some_workspace()
+    assert await stack._some_workspace() == made
     rows = {table: len(found) for table, found in (await make.stored()).items() if found}
     assert [rows.get(table, 0) for table in ("workspace", "bot", "lead", "conversation")] == [1, 0, 0, 0]

@@ -10,8 +10,7 @@ from redis import Redis
 
 from leadwire.development.embedded import Services, services
 from leadwire.infrastructure.settings import Settings, read
-from leadwire.interfaces.cli.checks import environment, redis
-from leadwire.interfaces.cli.checks.clocks import _compared
+from leadwire.interfaces.cli.checks import environment, finding, redis
 from leadwire.interfaces.cli.checks.finding import Finding
 from leadwire.interfaces.http.client_network import NOT_TRUSTED
 from tests.flows.commands import data_directory, free_port, run
@@ -182,6 +181,6 @@ def test_each_thing_that_a_redis_can_have_wrong(told: dict[str, Any], about: str
 
 
 def test_clocks_differ_only_by_what_the_round_trip_cannot_explain() -> None:
-    assert _compared("c", 100.0, 109.0, 110.0).level == "ok"
-    assert _compared("c", 100.0, 98.0, 100.1).level == "warning"
-    assert _compared("c", 100.0, 160.0, 100.1).level == "error"
+    assert finding.clock("c", 100.0, 109.0, 110.0).level == "ok"
+    assert finding.clock("c", 100.0, 98.0, 100.1).level == "warning"
+    assert finding.clock("c", 100.0, 160.0, 100.1).level == "error"

@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from leadwire.development import stack
+from leadwire.development import terminal
 from leadwire.development.supervisor import Child
 from tests.waiting import eventually
 
@@ -36,12 +36,12 @@ async def child(tmp_path):
 
     def show(line):
         lines.append(line)
-        stack._show_delivery(line)
+        terminal.show_delivery(line)
 
     (tmp_path / "child.log").touch(mode=0o644)
     made = Child("child", [], {"PYTHONPATH": str(package.parent)}, tmp_path, lines.append, show)
     await made.start()
-    keeping = asyncio.create_task(made.keep(lambda: None))
+    keeping = asyncio.create_task(made.keep_running(lambda: None))
     yield keeping, lines
     keeping.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -67,7 +67,7 @@ def test_what_a_stranger_sent_the_receiver_reaches_the_terminal_without_control_
         "subject": "lead_1\r\n\x00\u202e", "webhook_id": "evt_\x9b1" + "x" * 10_000, "attempt": "2\x07",
         "body": {"data": "no object"},
     }  # fmt: skip
-    stack._show_delivery(json.dumps(hostile))
+    terminal.show_delivery(json.dumps(hostile))
     (line,) = capsys.readouterr().out.splitlines()
     assert all(" " <= character <= "~" for character in line)
     assert "?[2Jlead.created" in line

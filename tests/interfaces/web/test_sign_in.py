@@ -8,7 +8,7 @@ import pytest
 from leadwire.domain.accounts import passwords
 from leadwire.domain.accounts.changes import attempts, invitations
 from leadwire.infrastructure import db, settings
-from leadwire.interfaces.web.policy import local
+from leadwire.interfaces.web.security import local
 from tests.interfaces.web.conftest import PASSWORD, browser
 
 

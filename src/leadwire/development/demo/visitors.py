@@ -1,21 +1,32 @@
-"""Visitors who keep talking while `up` runs, so that there is something to see."""
+"""Simulated visitors who keep talking to the demo's bots while `up` runs."""
 
 import asyncio
 import logging
 import random
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 import httpx
 
-from leadwire.development.demo.guest import Guest, attend
-from leadwire.development.demo.script import visit
-from leadwire.development.demo.seed import bots_of
+from leadwire.development.demo.script import Visit, visit
+from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import telemetry
+from leadwire.infrastructure.errors import DomainError
+
+_LONGEST: Final = 30  # lines
+_CHAT: Final = (
+    "How does it connect to our CRM?",
+    "About twenty people.",
+    "What does the team plan cost?",
+    "This week.",
+)
+_PERSON: Final = "Hello, this is Ada from the team. I have sent you a proposal just now."
 
 
-async def talk(workspace: str, url: str, stop: asyncio.Event, every: float = 4.0) -> None:
-    """A new visit to the widget at `url` about every `every` seconds until `stop`; each takes its time."""
+async def talk(workspace: str, bots: list[str], url: str, stop: asyncio.Event) -> None:
+    """Begin a visit to the widget at `url` every few seconds until `stop` is set."""
     chance = random.Random()  # noqa: S311 - chit-chat
-    bots = await bots_of(workspace)
     under_way: set[asyncio.Task[None]] = set()
     async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=15) as client:
         while not stop.is_set():
@@ -23,7 +34,7 @@ async def talk(workspace: str, url: str, stop: asyncio.Event, every: float = 4.0
             under_way.add(task)
             task.add_done_callback(under_way.discard)
             try:
-                await asyncio.wait_for(stop.wait(), every * chance.uniform(0.5, 1.5))
+                await asyncio.wait_for(stop.wait(), chance.uniform(2, 6))
             except TimeoutError:
                 continue
         for task in under_way:
@@ -31,13 +42,80 @@ async def talk(workspace: str, url: str, stop: asyncio.Event, every: float = 4.0
 
 
 async def _one(client: httpx.AsyncClient, workspace: str, bots: list[str], chance: random.Random) -> None:
-    async def pace() -> None:
+    async def wait() -> None:
         await asyncio.sleep(chance.uniform(0.3, 1.5))
 
     planned = visit(chance, chance.randrange(1_000, 10**9), lead_share=0.8)
     try:
-        waits = await Guest(client, bots[planned.bot % len(bots)], planned, chance).talk(pace)
-        if waits:
-            await attend(workspace, waits, chance.uniform(20, 60))
+        handed_off = await Visitor(client, bots[planned.bot % len(bots)], planned, chance).talk(wait)
+        if handed_off:
+            await _reply_as_agent(workspace, handed_off, chance.uniform(20, 60))
     except Exception as error:  # noqa: BLE001 - a server may be away for a moment; the next visitor comes soon
         telemetry.log("visit.failed", level=logging.WARNING, error=error)
+
+
+class Visitor:
+    """Answers what a bot asks, over HTTP as a website's widget does; without a `visit.lead` only until its name."""
+
+    def __init__(self, client: httpx.AsyncClient, bot_id: str, visit: Visit, chance: random.Random) -> None:
+        self._client, self._bot_id, self._visit, self._chance = client, bot_id, visit, chance
+        self._headers: dict[str, str] = {}
+
+    async def talk(self, wait: Callable[[], Awaitable[None]]) -> str | None:
+        """Have a conversation. Return its id when it is handed off to a person, None when it has ended."""
+        config = await self._send("GET", f"/bots/{self._bot_id}")
+        if (first := self._answer(config["input"])) is None:
+            return None
+        source = self._visit.origin.source
+        state = await self._send(
+            "POST", f"/bots/{self._bot_id}/conversations", {
+                **self._line(first),
+                "page_url": f"https://www.example.com{source.url or '/'}?utm_campaign={source.campaign or ''}",
+                "referrer": source.referrer,
+                "locale": self._visit.origin.locale,
+                "timezone": self._visit.origin.timezone,
+            },
+        )  # fmt: skip
+        conversation = str(state["conversation_id"])
+        self._headers = {"Authorization": f"Bearer {state['token']}"}
+        for _ in range(_LONGEST):
+            await wait()
+            if state["status"] != "active" or not state["input"]:
+                break
+            if (text := self._answer(state["input"])) is None:
+                await self._send("POST", f"/conversations/{conversation}/end", {})
+                return None
+            state = await self._send("POST", f"/conversations/{conversation}/messages", self._line(text))
+        return conversation if state["status"] == "handoff" else None
+
+    def _answer(self, question: dict[str, Any] | None) -> str | None:
+        if question is None:
+            return self._chance.choice(_CHAT)
+        if options := question.get("options"):
+            return str(self._chance.choice(options))
+        lead = self._visit.lead
+        field = str(question.get("field") or question["kind"]).rpartition(".")[2]
+        if field in ("email", "name", "phone", "company"):
+            given = getattr(lead, field, None) if lead else None
+            return str(given) if isinstance(given, str) else None
+        return "20" if question["kind"] == "number" else self._chance.choice(_CHAT)
+
+    async def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        answer = await self._client.request(method, f"/widget/v1{path}", json=body, headers=self._headers)
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json() if answer.content else {}
+        return found
+
+    def _line(self, text: str) -> dict[str, str]:
+        return {"content": text, "client_message_id": secrets.token_urlsafe(16)}
+
+
+async def _reply_as_agent(workspace: str, conversation_id: str, seconds: float) -> None:
+    """Reply, after so many seconds, to a visitor who waits for a person, and end the conversation."""
+    await asyncio.sleep(seconds)
+    try:
+        await conversations.add_message(workspace, conversation_id, "agent", _PERSON)
+        await asyncio.sleep(3)
+        await conversations.end(workspace, conversation_id, "agent", "answered")
+    except DomainError:
+        return  # a user has ended it meanwhile

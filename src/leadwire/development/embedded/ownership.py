@@ -1,23 +1,102 @@
-"""Who runs the servers of a state directory: whoever takes its lock; the others read where the servers are.
+"""Own the servers of a data directory, or attach to the process that does.
 
-The kernel gives the lock up however its holder dies, so what is published is true only while the lock is held.
+Whoever takes the lock of a state directory owns its servers; the others read where they are. The kernel releases the
+lock however its holder dies, so what is published is true only while the lock is held.
 """
 
 import contextlib
 import fcntl
 import os
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Final
 
 import msgspec
 
 from leadwire.development.embedded import postgres, valkey
-from leadwire.development.embedded.server import answers
+from leadwire.development.embedded.directories import socket_directory, state_directory
+from leadwire.development.embedded.server import Server, answers
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.settings import Settings
 
+_START_LIMIT: Final = 50.0  # seconds for both servers to be made and ready
+_STOP_LIMIT: Final = 20.0  # more than a guard's patience
 _PUBLISHED: Final = "urls.json"
 _PATIENCE: Final = 55.0  # seconds for an owner to publish
+
+
+class Services(msgspec.Struct):
+    """Where the servers are. `servers` holds the ones we run ourselves, by name, for crash tests."""
+
+    database_url: str
+    redis_url: str
+    servers: dict[str, Server] = {}
+    owner: bool = False
+    """Whether the servers end with us."""
+
+
+@contextlib.contextmanager
+def services(settings: Settings, *, durable: bool = True) -> Iterator[Services]:
+    """Both servers, for the length of the block; what has an address in `settings` is not started.
+
+    Raises OperatorError, in one line, for whatever keeps them from running.
+    """
+    if settings.database_url and settings.redis_url:
+        yield Services(settings.database_url, settings.redis_url)
+        return
+    with ExitStack() as stack:
+        try:
+            found = _own_or_attach(settings, stack, durable=durable)
+        except OSError as error:
+            place = error.filename or settings.data_dir.absolute()
+            raise OperatorError(f"the servers cannot be run: {place}: {error.strerror}") from error
+        yield found
+
+
+def _own_or_attach(settings: Settings, stack: ExitStack, *, durable: bool) -> Services:
+    """The services; what is to be undone at the end goes on `stack`."""
+    state = state_directory(settings.data_dir)
+    published = own_or_attach(state, stack.enter_context(open_lock(state)))
+    if published is None:
+        return _own(settings, state, stack, durable=durable)
+    found = Services(settings.database_url or published.database_url, settings.redis_url or published.redis_url)
+    if not (found.database_url and found.redis_url):
+        missing = "PostgreSQL" if not found.database_url else "Valkey"
+        raise OperatorError(f"the process that owns {settings.data_dir} runs no {missing} of its own: set its address")
+    return found
+
+
+def _own(settings: Settings, state: Path, stack: ExitStack, *, durable: bool) -> Services:
+    end = time.monotonic() + _START_LIMIT
+    withdraw(state)
+    run = socket_directory(state)
+    found = Services(settings.database_url, settings.redis_url, {}, owner=True)
+    mine = Published(str(run), "", "")
+    stack.callback(_stop, found.servers, run)
+    stack.callback(withdraw, state)
+    if not settings.redis_url:  # first, as it is up while a cluster is made
+        found.redis_url, server = valkey.start(state, run, durable=durable)
+        mine.redis_url = found.redis_url
+        found.servers[server.name] = server
+    if not settings.database_url:
+        found.database_url, server = postgres.start(state, run, durable=durable, seconds=end - time.monotonic())
+        mine.database_url = found.database_url
+        found.servers[server.name] = server
+    for server in found.servers.values():
+        server.wait_ready(end - time.monotonic())
+    publish(state, mine)
+    return found
+
+
+def _stop(servers: dict[str, Server], run: Path) -> None:
+    for server in servers.values():
+        server.ask_to_stop()
+    for server in servers.values():
+        server.join(_STOP_LIMIT)
+    with contextlib.suppress(OSError):
+        run.rmdir()  # it may be in the system's directory for temporary files
 
 
 class Published(msgspec.Struct):

@@ -1,17 +1,21 @@
-"""The embedded PostgreSQL, and whether one serves."""
+"""The embedded PostgreSQL: its data directory, its settings, and whether it serves."""
 
 import contextlib
+import shutil
 import signal
 import socket
+import subprocess
+import tempfile
+import time
 from pathlib import Path
 from typing import Final
 
-from leadwire.development.embedded.account import check_account
-from leadwire.development.embedded.binaries import runnable
-from leadwire.development.embedded.cluster import DATABASE, check, create
-from leadwire.development.embedded.server import Plan, Server
+from leadwire.development.embedded.account import check_account, private
+from leadwire.development.embedded.binaries import Binary, runnable
+from leadwire.development.embedded.server import Plan, Server, begin, launch, reason
 from leadwire.infrastructure.errors import OperatorError
 
+DATABASE: Final = "leadwire"
 SOCKET: Final = ".s.PGSQL.5432"
 _READY_LINE: Final = 7  # of postmaster.pid
 _SETTINGS: Final = {
@@ -45,8 +49,8 @@ def start(state: Path, run: Path, *, durable: bool, seconds: float) -> tuple[str
     data = state / f"postgres-{binary.version[0]}"  # per major: another one cannot read it
     log = state / "postgres.log"
     if not data.exists():
-        create(binary, data, state / "initdb.log", durable=durable, seconds=seconds)
-    check(binary, data)
+        _create(binary, data, state / "initdb.log", durable=durable, seconds=seconds)
+    _check(binary, data)
     chosen = _SETTINGS | {"unix_socket_directories": str(run)} | ({} if durable else _NOT_DURABLE)
     arguments = [part for name, value in chosen.items() for part in ("-c", f"{name}={value}")]
     pid_file = data / "postmaster.pid"
@@ -92,3 +96,47 @@ def is_ready(client: socket.socket) -> bool:
                 client.sendall(_GOODBYE)
                 return True
     return False
+
+
+def _create(binary: Binary, data: Path, log: Path, *, durable: bool, seconds: float) -> None:
+    """Make the cluster with our empty database in it; one second is usual. Raises OperatorError with the reason."""
+    end = time.monotonic() + seconds
+    begin(log)
+    for leftover in data.parent.glob(f"{data.name}.init-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    # A name of its own: an owner killed a moment ago may have an initdb that is just ending.
+    draft = private(Path(tempfile.mkdtemp(prefix=f"{data.name}.init-", dir=data.parent)))
+    try:
+        initdb = [str(binary.path.with_name("initdb")), "-D", str(draft), "-U", "postgres", "-E", "UTF8"]
+        _do([*initdb, "--no-locale", "-A", "trust", *([] if durable else ["--no-sync"])], log, end)
+        _do(
+            [str(binary.path), "--single", "-D", str(draft), "postgres"], log, end, text=f"CREATE DATABASE {DATABASE}\n"
+        )
+        draft.rename(data)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def _check(binary: Binary, data: Path) -> None:
+    """Raises OperatorError when `data` is not of the server's major version."""
+    mark = data / "PG_VERSION"
+    try:
+        said = mark.read_text(errors="replace").strip()
+    except FileNotFoundError:
+        said = ""
+    if said == str(binary.version[0]):
+        return
+    what = f"says {said[:20]!r}" if said else "is missing or empty"
+    raise OperatorError(f"{data} cannot be used by PostgreSQL {binary.version[0]}: {mark.name} {what}")
+
+
+def _do(command: list[str], log: Path, end: float, *, text: str = "") -> None:
+    name = Path(command[0]).name
+    with launch(command, signal.SIGTERM, log, text=text) as guard:
+        try:
+            failed = guard.wait(max(end - time.monotonic(), 0))
+        except subprocess.TimeoutExpired as error:
+            raise OperatorError(f"{name} did not end in time (log: {log})") from error
+    if failed:
+        raise OperatorError(f"{name} failed: {reason(log)}")

@@ -2,18 +2,19 @@
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from leadwire.development.embedded.launch import launch
-from leadwire.development.embedded.logs import begin, reason
-from leadwire.development.embedded.stale import pid_in, runs_on, stop_stale
+from leadwire.development.embedded import guard
+from leadwire.development.embedded.account import clean_environment, server_user
 from leadwire.infrastructure.errors import OperatorError
 
 _START_LIMIT: Final = 50.0  # seconds
@@ -22,6 +23,15 @@ _PASSING: Final = "still in use"  # the shared memory of a PostgreSQL whose last
 _PAUSE: Final = 0.2  # seconds before a restart, times the deaths in a row
 _LONGEST_PAUSE: Final = 5.0
 _SETTLED: Final = 10.0  # seconds after which a death is the first of a row
+
+_REASON: Final = re.compile(r"FATAL|PANIC|ERROR:|rror: |# (?!WARNING)|could not|[Cc]an't")
+_STARTING: Final = re.compile(r"database system is|recovery mode")  # what PostgreSQL tells those who come too early
+_PREFIX: Final = re.compile(r"^.*?(?:FATAL|PANIC|ERROR): +|^\d+:\w .*? # ")
+_LONGEST_REASON: Final = 300
+
+_NOBODYS_PID: Final = "99999999"  # above what any system hands out
+_POLITE: Final = 10.0  # seconds
+_FORCED: Final = 5.0
 
 
 class Plan(NamedTuple):
@@ -128,3 +138,78 @@ def answers(path: Path, is_ready: Callable[[socket.socket], bool]) -> bool:
         client.connect(str(path))
         return is_ready(client)
     return False
+
+
+def launch(command: Sequence[str], stop: signal.Signals, log: Path, *, text: str = "") -> subprocess.Popen[bytes]:
+    """The guard of `command`, which runs as the servers' user and writes to `log`. Close its stdin to stop both."""
+    user = server_user()
+    uid, gid = (user.pw_uid, user.pw_gid) if user else (0, 0)
+    output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-IS", guard.__file__, str(int(stop)), str(uid), str(gid), text, *command],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            env=clean_environment(),
+            cwd=log.parent,
+            umask=0o077,
+            start_new_session=True,  # Ctrl-C must reach the application first, not its servers
+        )
+    finally:
+        os.close(output)
+
+
+def begin(log: Path) -> None:
+    """A new log for a new start; the one before it is kept beside it."""
+    if log.exists():
+        log.replace(log.with_name(f"{log.name}.old"))
+
+
+def reason(log: Path) -> str:
+    """The last line of `log` that says why, and where the log is."""
+    lines: list[str] = []
+    with contextlib.suppress(OSError):
+        lines = [line.strip() for line in log.read_text(errors="replace").splitlines()[-60:] if line.strip()]
+    reasons = [line for line in lines if _REASON.search(line) and not _STARTING.search(line)]
+    chosen = (reasons or lines or ["no reason given"])[-1]
+    return f"{_PREFIX.sub('', chosen)[:_LONGEST_REASON]} (log: {log})"
+
+
+def pid_in(pid_file: Path) -> int:
+    """The process that the file names, 0 when it names none."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        pid = int(pid_file.read_text().split()[0])
+        return pid if pid > 1 and pid != int(_NOBODYS_PID) else 0
+    return 0
+
+
+def stop_stale(pid_file: Path, data: Path, polite: signal.Signals) -> None:
+    """Stop the server that still runs on `data`; disarm a pid file that names anybody else.
+
+    In a container pids come again, and PostgreSQL refuses to start while the named process lives. Only the pid is
+    replaced: the rest of the file is PostgreSQL's guard of its shared memory.
+    """
+    for number, limit in ((polite, _POLITE), (signal.SIGKILL, _FORCED)):
+        pid = pid_in(pid_file)
+        if not pid:
+            return
+        if not runs_on(pid, data):
+            text = pid_file.read_text()
+            pid_file.write_text(text.replace(str(pid), _NOBODYS_PID, 1))
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        end = time.monotonic() + limit
+        while runs_on(pid, data) and time.monotonic() < end:
+            time.sleep(0.02)
+
+
+def runs_on(pid: int, data: Path) -> bool:
+    """Whether the process is a server that was started with this data directory as an argument of its own."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            return os.fsencode(data) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return False
+    said = subprocess.run(["ps", "-p", str(pid), "-o", "command="], capture_output=True, check=False).stdout
+    return os.fsencode(data) in said

@@ -1,11 +1,23 @@
 """`leadwire bots`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import json_option, running, show, tell, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import (
+    json_option,
+    print_json,
+    print_list,
+    report,
+    running,
+    the_workspace,
+    workspace_option,
+)
+
+if TYPE_CHECKING:
+    from leadwire.domain.bots.schema import BotSummary
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -28,12 +40,12 @@ def validate(file: Path, as_json: bool) -> int:
         flow = parse(_text(file))
     except BadFlow as bad:
         if as_json:
-            show({"valid": False, "faults": bad.flaws})
+            print_json({"valid": False, "faults": bad.flaws})
         for flaw in () if as_json else bad.flaws:
             click.echo(f"{file}:{flaw.line or 1}: {msgspec.structs.replace(flaw, line=None)}", err=True)
         return 1
     if as_json:
-        show({"valid": True, "nodes": len(flow.nodes)})
+        print_json({"valid": True, "nodes": len(flow.nodes)})
     else:
         click.echo(f"{file} is valid: {len(flow.nodes)} nodes.")
     return 0
@@ -70,7 +82,7 @@ async def publish(
         await changes.save_draft(owner, bot_id, source)
         version = await changes.publish(owner, bot_id)
     if as_json:
-        show({"id": bot_id, "version": version})
+        print_json({"id": bot_id, "version": version})
     else:
         click.echo(f"{bot_id} runs version {version}.")
 
@@ -85,7 +97,7 @@ async def rollback(bot_id: str, version: int, as_json: bool) -> None:
     from leadwire.domain.bots import changes
 
     await changes.rollback(await _owner(bot_id), bot_id, version)
-    tell({"id": bot_id, "version": version}, f"{bot_id} runs version {version} again.", as_json=as_json)
+    report({"id": bot_id, "version": version}, f"{bot_id} runs version {version} again.", as_json=as_json)
 
 
 @bots.command("list")
@@ -97,14 +109,12 @@ async def list_(workspace: str | None, as_json: bool) -> None:
     from leadwire.domain.bots import reads
 
     found = await reads.listed(workspace and await the_workspace(workspace))
-    if as_json:
-        show(found)
-        return
-    for bot in found:
-        state = f"version {bot.published_version}" if bot.published_version else "not published"
-        click.echo(f"{bot.id}  {state}  {bot.name}")
-    if not found:
-        click.echo("No bots yet. Create one: leadwire bots publish FILE")
+    print_list(found, _line, "No bots yet. Create one: leadwire bots publish FILE", as_json=as_json)
+
+
+def _line(bot: "BotSummary") -> str:
+    state = f"version {bot.published_version}" if bot.published_version else "not published"
+    return f"{bot.id}  {state}  {bot.name}"
 
 
 async def _owner(bot_id: str, workspace: str | None = None) -> str:

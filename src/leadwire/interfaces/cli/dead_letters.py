@@ -2,7 +2,7 @@
 
 import click
 
-from leadwire.interfaces.cli.runtime import json_option, running, show
+from leadwire.interfaces.cli.runtime import json_option, print_json, running
 
 
 @click.group("dead-letters")
@@ -22,7 +22,7 @@ async def list_(endpoint: str | None, event: str | None, limit: int, as_json: bo
 
     found, total = await reads.dead_letters(None, endpoint, event, limit)
     if as_json:
-        show({"total": total, "dead_letters": found})
+        print_json({"total": total, "dead_letters": found})
         return
     for letter in found:
         click.echo(
@@ -45,7 +45,7 @@ async def show_(event: str, endpoint: str | None, as_json: bool) -> None:
 
     found = await reads.deliveries_of(None, event, endpoint)
     if as_json:
-        show(found)
+        print_json(found)
         return
     for delivery in found:
         click.echo(f"{delivery.event} to {delivery.endpoint_id} ({delivery.url or 'deleted'}): {delivery.state}")
@@ -66,6 +66,6 @@ async def redrive(event: str, endpoint: str | None, as_json: bool) -> None:
 
     count = await redrives.redrive_event(None, event, endpoint)
     if as_json:
-        show({"redriven": count})
+        print_json({"redriven": count})
     else:
         click.echo(f"{count} dead letter{'' if count == 1 else 's'} sent again.")

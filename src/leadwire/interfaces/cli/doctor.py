@@ -6,8 +6,7 @@ from typing import Final
 
 import click
 
-from leadwire.interfaces.cli.failures import known
-from leadwire.interfaces.cli.runtime import json_option, servers, show
+from leadwire.interfaces.cli.runtime import explain, json_option, print_json, servers
 
 _LOOK: Final = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("ERROR  ", "red")}
 
@@ -19,10 +18,10 @@ def doctor(as_json: bool) -> int:
     with servers() as chosen:
         from leadwire.interfaces.cli.checks import examine
 
-        findings = asyncio.run(examine(chosen, os.environ, known))
+        findings = asyncio.run(examine(chosen, os.environ, explain))
     errors, warnings = (sum(one.level == level for one in findings) for level in ("error", "warning"))
     if as_json:
-        show({"sound": errors == 0, "errors": errors, "warnings": warnings, "findings": findings})
+        print_json({"sound": errors == 0, "errors": errors, "warnings": warnings, "findings": findings})
         return 1 if errors else 0
     for one in findings:
         word, color = _LOOK[one.level]

@@ -2,7 +2,7 @@
 
 import click
 
-from leadwire.interfaces.cli.runtime import json_option, running, tell
+from leadwire.interfaces.cli.runtime import json_option, report, running
 
 
 @click.group()
@@ -25,7 +25,7 @@ async def stage(endpoint_id: str, replace: bool, as_json: bool) -> None:
     except Conflict as error:
         raise OperatorError(f"{error} `--replace` discards it.") from error
     told = f"{staged}\n\nAdd it to the receiver, then: leadwire endpoints secret promote {endpoint_id}"
-    tell({"id": endpoint_id, "staged_secret": staged}, told, as_json=as_json)
+    report({"id": endpoint_id, "staged_secret": staged}, told, as_json=as_json)
 
 
 @secret.command()
@@ -37,7 +37,7 @@ async def promote(endpoint_id: str, as_json: bool) -> None:
     from leadwire.domain.webhooks import rotation
 
     endpoint = await rotation.promote(None, endpoint_id)
-    tell(endpoint, f"{endpoint_id} signs with the new secret only.", as_json=as_json)
+    report(endpoint, f"{endpoint_id} signs with the new secret only.", as_json=as_json)
 
 
 @secret.command()
@@ -49,4 +49,4 @@ async def discard(endpoint_id: str, as_json: bool) -> None:
     from leadwire.domain.webhooks import rotation
 
     endpoint = await rotation.discard(None, endpoint_id)
-    tell(endpoint, f"{endpoint_id} signs with its current secret only.", as_json=as_json)
+    report(endpoint, f"{endpoint_id} signs with its current secret only.", as_json=as_json)

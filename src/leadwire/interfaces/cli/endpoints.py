@@ -1,19 +1,32 @@
 """`leadwire endpoints`, for operators; customers use the web area."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from leadwire.interfaces.cli.endpoint_secrets import secret
-from leadwire.interfaces.cli.runtime import json_option, running, show, tell, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import (
+    json_option,
+    print_json,
+    print_list,
+    report,
+    running,
+    the_workspace,
+    workspace_option,
+)
 
 if TYPE_CHECKING:
     from msgspec import UnsetType
 
     from leadwire.domain.accounts.changes.audit import Entry
-    from leadwire.domain.webhooks.schema import Endpoint, EndpointChange
+    from leadwire.domain.webhooks.schema import Attempt, Endpoint, EndpointChange
+
+
+_POLL: Final = 0.05  # seconds
+_LONGEST_WAIT: Final = 35.0  # seconds, more than a delivery may take
 
 
 @click.group()
@@ -42,10 +55,10 @@ async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str
         made = await changes.create(chosen, url, events)
         await audit.record(chosen, "operator", audit.Entry("endpoint.created", made.id, made.url))
     if enable:
-        async with _noted("endpoint.enabled", made.id):
+        async with _audited("endpoint.enabled", made.id):
             await changes.enable(None, made.id)
     if as_json:
-        show({"id": made.id, "secret": made.secret, "url": made.url, "events": made.events, "enabled": enable})
+        print_json({"id": made.id, "secret": made.secret, "url": made.url, "events": made.events, "enabled": enable})
         return
     click.echo(f"{made.id}\n{made.secret}\n\nCopy the secret now: it is not shown again.")
     if not enable:
@@ -61,13 +74,12 @@ async def list_(workspace: str | None, as_json: bool) -> None:
     from leadwire.domain.webhooks import reads
 
     found = await reads.endpoints(workspace and await the_workspace(workspace))
-    if as_json:
-        show(found)
-        return
-    for endpoint in found:
-        click.echo(_line(endpoint))
-    if not found:
-        click.echo("No endpoints yet. Create one: leadwire endpoints create --url URL --event lead.created")
+    print_list(
+        found,
+        _line,
+        "No endpoints yet. Create one: leadwire endpoints create --url URL --event lead.created",
+        as_json=as_json,
+    )
 
 
 def _rate(_context: click.Context, _option: click.Parameter, text: str | None) -> "int | None | UnsetType":
@@ -115,11 +127,11 @@ async def configure(endpoint_id: str, as_json: bool, no_headers: bool, **given: 
     from leadwire.domain.webhooks import changes
     from leadwire.domain.webhooks.schema import REMOVED
 
-    async with _noted("endpoint.changed", endpoint_id) as entry:
+    async with _audited("endpoint.changed", endpoint_id) as entry:
         endpoint = await changes.configure(None, endpoint_id, _change(no_headers=no_headers, **given))
         entry.detail = "; ".join(endpoint.changes)
     if as_json:
-        show(endpoint)
+        print_json(endpoint)
         return
     click.echo(_line(endpoint))
     if endpoint.removed_headers:
@@ -134,9 +146,9 @@ async def enable(endpoint_id: str, as_json: bool) -> None:
     """Enable an endpoint. Events that have waited are sent too."""
     from leadwire.domain.webhooks import changes
 
-    async with _noted("endpoint.enabled", endpoint_id):
+    async with _audited("endpoint.enabled", endpoint_id):
         await changes.enable(None, endpoint_id)
-    tell({"id": endpoint_id, "enabled": True}, f"{endpoint_id} is enabled.", as_json=as_json)
+    report({"id": endpoint_id, "enabled": True}, f"{endpoint_id} is enabled.", as_json=as_json)
 
 
 @endpoints.command()
@@ -147,9 +159,9 @@ async def disable(endpoint_id: str, as_json: bool) -> None:
     """Disable an endpoint. Its events wait until it is enabled."""
     from leadwire.domain.webhooks import changes
 
-    async with _noted("endpoint.disabled", endpoint_id):
+    async with _audited("endpoint.disabled", endpoint_id):
         await changes.disable(None, endpoint_id)
-    tell({"id": endpoint_id, "enabled": False}, f"{endpoint_id} is disabled.", as_json=as_json)
+    report({"id": endpoint_id, "enabled": False}, f"{endpoint_id} is disabled.", as_json=as_json)
 
 
 @endpoints.command()
@@ -160,10 +172,10 @@ async def delete(endpoint_id: str, as_json: bool) -> None:
     """Delete an endpoint and cancel its unfinished deliveries."""
     from leadwire.domain.webhooks import changes, reads
 
-    async with _noted("endpoint.deleted", endpoint_id) as entry:
+    async with _audited("endpoint.deleted", endpoint_id) as entry:
         entry.detail = (await reads.endpoint(None, endpoint_id)).url
         await changes.delete(None, endpoint_id)
-    tell({"id": endpoint_id, "deleted": True}, f"{endpoint_id} is deleted.", as_json=as_json)
+    report({"id": endpoint_id, "deleted": True}, f"{endpoint_id} is deleted.", as_json=as_json)
 
 
 @endpoints.command()
@@ -174,12 +186,11 @@ async def delete(endpoint_id: str, as_json: bool) -> None:
 async def test(endpoint_id: str, kind: str | None, as_json: bool) -> int:
     """Send a signed test event like any other and show the response. Exit 1 if it was not a 2xx."""
     from leadwire.domain.webhooks import changes
-    from leadwire.interfaces.cli.polling import first_attempt
 
     event_id = await changes.send_test(None, endpoint_id, kind)
-    attempt = await first_attempt(event_id, endpoint_id)
+    attempt = await _first_attempt(event_id, endpoint_id)
     if as_json:
-        show({"event_id": event_id, "attempt": attempt})
+        print_json({"event_id": event_id, "attempt": attempt})
     elif attempt is None:
         click.echo(f"{event_id} is not sent yet. Are `leadwire relay` and `leadwire deliver` running?", err=True)
     else:
@@ -188,8 +199,20 @@ async def test(endpoint_id: str, kind: str | None, as_json: bool) -> int:
     return 0 if attempt and attempt.outcome == "delivered" else 1
 
 
+async def _first_attempt(event_id: str, endpoint_id: str) -> "Attempt | None":
+    """Wait for the first attempt of a delivery. Return None when there is none in time."""
+    from leadwire.domain.webhooks import reads
+
+    for _ in range(int(_LONGEST_WAIT / _POLL)):
+        for delivery in await reads.deliveries_of(None, event_id, endpoint_id, awaited=True):
+            if delivery.history:
+                return delivery.history[0]
+        await asyncio.sleep(_POLL)
+    return None
+
+
 @asynccontextmanager
-async def _noted(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
+async def _audited(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
     """A transaction for an operator's change, which adds the entry in the workspace's audit log at its end."""
     from leadwire.domain.accounts.changes import audit
     from leadwire.domain.webhooks import reads

@@ -1,11 +1,22 @@
 """`leadwire keys`."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from leadwire.infrastructure import clock
-from leadwire.interfaces.cli.runtime import json_option, running, show, tell, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import (
+    json_option,
+    print_json,
+    print_list,
+    report,
+    running,
+    the_workspace,
+    workspace_option,
+)
+
+if TYPE_CHECKING:
+    from leadwire.domain.accounts.schema import KeyListed
 
 _OVERLAPS: Final = {"now": 0, "1h": 3600, "24h": 86_400, "7d": 604_800}
 
@@ -37,7 +48,7 @@ async def create(
     expires_at = clock.ago(days=-expires_days) if expires_days else None
     key_id, key = await changes.create_key(await the_workspace(workspace), name, scopes or SCOPES, expires_at)
     if as_json:
-        show({"id": key_id, "key": key, "name": name, "scopes": list(scopes or SCOPES)})
+        print_json({"id": key_id, "key": key, "name": name, "scopes": list(scopes or SCOPES)})
     else:
         _reveal(key_id, key)
 
@@ -51,14 +62,7 @@ async def list_(workspace: str | None, as_json: bool) -> None:
     from leadwire.domain.accounts import reads
 
     found = await reads.listed(workspace and await the_workspace(workspace))
-    if as_json:
-        show(found)
-        return
-    for key in found:
-        state = "revoked" if key.revoked_at else f"last used {key.last_used_at or 'never'}"
-        click.echo(f"{key.id}  {key.starts_with}...  {key.name}  [{' '.join(key.scopes)}]  {state}")
-    if not found:
-        click.echo("No keys yet. Create one: leadwire keys create --name crm")
+    print_list(found, _line, "No keys yet. Create one: leadwire keys create --name crm", as_json=as_json)
 
 
 @keys.command()
@@ -72,7 +76,7 @@ async def roll(key_id: str, overlap: str, as_json: bool) -> None:
 
     new_id, key = await changes.roll_key(None, key_id, _OVERLAPS[overlap])
     if as_json:
-        show({"id": new_id, "key": key})
+        print_json({"id": new_id, "key": key})
     else:
         _reveal(new_id, key)
 
@@ -86,7 +90,12 @@ async def revoke(key_id: str, as_json: bool) -> None:
     from leadwire.domain.accounts import changes
 
     await changes.revoke_key(None, key_id)
-    tell({"id": key_id, "revoked": True}, f"{key_id} is revoked.", as_json=as_json)
+    report({"id": key_id, "revoked": True}, f"{key_id} is revoked.", as_json=as_json)
+
+
+def _line(key: "KeyListed") -> str:
+    state = "revoked" if key.revoked_at else f"last used {key.last_used_at or 'never'}"
+    return f"{key.id}  {key.starts_with}...  {key.name}  [{' '.join(key.scopes)}]  {state}"
 
 
 def _reveal(key_id: str, key: str) -> None:

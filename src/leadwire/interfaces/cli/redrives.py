@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from leadwire.interfaces.cli.runtime import json_option, moment_option, running, show, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import (
+    json_option,
+    moment_option,
+    print_json,
+    print_list,
+    report,
+    running,
+    the_workspace,
+    workspace_option,
+)
 
 if TYPE_CHECKING:
     from leadwire.domain.webhooks.redrives import Redrive
 
 _LOOK: Final = 0.5  # seconds
-_PATIENCE: Final = 10  # looks
+_STALLED: Final = 10  # looks without progress
 
 
 @click.group()
@@ -45,12 +54,12 @@ async def start(
     selection = jobs.Selection(**chosen)
     if dry_run:
         count = await jobs.count(owner, selection)
-        show({"would_redrive": count}) if as_json else click.echo(f"{count} would be sent again.")
+        print_json({"would_redrive": count}) if as_json else click.echo(f"{count} would be sent again.")
         return
     job = await jobs.start(owner, selection, per_second)
     if watch:
         job = await _finished(job)
-    _tell(job, as_json=as_json)
+    report(job, _line(job), as_json=as_json)
 
 
 @redrives.command("list")
@@ -61,13 +70,7 @@ async def list_(as_json: bool) -> None:
     from leadwire.domain.webhooks import redrives as jobs
 
     found = await jobs.listed(None)
-    if as_json:
-        show(found)
-        return
-    for job in found:
-        _tell(job, as_json=False)
-    if not found:
-        click.echo("No redrives yet.")
+    print_list(found, _line, "No redrives yet.", as_json=as_json)
 
 
 @redrives.command()
@@ -78,7 +81,8 @@ async def watch(job_id: str, as_json: bool) -> None:
     """Follow a job until it has ended."""
     from leadwire.domain.webhooks import redrives as jobs
 
-    _tell(await _finished(await jobs.one(None, job_id)), as_json=as_json)
+    job = await _finished(await jobs.one(None, job_id))
+    report(job, _line(job), as_json=as_json)
 
 
 @redrives.command()
@@ -89,7 +93,8 @@ async def pause(job_id: str, as_json: bool) -> None:
     """Pause a job."""
     from leadwire.domain.webhooks import redrives as jobs
 
-    _tell(await jobs.pause(None, job_id), as_json=as_json)
+    job = await jobs.pause(None, job_id)
+    report(job, _line(job), as_json=as_json)
 
 
 @redrives.command()
@@ -100,7 +105,8 @@ async def resume(job_id: str, as_json: bool) -> None:
     """Resume a paused job."""
     from leadwire.domain.webhooks import redrives as jobs
 
-    _tell(await jobs.resume(None, job_id), as_json=as_json)
+    job = await jobs.resume(None, job_id)
+    report(job, _line(job), as_json=as_json)
 
 
 @redrives.command()
@@ -111,7 +117,8 @@ async def cancel(job_id: str, as_json: bool) -> None:
     """Cancel a job. Deliveries that it has already queued are sent."""
     from leadwire.domain.webhooks import redrives as jobs
 
-    _tell(await jobs.cancel(None, job_id), as_json=as_json)
+    job = await jobs.cancel(None, job_id)
+    report(job, _line(job), as_json=as_json)
 
 
 async def _finished(job: "Redrive") -> "Redrive":
@@ -125,15 +132,12 @@ async def _finished(job: "Redrive") -> "Redrive":
             shown, looks = min(job.done, job.total), looks + 1
             if job.state != "running":
                 return job
-            if looks == _PATIENCE and not shown:
+            if looks == _STALLED and not shown:
                 click.echo("\nNo progress. Is `leadwire relay` running?", err=True)
             await asyncio.sleep(_LOOK)
             job = await jobs.one(None, job.id)
 
 
-def _tell(job: "Redrive", *, as_json: bool) -> None:
-    if as_json:
-        show(job)
-        return
+def _line(job: "Redrive") -> str:
     what = f"replay to {job.endpoint_id}" if job.replay else f"dead letters of {job.endpoint_id or 'every endpoint'}"
-    click.echo(f"{job.id}  {job.state}  {job.done} of {job.total}  {what}  {job.per_second}/s  {job.created_at}")
+    return f"{job.id}  {job.state}  {job.done} of {job.total}  {what}  {job.per_second}/s  {job.created_at}"

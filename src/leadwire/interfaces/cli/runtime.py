@@ -1,8 +1,8 @@
-"""What commands share: the servers they act on, an event loop, the choice of a workspace, JSON on stdout."""
+"""What commands share: servers, an event loop, the choice of a workspace, JSON on stdout, errors in words."""
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, ParamSpec, TypeVar
@@ -32,9 +32,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 @contextmanager
 def servers(*, new: bool = False) -> Iterator[Settings]:
-    """The settings with both server addresses filled in, found by whoever started the command line.
+    """Return the settings with both server addresses, found by what started the command line.
 
-    Raises OperatorError where there are none yet, unless `new` ones may be made.
+    Raise OperatorError where there are none yet, unless `new` ones may be made.
     """
     with click.get_current_context().obj(new=new) as chosen:
         yield chosen
@@ -67,18 +67,26 @@ def run_loop(work: Callable[[Settings], Awaitable[None]]) -> None:
             runner.run(run())
 
 
-def show(document: Any) -> None:
-    """One JSON document on stdout."""
+def print_json(document: Any) -> None:
+    """Print one JSON document."""
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2))
 
 
-def tell(document: Any, line: str, *, as_json: bool) -> None:
-    """What a command did: the document with `--json`, else the line."""
-    show(document) if as_json else click.echo(line)
+def report(document: Any, line: str, *, as_json: bool) -> None:
+    """Print what a command did: the document with `--json`, else the line."""
+    print_json(document) if as_json else click.echo(line)
+
+
+def print_list(found: Sequence[T], line: Callable[[T], str], empty: str, *, as_json: bool) -> None:
+    """Print a list: one document with `--json`, else a line for each, or `empty` where there are none."""
+    if as_json:
+        print_json(found)
+    else:
+        click.echo("\n".join(map(line, found)) or empty)
 
 
 async def the_workspace(chosen: str | None) -> str:
-    """The workspace to act in: the chosen one, the only one, or a new one when there is none. Raises OperatorError."""
+    """Return the workspace to act in: the chosen, the only, or a new one when there is none. Raise OperatorError."""
     from leadwire.domain.accounts import changes, reads
 
     known = await reads.workspaces()
@@ -90,6 +98,30 @@ async def the_workspace(chosen: str | None) -> str:
         names = ", ".join(f"{workspace} ({name})" for workspace, name in known)
         raise OperatorError(f"there are several workspaces; choose one with --workspace: {names}")
     return known[0][0] if known else await changes.create_workspace("Default")
+
+
+def explain(error: BaseException) -> str | None:
+    """One line about it, or None when it is no error of a server."""
+    import asyncpg
+    from redis.exceptions import RedisError
+
+    from leadwire.infrastructure.db import GONE, Canceled
+
+    if isinstance(error, asyncpg.UndefinedTableError):
+        return "this database has no Leadwire tables yet: run `leadwire migrate`"
+    if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError):
+        return f"the database refuses: {error}"
+    if isinstance(error, asyncpg.DuplicatePreparedStatementError | asyncpg.InvalidSQLStatementNameError):
+        return (
+            "a pooler between us and the database loses prepared statements: PgBouncer 1.21 or later with"
+            " max_prepared_statements, or pool_mode = session"
+        )
+    if isinstance(error, RedisError):
+        return f"Redis cannot be reached: {error}"
+    if isinstance(error, (*GONE, Canceled)):
+        what = "ended a statement" if isinstance(error, Canceled) else "cannot be reached"
+        return f"the database {what}: {str(error) or type(error).__name__}"
+    return None
 
 
 def _moment(_context: click.Context, _option: click.Parameter, text: str | None) -> datetime | None:
@@ -105,7 +137,7 @@ async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]], *, migr
 
     async with connections(chosen.database_url, chosen.redis_url, 2):
         if migrated and not settings.get().database_url:
-            await migrate()  # the embedded database is ours to bring up to date
+            await migrate()  # nobody else migrates an embedded database
         result = await work()
-        await asyncio.sleep(0.01)  # let a nudge out: the relay would find the change a poll later anyway
+        await asyncio.sleep(0.01)  # lets a wake-up be sent; the relay would find the change at its next poll
         return result

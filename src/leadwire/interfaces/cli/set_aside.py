@@ -2,7 +2,7 @@
 
 import click
 
-from leadwire.interfaces.cli.runtime import json_option, running, show
+from leadwire.interfaces.cli.runtime import json_option, print_json, running
 
 
 @click.group("set-aside")
@@ -19,7 +19,7 @@ async def list_(as_json: bool) -> None:
 
     found = await quarantine.listed()
     if as_json:
-        show([{"event_id": event, "endpoint_id": endpoint, "event": kind} for event, endpoint, kind in found])
+        print_json([{"event_id": event, "endpoint_id": endpoint, "event": kind} for event, endpoint, kind in found])
         return
     for event, endpoint, kind in found:
         click.echo(f"{event}  {kind}  {endpoint}")
@@ -37,4 +37,4 @@ async def release(event: str | None, as_json: bool) -> None:
 
     count = await quarantine.release(event)
     wakeup.wake_relay()
-    show({"released": count}) if as_json else click.echo(f"{count} released.")
+    print_json({"released": count}) if as_json else click.echo(f"{count} released.")

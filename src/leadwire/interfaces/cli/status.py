@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leadwire.interfaces.cli.runtime import json_option, running, show
+from leadwire.interfaces.cli.runtime import json_option, print_json, running
 
 if TYPE_CHECKING:
     from leadwire.delivery.monitoring.status import Status
@@ -27,7 +27,7 @@ async def status(watch: bool, every: float, as_json: bool) -> None:
     if watch:
         await status_live.follow(look, every, as_json=as_json)
     elif as_json:
-        show(await look())
+        print_json(await look())
     else:
         for line in _lines(await look()):
             click.echo(line)

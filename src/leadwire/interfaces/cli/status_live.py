@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leadwire.delivery.monitoring.status import Status
-from leadwire.interfaces.cli.failures import known
+from leadwire.interfaces.cli.runtime import explain
 
 _LATE: Final = 30.0  # seconds; what waits longer past its time is shown in red
 
@@ -56,7 +56,7 @@ async def _seen(look: Look) -> Status | str:
     try:
         return await look()
     except Exception as error:
-        if (words := known(error)) is None:
+        if (words := explain(error)) is None:
             raise
         return words
 
@@ -74,24 +74,24 @@ def _line(now: Status, pace: _Pace) -> str:
 
 def picture(now: Status, pace: _Pace) -> RenderableType:
     """All of it, for a terminal."""
-    wire = Table("", "count", "oldest", title="Delivery", title_justify="left", min_width=48)
-    for column in wire.columns[1:]:
+    counts = Table("", "count", "oldest", title="Delivery", title_justify="left", min_width=48)
+    for column in counts.columns[1:]:
         column.justify = "right"
-    wire.add_row("unrelayed events", str(now.unrelayed.events), _age(now.unrelayed.oldest_seconds))
+    counts.add_row("unrelayed events", str(now.unrelayed.events), _age(now.unrelayed.oldest_seconds))
     for state, count in now.deliveries.items():
-        wire.add_row(state, str(count), pace.of(count) if state == "delivered" else "")
-    wire.add_row("overdue", _alarming(now.overdue.deliveries), _age(now.overdue.oldest_seconds))
+        counts.add_row(state, str(count), pace.of(count) if state == "delivered" else "")
+    counts.add_row("overdue", _alarming(now.overdue.deliveries), _age(now.overdue.oldest_seconds))
     for one in now.behind:
-        wire.add_row(f"  {one.endpoint}, window {one.window}", str(one.deliveries), _age(one.oldest_seconds))
-    wire.add_row("dead letters", str(now.dead_letters), "")
-    wire.add_row("set aside", _alarming(now.set_aside), "")
+        counts.add_row(f"  {one.endpoint}, window {one.window}", str(one.deliveries), _age(one.oldest_seconds))
+    counts.add_row("dead letters", str(now.dead_letters), "")
+    counts.add_row("set aside", _alarming(now.set_aside), "")
     if now.streams is None:
-        return Group(wire, Text("Redis cannot be reached; events wait in PostgreSQL", "red"))
+        return Group(counts, Text("Redis cannot be reached; events wait in PostgreSQL", "red"))
     streams = Table("stream", "lag", "pending", "oldest", title="Streams", title_justify="left", min_width=48)
     for stream in now.streams:
         streams.add_row(stream.name, str(stream.lag), str(stream.pending), _age(stream.oldest_seconds))
     alive = len(now.workers or ())
-    return Group(wire, streams, Text(f"{alive} workers alive", "green" if alive else "red"))
+    return Group(counts, streams, Text(f"{alive} workers alive", "green" if alive else "red"))
 
 
 def _age(seconds: float) -> Text:

@@ -4,7 +4,7 @@ import click
 
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.cli.runtime import json_option, running, show, tell, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import json_option, print_list, report, running, the_workspace, workspace_option
 
 _ROLES = click.Choice(["admin", "agent", "viewer"])
 
@@ -27,7 +27,7 @@ async def invite(email: str | None, role: str, workspace: str | None, as_json: b
     token = await invitations.invite(await the_workspace(workspace), email, role)  # type: ignore[arg-type]
     address = settings.get().public_url
     link = f"{address}/join/{token}"
-    tell({"link": link, "role": role, "email": email}, f"  {link}", as_json=as_json)
+    report({"link": link, "role": role, "email": email}, f"  {link}", as_json=as_json)
     if not address:
         click.echo("  Put the address of your installation in front, or set LEADWIRE_PUBLIC_URL.", err=True)
 
@@ -41,13 +41,12 @@ async def list_(workspace: str | None, as_json: bool) -> None:
     from leadwire.domain.accounts import reads
 
     found = await reads.users(workspace and await the_workspace(workspace))
-    if as_json:
-        show(found)
-        return
-    for person in found:
-        click.echo(f"{person.id}  {person.role:6}  {person.email}  {person.workspace_id}")
-    if not found:
-        click.echo("No accounts yet. Create a link for one: leadwire users invite")
+    print_list(
+        found,
+        lambda person: f"{person.id}  {person.role:6}  {person.email}  {person.workspace_id}",
+        "No accounts yet. Create a link for one: leadwire users invite",
+        as_json=as_json,
+    )
 
 
 @users.command()
@@ -59,9 +58,9 @@ async def remove(email: str, workspace: str | None, as_json: bool) -> None:
     """Remove an account and its sessions. The last admin of a workspace cannot be removed."""
     from leadwire.domain.accounts import changes
 
-    chosen, user_id = await _known(email, workspace)
+    chosen, user_id = await _user(email, workspace)
     removed = await changes.remove_user(chosen, user_id)
-    tell({"email": removed, "removed": True}, f"{removed} can no longer sign in.", as_json=as_json)
+    report({"email": removed, "removed": True}, f"{removed} can no longer sign in.", as_json=as_json)
 
 
 @users.command("reset-second-factor")
@@ -73,12 +72,12 @@ async def reset_second_factor(email: str, workspace: str | None, as_json: bool) 
     """Remove the second factor of somebody who has lost it."""
     from leadwire.domain.accounts.changes import second_factor
 
-    reset = await second_factor.remove(*await _known(email, workspace))
-    tell({"email": reset, "second_factor": False}, f"{reset} signs in with the password only.", as_json=as_json)
+    reset = await second_factor.remove(*await _user(email, workspace))
+    report({"email": reset, "second_factor": False}, f"{reset} signs in with the password only.", as_json=as_json)
 
 
-async def _known(email: str, workspace: str | None) -> tuple[str, str]:
-    """The workspace and the id of the user with this address. Raises NotFound."""
+async def _user(email: str, workspace: str | None) -> tuple[str, str]:
+    """Return the workspace and the id of the user with this address. Raise NotFound."""
     from leadwire.domain.accounts import reads
 
     chosen = await the_workspace(workspace)

@@ -37,8 +37,11 @@ def milliseconds(value: float | None) -> str:
     return f"{value / 1000:.3g} s" if value >= 1000 else f"{value:.3g} ms"
 
 
-def sparkbars(title: str, good: Sequence[float], bad: Sequence[float], width: int = 120, height: int = 28) -> Markup:
+def bar_sparkline(
+    title: str, good: Sequence[float], bad: Sequence[float], width: int = 120, height: int = 28
+) -> Markup:
     """A small row of bars: what failed on top of what was delivered."""
+    width, height = 120, 28
     top = max((one + other for one, other in zip(good, bad, strict=True)), default=0) or 1
     slot = width / max(1, len(good))
     drawn = []
@@ -51,9 +54,9 @@ def sparkbars(title: str, good: Sequence[float], bad: Sequence[float], width: in
             continue
         drawn.append(_rect("good", f"{x:.1f}", height - high_good - high_bad, f"{across:.1f}", high_good))
         drawn.append(_rect("bad", f"{x:.1f}", height - high_bad, f"{across:.1f}", high_bad))
-    told = f"{title}: {number(sum(good))} delivered, {number(sum(bad))} failed"
+    label = f"{title}: {number(sum(good))} delivered, {number(sum(bad))} failed"
     return Markup(  # noqa: S704 - numbers of ours, and an escaped title
-        f'<svg class="spark" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(told)}"'
+        f'<svg class="spark" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}"'
         f' preserveAspectRatio="none">{"".join(drawn)}</svg>'
     )
 
@@ -157,9 +160,9 @@ class _Drawing(msgspec.Struct, frozen=True):
     def _tips(self, slot: float, shift: float) -> Iterator[str]:
         """Invisible columns that carry the tooltips."""
         for place, label in enumerate(self.labels):
-            told = ", ".join(f"{one.name} {self.show(one.values[place])}" for one in self.series)
+            values = ", ".join(f"{one.name} {self.show(one.values[place])}" for one in self.series)
             yield f'<rect class="hit" x="{(place - shift) * slot:.2f}%" width="{slot:.2f}%" y="0"'
-            yield f' height="{self.inner}"><title>{escape(label)}: {escape(told)}</title></rect>'
+            yield f' height="{self.inner}"><title>{escape(label)}: {escape(values)}</title></rect>'
 
 
 def _table(labels: Sequence[str], series: Sequence[Series], show: Callable[[float], str]) -> str:

@@ -7,7 +7,7 @@ from litestar.exceptions import HTTPException
 
 from leadwire.infrastructure.errors import DomainError, Unavailable
 from leadwire.interfaces.http import problems
-from leadwire.interfaces.web.page_context import show
+from leadwire.interfaces.web.page_context import render_page
 
 _PROGRAMS = ("/v1/", "/widget/", "/health/", "/schema", "/metrics")
 
@@ -21,7 +21,7 @@ def to_response(request: "Request[Any, Any, Any]", error: Exception) -> Response
     extra = dict(error.headers) if isinstance(error, DomainError | HTTPException) and error.headers else {}
     if problem.status_code == Unavailable.status:
         extra |= problems.RETRY_SOON
-    page = show(
+    page = render_page(
         request,
         "problem.html",
         {"problem": problem.content, "context": request.state.get("context")},

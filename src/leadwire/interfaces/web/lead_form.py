@@ -1,4 +1,4 @@
-"""A lead's form: what it shows of a lead, and the merge patch that comes back. Pure."""
+"""A lead's form: the texts in it, and the merge patch that is made of what was sent. Pure."""
 
 import json
 from typing import Any, Final
@@ -13,24 +13,24 @@ from leadwire.interfaces.web.forms import Form
 TEXTS: Final = ("name", "email", "phone", "company")
 
 
-class Shown(msgspec.Struct, frozen=True):
+class FormValues(msgspec.Struct, frozen=True):
     """The texts in a form: the plain fields, and the custom ones in their order."""
 
     plain: dict[str, str]
     custom: list[tuple[str, str]]
 
 
-def shown(lead: Lead) -> Shown:
-    """A lead as texts."""
+def values_of(lead: Lead) -> FormValues:
+    """Return a lead as texts."""
     plain = {name: getattr(lead, name) or "" for name in TEXTS} | {"score": str(lead.score)}
-    return Shown(plain, [(key, _text(value)) for key, value in custom_fields(lead).items()])
+    return FormValues(plain, [(key, _text(value)) for key, value in custom_fields(lead).items()])
 
 
-def draft(form: Form) -> Shown | None:
-    """What was typed into the form, to be shown again; None when it is another form that came."""
+def draft(form: Form) -> FormValues | None:
+    """Return what was typed into the form, to show it again; None for another form."""
     if not form.text("version"):
         return None
-    return Shown({name: form.text(name) for name in (*TEXTS, "score")}, _pairs(form))
+    return FormValues({name: form.text(name) for name in (*TEXTS, "score")}, _pairs(form))
 
 
 def version(form: Form) -> frozenset[int]:

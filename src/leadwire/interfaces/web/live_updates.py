@@ -1,4 +1,4 @@
-"""Live pages: the server says that something changed, the page asks for itself again (Server-Sent Events)."""
+"""Live pages: the server sends that something changed, and the page loads itself again (Server-Sent Events)."""
 
 import asyncio
 from collections import Counter
@@ -11,17 +11,17 @@ from litestar.response import Stream
 
 from leadwire.domain.accounts.changes import sessions
 from leadwire.domain.conversations.pubsub import hub
-from leadwire.interfaces.web import policy
+from leadwire.interfaces.web import security
 
-_WATCHED: Final = 120  # looks; then the browser comes back by itself
+_MOST_LOOKS: Final = 120  # then the browser connects again
 _LOOK: Final = 1.0  # seconds between them
-_PING: Final = 15.0  # seconds: proxies cut what is silent for longer
-_CALM: Final = 0.3
+_PING: Final = 15.0  # seconds: proxies end connections that are silent for longer
+_LEAST_PAUSE: Final = 0.3  # seconds between two events
 _KIND: Final = "text/event-stream"
-_HEADERS: Final = {**policy.HEADERS, "Cache-Control": "no-store"}
+_HEADERS: Final = {**security.HEADERS, "Cache-Control": "no-store"}
 
 _STREAMS: Final = 12
-"""Streams of one session in a process: as many pages as a person has open, and some."""
+"""Streams of one session in a process: more than a person has pages open."""
 _DONE: Final = b"event: done\ndata:\n\n"
 
 _open: Counter[str] = Counter()  # streams by session
@@ -30,23 +30,23 @@ Look = Callable[[], Awaitable[tuple[Hashable, bool]]]
 
 
 def stream(look: Look, session_id: str) -> Response[Any]:
-    """`changed` each time the first thing that `look` answers is another; `done` once the second is true.
+    """Send `changed` each time the first value that `look` returns differs, and `done` once the second is true.
 
-    Ends with the session, as every stream here; one more than `_STREAMS` is `done` at once.
+    Every stream ends with its session. One more than `_STREAMS` is `done` at once.
     """
-    return Stream(_told(look, session_id), headers=_HEADERS, media_type=_KIND)
+    return Stream(_poll(look, session_id), headers=_HEADERS, media_type=_KIND)
 
 
-def bells(workspace: str, session_id: str) -> Response[Any]:
-    """`changed` when anything happened in a conversation of the workspace, at most three times a second. As long as it
-    is open, the session's owner is at the desk.
+def conversation_events(workspace: str, session_id: str) -> Response[Any]:
+    """Send `changed` when anything happens in a conversation of the workspace, at most three times a second. While it
+    is open, the session's user counts as present.
     """
-    return Stream(_rung(workspace, session_id), headers=_HEADERS, media_type=_KIND)
+    return Stream(_listen(workspace, session_id), headers=_HEADERS, media_type=_KIND)
 
 
-async def _rung(workspace: str, session_id: str) -> AsyncIterator[bytes]:
+async def _listen(workspace: str, session_id: str) -> AsyncIterator[bytes]:
     loop, noted = asyncio.get_running_loop(), float("-inf")
-    with _place(session_id) as free, hub.watch(workspace) as watch:
+    with _slot(session_id) as free, hub.watch(workspace) as watch:
         if not free:
             yield _DONE
             return
@@ -55,20 +55,20 @@ async def _rung(workspace: str, session_id: str) -> AsyncIterator[bytes]:
             if loop.time() - noted > sessions.PRESENCE_EVERY:
                 noted = loop.time()
                 await sessions.report_present(session_id)
-            rang = await watch.wait(_PING)
+            message = await watch.wait(_PING)
             if not await sessions.is_active(session_id):
                 break
-            yield b"event: changed\ndata:\n\n" if rang else b":\n\n"
-            await asyncio.sleep(_CALM)
+            yield b"event: changed\ndata:\n\n" if message else b":\n\n"
+            await asyncio.sleep(_LEAST_PAUSE)
 
 
-async def _told(look: Look, session_id: str) -> AsyncIterator[bytes]:
-    with _place(session_id) as free:
+async def _poll(look: Look, session_id: str) -> AsyncIterator[bytes]:
+    with _slot(session_id) as free:
         if not free:
             yield _DONE
             return
         seen, _ = await look()
-        for _ in range(_WATCHED):
+        for _ in range(_MOST_LOOKS):
             if not await sessions.is_active(session_id):
                 return
             now, ended = await look()
@@ -83,8 +83,8 @@ async def _told(look: Look, session_id: str) -> AsyncIterator[bytes]:
 
 
 @contextmanager
-def _place(session_id: str) -> Iterator[bool]:
-    """Whether there is room for one more stream of the session, which the block then is."""
+def _slot(session_id: str) -> Iterator[bool]:
+    """Count a stream of the session for the length of the block; False when there are too many."""
     free = _open[session_id] < _STREAMS
     _open[session_id] += free
     try:

@@ -1,4 +1,4 @@
-"""One request to the web area: who it is, what they filled in, and the answers a screen can give."""
+"""One request to the web area: who sent it, what was filled in, and the responses a screen can return."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,10 +11,9 @@ from litestar.response import Stream
 
 from leadwire.domain.accounts.changes import sessions
 from leadwire.domain.accounts.schema import Person, has_role
-from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import DomainError, NotFound
 from leadwire.interfaces.http import client_network, requests
-from leadwire.interfaces.web import policy, rendering
+from leadwire.interfaces.web import rendering, security
 from leadwire.interfaces.web.forms import Form, parsed
 
 Q = TypeVar("Q", bound=msgspec.Struct)
@@ -40,19 +39,19 @@ class PageContext(msgspec.Struct):
         """The query string, read like a form."""
         return parsed(self.request.scope["query_string"])
 
-    def asked(self, model: type[Q]) -> Q:
-        """The query string as a filter; a field that was left empty does not count. Raises InvalidParameter."""
+    def query_as(self, model: type[Q]) -> Q:
+        """Return the query string as a `model`, without fields that were left empty. Raise InvalidParameter."""
         pairs = requests.pairs_of(self.request.scope["query_string"])
         return requests.parse([(name, value.strip()) for name, value in pairs if value.strip()], model)
 
     def link(self, path: str = "", **changes: str) -> str:
-        """`path`, or this page, with the query string it was asked with, but for `changes`; an empty one goes."""
-        asked = {name: value.strip() for name, value in requests.pairs_of(self.request.scope["query_string"])}
-        kept = urlencode({name: value for name, value in {**asked, **changes}.items() if value})
+        """Return `path`, or this page, with the present query string and `changes`; an empty value removes a field."""
+        present = {name: value.strip() for name, value in requests.pairs_of(self.request.scope["query_string"])}
+        kept = urlencode({name: value for name, value in {**present, **changes}.items() if value})
         return (path or self.request.scope["path"]) + (f"?{kept}" if kept else "")
 
-    def part(self, name: str) -> str:
-        """A part of the path. Raises NotFound where it holds NUL, which nothing is called and PostgreSQL refuses."""
+    def path_param(self, name: str) -> str:
+        """Return a parameter of the path. Raise NotFound for one with NUL, which PostgreSQL refuses."""
         found: str = self.request.path_params[name]
         if "\0" in found:
             raise NotFound("There is nothing here.")
@@ -63,49 +62,41 @@ class PageContext(msgspec.Struct):
         return has_role(self.me.role, role)
 
     async def render(self, template: str, status: int = 200, **values: Any) -> Response[str]:
-        """The screen, rendered in a thread: a large one takes long. After a refusal it has its status and headers."""
+        """Render the screen, in a thread, as a large one takes long. After a refusal it has its status and headers."""
         if self.me.flash:
             await sessions.set_flash(self.me.session_id, None)
         status = self.refusal.status if self.refusal else status
-        page = await asyncio.to_thread(show, self.request, template, {"context": self, **values}, status)
+        page = await asyncio.to_thread(render_page, self.request, template, {"context": self, **values}, status)
         page.headers.update(self.refusal.headers if self.refusal else {})
         return page
 
     def download(self, name: str, kind: str, chunks: AsyncIterator[bytes]) -> Stream:
-        """A file that is made while it is sent. If that fails, the browser sees the answer cut off, and says so."""
+        """Send a file while it is made. If that fails, the response ends early and the browser reports it."""
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Stream(chunks, media_type=kind, headers={**policy.HEADERS, **disposition})
+        return Stream(chunks, media_type=kind, headers={**security.HEADERS, **disposition})
 
-    async def back(self, path: str, word: str = "") -> Response[None]:
-        """On to another page, which says `word` once."""
-        if word:
-            await sessions.set_flash(self.me.session_id, word)
-        return go(path)
+    async def redirect(self, path: str, message: str = "") -> Response[None]:
+        """Redirect to another page, which shows `message` once."""
+        if message:
+            await sessions.set_flash(self.me.session_id, message)
+        return redirect(path)
 
 
-def show(request: "Request[Any, Any, Any]", template: str, values: dict[str, Any], status: int = 200) -> Response[str]:
-    """A page for anybody: signed in or not."""
-    known = {"path": request.scope["path"], "context": None, "public_url": public_url(request), **values}
+def render_page(
+    request: "Request[Any, Any, Any]", template: str, values: dict[str, Any], status: int = 200
+) -> Response[str]:
+    """Render a page for anybody: signed in or not."""
+    known = {"path": request.scope["path"], "context": None, "public_url": security.public_url(request), **values}
     return Response(
-        rendering.render(template, known), media_type=HTML, status_code=status, headers=dict(policy.HEADERS)
+        rendering.render(template, known), media_type=HTML, status_code=status, headers=dict(security.HEADERS)
     )
 
 
-def go(path: str) -> Response[None]:
-    """On to another page, with GET."""
+def redirect(path: str) -> Response[None]:
+    """Redirect to another page, which the browser requests with GET."""
     return Response(None, status_code=303, headers={"Location": quote(path, safe="/?&=#%:+,")})
 
 
-def public_url(request: "Request[Any, Any, Any]") -> str:
-    """Where people reach us, without a trailing slash."""
-    return settings.get().public_url or f"{request.scope['scheme']}://{request.headers.get('host', 'localhost')}"
-
-
-def encrypted(request: "Request[Any, Any, Any]") -> bool:
-    """Whether people reach us by https."""
-    return public_url(request).startswith("https:")
-
-
 def address(request: "Request[Any, Any, Any]") -> str:
-    """Where the request comes from, for the throttle and the audit log."""
+    """Return the network that the request comes from, for rate limits and the audit log."""
     return client_network.network(request.scope)

@@ -1,10 +1,10 @@
 """How screens and actions are declared. Denied unless allowed: a session, a role, and for changes a form of ours.
 
     @screen("/keys", role="admin")
-    async def keys(context: Visit) -> Response[str]: ...
+    async def keys(context: PageContext) -> Response[str]: ...
 
     @action("/keys", shown_on=keys)
-    async def create(context: Visit) -> Response[Any]: ...
+    async def create(context: PageContext) -> Response[Any]: ...
 
 A screen that names no role is every viewer's, an action an admin's. When an action refuses, the screen it is `shown_on`
 is rendered again with the refusal and what was filled in.
@@ -24,9 +24,9 @@ from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.errors import DomainError, Forbidden
 from leadwire.interfaces.http import body
 from leadwire.interfaces.http.routes import get
-from leadwire.interfaces.web import cookie, forms, policy
+from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.forms import Form
-from leadwire.interfaces.web.page_context import PageContext, address, go
+from leadwire.interfaces.web.page_context import PageContext, address, redirect
 
 Screen = Callable[[PageContext], Awaitable[Response[Any]]]
 FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
@@ -44,13 +44,13 @@ def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callabl
 
     def declare(shown: Screen) -> Declared:
         async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
-            context = await _visit(request, role)
+            context = await _page_context(request, role)
             if context is None:
-                return go(f"{SIGN_IN}?next={_here(request)}")
+                return redirect(f"{SIGN_IN}?next={_address_of(request)}")
             if context.me.lacks_second_factor and path not in _BEFORE_THE_FACTOR:
-                return go(SECOND_FACTOR)
+                return redirect(SECOND_FACTOR)
             if confirmed and not context.me.confirmed:
-                return go(f"{CONFIRM}?next={_here(request)}")
+                return redirect(f"{CONFIRM}?next={_address_of(request)}")
             return await shown(context)
 
         return Declared(path, role, shown, get(path, name=f"screen {path}")(handler))
@@ -74,19 +74,19 @@ def action(
 
     def declare(done: Screen) -> Declared:
         async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
-            if not policy.same_origin(request.headers):
+            if not security.same_origin(request.headers):
                 raise Forbidden("This request came from another site.")
-            context = await _visit(request, role)
+            context = await _page_context(request, role)
             if context is None:
-                return go(SIGN_IN)
+                return redirect(SIGN_IN)
             if context.me.lacks_second_factor and path not in _BEFORE_THE_FACTOR:
-                return go(SECOND_FACTOR)
+                return redirect(SECOND_FACTOR)
             context.form = await forms.read(request, largest)
             if not hmac.compare_digest(context.form.text(FORM_TOKEN).encode(), context.me.form_token.encode()):
                 raise Forbidden("This form is not from a page of your session. Load the page again.")
-            if confirmed and (asked := await _password(context, download=download)):
-                return asked
-            return await _performed(context, done, shown_on)
+            if confirmed and (question := await _password(context, download=download)):
+                return question
+            return await _perform(context, done, shown_on)
 
         made = route(path, http_method=HttpMethod.POST, status_code=200, name=f"action {path}")(handler)
         return Declared(path, role, done, made, confirmed=confirmed)
@@ -107,7 +107,7 @@ async def _password(context: PageContext, *, download: bool) -> Response[Any] | 
     """None when the action may go on, else the page that asks for the password. It holds what was filled in and sends
     it once more, together with the password, to the same address: nothing is kept elsewhere meanwhile.
     """
-    given, page = context.form.raw(PASSWORD), policy.local(context.form.text(PAGE) or _page_of(context.request))
+    given, page = context.form.raw(PASSWORD), security.local(context.form.text(PAGE) or _page_of(context.request))
     context.form = context.form.without(PASSWORD, PAGE)
     if context.me.confirmed:
         return None
@@ -118,7 +118,9 @@ async def _password(context: PageContext, *, download: bool) -> Response[Any] | 
             context.refusal = refusal
         else:
             return (
-                await context.back(page, "Your password is confirmed. Start the download again.") if download else None
+                await context.redirect(page, "Your password is confirmed. Start the download again.")
+                if download
+                else None
             )
     query = context.request.scope["query_string"].decode("latin-1")
     action_ = quote(context.request.scope["path"]) + (f"?{query}" if query else "")
@@ -126,7 +128,7 @@ async def _password(context: PageContext, *, download: bool) -> Response[Any] | 
     return await context.render("door/confirm.html", action=action_, held=held, field=PASSWORD, onward=page)
 
 
-async def _performed(context: PageContext, done: Screen, shown_on: Declared | None) -> Response[Any]:
+async def _perform(context: PageContext, done: Screen, shown_on: Declared | None) -> Response[Any]:
     try:
         return await done(context)
     except DomainError as refusal:
@@ -136,19 +138,19 @@ async def _performed(context: PageContext, done: Screen, shown_on: Declared | No
         return await shown_on.body(context)
 
 
-async def _visit(request: "Request[Any, Any, Any]", role: Role) -> PageContext | None:
-    me = await sessions.person(cookie.token(request), address(request))
+async def _page_context(request: "Request[Any, Any, Any]", role: Role) -> PageContext | None:
+    me = await sessions.person(security.session_token(request), address(request))
     if me is None:
         return None
     telemetry.of(me.workspace)
     context = PageContext(request, me, Form())
-    request.state.context = context  # the page that tells of a refusal is still this person's
+    request.state.context = context  # an error page is this person's, too
     if not context.may(role):
         raise Forbidden(f"This takes the role {role}; yours is {me.role}. Ask an admin of {me.workspace_name}.")
     return context
 
 
-def _here(request: "Request[Any, Any, Any]") -> str:
+def _address_of(request: "Request[Any, Any, Any]") -> str:
     query = request.scope["query_string"].decode("latin-1")
     return quote(request.scope["path"] + (f"?{query}" if query else ""))
 
@@ -157,4 +159,4 @@ def _page_of(request: "Request[Any, Any, Any]") -> str:
     """The page that holds the form, as far as the browser says so."""
     came_from = request.headers.get("referer", "")
     _, _, path = came_from.partition(f"//{request.headers.get('host', '')}")
-    return policy.local(path) if path else "/"
+    return security.local(path) if path else "/"

@@ -1,6 +1,6 @@
 """The checks of `leadwire doctor`: each gives what it found and, for a problem, its fix.
 
-It only looks. A server that is away is a finding like any other, so that one run shows everything.
+Nothing is changed. A server that is unavailable is a finding like any other, so that one run shows everything.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,7 +9,7 @@ from typing import Final
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.checks import clocks, environment, postgres, redis, secret_key
+from leadwire.interfaces.cli.checks import environment, postgres, redis
 from leadwire.interfaces.cli.checks.finding import Finding, error
 
 __all__ = ["Finding", "examine"]
@@ -21,9 +21,9 @@ _REDIS: Final = "LEADWIRE_REDIS_URL"
 
 
 async def examine(settings: Settings, environ: Mapping[str, str], explain: Explain) -> list[Finding]:
-    """Every finding about these settings and the servers they name, whose addresses must be filled in.
+    """Return every finding about these settings and the servers they name, whose addresses must be set.
 
-    `explain` puts a server's refusal into words, and answers None for what is none.
+    `explain` returns a server's error in words, and None for any other error.
     """
     found = environment.check(settings, environ)
     found += await _of_server("PostgreSQL", _DATABASE, lambda: _database(settings), explain)
@@ -50,8 +50,8 @@ async def _database(settings: Settings) -> list[Finding]:
         return [
             *await postgres.check(settings),
             *await postgres.tables(),
-            *await secret_key.check(),
-            await clocks.of_database(),
+            *await postgres.secret_key(),
+            await postgres.clocks(),
         ]
     finally:
         await db.close_pool()
@@ -61,6 +61,6 @@ async def _redis(settings: Settings) -> list[Finding]:
     redis_pool.connect(settings.redis_url)
     client = redis_pool.opened()
     try:
-        return [*redis.check(await client.info()), await redis.proxies(client), await clocks.of_redis(client)]
+        return [*redis.check(await client.info()), await redis.proxies(client), await redis.clocks(client)]
     finally:
         await redis_pool.close()

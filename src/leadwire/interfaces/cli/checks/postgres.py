@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
-from leadwire.infrastructure import db
+from leadwire.delivery.endpoints import reads as endpoints
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.migrations import difference
+from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.checks.finding import Finding, ok, unless, warning
+from leadwire.interfaces.cli.checks import finding
+from leadwire.interfaces.cli.checks.finding import Finding, error, ok, unless, warning
 
 _OLDEST: Final = 150_000
 _FORGOTTEN: Final = 300  # seconds that a transaction may idle
@@ -61,7 +64,7 @@ async def check(settings: Settings) -> list[Finding]:
             about["data_checksums"] == "off",
             "PostgreSQL data_checksums",
             about["data_checksums"],
-            "stop the server and run pg_checksums --enable: a damaged page is read as if it were sound",
+            "stop the server and run pg_checksums --enable: a damaged page is read as if it were intact",
             level="warning",
         ),
         await _room(about, settings),
@@ -85,6 +88,35 @@ async def tables() -> list[Finding]:
             )
         ]
     return [ok(about, "all applied")]
+
+
+async def secret_key() -> list[Finding]:
+    """Whether the keys decrypt one secret of every key that the secrets in the database were encrypted with."""
+    about = "secret key fits"
+    try:
+        secrets = await endpoints.count_secrets()
+    except OperatorError as fault:
+        return [error(about, str(fault), "set LEADWIRE_SECRET_KEY as it was")]
+    if secrets is None:
+        return []
+    if not secrets.endpoints:
+        return [ok(about, "no endpoint has a secret yet")]
+    if secrets.unreadable:
+        return [
+            error(
+                about,
+                f"the secrets of {secrets.unreadable} endpoints were sealed with a key that is not ours",
+                "add the old key to LEADWIRE_SECRET_KEY after the new one, separated by a comma",
+            )
+        ]
+    return [ok(about, f"it opens the secrets of {secrets.endpoints} endpoints")]
+
+
+async def clocks() -> Finding:
+    """Return how far PostgreSQL's clock, which decides what is due, is from ours, which is in signatures and ids."""
+    sent = clock.now().timestamp()
+    theirs = await db.value("SELECT extract(epoch FROM clock_timestamp())::float8")
+    return finding.clock("clock of PostgreSQL", sent, theirs, clock.now().timestamp())
 
 
 async def _room(about: Mapping[str, str], settings: Settings) -> Finding:

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
+from leadwire.infrastructure import clock
+from leadwire.interfaces.cli.checks import finding
 from leadwire.interfaces.cli.checks.environment import SHARED
 from leadwire.interfaces.cli.checks.finding import Finding, ok, unless, warning
 from leadwire.interfaces.http.client_network import NOT_TRUSTED
@@ -78,6 +80,13 @@ def _log(info: Info) -> Finding:
         " LEADWIRE_RECONCILE_AFTER",
         "CONFIG SET appendonly yes, and in its configuration",
     )
+
+
+async def clocks(client: Redis) -> Finding:
+    """Return how far Redis's clock, which gives the ages of entries, is from ours."""
+    sent = clock.now().timestamp()
+    seconds, microseconds = await client.time()
+    return finding.clock("clock of Redis", sent, seconds + microseconds / 1e6, clock.now().timestamp())
 
 
 async def proxies(client: Redis) -> Finding:

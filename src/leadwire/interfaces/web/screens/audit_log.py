@@ -11,7 +11,7 @@ from leadwire.interfaces.web.routes import screen
 @screen("/audit", role="admin")
 async def log(context: PageContext) -> Response[str]:
     """One page of it, newest first."""
-    wanted = context.asked(LogQuery)
+    wanted = context.query_as(LogQuery)
     entries, after = await reads.log_page(context.workspace, wanted)
     return await context.render(
         "audit.html",

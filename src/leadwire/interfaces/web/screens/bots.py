@@ -37,13 +37,13 @@ async def create(context: PageContext) -> Response[Any]:
     async with audit.transaction(context.me, "bot.created", detail=name) as entry:
         entry.subject = await changes.create(context.workspace, name)
         await changes.save_draft(context.workspace, entry.subject, library.text(flow))
-    return await context.back(f"/bots/{entry.subject}")
+    return await context.redirect(f"/bots/{entry.subject}")
 
 
 @screen("/bots/{bot_id:str}")
 async def bot(context: PageContext) -> Response[str]:
     """The editor: the draft's text, what is wrong with it line by line, and its picture."""
-    one = await reads.detail(context.workspace, context.part("bot_id"))
+    one = await reads.detail(context.workspace, context.path_param("bot_id"))
     source = context.form.raw("source").replace("\r\n", "\n") or one.draft or ""
     drawn, flaws = await cpu_work.run(_read, source)
     published = one.published_version and (await reads.source(context.workspace, one.id, one.published_version))[0]
@@ -62,20 +62,20 @@ async def bot(context: PageContext) -> Response[str]:
 @action("/bots/{bot_id:str}/draft", shown_on=bot, largest=4 * LARGEST)  # encoded, a character may be three
 async def save(context: PageContext) -> Response[Any]:
     """Keep the draft, and with `publish` let new conversations run it."""
-    bot_id, source = context.part("bot_id"), context.form.raw("source").replace("\r\n", "\n")
+    bot_id, source = context.path_param("bot_id"), context.form.raw("source").replace("\r\n", "\n")
     publish = context.form.on("publish")
     async with audit.transaction(context.me, "bot.published" if publish else "bot.draft_saved", bot_id) as entry:
         await changes.save_draft(context.workspace, bot_id, source)
         if publish:
             entry.detail = f"version {await changes.publish(context.workspace, bot_id)}"
     word = f"Published: new conversations run {entry.detail}." if publish else "The draft is kept."
-    return await context.back(f"/bots/{bot_id}", word)
+    return await context.redirect(f"/bots/{bot_id}", word)
 
 
 @screen("/bots/{bot_id:str}/versions")
 async def versions(context: PageContext) -> Response[str]:
     """What was published when, and what the chosen version (`version`, else the newest) changed."""
-    one = await reads.detail(context.workspace, context.part("bot_id"))
+    one = await reads.detail(context.workspace, context.path_param("bot_id"))
     found = (await reads.versions(context.workspace, one.id))[:50]
     shown = context.query.number("version") or (found[0].version if found else 0)
     changed = None
@@ -90,10 +90,10 @@ async def versions(context: PageContext) -> Response[str]:
 @action("/bots/{bot_id:str}/rollback", shown_on=versions)
 async def rollback(context: PageContext) -> Response[Any]:
     """Let new conversations run a version published before; the draft stays."""
-    bot_id, version = context.part("bot_id"), context.form.number("version") or 0
+    bot_id, version = context.path_param("bot_id"), context.form.number("version") or 0
     async with audit.transaction(context.me, "bot.rolled_back", bot_id, f"version {version}"):
         await changes.rollback(context.workspace, bot_id, version)
-    return await context.back(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
+    return await context.redirect(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
 
 
 def _read(source: str) -> tuple[str, list[tuple[FlowError, str]]]:

@@ -19,7 +19,7 @@ _STATES: Final = {"": "Any state", "active": "With the bot", "handoff": "Wants a
 @screen("/conversations")
 async def conversations(context: PageContext) -> Response[str]:
     """One page of the conversations that match."""
-    wanted = context.asked(ConversationSearch)
+    wanted = context.query_as(ConversationSearch)
     found = await reads.search(context.workspace, wanted)
     return await context.render(
         "conversations/list.html",
@@ -35,7 +35,7 @@ async def conversations(context: PageContext) -> Response[str]:
 @screen("/conversations/{conversation_id:str}")
 async def conversation(context: PageContext) -> Response[str]:
     """What was said, by whom, and what is known of the visitor."""
-    one = await reads.detail(context.workspace, context.part("conversation_id"))
+    one = await reads.detail(context.workspace, context.path_param("conversation_id"))
     events = await reads.events(context.workspace, one.id)
     return await context.render(
         "conversations/one.html",
@@ -53,7 +53,7 @@ async def conversation(context: PageContext) -> Response[str]:
 @action("/conversations/{conversation_id:str}/unblock", role="agent", shown_on=conversation)
 async def unblock(context: PageContext) -> Response[Any]:
     """Bots talk again with the visitor who was blocked here."""
-    conversation_id = context.part("conversation_id")
+    conversation_id = context.path_param("conversation_id")
     async with audit.transaction(context.me, "conversation.unblock", conversation_id):
         await visitor_sessions.unblock(context.workspace, conversation_id)
-    return await context.back(f"/conversations/{conversation_id}", "The visitor can talk to your bots again.")
+    return await context.redirect(f"/conversations/{conversation_id}", "The visitor can talk to your bots again.")

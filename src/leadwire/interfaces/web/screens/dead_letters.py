@@ -13,7 +13,7 @@ from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web.live_updates import stream
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
-from leadwire.interfaces.web.screens.deliveries import choices, wished
+from leadwire.interfaces.web.screens.deliveries import choices, filter_of
 
 _PACES: Final = {10: "10 a second", 100: "100 a second", 1000: "1,000 a second"}
 
@@ -22,7 +22,7 @@ _PACES: Final = {10: "10 a second", 100: "100 a second", 1000: "1,000 a second"}
 async def dead_letters(context: PageContext) -> Response[str]:
     """What was given up on, how many a redrive would send, and the redrives so far."""
     form = context.form or context.query
-    wanted = wished(form)
+    wanted = filter_of(form)
     dead = structs.replace(wanted, stage="dead", subject="", tests=False)
     return await context.render(
         "webhooks/dead_letters.html",
@@ -46,23 +46,23 @@ async def redrive(context: PageContext) -> Response[Any]:
     if context.form.text("sure") != "yes":
         raise Invalid("Tick the box: many requests are about to be made.")
     async with audit.transaction(context.me, "redrive.started") as entry:
-        job = await redrives.start(context.workspace, _selection(wished(context.form)), pace)
+        job = await redrives.start(context.workspace, _selection(filter_of(context.form)), pace)
         entry.subject, entry.detail = job.id, f"{job.total} deliveries"
-    return await context.back(f"/redrives/{job.id}")
+    return await context.redirect(f"/redrives/{job.id}")
 
 
 @screen("/redrives/{job_id:str}")
 async def job(context: PageContext) -> Response[str]:
     """How far a redrive has come. It goes on when this page is left."""
     return await context.render(
-        "webhooks/redrive.html", job=await redrives.one(context.workspace, context.part("job_id"))
+        "webhooks/redrive.html", job=await redrives.one(context.workspace, context.path_param("job_id"))
     )
 
 
 @screen("/redrives/{job_id:str}/live")
 async def live(context: PageContext) -> Response[Any]:
     """Tells how far it has come."""
-    job_id = context.part("job_id")
+    job_id = context.path_param("job_id")
 
     async def look() -> tuple[Hashable, bool]:
         now = await redrives.one(context.workspace, job_id)
@@ -76,12 +76,12 @@ async def live(context: PageContext) -> Response[Any]:
 async def step(context: PageContext) -> Response[Any]:
     """Pause, resume or cancel."""
     steps = {"pause": redrives.pause, "resume": redrives.resume, "cancel": redrives.cancel}
-    job_id, name = context.part("job_id"), context.part("step")
+    job_id, name = context.path_param("job_id"), context.path_param("step")
     if name not in steps:
         raise Invalid("A redrive can be paused, resumed or canceled.")
     async with audit.transaction(context.me, f"redrive.{name}", job_id):
         await steps[name](context.workspace, job_id)
-    return await context.back(f"/redrives/{job_id}")
+    return await context.redirect(f"/redrives/{job_id}")
 
 
 def _selection(wanted: history.Filter) -> Selection:

@@ -27,7 +27,7 @@ _STAGES: Final = {
 @screen("/deliveries")
 async def deliveries(context: PageContext) -> Response[str]:
     """Newest first, with filters that are all in the address."""
-    wanted, query = wished(context.query), context.query
+    wanted, query = filter_of(context.query), context.query
     page = await history.page(context.workspace, wanted, query.text("after"))
     kept = {name: query.text(name) for name in ("endpoint_id", "stage", "kind", "outcome", "subject", "since", "until")}
     return await context.render(
@@ -66,17 +66,17 @@ async def delivery(context: PageContext) -> Response[str]:
 @action("/deliveries/{event_id:str}/{endpoint_id:str}/redrive", role="agent", shown_on=delivery)
 async def redrive(context: PageContext) -> Response[Any]:
     """A dead letter is sent again, as if for the first time."""
-    event_id, endpoint_id = context.part("event_id"), context.part("endpoint_id")
+    event_id, endpoint_id = context.path_param("event_id"), context.path_param("endpoint_id")
     async with audit.transaction(context.me, "delivery.redriven", event_id, endpoint_id):
         sent = await redrives.redrive_event(context.workspace, event_id, endpoint_id)
     word = "On its way again." if sent else "It is no dead letter: there is nothing to send again."
-    return await context.back(f"/deliveries/{event_id}/{endpoint_id}", word)
+    return await context.redirect(f"/deliveries/{event_id}/{endpoint_id}", word)
 
 
 @screen("/deliveries/{event_id:str}/{endpoint_id:str}/live")
 async def live(context: PageContext) -> Response[Any]:
     """Tells when something happened to the delivery; one that is still to be relayed is waited for."""
-    event_id, endpoint_id = context.part("event_id"), context.part("endpoint_id")
+    event_id, endpoint_id = context.path_param("event_id"), context.path_param("endpoint_id")
     if not ids.is_id("evt", event_id):
         raise NotFound(f"There is no delivery of {event_id}.")
 
@@ -94,7 +94,9 @@ async def live(context: PageContext) -> Response[Any]:
 
 
 async def _one(context: PageContext) -> Any:
-    (found,) = await reads.deliveries_of(context.workspace, context.part("event_id"), context.part("endpoint_id"))
+    (found,) = await reads.deliveries_of(
+        context.workspace, context.path_param("event_id"), context.path_param("endpoint_id")
+    )
     return found
 
 
@@ -104,7 +106,7 @@ async def choices(context: PageContext) -> dict[str, str]:
     return {"": "Any endpoint", **{endpoint.id: endpoint.url.partition("://")[2] for endpoint in found}}
 
 
-def wished(query: Form) -> history.Filter:
+def filter_of(query: Form) -> history.Filter:
     """The filter that an address or a form holds. Raises InvalidParameter."""
     return history.Filter(
         endpoint_id=query.text("endpoint_id"),

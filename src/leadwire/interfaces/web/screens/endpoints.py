@@ -29,7 +29,7 @@ async def endpoints(context: PageContext) -> Response[str]:
 @screen("/webhooks/{endpoint_id:str}")
 async def endpoint(context: PageContext) -> Response[str]:
     """One endpoint: plots, its deliveries, its settings, a test."""
-    shown = await reads.endpoint(context.workspace, context.part("endpoint_id"))
+    shown = await reads.endpoint(context.workspace, context.path_param("endpoint_id"))
     period = chosen if (chosen := context.query.text("period")) in _PERIODS else "24"
     known = (await stats.of(context.workspace, [shown.id], int(period)))[shown.id]
     labels = [f"{hour.at:%d %b %H:00}" if period == "168" else f"{hour.at:%H:00}" for hour in known.hours]
@@ -55,7 +55,7 @@ async def endpoint(context: PageContext) -> Response[str]:
 @screen("/webhooks/{endpoint_id:str}/live")
 async def live(context: PageContext) -> Response[Any]:
     """Tells when an attempt was made."""
-    shown = await reads.endpoint(context.workspace, context.part("endpoint_id"))
+    shown = await reads.endpoint(context.workspace, context.path_param("endpoint_id"))
 
     async def look() -> tuple[Hashable, bool]:
         return await stats.attempts(shown.id), False
@@ -72,67 +72,67 @@ async def configure(context: PageContext) -> Response[Any]:
         ordered=context.form.on("ordered"),
         rate_limit=context.form.number("rate_limit"),
     )
-    endpoint_id = context.part("endpoint_id")
+    endpoint_id = context.path_param("endpoint_id")
     async with audit.transaction(context.me, "endpoint.changed", endpoint_id) as entry:
         changed = await changes.configure(context.workspace, endpoint_id, change)
         entry.detail = "; ".join(changed.changes)
     removed = f" {REMOVED}: {', '.join(changed.removed_headers)}." if changed.removed_headers else ""
-    return await context.back(f"/webhooks/{endpoint_id}", f"Saved. It holds from the next attempt on.{removed}")
+    return await context.redirect(f"/webhooks/{endpoint_id}", f"Saved. It holds from the next attempt on.{removed}")
 
 
 @action("/webhooks/{endpoint_id:str}/headers", shown_on=endpoint)
 async def own_headers(context: PageContext) -> Response[Any]:
     """The endpoint's own headers, all at once: what is stored is not shown again."""
-    endpoint_id, given = context.part("endpoint_id"), _headers(context.form)
+    endpoint_id, given = context.path_param("endpoint_id"), _headers(context.form)
     async with audit.transaction(context.me, "endpoint.headers_changed", endpoint_id) as entry:
         changed = await changes.configure(context.workspace, endpoint_id, EndpointChange(headers=given))
         entry.detail = "; ".join(changed.changes)
-    return await context.back(f"/webhooks/{endpoint_id}", "The headers are stored, encrypted.")
+    return await context.redirect(f"/webhooks/{endpoint_id}", "The headers are stored, encrypted.")
 
 
 @action("/webhooks/{endpoint_id:str}/enable", shown_on=endpoint)
 async def enable(context: PageContext) -> Response[Any]:
     """Let events flow."""
-    endpoint_id = context.part("endpoint_id")
+    endpoint_id = context.path_param("endpoint_id")
     async with audit.transaction(context.me, "endpoint.enabled", endpoint_id):
         await changes.enable(context.workspace, endpoint_id)
-    return await context.back(f"/webhooks/{endpoint_id}", "Enabled. Events flow from now on.")
+    return await context.redirect(f"/webhooks/{endpoint_id}", "Enabled. Events flow from now on.")
 
 
 @action("/webhooks/{endpoint_id:str}/disable", shown_on=endpoint)
 async def disable(context: PageContext) -> Response[Any]:
     """Stop sending."""
-    endpoint_id = context.part("endpoint_id")
+    endpoint_id = context.path_param("endpoint_id")
     async with audit.transaction(context.me, "endpoint.disabled", endpoint_id):
         await changes.disable(context.workspace, endpoint_id)
-    return await context.back(f"/webhooks/{endpoint_id}", "Disabled. What waits keeps waiting.")
+    return await context.redirect(f"/webhooks/{endpoint_id}", "Disabled. What waits keeps waiting.")
 
 
 @action("/webhooks/{endpoint_id:str}/delete", shown_on=endpoint)
 async def delete(context: PageContext) -> Response[Any]:
     """Remove it; what it was still owed is canceled."""
-    endpoint_id = context.part("endpoint_id")
+    endpoint_id = context.path_param("endpoint_id")
     shown = await reads.endpoint(context.workspace, endpoint_id)
     async with audit.transaction(context.me, "endpoint.deleted", endpoint_id, shown.url):
         await changes.delete(context.workspace, endpoint_id)
-    return await context.back("/webhooks", f"{shown.url} is removed.")
+    return await context.redirect("/webhooks", f"{shown.url} is removed.")
 
 
 @action("/webhooks/{endpoint_id:str}/test", shown_on=endpoint)
 async def test(context: PageContext) -> Response[Any]:
     """A sample event over the real path; works while disabled."""
-    endpoint_id, onward = context.part("endpoint_id"), context.form.text("on") == "setup"
+    endpoint_id, onward = context.path_param("endpoint_id"), context.form.text("on") == "setup"
     async with audit.transaction(context.me, "endpoint.tested", endpoint_id) as entry:
         entry.detail = await changes.send_test(context.workspace, endpoint_id, context.form.text("kind") or None)
     page = f"/webhooks/{endpoint_id}/setup/test" if onward else f"/webhooks/{endpoint_id}"
-    return await context.back(f"{page}?test={entry.detail}#test")
+    return await context.redirect(f"{page}?test={entry.detail}#test")
 
 
 async def tested(context: PageContext) -> object:
     """The test that the address names, as far as it has come."""
     if not (event_id := context.query.text("test")):
         return None
-    found = await reads.deliveries_of(context.workspace, event_id, context.part("endpoint_id"), awaited=True)
+    found = await reads.deliveries_of(context.workspace, event_id, context.path_param("endpoint_id"), awaited=True)
     return found[0] if found else event_id
 
 

@@ -15,12 +15,12 @@ from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.leads import reads as leads_reads
 from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.web import lead_form
-from leadwire.interfaces.web.live_updates import bells
+from leadwire.interfaces.web.live_updates import conversation_events
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens.lead import save
 
-Deed = Callable[[str, str, str], Awaitable[None]]
+Operation = Callable[[str, str, str], Awaitable[None]]
 
 
 @screen("/inbox", role="agent")
@@ -52,59 +52,61 @@ async def threads(context: PageContext) -> Response[str]:
 @screen("/inbox/live", role="agent")
 async def live(context: PageContext) -> Response[Any]:
     """Tells when anything happened in any conversation of the workspace."""
-    return bells(context.workspace, context.me.session_id)
+    return conversation_events(context.workspace, context.me.session_id)
 
 
 @action("/inbox/{conversation_id:str}/reply", role="agent", shown_on=threads)
 async def reply(context: PageContext) -> Response[Any]:
     """Answer; that takes a conversation nobody has."""
     await changes.reply(
-        context.workspace, context.part("conversation_id"), context.me.user_id, context.form.raw("content")
+        context.workspace, context.path_param("conversation_id"), context.me.user_id, context.form.raw("content")
     )
-    return await _back(context)
+    return await _to_conversation(context)
 
 
 @action("/inbox/{conversation_id:str}/note", role="agent", shown_on=threads)
 async def note(context: PageContext) -> Response[Any]:
     """Write something for colleagues."""
-    await changes.note(context.workspace, context.part("conversation_id"), context.me.user_id, context.form.raw("note"))
-    return await _back(context)
+    await changes.note(
+        context.workspace, context.path_param("conversation_id"), context.me.user_id, context.form.raw("note")
+    )
+    return await _to_conversation(context)
 
 
 @action("/inbox/{conversation_id:str}/claim", role="agent", shown_on=threads)
 async def claim(context: PageContext) -> Response[Any]:
     """Take it: from the queue, the bot, or the colleague who had it when the page was made."""
     held_by = context.form.text("held_by") or None
-    await changes.claim(context.workspace, context.part("conversation_id"), context.me.user_id, held_by=held_by)
-    return await _back(context)
+    await changes.claim(context.workspace, context.path_param("conversation_id"), context.me.user_id, held_by=held_by)
+    return await _to_conversation(context)
 
 
 @action("/inbox/{conversation_id:str}/lead", role="agent", shown_on=threads)
 async def edit_lead(context: PageContext) -> Response[Any]:
     """Correct how to reach the visitor."""
-    talk = await reads.detail(context.workspace, context.part("conversation_id"))
+    talk = await reads.detail(context.workspace, context.path_param("conversation_id"))
     if talk.lead is None:
         raise NotFound("This visitor is no lead yet.")
     await save(context, talk.lead.id, lead_form.contact(context.form, talk.lead))
-    return await _back(context)
+    return await _to_conversation(context)
 
 
-@action("/inbox/{conversation_id:str}/{deed:str}", role="agent", shown_on=threads)
+@action("/inbox/{conversation_id:str}/{operation:str}", role="agent", shown_on=threads)
 async def do(context: PageContext) -> Response[Any]:
     """Put it back into the queue, give it back to the bot, end it, block the visitor."""
-    deeds: dict[str, Deed] = {
+    operations: dict[str, Operation] = {
         "release": changes.release,
         "give-back": runtime.hand_back,
         "end": changes.end,
         "block": visitor_sessions.block,
     }
-    conversation_id, deed = context.part("conversation_id"), context.part("deed")
-    if deed not in deeds:
-        raise Invalid(f"A conversation can be: {', '.join(deeds)}.")
-    async with audit.transaction(context.me, f"conversation.{deed.replace('-', '_')}", conversation_id):
-        await deeds[deed](context.workspace, conversation_id, context.me.user_id)
-    return await _back(context)
+    conversation_id, operation = context.path_param("conversation_id"), context.path_param("operation")
+    if operation not in operations:
+        raise Invalid(f"A conversation can be: {', '.join(operations)}.")
+    async with audit.transaction(context.me, f"conversation.{operation.replace('-', '_')}", conversation_id):
+        await operations[operation](context.workspace, conversation_id, context.me.user_id)
+    return await _to_conversation(context)
 
 
-async def _back(context: PageContext) -> Response[Any]:
-    return await context.back(f"/inbox?c={context.part('conversation_id')}")
+async def _to_conversation(context: PageContext) -> Response[Any]:
+    return await context.redirect(f"/inbox?c={context.path_param('conversation_id')}")

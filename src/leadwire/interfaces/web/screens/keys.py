@@ -44,17 +44,17 @@ async def create(context: PageContext) -> Response[Any]:
 async def roll(context: PageContext) -> Response[Any]:
     """A successor with the same name and scopes; the old key goes on for a while."""
     overlap = context.form.number("overlap") or 0
-    async with audit.transaction(context.me, "api_key.rolled", context.part("key_id"), OVERLAPS.get(overlap, "")):
-        key_id, secret = await changes.roll_key(context.workspace, context.part("key_id"), overlap)
+    async with audit.transaction(context.me, "api_key.rolled", context.path_param("key_id"), OVERLAPS.get(overlap, "")):
+        key_id, secret = await changes.roll_key(context.workspace, context.path_param("key_id"), overlap)
     return await _revealed(context, key_id, secret)
 
 
 @action("/keys/{key_id:str}/revoke", shown_on=keys)
 async def revoke(context: PageContext) -> Response[Any]:
     """The key ends now."""
-    async with audit.transaction(context.me, "api_key.revoked", context.part("key_id")):
-        await changes.revoke_key(context.workspace, context.part("key_id"))
-    return await context.back("/keys", "The key is revoked. It stops working within 5 seconds.")
+    async with audit.transaction(context.me, "api_key.revoked", context.path_param("key_id")):
+        await changes.revoke_key(context.workspace, context.path_param("key_id"))
+    return await context.redirect("/keys", "The key is revoked. It stops working within 5 seconds.")
 
 
 async def _revealed(context: PageContext, key_id: str, secret: str) -> Response[str]:

@@ -27,14 +27,14 @@ _OVERTAKEN: Final = (
 @screen("/leads/{lead_id:str}")
 async def lead(context: PageContext) -> Response[str]:
     """What is known, why they have their score, and what happened."""
-    stored = await reads.stored(context.workspace, context.part("lead_id"))
+    stored = await reads.stored(context.workspace, context.path_param("lead_id"))
     one = stored.lead
     happened = await reads.events(context.workspace, one.id)
     return await context.render(
         "leads/lead.html",
         lead=one,
         version=stored.version,
-        shown=lead_form.shown(one),
+        shown=lead_form.values_of(one),
         draft=lead_form.draft(context.form),
         points=await bots.score_of(context.workspace, one.id),
         talks=await conversations.of_lead(context.workspace, one.id),
@@ -49,11 +49,11 @@ async def lead(context: PageContext) -> Response[str]:
 @action("/leads/{lead_id:str}", role="agent", shown_on=lead)
 async def edit(context: PageContext) -> Response[Any]:
     """Other values; refused when somebody else was quicker."""
-    lead_id = context.part("lead_id")
+    lead_id = context.path_param("lead_id")
     before = await reads.stored(context.workspace, lead_id)
     after = await save(context, lead_id, lead_form.patch(context.form, before.lead))
     word = "Saved." if after.version != before.version else "Nothing was different."
-    return await context.back(f"/leads/{lead_id}", word)
+    return await context.redirect(f"/leads/{lead_id}", word)
 
 
 async def save(context: PageContext, lead_id: str, patch: LeadPatch) -> StoredLead:
@@ -69,13 +69,13 @@ async def save(context: PageContext, lead_id: str, patch: LeadPatch) -> StoredLe
 @action("/leads/{lead_id:str}/erase", shown_on=lead)
 async def erase(context: PageContext) -> Response[Any]:
     """Gone for good, once the way to reach them has been typed."""
-    stored = await reads.stored(context.workspace, context.part("lead_id"))
+    stored = await reads.stored(context.workspace, context.path_param("lead_id"))
     if context.form.text("confirm").casefold() != _way(stored.lead).casefold():
         message = f"Type {_way(stored.lead)} to erase this person."
         raise Invalid(message, faults=(FieldError("not_confirmed", message, "/confirm"),))
     async with audit.transaction(context.me, "lead.erased", stored.lead.id):
         await privacy.erase_lead(context.workspace, stored.lead.id)
-    return await context.back(
+    return await context.redirect(
         "/leads", "The person is erased: here, in conversations, and in what was still to be sent."
     )
 
@@ -83,7 +83,7 @@ async def erase(context: PageContext) -> Response[Any]:
 @action("/leads/{lead_id:str}/export", role="agent", shown_on=lead, confirmed=True, download=True)
 async def export(context: PageContext) -> Response[Any]:
     """Everything that is kept of the person, as JSON."""
-    one = (await reads.stored(context.workspace, context.part("lead_id"))).lead
+    one = (await reads.stored(context.workspace, context.path_param("lead_id"))).lead
     talks = await conversations.of_lead(context.workspace, one.id)
     everything = {
         "lead": one,

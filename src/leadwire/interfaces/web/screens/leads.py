@@ -20,7 +20,7 @@ _SORTS = {"newest": "Newest first", "oldest": "Oldest first", "score": "Best sco
 @screen("/leads")
 async def leads(context: PageContext) -> Response[str]:
     """One page of the leads that match."""
-    wanted = context.asked(LeadSearch)
+    wanted = context.query_as(LeadSearch)
     return await context.render(
         "leads/list.html",
         wanted=wanted,
@@ -34,7 +34,7 @@ async def leads(context: PageContext) -> Response[str]:
 @action("/leads/export", role="agent", shown_on=leads, confirmed=True, download=True)
 async def export(context: PageContext) -> Response[Any]:
     """Every lead that matches, as CSV or JSON."""
-    wanted, kind = context.asked(LeadSearch), context.form.text("format")
+    wanted, kind = context.query_as(LeadSearch), context.form.text("format")
     if kind not in ("csv", "json"):
         raise Invalid("Choose CSV or JSON.", faults=(FieldError("unknown_value", "Choose one of these.", "/format"),))
     names = await bots.names(context.workspace)

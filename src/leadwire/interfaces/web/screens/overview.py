@@ -24,8 +24,8 @@ PERIODS: Final = {7: "7 d", 30: "30 d", 90: "90 d"}
 _BAND_NAMES: Final = [f"{band * 10}–{band * 10 + 9 if band < BANDS - 1 else 100}" for band in range(BANDS)]  # noqa: RUF001
 
 
-class Shown(Struct, frozen=True, kw_only=True):
-    """What the page is asked to show."""
+class StatsQuery(Struct, frozen=True, kw_only=True):
+    """The query string of the page."""
 
     days: Annotated[int, Meta(ge=1, le=92)] = 30
     bot_id: BotId | None = None
@@ -34,15 +34,15 @@ class Shown(Struct, frozen=True, kw_only=True):
 @screen("/")
 async def overview(context: PageContext) -> Response[str]:
     """Conversations and leads per day, what becomes of them, and their scores. Days are UTC."""
-    shown, names = context.asked(Shown), await bots.names(context.workspace)
+    shown, names = context.query_as(StatsQuery), await bots.names(context.workspace)
     if shown.bot_id is not None and shown.bot_id not in names:
         raise NotFound("There is no such bot.")
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=shown.days - 1)
-    asked = context.workspace, since, shown.bot_id
+    filters = context.workspace, since, shown.bot_id
     days = [(since + timedelta(days=number)).date() for number in range(shown.days)]
-    talks = await conversations.by_day(*asked)
-    captured = await leads.captured(*asked)
+    talks = await conversations.by_day(*filters)
+    captured = await leads.captured(*filters)
     by_day, by_band = Counter[date](), Counter[int]()
     for one in captured:
         by_day[one.day] += one.leads
@@ -54,7 +54,7 @@ async def overview(context: PageContext) -> Response[str]:
         bots=names,
         talks=sum(talks.values()),
         leads=by_day.total(),
-        handoffs=await conversations.handed_off(*asked),
+        handoffs=await conversations.handed_off(*filters),
         days=[f"{day:%d %b}" for day in days],
         per_day=[
             Series("Conversations", [talks.get(day, 0) for day in days], "muted"),

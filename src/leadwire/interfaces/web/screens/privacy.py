@@ -31,4 +31,4 @@ async def erase(context: PageContext) -> Response[Any]:
         if not erased:
             message = "Nobody here has this address."
             raise Invalid(message, faults=(FieldError("unknown_value", message, "/email"),))
-    return await context.back("/privacy", f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}.")
+    return await context.redirect("/privacy", f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}.")

@@ -23,12 +23,12 @@ async def add(context: PageContext) -> Response[Any]:
     name = context.form.text("name")
     async with audit.transaction(context.me, "saved_reply.added", detail=name) as entry:
         entry.subject = await saved_replies.add(context.workspace, name, context.form.raw("content"))
-    return await context.back("/inbox/replies", f"“{name}” is in the inbox now.")
+    return await context.redirect("/inbox/replies", f"“{name}” is in the inbox now.")
 
 
 @action("/inbox/replies/{reply_id:str}/remove", role="agent", shown_on=replies)
 async def remove(context: PageContext) -> Response[Any]:
     """One less."""
-    async with audit.transaction(context.me, "saved_reply.removed", context.part("reply_id")) as entry:
-        entry.detail = await saved_replies.remove(context.workspace, context.part("reply_id"))
-    return await context.back("/inbox/replies", f"“{entry.detail}” is removed.")
+    async with audit.transaction(context.me, "saved_reply.removed", context.path_param("reply_id")) as entry:
+        entry.detail = await saved_replies.remove(context.workspace, context.path_param("reply_id"))
+    return await context.redirect("/inbox/replies", f"“{entry.detail}” is removed.")

@@ -11,7 +11,7 @@ from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import DomainError
-from leadwire.interfaces.web.page_context import PageContext, go
+from leadwire.interfaces.web.page_context import PageContext, redirect
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens.endpoints import tested
 
@@ -44,16 +44,16 @@ async def create(context: PageContext) -> Response[Any]:
     async with audit.transaction(context.me, "endpoint.created", detail=context.form.text("url")) as entry:
         made = await changes.create(context.workspace, context.form.text("url"), context.form.all("event"))
         entry.subject = made.id
-    return await context.back(f"/webhooks/{made.id}/setup/secret")
+    return await context.redirect(f"/webhooks/{made.id}/setup/secret")
 
 
 @screen("/webhooks/{endpoint_id:str}/setup/secret", role="admin", confirmed=True)
 async def secret(context: PageContext) -> Response[Any]:
     """Step 3: the secret, and how a receiver checks with it. That it was looked at is noted."""
-    endpoint = await reads.endpoint(context.workspace, context.part("endpoint_id"))
+    endpoint = await reads.endpoint(context.workspace, context.path_param("endpoint_id"))
     created = clock.parse(endpoint.created_at)
     if endpoint.enabled or endpoint.disabled_reason or created < clock.now() - _SET_UP_WITHIN:
-        return go(f"/webhooks/{endpoint.id}/secret")
+        return redirect(f"/webhooks/{endpoint.id}/secret")
     async with audit.transaction(context.me, "endpoint.secret_seen", endpoint.id):
         revealed, _ = await rotation.reveal(context.workspace, endpoint.id)
     prefix = settings.get().header_prefix
@@ -65,14 +65,14 @@ async def secret(context: PageContext) -> Response[Any]:
 @screen("/webhooks/{endpoint_id:str}/setup/test", role="admin")
 async def test(context: PageContext) -> Response[str]:
     """Step 4: a sample event, sent as every event is, and what the receiver answered."""
-    endpoint = await reads.endpoint(context.workspace, context.part("endpoint_id"))
+    endpoint = await reads.endpoint(context.workspace, context.path_param("endpoint_id"))
     return await context.render("webhooks/test.html", step=4, endpoint=endpoint, tested=await tested(context))
 
 
 @screen("/webhooks/{endpoint_id:str}/setup/enable", role="admin")
 async def enable(context: PageContext) -> Response[str]:
     """Step 5. With a test in the address that was delivered, step 4 counts as done."""
-    endpoint = await reads.endpoint(context.workspace, context.part("endpoint_id"))
+    endpoint = await reads.endpoint(context.workspace, context.path_param("endpoint_id"))
     sent = await tested(context)
     works = isinstance(sent, DeliveryDetail) and sent.state == "delivered"
     return await context.render("webhooks/enable.html", step=5, endpoint=endpoint, works=works)

@@ -11,8 +11,8 @@ from leadwire.domain.accounts.changes import sign_in as accounts
 from leadwire.domain.accounts.changes.second_factor import Ticket
 from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
 from leadwire.interfaces.http.routes import get
-from leadwire.interfaces.web import cookie, forms, policy
-from leadwire.interfaces.web.page_context import PageContext, address, go, show
+from leadwire.interfaces.web import forms, security
+from leadwire.interfaces.web.page_context import PageContext, address, redirect, render_page
 from leadwire.interfaces.web.routes import CODE, CONFIRM, SIGN_IN, action, screen
 
 Asked = Request[Any, Any, Any]
@@ -21,9 +21,9 @@ Asked = Request[Any, Any, Any]
 @get(SIGN_IN)
 async def sign_in(request: Asked) -> Response[Any]:
     """The form. Who is signed in already goes on."""
-    onward = policy.local(request.query_params.get("next", "/"))
-    if await sessions.person(cookie.token(request), address(request)):
-        return go(onward)
+    onward = security.local(request.query_params.get("next", "/"))
+    if await sessions.person(security.session_token(request), address(request)):
+        return redirect(onward)
     return _form(request, "door/sign_in.html", onward=onward, email="")
 
 
@@ -32,7 +32,7 @@ async def signed_in(request: Asked) -> Response[Any]:
     """A new session, or the question for a code."""
     _from_here(request)
     form = await forms.read(request)
-    onward, email = policy.local(form.text("next") or "/"), form.text("email")
+    onward, email = security.local(form.text("next") or "/"), form.text("email")
     try:
         token = await accounts.sign_in(
             email, form.raw("password"), address(request), request.headers.get("user-agent", "")
@@ -49,7 +49,7 @@ async def code_given(request: Asked) -> Response[Any]:
     """A new session, after the password and the code."""
     _from_here(request)
     form = await forms.read(request)
-    onward, ticket = policy.local(form.text("next") or "/"), form.text("ticket")
+    onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
     try:
         token = await accounts.give_code(
             ticket, form.text("code"), address(request), request.headers.get("user-agent", "")
@@ -82,7 +82,7 @@ async def joined(request: Asked) -> Response[Any]:
 @screen(CONFIRM)
 async def confirm(context: PageContext) -> Response[str]:
     """Asks for the password again: something secret is about to be shown."""
-    onward = policy.local(context.form.text("next") or context.query.text("next") or "/")
+    onward = security.local(context.form.text("next") or context.query.text("next") or "/")
     return await context.render(
         "door/confirm.html", action=CONFIRM, held=[("next", onward)], field="password", onward=onward
     )
@@ -92,15 +92,15 @@ async def confirm(context: PageContext) -> Response[str]:
 async def confirmed(context: PageContext) -> Response[Any]:
     """The password was right: back to where it was asked for."""
     await accounts.confirm(context.me, context.form.raw("password"))
-    return go(policy.local(context.form.text("next") or "/"))
+    return redirect(security.local(context.form.text("next") or "/"))
 
 
 @action("/sign-out", role="viewer")
 async def sign_out(context: PageContext) -> Response[Any]:
     """The session ends here and in the database."""
-    await sessions.end(cookie.token(context.request))
-    response = go(SIGN_IN)
-    cookie.take(response, context.request)
+    await sessions.end(security.session_token(context.request))
+    response = redirect(SIGN_IN)
+    security.set_session(response, context.request, "")
     return response
 
 
@@ -116,23 +116,23 @@ async def _join_form(request: Asked, email: str = "", refusal: DomainError | Non
 
 def _form(request: Asked, template: str, refusal: DomainError | None = None, **values: object) -> Response[str]:
     """A page for who is not signed in; after a refusal it has the refusal's status and headers."""
-    page = show(request, template, {"refusal": refusal, **values}, refusal.status if refusal else 200)
+    page = render_page(request, template, {"refusal": refusal, **values}, refusal.status if refusal else 200)
     page.headers.update(refusal.headers if refusal else {})
     return page
 
 
 async def _signed_in(request: Asked, token: str, onward: str) -> Response[Any]:
     """Always under a new token; the session that the browser brought along ends."""
-    await sessions.end(cookie.token(request))
+    await sessions.end(security.session_token(request))
     return _let_in(request, token, onward)
 
 
 def _let_in(request: Asked, token: str, onward: str) -> Response[Any]:
-    response = go(onward)
-    cookie.give(response, request, token)
+    response = redirect(onward)
+    security.set_session(response, request, token)
     return response
 
 
 def _from_here(request: Asked) -> None:
-    if not policy.same_origin(request.headers):
+    if not security.same_origin(request.headers):
         raise Forbidden("This request came from another site.")

@@ -43,8 +43,8 @@ async def invite(context: PageContext) -> Response[Any]:
 async def withdraw(context: PageContext) -> Response[Any]:
     """The link leads nowhere any more."""
     async with audit.transaction(context.me, "user.invitation_withdrawn") as entry:
-        entry.subject = await invitations.withdraw(context.workspace, context.part("invitation_id"))
-    return await context.back("/team", "The link is withdrawn.")
+        entry.subject = await invitations.withdraw(context.workspace, context.path_param("invitation_id"))
+    return await context.redirect("/team", "The link is withdrawn.")
 
 
 @action("/team/{user_id:str}/role", shown_on=team, confirmed=True)
@@ -52,25 +52,25 @@ async def change_role(context: PageContext) -> Response[Any]:
     """Somebody may do more, or less, from their next click on."""
     role = _role(context)
     async with audit.transaction(context.me, "user.role_changed") as entry:
-        entry.subject, before = await changes.change_role(context.workspace, context.part("user_id"), role)
+        entry.subject, before = await changes.change_role(context.workspace, context.path_param("user_id"), role)
         entry.detail = f"{before} to {role}"
-    return await context.back("/team", f"{entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
+    return await context.redirect("/team", f"{entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
 
 
 @action("/team/{user_id:str}/remove", shown_on=team)
 async def remove(context: PageContext) -> Response[Any]:
     """Somebody's account ends, and every session of it."""
     async with audit.transaction(context.me, "user.removed") as entry:
-        entry.subject = await changes.remove_user(context.workspace, context.part("user_id"))
-    return await context.back("/team", f"{entry.subject} is signed out and has no account any more.")
+        entry.subject = await changes.remove_user(context.workspace, context.path_param("user_id"))
+    return await context.redirect("/team", f"{entry.subject} is signed out and has no account any more.")
 
 
 @action("/team/{user_id:str}/second-factor/remove", shown_on=team, confirmed=True)
 async def take_off_second_factor(context: PageContext) -> Response[Any]:
     """Somebody has lost their phone: their password is enough again."""
     async with audit.transaction(context.me, "user.second_factor_removed") as entry:
-        entry.subject = await second_factor.remove(context.workspace, context.part("user_id"))
-    return await context.back("/team", f"{entry.subject} signs in by password alone.")
+        entry.subject = await second_factor.remove(context.workspace, context.path_param("user_id"))
+    return await context.redirect("/team", f"{entry.subject} signs in by password alone.")
 
 
 def _role(context: PageContext) -> Role:

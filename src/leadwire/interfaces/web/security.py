@@ -1,0 +1,73 @@
+"""What protects the web area in a browser: response headers, checks of where a request is from, the session cookie.
+
+No inline script, no inline style, no eval: the content security policy is one constant and needs no nonce. Over https
+the cookie's name binds it to this host (`__Host-`, RFC 6265bis section 4.1.3.2).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from litestar import Request, Response
+
+from leadwire.infrastructure import settings
+
+CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; "
+    "script-src 'self'; "
+    "style-src 'self'; "
+    "img-src 'self' data:; "
+    "connect-src 'self'; "
+    "form-action 'self'; "
+    "frame-ancestors 'none'; "
+    "base-uri 'none'; "
+    "require-trusted-types-for 'script'; "
+    "trusted-types ui"
+)
+
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "X-Frame-Options": "DENY",
+}
+
+
+def same_origin(headers: Mapping[str, str]) -> bool:
+    """Return False when another site sent the request. Fetch Metadata first, Origin for older browsers."""
+    if site := headers.get("sec-fetch-site"):
+        return site in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is None or origin.partition("://")[2] == headers.get("host")
+
+
+def local(path: str) -> str:
+    """Return `path` if it is a page of this site, else `/`: for `next=`, which anybody can write."""
+    inside = path.startswith("/") and not path.startswith("//")
+    return path if inside and path.isascii() and path.isprintable() and "\\" not in path else "/"
+
+
+def public_url(request: "Request[Any, Any, Any]") -> str:
+    """Return the address that people use for this site, without a trailing slash."""
+    return settings.get().public_url or f"{request.scope['scheme']}://{request.headers.get('host', 'localhost')}"
+
+
+def session_token(request: "Request[Any, Any, Any]") -> str | None:
+    """Return the session's token from the cookie, if the browser sent one."""
+    return request.cookies.get(_cookie(request))
+
+
+def set_session(response: "Response[Any]", request: "Request[Any, Any, Any]", token: str) -> None:
+    """Have the browser keep a session's token; an empty one is deleted."""
+    life = settings.get().session_life if token else 0
+    secure = _encrypted(request)
+    response.set_cookie(_cookie(request), token, max_age=life, path="/", httponly=True, samesite="lax", secure=secure)
+
+
+def _cookie(request: "Request[Any, Any, Any]") -> str:
+    return "__Host-leadwire" if _encrypted(request) else "leadwire"
+
+
+def _encrypted(request: "Request[Any, Any, Any]") -> bool:
+    return public_url(request).startswith("https:")

@@ -35,6 +35,8 @@ from leadwire.infrastructure import db, redis_pool, settings  # noqa: E402
 from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
 from tests import asgi  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
+from tests.delivery.wired import Wire  # noqa: E402
+from tests.receiver import Receiver  # noqa: E402
 
 _TABLES = (
     "audit_entry, invitation, user_session,"
@@ -96,6 +98,20 @@ def db_clock(database: None) -> DatabaseClock:
 @pytest.fixture
 def redis(database: None) -> Redis:
     return redis_pool.opened()
+
+
+@pytest.fixture
+async def wire(redis: Redis) -> AsyncIterator[Wire]:
+    """The hops of delivery, each run by hand."""
+    async with Wire(redis) as wire:
+        yield wire
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    """A customer's server, which keeps what it receives."""
+    async with Receiver() as receiver:
+        yield receiver
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
@@ -11,8 +12,10 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import library, reads
 from leadwire.domain.bots.schema import LiveBot
 from leadwire.interfaces.widget import api, origins
+from tests.browser.desk import signed_in, turning
 from tests.browser.site import website
 from tests.browser.visitor import Chat
+from tests.delivery.wired import Wire
 from tests.serving import served
 
 expect.set_options(timeout=20_000)  # a machine may be busy; what is waited for comes
@@ -104,3 +107,16 @@ async def chat(visit: Visit, door: str, qualifier: LiveBot) -> AsyncIterator[Cha
         page = await visit.page()
         await page.goto(address)
         yield Chat(page)
+
+
+@pytest.fixture
+async def wire(redis: Any) -> AsyncIterator[Wire]:
+    """The engine, with every hop run again and again."""
+    async with Wire(redis) as wire, turning(wire):
+        yield wire
+
+
+@pytest.fixture
+async def page(visit: Visit, door: str, workspace: str) -> Page:
+    """A tab of a signed-in admin."""
+    return await signed_in(visit, door, workspace, "ada@example.org")

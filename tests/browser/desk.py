@@ -3,17 +3,20 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from playwright.async_api import Page, expect
 
 from leadwire.domain.accounts.changes import invitations
-from tests.browser.conftest import Visit
 from tests.delivery.wired import Wire
+
+if TYPE_CHECKING:  # its fixtures use this module
+    from tests.browser.conftest import Visit
 
 PASSWORD = "four quiet grey horses"
 
 
-async def signed_in(visit: Visit, address: str, workspace: str, email: str, role: str = "admin") -> Page:
+async def signed_in(visit: "Visit", address: str, workspace: str, email: str, role: str = "admin") -> Page:
     """A new user's first page."""
     link = await invitations.invite(workspace, email, role)  # type: ignore[arg-type]
     page = await visit.page()

@@ -3,34 +3,20 @@
 import gzip
 
 import msgspec
-import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import db, settings
 from leadwire.interfaces.widget.script import source
 from tests.browser.conftest import visiting
-from tests.browser.desk import signed_in, turning
+from tests.browser.desk import signed_in
 from tests.browser.visitor import Chat
-from tests.delivery.wired import Wire, endpoint
-from tests.receiver import Receiver
+from tests.delivery.wired import endpoint
 from tests.serving import served
 from tests.waiting import eventually
 
 QUIET = """SELECT NOT EXISTS (SELECT FROM outbox_event WHERE relayed_at IS NULL)
     AND NOT EXISTS (SELECT FROM delivery WHERE state <> 'delivered')"""
-
-
-@pytest.fixture
-async def receiver():
-    async with Receiver() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-async def wire(redis):
-    async with Wire(redis) as wire, turning(wire):
-        yield wire
 
 
 def test_the_script_is_light():

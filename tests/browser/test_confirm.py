@@ -2,18 +2,12 @@
 
 import re
 
-import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import make
-from tests.browser.desk import PASSWORD, signed_in
-
-
-@pytest.fixture
-async def page(visit, door, workspace):
-    return await signed_in(visit, door, workspace, "ada@example.org")
+from tests.browser.desk import PASSWORD
 
 
 async def time_passes():

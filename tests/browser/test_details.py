@@ -9,27 +9,9 @@ from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import make
 from tests.browser.conftest import visiting
-from tests.browser.desk import signed_in, turning
+from tests.browser.desk import signed_in
 from tests.delivery.wired import Wire, endpoint
-from tests.receiver import Receiver
 from tests.waiting import eventually
-
-
-@pytest.fixture
-async def receiver():
-    async with Receiver() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-async def wire(redis):
-    async with Wire(redis) as wire, turning(wire):
-        yield wire
-
-
-@pytest.fixture
-async def page(visit, door, workspace):
-    return await signed_in(visit, door, workspace, "ada@example.org")
 
 
 async def died(workspace, bot, receiver):

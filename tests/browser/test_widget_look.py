@@ -1,5 +1,6 @@
 """Where the widget's parts are on the screen, what can be read, and what the keyboard reaches."""
 
+import contextlib
 import importlib.resources
 
 import pytest
@@ -31,15 +32,21 @@ async def shown(request, workspace, qualifier):
     return qualifier
 
 
-@pytest.mark.parametrize(("width", "height"), SIZES)
-async def test_all_of_it_is_on_the_screen(browser, door, shown, width, height):
+@contextlib.asynccontextmanager
+async def shown_in(browser, door, bot, width, height):
+    """The chat on a website, in a window of that size."""
     async with (
-        website(door, shown.id) as address,
+        website(door, bot.id) as address,
         visiting(browser, viewport={"width": width, "height": height}, reduced_motion="reduce") as visit,
     ):
         page = await visit.page()
         await page.goto(address)
-        chat = Chat(page)
+        yield Chat(page)
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+async def test_all_of_it_is_on_the_screen(browser, door, shown, width, height):
+    async with shown_in(browser, door, shown, width, height) as chat:
         await expect(chat.launcher).to_be_visible()
         await is_inside(chat.launcher, width, height)
         await chat.open()
@@ -57,13 +64,7 @@ async def test_many_answers_leave_room_for_the_rest(browser, door, workspace, qu
         options = [{options}]\nnext = "bye"\n[[nodes]]\ntype = "end"\nid = "bye"\n""",
     )  # fmt: skip
     await bots.publish(workspace, qualifier.id)
-    async with (
-        website(door, qualifier.id) as address,
-        visiting(browser, viewport={"width": width, "height": height}, reduced_motion="reduce") as visit,
-    ):
-        page = await visit.page()
-        await page.goto(address)
-        chat = Chat(page)
+    async with shown_in(browser, door, qualifier, width, height) as chat:
         await chat.open()
         await expect(chat.dialog.get_by_role("button", name="Answer 19,")).to_be_attached()
         buttons = [chat.dialog.get_by_role("button", name=name) for name in ("Send", "Talk to a person", "Close chat")]

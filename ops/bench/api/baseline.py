@@ -1,9 +1,10 @@
 """The FastAPI app's own environment: our driver and server, its framework."""
 
 import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
+
+from ops.bench import environment
 
 _VENV = Path(__file__).resolve().parents[1] / ".venv-baseline"
 # Driver and server as in our own environment; what is compared is what lies between them.
@@ -13,14 +14,7 @@ _NEEDED = ["fastapi>=0.120,<1", "sqlalchemy[asyncio]>=2.0,<3", *(f"{name}=={vers
 
 def python() -> Path:
     """Its interpreter; the environment is made on first use."""
-    found, mark = _VENV / "bin" / "python", _VENV / "made-of.txt"
-    wanted = "\n".join([sys.version, *_NEEDED])
-    if not (mark.exists() and mark.read_text() == wanted):
-        print("making the environment of the FastAPI app ...", file=sys.stderr)
-        subprocess.run(["uv", "venv", "-q", "--clear", "--python", sys.executable, str(_VENV)], check=True)
-        subprocess.run(["uv", "pip", "install", "-q", "--python", str(found), *_NEEDED], check=True)
-        mark.write_text(wanted)
-    return found
+    return environment.python(_VENV, _NEEDED)
 
 
 def versions(interpreter: Path) -> str:

@@ -3,8 +3,6 @@
 import asyncio
 import contextlib
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import asyncpg
 
 from leadwire.infrastructure import settings
+from ops.bench import environment
 from ops.bench.delivery import world
 from ops.bench.delivery.process import Process
 from ops.bench.delivery.sink import Sink
@@ -31,8 +30,8 @@ _NEEDED = [
 async def drain(name: str, sink: Sink, count: int) -> Speed:
     """Jobs put in beforehand, one worker process, 128 at a time."""
     await world.fresh()
-    python, database = await asyncio.to_thread(_environment), await _database()
-    command = (python, str(_HERE / "peer_apps" / f"with_{name}.py"))
+    python, database = await asyncio.to_thread(environment.python, _VENV, _NEEDED), await _database()
+    command = (str(python), str(_HERE / "peer_apps" / f"with_{name}.py"))
     with _environ(PEER_DATABASE=database, PEER_REDIS=settings.get().redis_url):
         await (await asyncio.create_subprocess_exec(*command, "enqueue", sink.url(), str(count))).wait()
         base = await sink.count()
@@ -44,17 +43,6 @@ async def drain(name: str, sink: Sink, count: int) -> Speed:
                 await asyncio.sleep(0.02)
             took, done = time.perf_counter() - start, count - (first - base)
             return Speed(done / took, (worker.cpu() - before) / done * 1e6)
-
-
-def _environment() -> str:
-    python, mark = _VENV / "bin" / "python", _VENV / "made-of.txt"
-    wanted = "\n".join([sys.version, *_NEEDED])
-    if not (mark.exists() and mark.read_text() == wanted):
-        print("making the environment of the peers ...", file=sys.stderr)
-        subprocess.run(["uv", "venv", "-q", "--clear", "--python", sys.executable, str(_VENV)], check=True)
-        subprocess.run(["uv", "pip", "install", "-q", "--python", str(python), *_NEEDED], check=True)
-        mark.write_text(wanted)
-    return str(python)
 
 
 async def _database() -> str:

@@ -11,20 +11,7 @@ from leadwire.domain.webhooks import changes, history, stats
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import clock, db
 from tests import make
-from tests.delivery.wired import Wire, endpoint
-from tests.receiver import Receiver
-
-
-@pytest.fixture
-async def wire(redis):
-    async with Wire(redis) as wire:
-        yield wire
-
-
-@pytest.fixture
-async def receiver():
-    async with Receiver() as receiver:
-        yield receiver
+from tests.delivery.wired import endpoint
 
 
 async def only(sql: str) -> str:

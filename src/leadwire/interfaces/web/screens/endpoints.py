@@ -1,6 +1,6 @@
 """Webhook endpoints: how they do, what they are told, and how they are kept."""
 
-from collections.abc import Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, Final
 
 from litestar import Response
@@ -93,19 +93,17 @@ async def own_headers(context: PageContext) -> Response[Any]:
 @action("/webhooks/{endpoint_id:str}/enable", shown_on=endpoint)
 async def enable(context: PageContext) -> Response[Any]:
     """Let events flow."""
-    endpoint_id = context.path_param("endpoint_id")
-    async with audit.transaction(context.me, "endpoint.enabled", endpoint_id):
-        await changes.enable(context.workspace, endpoint_id)
-    return await context.redirect(f"/webhooks/{endpoint_id}", "Enabled. Events flow from now on.")
+    page = await change(context, "endpoint.enabled", changes.enable)
+    return await context.redirect(page, "Enabled. Events flow from now on.")
 
 
 @action("/webhooks/{endpoint_id:str}/disable", shown_on=endpoint)
 async def disable(context: PageContext) -> Response[Any]:
     """Stop sending."""
-    endpoint_id = context.path_param("endpoint_id")
-    async with audit.transaction(context.me, "endpoint.disabled", endpoint_id):
-        await changes.disable(context.workspace, endpoint_id)
-    return await context.redirect(f"/webhooks/{endpoint_id}", "Disabled. What waits keeps waiting.")
+    await change(context, "endpoint.disabled", changes.disable)
+    return await context.redirect(
+        f"/webhooks/{context.path_param('endpoint_id')}", "Disabled. What waits keeps waiting."
+    )
 
 
 @action("/webhooks/{endpoint_id:str}/delete", shown_on=endpoint)
@@ -126,6 +124,14 @@ async def test(context: PageContext) -> Response[Any]:
         entry.detail = await changes.send_test(context.workspace, endpoint_id, context.form.text("kind") or None)
     page = f"/webhooks/{endpoint_id}/setup/test" if onward else f"/webhooks/{endpoint_id}"
     return await context.redirect(f"{page}?test={entry.detail}#test")
+
+
+async def change(context: PageContext, entry: str, run: Callable[[str, str], Awaitable[object]]) -> str:
+    """Change the endpoint of the path, with an entry in the audit log. Return the endpoint's page."""
+    endpoint_id = context.path_param("endpoint_id")
+    async with audit.transaction(context.me, entry, endpoint_id):
+        await run(context.workspace, endpoint_id)
+    return f"/webhooks/{endpoint_id}"
 
 
 async def tested(context: PageContext) -> object:

@@ -9,6 +9,7 @@ from leadwire.domain.webhooks import reads, rotation, samples
 from leadwire.infrastructure import settings
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.screens.endpoints import change
 
 
 @screen("/webhooks/{endpoint_id:str}/secret", role="admin", confirmed=True)
@@ -29,25 +30,19 @@ async def secret(context: PageContext) -> Response[str]:
 @action("/webhooks/{endpoint_id:str}/secret/stage", shown_on=secret, confirmed=True)
 async def stage(context: PageContext) -> Response[Any]:
     """The next secret signs too from now on."""
-    endpoint_id = context.path_param("endpoint_id")
-    async with audit.transaction(context.me, "endpoint.secret_staged", endpoint_id):
-        await rotation.stage(context.workspace, endpoint_id)
-    return await context.redirect(f"/webhooks/{endpoint_id}/secret", "The next secret signs beside the present one.")
+    page = await change(context, "endpoint.secret_staged", rotation.stage)
+    return await context.redirect(f"{page}/secret", "The next secret signs beside the present one.")
 
 
 @action("/webhooks/{endpoint_id:str}/secret/promote", shown_on=secret, confirmed=True)
 async def promote(context: PageContext) -> Response[Any]:
     """The staged secret takes the present one's place."""
-    endpoint_id = context.path_param("endpoint_id")
-    async with audit.transaction(context.me, "endpoint.secret_promoted", endpoint_id):
-        await rotation.promote(context.workspace, endpoint_id)
-    return await context.redirect(f"/webhooks/{endpoint_id}/secret", "The old secret signs nothing any more.")
+    page = await change(context, "endpoint.secret_promoted", rotation.promote)
+    return await context.redirect(f"{page}/secret", "The old secret signs nothing any more.")
 
 
 @action("/webhooks/{endpoint_id:str}/secret/discard", shown_on=secret, confirmed=True)
 async def discard(context: PageContext) -> Response[Any]:
     """The staged secret is forgotten."""
-    endpoint_id = context.path_param("endpoint_id")
-    async with audit.transaction(context.me, "endpoint.secret_discarded", endpoint_id):
-        await rotation.discard(context.workspace, endpoint_id)
-    return await context.redirect(f"/webhooks/{endpoint_id}/secret", "The staged secret is forgotten.")
+    page = await change(context, "endpoint.secret_discarded", rotation.discard)
+    return await context.redirect(f"{page}/secret", "The staged secret is forgotten.")

@@ -1,4 +1,4 @@
-"""Waiting: a pause that grows while something stays broken, and a wait that a stop ends."""
+"""Waiting: a pause that grows while something keeps failing, and a wait for either of two events."""
 
 import asyncio
 import random
@@ -15,12 +15,12 @@ class Backoff:
         self._next = _FIRST
 
     def next(self) -> float:
-        """Seconds to wait this time."""
+        """Return the seconds to wait this time."""
         now, self._next = self._next, min(self._next * 2, _LONGEST)
         return now * random.uniform(0.8, 1.2)  # noqa: S311 - jitter, not a secret
 
     def reset(self) -> None:
-        """It works again."""
+        """Begin again with the shortest pause."""
         self._next = _FIRST
 
 

@@ -1,7 +1,7 @@
-"""One clock, one text form. Nobody else calls `datetime.now`.
+"""The clock, and the text form of times. Nothing else calls `datetime.now`.
 
-Moments are UTC, in whole milliseconds: what is stored is what is emitted, so `since=<a value we sent>` never
-answers that row again. Due times of the wire are not taken here but by the database's clock.
+Times are UTC, in whole milliseconds: what is stored is what is sent, so `since=<a value from a response>` never returns
+that row again. When a delivery is due is decided by the database's clock, not by this one.
 """
 
 import re
@@ -32,7 +32,7 @@ def now() -> datetime:
 
 @contextmanager
 def at(moment: datetime) -> Iterator[None]:
-    """Let it be `moment` inside the block: demo history and tests."""
+    """Set the clock to `moment` inside the block: for the demo's history and tests."""
     token = _set_to.set(moment)
     try:
         yield
@@ -41,9 +41,9 @@ def at(moment: datetime) -> Iterator[None]:
 
 
 def set_to(moment: datetime) -> None:
-    """Move the time set by `at` on, inside its block. Raises RuntimeError outside of one."""
+    """Change the time set by `at`, inside its block. Raise RuntimeError outside of one."""
     if _set_to.get() is None:
-        raise RuntimeError("the clock runs by itself here")
+        raise RuntimeError("the clock is not set by `at` here")
     _set_to.set(moment)
 
 
@@ -87,5 +87,5 @@ def parse(text: str) -> datetime:
 
 
 def ago(**span: float) -> datetime:
-    """The moment `span` (as for timedelta) before now."""
+    """Return the time `span` (as for timedelta) before now."""
     return now() - timedelta(**span)

@@ -1,4 +1,4 @@
-"""Errors that callers are told about, each with a code that they may rely on.
+"""Errors that are reported to callers, each with a code that they may rely on.
 
 `interfaces.http.problems` turns one into an RFC 9457 response, the CLI into one line and exit code 1. Nothing here
 knows HTTP beyond the status of each error. The docstrings are the texts of the OpenAPI document.

@@ -1,7 +1,7 @@
 """Identifiers: a type prefix and 26 lower-case Crockford base32 digits of a UUIDv7 (TypeID 0.3, RFC 9562).
 
 They sort by the time they were made, in text order too, which is what lets the event tables be partitioned by id.
-They name things and grant nothing: every query carries the workspace beside the id.
+They grant nothing: every query has the workspace beside the id.
 """
 
 import os
@@ -21,7 +21,7 @@ _last_tick = 0
 
 
 def new(prefix: str) -> str:
-    """A fresh id, greater than every id this process made before it."""
+    """Return a new id, greater than every id that this process made before."""
     global _last_tick  # noqa: PLW0603 - the counter of RFC 9562 section 6.2 is process-wide by nature
     tick = (time.time_ns() << 12) // 1_000_000  # milliseconds with 12 fraction bits
     _last_tick = tick = max(tick, _last_tick + 1)
@@ -30,12 +30,12 @@ def new(prefix: str) -> str:
 
 
 def floor(prefix: str, moment: datetime) -> str:
-    """The lowest id that can have been made at `moment` or later: a partition bound, never a real id."""
+    """Return the lowest id that can be made at `moment` or later: a bound of a partition, never a real id."""
     return f"{prefix}_{_text(max(0, (moment - _EPOCH) // timedelta(milliseconds=1)) << 80)}"
 
 
 def moment(text: str) -> datetime:
-    """When an id was made, to the millisecond. Raises OverflowError for an id of the eleventh millennium."""
+    """Return when an id was made, to the millisecond. Raise OverflowError for a year after 9999."""
     number = 0
     for digit in text.rpartition("_")[2][:10]:  # 50 bits, of which the first two are none
         number = number << 5 | _DIGITS.index(digit)

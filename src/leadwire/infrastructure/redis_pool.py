@@ -1,4 +1,4 @@
-"""The Redis connection of this process. Redis is disposable: nothing in it is needed to be right, only to be quick."""
+"""The Redis client of this process. Redis may be lost at any time: it makes things quick, never correct."""
 
 import asyncio
 import contextvars
@@ -14,12 +14,12 @@ from redis.exceptions import ReadOnlyError, RedisError
 from leadwire.infrastructure.errors import OperatorError
 
 AWAY = (RedisError, OSError)
-"""What is raised when Redis is away or refuses. Whoever meets it waits and tries again; nobody gives up."""
+"""What is raised when Redis is unavailable or refuses. Callers wait and try again."""
 
-_PATIENCE: Final = 2.0  # seconds for the errands at the end
+_PATIENCE: Final = 2.0  # seconds for background tasks when the client is closed
 
 _client: "redis.Redis | None" = None
-_errands: set[asyncio.Task[None]] = set()  # the loop keeps only weak references to tasks
+_background_tasks: set[asyncio.Task[None]] = set()  # the loop keeps only weak references to tasks
 
 
 class NotPrimary(redis.ConnectionError):
@@ -42,15 +42,15 @@ class _ToPrimary(AbstractConnection):
 
 
 def connect(url: str) -> None:
-    """Make the client of this process. Raises OperatorError for what is no address of a Redis."""
+    """Make the client of this process. Raise OperatorError for an address that is not one of a Redis."""
     global _client  # noqa: PLW0603 - one pool a process, as for the database
     _client = made(url)
 
 
 def made(url: str) -> "redis.Redis":
-    """A client; it connects at the first command. Errors are not retried here, the loops know better when.
+    """A client; it connects at the first command. Errors are not retried here: the callers' loops do that.
 
-    Raises OperatorError for what is no address of a Redis.
+    Raise OperatorError for an address that is not one of a Redis.
     """
     try:
         client = redis.Redis.from_url(
@@ -70,15 +70,15 @@ def client() -> "redis.Redis | None":
 
 def opened() -> "redis.Redis":
     """The client of a process that has one: after `connect`, before `close`."""
-    assert _client is not None, "Redis is not connected"  # noqa: S101 - a fault of ours, not of anybody's input
+    assert _client is not None, "Redis is not connected"  # noqa: S101 - a programming error
     return _client
 
 
 def run_in_background(work: Coroutine[Any, Any, None]) -> None:
-    """Do something small beside the caller: not in its context, which may hold a transaction. `close` waits for it."""
+    """Run a short task outside the caller's context, which may hold a transaction. `close` waits for it."""
     task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
-    _errands.add(task)
-    task.add_done_callback(_errands.discard)
+    _background_tasks.add(task)
+    task.add_done_callback(_background_tasks.discard)
 
 
 async def close() -> None:
@@ -86,6 +86,6 @@ async def close() -> None:
     global _client
     if _client is not None:
         client, _client = _client, None
-        if _errands:
-            await asyncio.wait(_errands, timeout=_PATIENCE)
+        if _background_tasks:
+            await asyncio.wait(_background_tasks, timeout=_PATIENCE)
         await client.aclose()

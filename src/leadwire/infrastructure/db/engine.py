@@ -67,7 +67,7 @@ class Engine(PostgresEngine):
         if (transaction := self.current_transaction.get()) is not None:
             return await self._limited(transaction.connection, sql, args)
         connections = self.connections
-        assert connections is not None, "the pool is not open"  # noqa: S101 - a fault of ours, not of anybody's input
+        assert connections is not None, "the pool is not open"  # noqa: S101 - a programming error
         connection = await connections.acquire()
         try:
             found = await self._limited(connection, sql, args)

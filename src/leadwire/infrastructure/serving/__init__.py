@@ -1,4 +1,4 @@
-"""What every process that serves or waits has in common: a socket, a stop, a clean end."""
+"""What every process has in common: connections, a listening socket, a signal to stop."""
 
 import asyncio
 import os
@@ -15,11 +15,11 @@ from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 
 SUPERVISED: Final = "LEADWIRE_SUPERVISED"
-"""Set by `up`: the end of standard input then means that `up` is gone, and the process stops too."""
+"""Set by `up`: the end of standard input then means that `up` has ended, and the process stops too."""
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: it would kill the process by the signal again after a clean stop."""
+    """uvicorn without its signal handlers, which send the signal to the process again after a clean stop."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -44,7 +44,7 @@ async def connections(
 ) -> AsyncIterator[None]:
     """The database pool (`keep_plans` and `role` as for `db.open_pool`) and the Redis client, open inside the block.
 
-    Raises OperatorError for what is no address.
+    Raise OperatorError for an invalid address.
     """
     try:
         await db.open_pool(database_url, pool_size, keep_plans=keep_plans, role=role)
@@ -59,7 +59,7 @@ async def connections(
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises OperatorError when the port is taken or not ours to take.
+    """Return a listening socket. Raise OperatorError when the port is in use or not permitted.
 
     Not `socket.create_server`: its sockets have protocol 0, so asyncio leaves TCP_NODELAY off, which costs 40 ms on
     every keep-alive request.
@@ -80,7 +80,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def stop_event() -> asyncio.Event:
-    """Set by SIGTERM, SIGINT, or the end of the supervisor."""
+    """Return an event that SIGTERM, SIGINT or the end of the supervisor sets."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

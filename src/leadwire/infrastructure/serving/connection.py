@@ -1,4 +1,4 @@
-"""One connection to a server of ours: uvicorn's protocol, with a bound on everything that a caller can make it hold.
+"""One connection to a server: uvicorn's protocol, with a limit on everything that a client can make it hold.
 
 uvicorn with httptools bounds neither the bytes of a request's head nor the time that a request may take. This is a
 protocol class for its parameter `http`, made of what asyncio calls (`data_received`, `pause_writing`, ...) and what the
@@ -49,23 +49,23 @@ class _Registry:
         self._open: set[HttpProtocol] = set()
         self._by_address: Counter[str] = Counter()
         self._every = min(1.0, limits.request_timeout / 4)  # seconds
-        self._looking = False
+        self._scheduled = False
 
     def admit(self, one: "HttpProtocol") -> bool:
-        """Whether there is a place for one more."""
+        """Return whether one more is allowed, and count it."""
         if len(self._open) >= self.limits.connections:
             return False
         if one.address and self._by_address[one.address] >= self.limits.connections_per_address:
             return False
-        if not self._looking:
-            self._looking = True
+        if not self._scheduled:
+            self._scheduled = True
             one.loop.call_later(self._every, self._look, one.loop)
         self._open.add(one)
         self._by_address[one.address] += 1
         return True
 
     def leave(self, one: "HttpProtocol") -> None:
-        """Give the place of `one` back, if it had one."""
+        """Stop counting `one`, if it was counted."""
         if one in self._open:
             self._open.remove(one)
             self._by_address[one.address] -= 1
@@ -73,12 +73,12 @@ class _Registry:
                 del self._by_address[one.address]
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Close what is late. One look at all of them now and then is cheaper than a timer for every request."""
+        """Close what is late. One check of all of them now and then costs less than a timer for every request."""
         now = loop.time()
         for one in list(self._open):
             one.check(now)
-        self._looking = bool(self._open)
-        if self._looking:
+        self._scheduled = bool(self._open)
+        if self._scheduled:
             loop.call_later(self._every, self._look, loop)
 
 
@@ -146,7 +146,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.overhead = self.chunk = 0  # the rest of what came last, one read at the most, is not counted
         super().on_message_complete()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words are not told
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's message is not sent
         self.refuse(self.refusal)
 
     def pause_writing(self) -> None:
@@ -158,7 +158,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def refuse(self, status: HTTPStatus) -> None:
-        """Say why, unless that would fall into another answer, and close."""
+        """Send the status, unless another response has begun, and close."""
         if self.refused or self.transport.is_closing():
             return
         head = f"HTTP/1.1 {status.value} {status.phrase}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode()
@@ -176,7 +176,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def check(self, now: float) -> None:
-        """Close the connection if its caller is late."""
+        """Close the connection if its client is late."""
         if self.transport.is_closing() and self.taken_by == _NEVER:
             self.taken_by = now + self.registry.limits.request_timeout  # for the rest of the answer
         if now >= self.taken_by:

@@ -19,7 +19,7 @@ _log = logging.getLogger("leadwire")
 
 
 class _Request:
-    """The request being handled, as far as lines and traces tell of it."""
+    """What logs and traces say about the request being handled."""
 
     __slots__ = ("event_ids", "id", "traceparent", "workspace")
 
@@ -34,18 +34,18 @@ _request: ContextVar[_Request | None] = ContextVar("request", default=None)
 
 
 def begin(request_id: str, traceparent: str | None) -> None:
-    """A request begins, under its id and its caller's trace context (W3C Trace Context, level 1), if it sent one."""
+    """Begin a request, with its id and its caller's trace context (W3C Trace Context, level 1), if it sent one."""
     _request.set(_Request(request_id, traceparent))
 
 
 def of(workspace: str) -> None:
-    """The request being handled is this workspace's."""
+    """Note the workspace of the request being handled."""
     if request := _request.get():
         request.workspace = workspace
 
 
 def recorded(workspace: str, event_id: str) -> None:
-    """The request being handled has committed an event."""
+    """Note an event that the request being handled has committed."""
     if request := _request.get():
         request.workspace = workspace
         request.event_ids.append(event_id)
@@ -72,7 +72,7 @@ def traceparent() -> str | None:
 
 
 def trace_id(traceparent: str | None) -> str | None:
-    """What a trace is found by: the second part of its context."""
+    """Return the id of a trace: the second part of its context."""
     return traceparent[3:35] if traceparent else None
 
 
@@ -106,7 +106,7 @@ class _Json(logging.Formatter):
             **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[1]:
-            line["error"] = _said(record.exc_info[1])
+            line["error"] = _text(record.exc_info[1])
             if record.levelno >= logging.ERROR:
                 line["trace"] = _trace(record.exc_info[1])
         return msgspec.json.encode(line, enc_hook=str).decode()
@@ -115,30 +115,30 @@ class _Json(logging.Formatter):
 class _Plain(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = " ".join(f"{key}={value}" for key, value in getattr(record, "fields", {}).items())
-        problem = f" {_said(record.exc_info[1])}" if record.exc_info and record.exc_info[1] else ""
+        problem = f" {_text(record.exc_info[1])}" if record.exc_info and record.exc_info[1] else ""
         return f"{clock.iso(clock.now())} {record.levelname.lower():7} {record.getMessage()} {fields}{problem}".rstrip()
 
 
-def _said(error: BaseException) -> str:
+def _text(error: BaseException) -> str:
     """An error in one line, without the values, maybe a person's, that PostgreSQL and its driver quote.
 
     They stand in the DETAIL, which only `str` adds, and in the messages of class 22, which are all about a value.
     """
     state = getattr(error, "sqlstate", None)
-    said = str(error) if state is None else "" if state.startswith("22") else error.args[0]
-    return f"{type(error).__name__}: {said}"
+    text = str(error) if state is None else "" if state.startswith("22") else error.args[0]
+    return f"{type(error).__name__}: {text}"
 
 
 def _trace(error: BaseException) -> str:
     """Where an error came from, and those that led to it before it."""
     earlier = [*getattr(error, "exceptions", ()), error.__cause__ or error.__context__]
-    return "".join([*(_trace(one) + "\n" for one in earlier if one), *format_tb(error.__traceback__), _said(error)])
+    return "".join([*(_trace(one) + "\n" for one in earlier if one), *format_tb(error.__traceback__), _text(error)])
 
 
 def configure(form: str, level: str = "info") -> None:
     """Send the lines of `level` and above to stderr in one form, `json` or `text`. `level` concerns our own lines.
 
-    Those of libraries, uvicorn's too, go the same way. Nothing waits for whoever reads them: see `telemetry.writer`.
+    Those of libraries, uvicorn's too, go the same way. Nothing waits for their reader: see `telemetry.writer`.
     """
     handler = QueuedLines(_Json() if form == "json" else _Plain())
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)

@@ -1,8 +1,8 @@
-"""Is this process alive, and may work be sent to it? Looked at, never written to.
+"""Is this process alive, and may requests be sent to it?
 
-Not alive means that only a restart helps: a loop that does not turn, work that does not move. A server that is away is
-no reason for that; every loop goes on trying. Not ready names what is missing. Redis is not missed where the process
-does its work without it: that is `degraded`, and still ready.
+Not alive means that only a restart helps: a loop has stopped, or work does not progress. A server that is unavailable
+is no reason for that, as every loop keeps trying. Not ready names what is missing. Where a process works without Redis,
+its absence is `degraded`, and still ready.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import msgspec
 from leadwire.infrastructure import db, redis_pool
 
 Check = Callable[[], Awaitable[str | None]]
-"""Answers what is wrong, or None."""
+"""Returns what is wrong, or None."""
 
 _LIMIT: Final = 1.0  # seconds for each check
 
@@ -37,11 +37,11 @@ class Health:
     def __init__(self, *, needs_redis: bool, checks: Mapping[str, Check] | None = None) -> None:
         self._needs_redis = needs_redis
         self._checks = {"database": _database, **(checks or {}), "redis": _redis}
-        self._asking: dict[str, asyncio.Future[str | None]] = {}
+        self._running: dict[str, asyncio.Future[str | None]] = {}
         self.stuck: Callable[[], str | None] = lambda: None
-        """Says why this process is not alive, or None."""
+        """Returns why this process is not alive, or None."""
         self.stopping: Callable[[], bool] = lambda: False
-        """Whether it has been told to stop."""
+        """Whether it is stopping."""
 
     async def report(self) -> Report:
         """Whether it is ready, and what of it is not."""
@@ -57,15 +57,15 @@ class Health:
 
     async def _ask(self, name: str) -> str | None:
         """What a check says. One that takes too long goes on, so that probes do not pile up on a server that hangs."""
-        asking = self._asking.get(name)
-        if asking is None:
-            asking = self._asking[name] = asyncio.ensure_future(self._checks[name]())
-        done, _ = await asyncio.wait([asking], timeout=_LIMIT)
+        running = self._running.get(name)
+        if running is None:
+            running = self._running[name] = asyncio.ensure_future(self._checks[name]())
+        done, _ = await asyncio.wait([running], timeout=_LIMIT)
         if not done:
             return f"no answer within {_LIMIT:g} s"
-        self._asking.pop(name, None)
-        error = asking.exception()
-        return type(error).__name__ if error else asking.result()
+        self._running.pop(name, None)
+        error = running.exception()
+        return type(error).__name__ if error else running.result()
 
 
 async def _database() -> str | None:

@@ -3,7 +3,7 @@
 prometheus-client formats what is scraped; it does not count, because its locks and label look-ups cost more than the
 rest of the instrumentation. Here a cell is bound to its labels once and then only adds: a process has one event loop,
 which writes and is scraped, so nothing needs a lock. Labels are bounded by construction; a metric with too many
-combinations stops making new ones instead of filling the memory of whoever scrapes.
+combinations stops making new ones instead of filling the memory of Prometheus.
 """
 
 from bisect import bisect_left
@@ -33,7 +33,7 @@ class Count:
         self.value = 0.0
 
     def add(self, by: float = 1) -> None:
-        """It happened, `by` times."""
+        """Count it, `by` times."""
         self.value += by
 
 
@@ -48,7 +48,7 @@ class Times:
         self.total = 0.0
 
     def observe(self, value: float) -> None:
-        """It took `value` seconds."""
+        """Count a duration of `value` seconds."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
@@ -141,7 +141,7 @@ class Histogram(_Bound[Times]):
 
 
 class Gauge(Family):
-    """What is so now: shown by whoever looked last, or `read` at every scrape. Not there until somebody knows."""
+    """A present value: set by `show`, or `read` at every scrape. Not exposed until it is set."""
 
     kind = "gauge"
 
@@ -165,7 +165,7 @@ class Gauge(Family):
         self._read = lambda: {(): read()}
 
     def clear(self) -> None:
-        """Nobody here knows any more."""
+        """Remove every value."""
         self._shown = {}
 
     def collect(self) -> Metric:

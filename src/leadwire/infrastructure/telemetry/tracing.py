@@ -20,7 +20,7 @@ _tracer: Any = None
 
 
 class Span:
-    """One that is open. `traceparent` is its own context, for whoever comes after it."""
+    """An open span. `traceparent` is its context, for its children."""
 
     __slots__ = ("_span", "traceparent")
 
@@ -30,7 +30,7 @@ class Span:
         self.traceparent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
     def name(self, name: str) -> None:
-        """What it turned out to be."""
+        """Change its name."""
         self._span.update_name(name)
 
     def tell(self, about: Mapping[str, Any], *, failed: bool = False) -> None:
@@ -67,7 +67,7 @@ def start(share: float, role: str) -> None:
 
 
 def stop() -> None:
-    """Send what there is still to send; takes seconds when the collector is away."""
+    """Send what is left; takes seconds when the collector is unavailable."""
     global _provider, _tracer  # noqa: PLW0603
     if _provider:
         _provider.shutdown()

@@ -1,4 +1,4 @@
-"""Log lines are written to standard error by a thread of its own, so that no request waits for whoever reads them.
+"""Log lines are written to standard error by a thread, so that no request waits for their reader.
 
 The lines wait in a queue with a bound. When it is full because nobody reads, further lines are dropped and counted.
 """

@@ -285,7 +285,7 @@ async def test_processes_settle_through_redis(redis):
             limit.take("me", 0.0)
     for limit in (one, other):
         limit.take("me", 1.1)
-        await asyncio.gather(*redis_pool._errands)
+        await asyncio.gather(*redis_pool._background_tasks)
     with pytest.raises(RateLimited):
         other.take("me", 1.2)
 
@@ -300,7 +300,7 @@ async def test_whoever_stays_within_a_high_limit_is_never_refused(redis):
     for second in range(3):
         for number in range(400):
             limit.take("me", second + number / 400)
-            await asyncio.gather(*redis_pool._errands)
+            await asyncio.gather(*redis_pool._background_tasks)
         await redis.hincrbyfloat("leadwire:rate:high:me", "at", -1)  # so Redis too saw a second go by
 
 
@@ -311,5 +311,5 @@ async def test_a_slow_redis_does_not_make_a_high_limit_lower(redis):
     limit.take("me", 1.1)  # asks Redis
     for number in range(250):
         limit.take("me", 1.1 + (number + 1) / 500)
-    await asyncio.gather(*redis_pool._errands)
+    await asyncio.gather(*redis_pool._background_tasks)
     limit.take("me", 1.602)

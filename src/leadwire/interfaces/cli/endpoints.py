@@ -57,12 +57,10 @@ async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str
     if enable:
         async with _audited("endpoint.enabled", made.id):
             await changes.enable(None, made.id)
-    if as_json:
-        print_json({"id": made.id, "secret": made.secret, "url": made.url, "events": made.events, "enabled": enable})
-        return
-    click.echo(f"{made.id}\n{made.secret}\n\nCopy the secret now: it is not shown again.")
-    if not enable:
-        click.echo(f"Then: leadwire endpoints test {made.id} && leadwire endpoints enable {made.id}")
+    document = {"id": made.id, "secret": made.secret, "url": made.url, "events": made.events, "enabled": enable}
+    then = "" if enable else f"\nThen: leadwire endpoints test {made.id} && leadwire endpoints enable {made.id}"
+    line = f"{made.id}\n{made.secret}\n\nCopy the secret now: it is not shown again.{then}"
+    report(document, line, as_json=as_json)
 
 
 @endpoints.command("list")
@@ -74,12 +72,8 @@ async def list_(workspace: str | None, as_json: bool) -> None:
     from leadwire.domain.webhooks import reads
 
     found = await reads.endpoints(workspace and await the_workspace(workspace))
-    print_list(
-        found,
-        _line,
-        "No endpoints yet. Create one: leadwire endpoints create --url URL --event lead.created",
-        as_json=as_json,
-    )
+    empty = "No endpoints yet. Create one: leadwire endpoints create --url URL --event lead.created"
+    print_list(found, _line, empty, as_json=as_json)
 
 
 def _rate(_context: click.Context, _option: click.Parameter, text: str | None) -> "int | None | UnsetType":
@@ -130,11 +124,8 @@ async def configure(endpoint_id: str, as_json: bool, no_headers: bool, **given: 
     async with _audited("endpoint.changed", endpoint_id) as entry:
         endpoint = await changes.configure(None, endpoint_id, _change(no_headers=no_headers, **given))
         entry.detail = "; ".join(endpoint.changes)
-    if as_json:
-        print_json(endpoint)
-        return
-    click.echo(_line(endpoint))
-    if endpoint.removed_headers:
+    report(endpoint, _line(endpoint), as_json=as_json)
+    if endpoint.removed_headers and not as_json:
         click.echo(f"{REMOVED}: {', '.join(endpoint.removed_headers)}.", err=True)
 
 

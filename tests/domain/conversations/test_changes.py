@@ -13,13 +13,13 @@ from tests import make
 
 
 async def test_every_step_tells_its_event(workspace, bot):
-    talk = await make.conversation(workspace, bot, locale="en-GB")
-    await changes.add_message(workspace, talk, "bot", "Your e-mail?")
-    await changes.add_message(workspace, talk, "user", "ada@example.com", answers="email")
-    lead = await changes.capture_lead(workspace, talk, LeadPatch(email="ada@example.com"))
-    await changes.hand_off(workspace, talk, "asked")
-    await changes.add_message(workspace, talk, "agent", "Hello, Ada.")
-    await changes.end(workspace, talk, "agent", "solved")
+    conversation = await make.conversation(workspace, bot, locale="en-GB")
+    await changes.add_message(workspace, conversation, "bot", "Your e-mail?")
+    await changes.add_message(workspace, conversation, "user", "ada@example.com", answers="email")
+    lead = await changes.capture_lead(workspace, conversation, LeadPatch(email="ada@example.com"))
+    await changes.hand_off(workspace, conversation, "asked")
+    await changes.add_message(workspace, conversation, "agent", "Hello, Ada.")
+    await changes.end(workspace, conversation, "agent", "solved")
     events = await make.emitted()
     assert [event["event"] for event in events] == [
         "conversation.started",
@@ -46,9 +46,9 @@ async def test_every_step_tells_its_event(workspace, bot):
 
 
 async def test_messages_keep_their_order_under_concurrency(workspace, bot):
-    talk = await make.conversation(workspace, bot)
-    await asyncio.gather(*(changes.add_message(workspace, talk, "bot", f"line {n}") for n in range(30)))
-    detail = await reads.detail(workspace, talk)
+    conversation = await make.conversation(workspace, bot)
+    await asyncio.gather(*(changes.add_message(workspace, conversation, "bot", f"line {n}") for n in range(30)))
+    detail = await reads.detail(workspace, conversation)
     assert len(detail.messages) == 31
     assert len({message.id for message in detail.messages}) == 31
 
@@ -56,14 +56,14 @@ async def test_messages_keep_their_order_under_concurrency(workspace, bot):
 async def test_the_ids_of_events_tell_their_order_where_timestamps_are_the_same(workspace, bot):
     with clock.at(clock.now()):
         async with db.transaction():
-            talk = await make.conversation(workspace, bot)
+            conversation = await make.conversation(workspace, bot)
             await changes.add_messages(
-                workspace, talk, [NewMessage(role="bot", content=f"line {n}") for n in range(20)]
+                workspace, conversation, [NewMessage(role="bot", content=f"line {n}") for n in range(20)]
             )
-            await changes.capture_lead(workspace, talk, LeadPatch(email="ada@example.com"))
-            await changes.hand_off(workspace, talk, "asked")
-        await asyncio.gather(*(changes.add_message(workspace, talk, "bot", f"more {n}") for n in range(30)))
-        await changes.end(workspace, talk, "agent")
+            await changes.capture_lead(workspace, conversation, LeadPatch(email="ada@example.com"))
+            await changes.hand_off(workspace, conversation, "asked")
+        await asyncio.gather(*(changes.add_message(workspace, conversation, "bot", f"more {n}") for n in range(30)))
+        await changes.end(workspace, conversation, "agent")
     assert len({event["timestamp"] for event in await make.emitted()}) == 1
     happened = await db.rows("SELECT id FROM outbox_event ORDER BY position")
     assert len(happened) == 55
@@ -71,37 +71,40 @@ async def test_the_ids_of_events_tell_their_order_where_timestamps_are_the_same(
 
 
 async def test_ending_fifty_times_at_once_tells_it_once(workspace, bot):
-    talk = await make.conversation(workspace, bot)
-    ends = await asyncio.gather(*(changes.end(workspace, talk, "api") for _ in range(50)))
+    conversation = await make.conversation(workspace, bot)
+    ends = await asyncio.gather(*(changes.end(workspace, conversation, "api") for _ in range(50)))
     assert len({end.ended_at for end in ends}) == 1
     assert (await make.kinds()).count("conversation.ended") == 1
 
 
 async def test_ended_is_final(workspace, bot):
-    talk = await make.conversation(workspace, bot)
-    await changes.end(workspace, talk, "visitor")
-    for change in (changes.add_message(workspace, talk, "user", "wait"), changes.hand_off(workspace, talk, "x")):
+    conversation = await make.conversation(workspace, bot)
+    await changes.end(workspace, conversation, "visitor")
+    for change in (
+        changes.add_message(workspace, conversation, "user", "wait"),
+        changes.hand_off(workspace, conversation, "x"),
+    ):
         with pytest.raises(Conflict) as refused:
             await change
         assert refused.value.code == "conversation_ended"
 
 
 async def test_a_second_handoff_changes_nothing(workspace, bot):
-    talk = await make.conversation(workspace, bot)
-    await changes.hand_off(workspace, talk, "first")
-    await changes.hand_off(workspace, talk, "second")
+    conversation = await make.conversation(workspace, bot)
+    await changes.hand_off(workspace, conversation, "first")
+    await changes.hand_off(workspace, conversation, "second")
     assert (await make.kinds()).count("conversation.handoff") == 1
-    assert (await reads.detail(workspace, talk)).metadata.handoff.reason == "first"
+    assert (await reads.detail(workspace, conversation)).metadata.handoff.reason == "first"
 
 
 async def test_another_workspaces_conversation_is_not_there(workspace, bot):
-    talk = await make.conversation(workspace, bot)
+    conversation = await make.conversation(workspace, bot)
     for attempt in (
-        reads.detail("ws_other", talk),
-        changes.end("ws_other", talk, "api"),
-        changes.add_message("ws_other", talk, "user", "hi"),
-        changes.hand_off("ws_other", talk, "x"),
-        changes.capture_lead("ws_other", talk, LeadPatch(email="a@example.com")),
+        reads.detail("ws_other", conversation),
+        changes.end("ws_other", conversation, "api"),
+        changes.add_message("ws_other", conversation, "user", "hi"),
+        changes.hand_off("ws_other", conversation, "x"),
+        changes.capture_lead("ws_other", conversation, LeadPatch(email="a@example.com")),
     ):
         with pytest.raises(NotFound):
             await attempt

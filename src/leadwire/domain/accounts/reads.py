@@ -181,7 +181,7 @@ async def log_page(
 ) -> tuple[list[schema.LoggedEntry], str | None]:
     """One page of the audit log, newest first, and the cursor of the next. Raise InvalidParameter for a bad `after`."""
     found = await _LOG.page(workspace, query, query.after, limit)
-    return [schema.LoggedEntry(entry_id, clock.iso(at), *rest) for entry_id, at, *rest in found.rows], found.after
+    return [schema.LoggedEntry(entry_id, clock.iso(at), *rest) for entry_id, at, *rest in found.items], found.after
 
 
 async def log_actors(workspace: str) -> list[str]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from leadwire.delivery.envelope import EventKind
 from leadwire.delivery.outbox import Event
 from leadwire.domain.leads.schema import Lead, LeadDeleted, LeadUpdated
 from leadwire.infrastructure import clock
@@ -11,35 +12,28 @@ from leadwire.infrastructure import clock
 
 def created(workspace: str, lead: Lead) -> Event:
     """A new lead was captured."""
-    return Event(
-        workspace=workspace,
-        kind="lead.created",
-        at=clock.now(),
-        data=lead,
-        lead_id=lead.id,
-        conversation_id=lead.conversation_id,
-    )
+    return _event(workspace, "lead.created", lead, lead)
 
 
 def updated(workspace: str, lead: Lead, previous: dict[str, Any]) -> Event:
     """A lead's data or score changed; `previous` has the old values."""
-    data = LeadUpdated(**msgspec.structs.asdict(lead), previous_attributes=previous)
-    return Event(
-        workspace=workspace,
-        kind="lead.updated",
-        at=clock.now(),
-        data=data,
-        lead_id=lead.id,
-        conversation_id=lead.conversation_id,
+    return _event(
+        workspace, "lead.updated", lead, LeadUpdated(**msgspec.structs.asdict(lead), previous_attributes=previous)
     )
 
 
 def deleted(workspace: str, lead: Lead) -> Event:
-    """A lead was erased. Carries nothing but the id, and no `lead_id` column: it must survive the erasure."""
+    """A lead was erased. Carries only the id, and has no `lead_id` column, so that the erasure leaves it."""
+    data = LeadDeleted(lead.id)
+    return Event(workspace=workspace, kind="lead.deleted", at=clock.now(), data=data, subject=lead.conversation_id)
+
+
+def _event(workspace: str, kind: EventKind, lead: Lead, data: object) -> Event:
     return Event(
         workspace=workspace,
-        kind="lead.deleted",
+        kind=kind,
         at=clock.now(),
-        data=LeadDeleted(lead.id),
-        subject=lead.conversation_id,
+        data=data,
+        lead_id=lead.id,
+        conversation_id=lead.conversation_id,
     )

@@ -7,13 +7,15 @@ reads `LOOKED_AT` rows at most and says when it stopped there.
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import InvalidParameter
+
+T = TypeVar("T")
 
 LOOKED_AT: Final = 20_000
 """Rows that a search reads before it returns what it has found: some 30 ms."""
@@ -23,10 +25,10 @@ _LAST_MS: Final = 253_000_000_000_000  # in the year 9987
 _ID: Final = re.compile(r"[a-z]{1,10}_[0-9a-z]{26}")
 
 
-class Page(Struct, frozen=True):
-    """The rows of a page; `after` is the cursor of the next, None at the end. `stopped`: the search can go on."""
+class Found(Struct, Generic[T], frozen=True):
+    """One page; `after` is the cursor of the next, None at the end. `stopped`: a search has read `LOOKED_AT` rows."""
 
-    rows: list[db.Row]
+    items: list[T]
     after: str | None
     stopped: bool = False
 
@@ -55,7 +57,7 @@ class Keyset(Struct, frozen=True, kw_only=True):
             [f"FROM {self.table} WHERE workspace_id = :workspace", *(self.filters[one] for one in used)]
         )
 
-    async def page(self, workspace: str, query: object, after: str, limit: int, words: str = "") -> Page:
+    async def page(self, workspace: str, query: object, after: str, limit: int, words: str = "") -> Found[db.Row]:
         """Return one page. `words` must all be in the text, in any case. Raise InvalidParameter for a wrong `after`."""
         values = self.used(query)
         ordered = self.source(values)
@@ -78,10 +80,10 @@ class Keyset(Struct, frozen=True, kw_only=True):
             return self._page(found, limit)
         # The last of those rows, where the search goes on.
         last = await sql(f"SELECT {', '.join(self.key)} {ordered} OFFSET {LOOKED_AT - 1} LIMIT 1").row(**values)
-        return Page(found, self._cursor(last) if last else None, stopped=last is not None)
+        return Found(found, self._cursor(last) if last else None, stopped=last is not None)
 
-    def _page(self, found: list[db.Row], limit: int) -> Page:
-        return Page(found[:limit], self._cursor(found[limit - 1]) if len(found) > limit else None)
+    def _page(self, found: list[db.Row], limit: int) -> Found[db.Row]:
+        return Found(found[:limit], self._cursor(found[limit - 1]) if len(found) > limit else None)
 
     def _cursor(self, row: db.Row) -> str:
         values = [row[column] for column in self.key]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Generic, Self, TypeVar
 
 from msgspec import Meta, Struct, structs
 
-from leadwire.domain.listing.keyset import Keyset
+from leadwire.domain.listing.keyset import Found, Keyset
 from leadwire.domain.listing.page_query import BotId, Moment, PageQuery
 from leadwire.domain.listing.totals import Totals
 
@@ -34,14 +34,6 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
         return structs.replace(self, since=since, until=self.until and self.until + timedelta(days=1))
 
 
-class Found(Struct, Generic[T], frozen=True):
-    """One page; `after` is the cursor of the next. `stopped`: the search read many rows, and can go on."""
-
-    items: list[T]
-    after: str | None
-    stopped: bool = False
-
-
 class Listing(Generic[T]):
     """A list of what `make` makes of a row. `orders`: how searches are sorted, by name; "newest" is the default."""
 
@@ -59,7 +51,7 @@ class Listing(Generic[T]):
         """Return one page. Raise InvalidParameter for an `after` that no page gave."""
         order = self._orders[getattr(query, "sort", "newest")]
         page = await order.page(workspace, query.exclusive(), query.after, limit, query.q)
-        return Found([self._make(row) for row in page.rows], page.after, page.stopped)
+        return Found([self._make(row) for row in page.items], page.after, page.stopped)
 
     async def total(self, workspace: str, query: SearchQuery) -> int | None:
         """Return how many match; None where words are searched for, since that would take reading every row."""

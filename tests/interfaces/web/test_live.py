@@ -22,8 +22,8 @@ async def never():
 def opened(request, workspace, session):
     """Opens one more stream of the session."""
     if request.param == "inbox":
-        return lambda: live_updates._rung(workspace, session)
-    return lambda: live_updates._told(never, session)
+        return lambda: live_updates._listen(workspace, session)
+    return lambda: live_updates._poll(never, session)
 
 
 async def test_a_session_has_twelve_streams(opened):
@@ -41,7 +41,7 @@ async def test_a_session_has_twelve_streams(opened):
 
 @pytest.mark.parametrize("end", ["DELETE FROM user_session", "DELETE FROM user_account"])
 async def test_nothing_is_told_after_the_session_has_ended(workspace, session, end):
-    stream = live_updates._rung(workspace, session)
+    stream = live_updates._listen(workspace, session)
     await anext(stream)
     hub.wake_all()
     assert await anext(stream) == CHANGED
@@ -57,7 +57,7 @@ async def test_a_followed_delivery_ends_with_the_session(session):
     async def look():
         return next(looks), False
 
-    stream = live_updates._told(look, session)
+    stream = live_updates._poll(look, session)
     assert await anext(stream) == CHANGED
     await db.rows("UPDATE user_session SET seen_at = seen_at - interval '1 day'")
     await anext(stream)  # the rest of this look

@@ -1,4 +1,4 @@
-"""`leadwire serve`, `relay`, `deliver`: each process alone."""
+"""`leadwire serve`, `relay`, `deliver`: one process each."""
 
 import click
 
@@ -19,7 +19,7 @@ def serve(host: str, port: int) -> None:
 
 @click.command()
 def relay() -> None:
-    """Turn committed events into deliveries and put them into the streams."""
+    """Turn committed events into deliveries and queue them in the streams."""
     from leadwire.processes.relay import relay
 
     run_loop(relay)
@@ -27,7 +27,7 @@ def relay() -> None:
 
 @click.command()
 def deliver() -> None:
-    """Make the deliveries that the streams name: sign, POST, record."""
+    """Send queued deliveries: sign, POST, record."""
     from leadwire.processes.deliver import deliver
 
     run_loop(deliver)

@@ -1,4 +1,4 @@
-"""How a process runs and stops: SIGTERM or SIGINT, then what is in hand is finished, then exit 0."""
+"""How a process runs and stops: SIGTERM or SIGINT, then work in progress is finished, then exit 0."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -6,10 +6,9 @@ import re
 from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.wired import endpoint
-from tests.interfaces.web.test_webhooks import receiver, wire  # noqa: F401 - fixtures
 
 
-async def test_signatures_are_shown_to_admins_alone(agent, viewer, workspace, bot, wire, receiver):  # noqa: F811
+async def test_signatures_are_shown_to_admins_alone(agent, viewer, workspace, bot, wire, receiver):
     made = await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await wire.turn()
@@ -22,7 +21,7 @@ async def test_signatures_are_shown_to_admins_alone(agent, viewer, workspace, bo
             assert delivery.headers[name] not in page
 
 
-async def test_of_many_attempts_the_last_twenty_are_shown(viewer, workspace, bot, wire, receiver):  # noqa: F811
+async def test_of_many_attempts_the_last_twenty_are_shown(viewer, workspace, bot, wire, receiver):
     made = await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await wire.turn()

@@ -1,6 +1,8 @@
 """No statement runs for ever: each role has its limit, the answer is 503, and the engine's loops go on."""
 
 import asyncio
+import sys
+from asyncio.subprocess import PIPE
 
 import pytest
 
@@ -78,3 +80,31 @@ async def test_maintenance_has_no_limit(workspace, wire, monkeypatch):
     monkeypatch.setattr(loop, "maintain", noted)
     await Relay(wire.redis, wire.settings).step()
     assert seen == ["maintenance"]
+
+
+STOPPED = """
+import asyncio, signal, sys
+from leadwire.infrastructure import db
+
+async def main():
+    db.IDLE_IN_TRANSACTION = "100ms"
+    await db.open_pool(sys.argv[1], 1, role="engine")
+    async with db.transaction():
+        await db.rows("UPDATE workspace SET name = 'held'")
+        print("locked", flush=True)
+        signal.pause()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_that_stops_amid_a_transaction_holds_nobody_up(workspace, servers):
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", STOPPED, servers.database_url, stdout=PIPE)
+    try:
+        assert await process.stdout.readline() == b"locked\n"
+        async with asyncio.timeout(60):  # before, it waited until the process was continued or killed
+            await db.rows("UPDATE workspace SET name = 'free'")
+    finally:
+        process.kill()
+        await process.wait()
+    assert await db.value("SELECT name FROM workspace") == "free"

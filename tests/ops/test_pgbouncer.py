@@ -16,7 +16,7 @@ from tests.ops import connects
 from tests.waiting import until
 
 README = Path(__file__).parents[2] / "ops" / "deploy" / "README.md"
-IGNORED = "jit,plan_cache_mode,max_parallel_workers_per_gather"
+IGNORED = "jit,plan_cache_mode,max_parallel_workers_per_gather,idle_in_transaction_session_timeout"
 
 pytestmark = [
     pytest.mark.flow,

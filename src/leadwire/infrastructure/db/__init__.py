@@ -38,6 +38,7 @@ GONE: tuple[type[BaseException], ...] = (
     asyncpg.CrashShutdownError,
     asyncpg.DatabaseDroppedError,
     asyncpg.IdleSessionTimeoutError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
 )
@@ -48,6 +49,9 @@ _KEPT_PLANS = {
     "plan_cache_mode": "force_generic_plan",
     "max_parallel_workers_per_gather": "0",  # 4 to 7 ms to start them for a count of 100 rows that takes 0.1 ms
 }
+
+IDLE_IN_TRANSACTION: Final = "5s"
+"""A process that stops amid a transaction, as one that is suspended, keeps its row locks no longer than this."""
 
 # Seconds before the first probe, seconds between probes, probes; and the same 25 s for what was sent.
 _TCP: Final = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 25_000}
@@ -67,7 +71,7 @@ def configure(url: str) -> None:
 async def open_pool(url: str, size: int, *, keep_plans: bool = False, role: Role = "maintenance") -> None:
     """Connect. Raise one of `GONE`, or asyncpg's error for a wrong database or user.
 
-    `role` sets how long a statement may take, unless `acting_as` says otherwise.
+    `role` sets how long a statement may take, unless `acting_as` says otherwise, and whether a transaction may idle.
 
     `keep_plans` plans each statement once for each connection, for average values: right for the API, where planning
     a list costs more than running it, and where each set of filters has a text of its own; wrong for the relay, whose
@@ -75,6 +79,8 @@ async def open_pool(url: str, size: int, *, keep_plans: bool = False, role: Role
     """
     configure(url)
     DB.role = role
+    if role != "maintenance":
+        DB.config["server_settings"] |= {"idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION}
     if keep_plans:
         DB.config["server_settings"] |= _KEPT_PLANS
     await DB.start_connection_pool(

@@ -144,7 +144,7 @@ def _request_headers(operation: Operation) -> Iterator[str]:
 
 
 def _good(operation: Operation, ref: dict[str, Any], example: Any, operations: list[Operation]) -> dict[str, Any]:
-    """Return 200, and 304 where there is operation."""
+    """Return 200, and 304 where there is one."""
     own = {Tagged: ["ETag"], Page: ["Link"]}.get(operation.envelope, [])
     headers = [*own, "X-Request-Id", "RateLimit-Policy", "RateLimit"]
     replayed = ["Idempotent-Replayed"] if operation.method != "get" else []

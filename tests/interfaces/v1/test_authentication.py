@@ -210,7 +210,7 @@ async def test_a_hundred_requests_note_one_use_beside_them(client, workspace, mo
     monkeypatch.setattr(changes, "note_use", note)
     for _ in range(100):
         assert (await client.get("/v1/leads")).status_code == 200
-    await asyncio.gather(*redis_pool._errands)
+    await asyncio.gather(*redis_pool._background_tasks)
     assert noted == [(await reads.listed(workspace))[0].id]
 
 

@@ -86,7 +86,7 @@ async def database(connected: None) -> None:
     await db.rows("SELECT test_clock.empty_tables()")
     await DatabaseClock().reset()
     accounts_reads.forget_keys()
-    await redis_pool.opened().flushall()
+    await redis_pool.require_client().flushall()
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def db_clock(database: None) -> DatabaseClock:
 
 @pytest.fixture
 def redis(database: None) -> Redis:
-    return redis_pool.opened()
+    return redis_pool.require_client()
 
 
 @pytest.fixture

@@ -175,7 +175,7 @@ async def test_headers_that_are_ours_or_malformed_are_refused(workspace, receive
     made = await endpoint(workspace, receiver.url)
     with pytest.raises(Invalid) as refused:
         await changes.configure(workspace, made.id, EndpointChange(headers=headers))
-    assert refused.value.faults
+    assert refused.value.errors
     assert (await reads.endpoint(workspace, made.id)).headers == []
 
 

@@ -78,7 +78,7 @@ async def switch(pair: list[Services]) -> Switch:
 async def switched(switch: Switch) -> AsyncIterator["redis_pool.redis.Redis"]:
     """A client of the address in front."""
     server = await asyncio.start_server(switch, "127.0.0.1", 0)
-    client = redis_pool.made(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0")
+    client = redis_pool.create_client(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0")
     yield client
     await client.aclose()
     server.close()

@@ -124,4 +124,4 @@ async def _place(workspace: str, after: str) -> tuple[str, int, str]:
 
 
 def _refused(parameter: str, message: str) -> InvalidParameter:
-    return InvalidParameter(message, faults=(FieldError("invalid_parameter", message, parameter=parameter),))
+    return InvalidParameter(message, errors=(FieldError("invalid_parameter", message, parameter=parameter),))

@@ -34,14 +34,14 @@ class DomainError(Exception):
         detail: str,
         *,
         code: str | None = None,
-        faults: tuple[FieldError, ...] = (),
+        errors: tuple[FieldError, ...] = (),
         headers: dict[str, str] | None = None,
         extra: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.code = code or self.code
-        self.faults = faults
+        self.errors = errors
         self.headers = headers or {}
         self.extra = extra or {}  # members added to the problem document, such as `conflicting_id`
 

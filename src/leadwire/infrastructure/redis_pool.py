@@ -44,10 +44,10 @@ class _ToPrimary(AbstractConnection):
 def connect(url: str) -> None:
     """Make the client of this process. Raise OperatorError for an address that is not one of a Redis."""
     global _client  # noqa: PLW0603 - one pool a process, as for the database
-    _client = made(url)
+    _client = create_client(url)
 
 
-def made(url: str) -> "redis.Redis":
+def create_client(url: str) -> "redis.Redis":
     """A client; it connects at the first command. Errors are not retried here: the callers' loops do that.
 
     Raise OperatorError for an address that is not one of a Redis.
@@ -68,7 +68,7 @@ def client() -> "redis.Redis | None":
     return _client
 
 
-def opened() -> "redis.Redis":
+def require_client() -> "redis.Redis":
     """The client of a process that has one: after `connect`, before `close`."""
     assert _client is not None, "Redis is not connected"  # noqa: S101 - a programming error
     return _client

@@ -20,7 +20,7 @@ async def deliver(settings: Settings) -> None:
     async def run(stop: asyncio.Event) -> None:
         transport = GuardedTransport(settings.allowed_networks, timeout=settings.delivery_timeout)
         try:
-            worker = Deliverer(redis_pool.opened(), transport, settings)
+            worker = Deliverer(redis_pool.require_client(), transport, settings)
             health.stuck = worker.stuck
             await worker.run(stop)
         finally:

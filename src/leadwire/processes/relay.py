@@ -17,7 +17,7 @@ async def relay(settings: Settings) -> None:
     health = Health(needs_redis=True, checks={"migrations": missing})
 
     async def run(stop: asyncio.Event) -> None:
-        redis = redis_pool.opened()
+        redis = redis_pool.require_client()
         relaying = Relay(redis, settings)
         health.stuck = relaying.stuck
         async with asyncio.TaskGroup() as group:

@@ -63,7 +63,7 @@ def test_public_addresses(text):
 def test_urls_refused_at_entry(url):
     with pytest.raises(Invalid) as refused:
         checked(url, ())
-    (fault,) = refused.value.faults
+    (fault,) = refused.value.errors
     assert (fault.code, fault.pointer) == ("invalid_url", "/url")
 
 
@@ -94,7 +94,7 @@ INSECURE = "it must begin with https://"
 def test_a_refusal_says_why(url, why):
     with pytest.raises(Invalid) as refused:
         checked(url, ())
-    (fault,) = refused.value.faults
+    (fault,) = refused.value.errors
     assert refused.value.detail == f"This URL cannot be used: {why}."
     assert fault.message == f"{why[0].upper()}{why[1:]}."
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from leadwire.development.embedded import services
 from leadwire.infrastructure.settings import Settings
 with services(Settings(data_dir=Path(sys.argv[1]), database_url=sys.argv[2]), durable=False) as found:
-    told = {name: [server.pid(), server.guard_pid()] for name, server in found.servers.items()}
+    told = {name: [server.pid(), server.watchdog_pid()] for name, server in found.servers.items()}
     print(json.dumps([found.owner, found.database_url, found.redis_url, told]), flush=True)
     sys.stdin.read()
 """
@@ -58,7 +58,7 @@ def restarted(server: Server, old: int) -> None:
 
 
 def processes(directory: Path) -> list[str]:
-    """The servers and guards of `directory`: by their arguments, and on Linux by where they are."""
+    """The servers and watchdogs of `directory`: by their arguments, and on Linux by where they are."""
     if sys.platform != "linux":
         listed = subprocess.run(["ps", "-A", "-o", "command="], capture_output=True, text=True, check=True).stdout
         return [line for line in listed.splitlines() if f"{directory}/" in line]
@@ -86,11 +86,11 @@ class Elsewhere:
         self.pids: dict[str, tuple[int, int]] = {}
 
     def ready(self) -> Self:
-        """Wait for its servers; `pids` has the server and the guard of each."""
+        """Wait for its servers; `pids` has the server and the watchdog of each."""
         assert self.process.stdout
         owner, database_url, redis_url, pids = json.loads(self.process.stdout.readline())
         self.services = Services(database_url, redis_url, {}, owner)
-        self.pids = {name: (server, guard) for name, (server, guard) in pids.items()}
+        self.pids = {name: (server, watchdog) for name, (server, watchdog) in pids.items()}
         return self
 
     def kill(self) -> None:

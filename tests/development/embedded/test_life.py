@@ -72,27 +72,27 @@ async def test_a_killed_server_comes_back_with_its_data_however_often(used_dir: 
         assert redis(running, "GET", "kept") == "7"
 
 
-def test_a_server_whose_guard_was_killed_is_replaced(data_dir: Path) -> None:
+def test_a_server_whose_watchdog_was_killed_is_replaced(data_dir: Path) -> None:
     with services(alone(data_dir), durable=False) as running:
         valkey = running.servers["Valkey"]
         old = valkey.pid()
         redis(running, "SET", "kept", "7")
-        os.kill(valkey.guard_pid(), signal.SIGKILL)
+        os.kill(valkey.watchdog_pid(), signal.SIGKILL)
         restarted(valkey, old)
         assert redis(running, "GET", "kept") == "7"
         assert redis(running, "CLIENT", "LIST").count("\n") == 1, "somebody still talks to the old one"
     until(lambda: not processes(data_dir), 5)
 
 
-def test_a_guard_listens_to_nothing_but_its_pipe(parent: Path) -> None:
+def test_a_watchdog_listens_to_nothing_but_its_pipe(parent: Path) -> None:
     log = parent / "log"
-    guard = launch(["sh", "-c", "echo up; exec sleep 20"], signal.SIGTERM, log)
+    watchdog = launch(["sh", "-c", "echo up; exec sleep 20"], signal.SIGTERM, log)
     until(lambda: "up" in log.read_text(), 5)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        guard.send_signal(number)
-    assert guard.stdin
-    guard.stdin.close()
-    assert guard.wait(5) == -signal.SIGTERM & 255, "the guard died of it itself, not the command by its hand"
+        watchdog.send_signal(number)
+    assert watchdog.stdin
+    watchdog.stdin.close()
+    assert watchdog.wait(5) == -signal.SIGTERM & 255, "the watchdog died of it itself, not the command by its hand"
 
 
 def test_killing_what_does_not_run_hits_nobody(data_dir: Path) -> None:

@@ -65,12 +65,12 @@ def test_nothing_runs_on_when_the_owner_is_killed_while_it_makes_a_cluster(data_
     assert list((data_dir / "servers").glob("*.init-*")) == []
 
 
-async def test_servers_whose_owner_and_guards_were_killed_are_replaced(used_dir: Path) -> None:
+async def test_servers_whose_owner_and_watchdogs_were_killed_are_replaced(used_dir: Path) -> None:
     first = Elsewhere(used_dir).ready()
     await sql(first.services, "CREATE TABLE kept AS SELECT 7 AS value")
     redis(first.services, "SET", "kept", "7")
-    _kill_with_guards(first)
-    assert processes(used_dir), "the servers were to outlive their guards"
+    _kill_with_watchdogs(first)
+    assert processes(used_dir), "the servers were to outlive their watchdogs"
     with services(Settings(data_dir=used_dir), durable=False) as second:
         assert {server.pid() for server in second.servers.values()}.isdisjoint(pid for pid, _ in first.pids.values())
         assert await sql(second, "SELECT value FROM kept") == 7
@@ -85,11 +85,11 @@ def test_a_stale_server_is_known_although_the_sockets_have_moved(
     for name in "ab":
         (parent / name).mkdir(mode=0o755)
     first = Elsewhere(deep, NO_POSTGRES, TMPDIR=str(parent / "a")).ready()
-    _kill_with_guards(first)
+    _kill_with_watchdogs(first)
     monkeypatch.setattr("tempfile.tempdir", str(parent / "b"))
     with services(alone(deep), durable=False) as second:
         assert second.redis_url != first.services.redis_url
-        assert len([line for line in processes(deep) if "guard.py" not in line]) == 1, "two servers on one directory"
+        assert len([line for line in processes(deep) if "watchdog.py" not in line]) == 1, "two servers on one directory"
 
 
 def test_what_a_dead_owner_published_is_not_believed(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,10 +118,10 @@ def test_a_server_that_the_owner_does_not_run_is_said_to_be_missing(data_dir: Pa
             pass
 
 
-def _kill_with_guards(owner: Elsewhere) -> None:
-    """The guards cannot see the owner's end: they are stopped before, and killed after it."""
-    for _, guard in owner.pids.values():
-        os.kill(guard, signal.SIGSTOP)
+def _kill_with_watchdogs(owner: Elsewhere) -> None:
+    """The watchdogs cannot see the owner's end: they are stopped before, and killed after it."""
+    for _, watchdog in owner.pids.values():
+        os.kill(watchdog, signal.SIGSTOP)
     owner.kill()
-    for _, guard in owner.pids.values():
-        os.kill(guard, signal.SIGKILL)
+    for _, watchdog in owner.pids.values():
+        os.kill(watchdog, signal.SIGKILL)

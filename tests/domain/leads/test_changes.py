@@ -64,7 +64,7 @@ async def test_custom_fields_have_a_size_that_a_webhook_can_hold(workspace, bot)
     stored = await changes.update(workspace, lead.id, LeadPatch(custom_fields=full), unchanged={})
     with pytest.raises(Invalid) as refused:
         await changes.update(workspace, lead.id, LeadPatch(custom_fields={"one more": "😀" * 50}), unchanged={})
-    assert [(fault.code, fault.pointer) for fault in refused.value.faults] == [("too_large", "/custom_fields")]
+    assert [(fault.code, fault.pointer) for fault in refused.value.errors] == [("too_large", "/custom_fields")]
     assert (await reads.stored(workspace, lead.id)).version == stored.version
     await changes.update(workspace, lead.id, LeadPatch(name="Grace"), unchanged={})
     await changes.update(workspace, lead.id, LeadPatch(custom_fields={"key00": "y" * 1000}), unchanged={})

@@ -108,4 +108,4 @@ async def test_of_a_query(client, query, message):
 def test_of_what_is_missing():
     with pytest.raises(Invalid) as refused:
         body.fields({"content": "Hello"}, NewVisitorMessage)
-    assert refused.value.faults == (FieldError("missing_field", "Must be given.", "/client_message_id"),)
+    assert refused.value.errors == (FieldError("missing_field", "Must be given.", "/client_message_id"),)

@@ -40,7 +40,7 @@ def checked(url: str, allowed: Sequence[Network]) -> str:
     except ValueError as error:
         text = str(error)
         fault = FieldError("invalid_url", f"{text[:1].upper()}{text[1:]}.", "/url")
-        raise Invalid(f"This URL cannot be used: {text}.", faults=(fault,)) from error
+        raise Invalid(f"This URL cannot be used: {text}.", errors=(fault,)) from error
 
 
 def _checked(url: str, allowed: Sequence[Network]) -> str:

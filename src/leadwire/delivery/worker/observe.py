@@ -53,15 +53,15 @@ def begin_span(job: ClaimedDelivery) -> Span | None:
     claimed = time.time() - (time.perf_counter() - job.claimed)
     recorded = claimed - job.age
     if job.number == 1 and job.generation == 1:
-        tracing.part("outbox", trace, "INTERNAL", about, recorded).end(recorded + job.relaying)
-    tracing.part("stream", trace, "INTERNAL", about, claimed - job.queued).end(claimed)
-    return tracing.part("POST webhook", trace, "CLIENT", about | {"http.request.method": "POST"})
+        tracing.start_span("outbox", trace, "INTERNAL", about, recorded).end(recorded + job.relaying)
+    tracing.start_span("stream", trace, "INTERNAL", about, claimed - job.queued).end(claimed)
+    return tracing.start_span("POST webhook", trace, "CLIENT", about | {"http.request.method": "POST"})
 
 
 def end_span(span: Span, outcome: Outcome, status: int | None) -> None:
     """End the span of a POST with what came of it."""
     about = {"leadwire.outcome": outcome, **({"http.response.status_code": status} if status else {})}
-    span.tell(about, failed=outcome != "delivered")
+    span.annotate(about, failed=outcome != "delivered")
     span.end()
 
 

@@ -22,7 +22,7 @@ from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 
 _START_LIMIT: Final = 50.0  # seconds for both servers to be made and ready
-_STOP_LIMIT: Final = 20.0  # more than a guard's patience
+_STOP_LIMIT: Final = 20.0  # more than a watchdog's patience
 _PUBLISHED: Final = "urls.json"
 _PATIENCE: Final = 55.0  # seconds for an owner to publish
 

@@ -133,9 +133,9 @@ def _check(binary: Binary, data: Path) -> None:
 
 def _do(command: list[str], log: Path, end: float, *, text: str = "") -> None:
     name = Path(command[0]).name
-    with launch(command, signal.SIGTERM, log, text=text) as guard:
+    with launch(command, signal.SIGTERM, log, text=text) as watchdog:
         try:
-            failed = guard.wait(max(end - time.monotonic(), 0))
+            failed = watchdog.wait(max(end - time.monotonic(), 0))
         except subprocess.TimeoutExpired as error:
             raise OperatorError(f"{name} did not end in time (log: {log})") from error
     if failed:

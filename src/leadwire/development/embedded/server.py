@@ -1,4 +1,4 @@
-"""One supervised server: started below a guard, restarted when it dies, stopped by closing a pipe."""
+"""One supervised server: started below a watchdog, restarted when it dies, stopped by closing a pipe."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from leadwire.development.embedded import guard
+from leadwire.development.embedded import watchdog
 from leadwire.development.embedded.account import clean_environment, server_user
 from leadwire.infrastructure.errors import OperatorError
 
@@ -54,7 +54,7 @@ class Server(threading.Thread):
         super().__init__(name=plan.name, daemon=True)
         self._plan = plan
         self._stopping = threading.Event()
-        self._guard: subprocess.Popen[bytes] | None = None
+        self._watchdog: subprocess.Popen[bytes] | None = None
         self._trouble = ""
         self._gave_up = False
         self._was_ready = False
@@ -90,8 +90,8 @@ class Server(threading.Thread):
     def ask_to_stop(self) -> None:
         """Begin a clean stop; join the thread to see its end."""
         self._stopping.set()
-        if self._guard and self._guard.stdin:
-            self._guard.stdin.close()
+        if self._watchdog and self._watchdog.stdin:
+            self._watchdog.stdin.close()
         if not self._was_ready:
             # It has nothing to save, and PostgreSQL forgets a polite request that comes while it recovers from a crash.
             pid = self.pid()
@@ -109,21 +109,21 @@ class Server(threading.Thread):
             raise ProcessLookupError(f"{self.name} has no process")  # pid 0 would be our own group
         os.kill(pid, number)
 
-    def guard_pid(self) -> int:
-        """For crash tests: the guard's process."""
-        return self._guard.pid if self._guard else 0
+    def watchdog_pid(self) -> int:
+        """For crash tests: the watchdog's process."""
+        return self._watchdog.pid if self._watchdog else 0
 
     def _live(self) -> None:
         """One life of the server."""
-        self._guard = launch(self._plan.argv, self._plan.stop_signal, self._plan.log)
-        if self._stopping.is_set() and self._guard.stdin:
-            self._guard.stdin.close()  # asked to stop while we were starting
-        self._guard.wait()
-        if self._guard.stdin:
-            self._guard.stdin.close()
+        self._watchdog = launch(self._plan.argv, self._plan.stop_signal, self._plan.log)
+        if self._stopping.is_set() and self._watchdog.stdin:
+            self._watchdog.stdin.close()  # asked to stop while we were starting
+        self._watchdog.wait()
+        if self._watchdog.stdin:
+            self._watchdog.stdin.close()
 
     def _answers(self) -> bool:
-        if self._guard is None:  # what answers now is an earlier server, about to be stopped
+        if self._watchdog is None:  # what answers now is an earlier server, about to be stopped
             return False
         try:
             return answers(self._plan.socket, self._plan.is_ready)
@@ -141,13 +141,13 @@ def answers(path: Path, is_ready: Callable[[socket.socket], bool]) -> bool:
 
 
 def launch(command: Sequence[str], stop: signal.Signals, log: Path, *, text: str = "") -> subprocess.Popen[bytes]:
-    """The guard of `command`, which runs as the servers' user and writes to `log`. Close its stdin to stop both."""
+    """The watchdog of `command`, which runs as the servers' user and writes to `log`. Close its stdin to stop both."""
     user = server_user()
     uid, gid = (user.pw_uid, user.pw_gid) if user else (0, 0)
     output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         return subprocess.Popen(
-            [sys.executable, "-IS", guard.__file__, str(int(stop)), str(uid), str(gid), text, *command],
+            [sys.executable, "-IS", watchdog.__file__, str(int(stop)), str(uid), str(gid), text, *command],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,

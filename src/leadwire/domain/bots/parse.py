@@ -28,7 +28,7 @@ class BadFlow(Invalid):
         faults = tuple(
             FieldError(flaw.code, str(flaw), "".join(f"/{step}" for step in flaw.path)) for flaw in found[:50]
         )
-        super().__init__(f"The flow has {count}: {listed}", code="bad_flow", faults=faults)
+        super().__init__(f"The flow has {count}: {listed}", code="bad_flow", errors=faults)
         self.flaws = found
 
 

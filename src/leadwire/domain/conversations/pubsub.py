@@ -117,7 +117,7 @@ class Hub:
             await asyncio.sleep(backoff.next())
 
     async def _subscribe(self, backoff: Backoff) -> None:
-        async with redis_pool.opened().pubsub(ignore_subscribe_messages=True) as subscription:
+        async with redis_pool.require_client().pubsub(ignore_subscribe_messages=True) as subscription:
             await subscription.psubscribe(f"{_PREFIX}*")
             backoff.reset()
             self.wake_all()  # for what changed without a subscription

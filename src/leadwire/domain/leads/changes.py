@@ -201,7 +201,7 @@ def _normalized(patch: LeadPatch) -> LeadPatch:
         except ValueError as error:
             faults.append(FieldError(f"invalid_{field}", str(error), f"/{field}"))
     if faults:
-        raise Invalid("1 field is not valid." if len(faults) == 1 else "2 fields are not valid.", faults=tuple(faults))
+        raise Invalid("1 field is not valid." if len(faults) == 1 else "2 fields are not valid.", errors=tuple(faults))
     return msgspec.structs.replace(patch, **given) if given else patch
 
 
@@ -212,7 +212,7 @@ def _check_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
         for name, value in unchanged.items()
         if value != present[name]
     ]:
-        raise ReadOnlyField("A read-only field has another value.", faults=tuple(faults))
+        raise ReadOnlyField("A read-only field has another value.", errors=tuple(faults))
 
 
 def _check_reachable(lead: Lead) -> None:
@@ -225,4 +225,4 @@ def _check_reachable(lead: Lead) -> None:
         fault = FieldError("too_large", f"At most {MAX_CUSTOM_BYTES} bytes as JSON, names included.", "/custom_fields")
     else:
         return
-    raise Invalid("1 field is not valid.", faults=(fault,))
+    raise Invalid("1 field is not valid.", errors=(fault,))

@@ -148,17 +148,17 @@ async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = 
 def _rate(limit: int | None) -> int | None:
     if limit is not None and not 1 <= limit <= _FASTEST:
         message = f"A rate is 1 to {_FASTEST} deliveries a minute."
-        raise Invalid(message, faults=(FieldError("out_of_range", message, "/rate_limit"),))
+        raise Invalid(message, errors=(FieldError("out_of_range", message, "/rate_limit"),))
     return limit
 
 
 def _known_kinds(events: Sequence[str]) -> list[str]:
     if unknown := [kind for kind in events if kind not in KINDS]:
         message = f"No such event: {', '.join(unknown)}. There are: {', '.join(KINDS)}."
-        raise Invalid(message, faults=(FieldError("unknown_event", message, "/events"),))
+        raise Invalid(message, errors=(FieldError("unknown_event", message, "/events"),))
     if not events:
         message = "Subscribe to at least one event."
-        raise Invalid(message, faults=(FieldError("required", message, "/events"),))
+        raise Invalid(message, errors=(FieldError("required", message, "/events"),))
     return list(dict.fromkeys(events))
 
 

@@ -34,7 +34,7 @@ def sealed(headers: Mapping[str, str]) -> bytes | None:
     if len(headers) > _MOST:
         faults.append(FieldError("too_many", f"At most {_MOST} headers.", "/headers"))
     if faults:
-        raise Invalid("These headers cannot be used.", faults=tuple(faults))
+        raise Invalid("These headers cannot be used.", errors=tuple(faults))
     return secret_box.get().seal(msgspec.json.encode(dict(headers)).decode()) if headers else None
 
 

@@ -156,7 +156,7 @@ async def _criteria(workspace: str, selection: Selection) -> Criteria:
 
 
 def _invalid(code: str, message: str, pointer: str) -> Invalid:
-    return Invalid(message, faults=(FieldError(code, message, pointer),))
+    return Invalid(message, errors=(FieldError(code, message, pointer),))
 
 
 def _redrive(row: Any) -> Redrive:

@@ -38,7 +38,7 @@ def begin(request_id: str, traceparent: str | None) -> None:
     _request.set(_Request(request_id, traceparent))
 
 
-def of(workspace: str) -> None:
+def set_workspace(workspace: str) -> None:
     """Note the workspace of the request being handled."""
     if request := _request.get():
         request.workspace = workspace

@@ -29,25 +29,25 @@ class Span:
         context = span.get_span_context()
         self.traceparent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
-    def name(self, name: str) -> None:
+    def rename(self, name: str) -> None:
         """Change its name."""
         self._span.update_name(name)
 
-    def tell(self, about: Mapping[str, Any], *, failed: bool = False) -> None:
-        """More about it, by OpenTelemetry's names where there are some."""
+    def annotate(self, attributes: Mapping[str, Any], *, failed: bool = False) -> None:
+        """Set attributes, named by OpenTelemetry's conventions where there are some, and the status of a failure."""
         from opentelemetry.trace import Status, StatusCode
 
-        self._span.set_attributes(about)
+        self._span.set_attributes(attributes)
         if failed:
             self._span.set_status(Status(StatusCode.ERROR))
 
     def end(self, at: float | None = None) -> None:
-        """It ends now, or `at` (seconds since 1970)."""
+        """End the span now, or `at` (Unix time in seconds)."""
         self._span.end(None if at is None else int(at * _NANO))
 
 
 def start(share: float, role: str) -> None:
-    """Make spans from here on, of this share of the requests. Raises OperatorError without the extra."""
+    """Make spans from now on, of this share of the requests. Raise OperatorError when the extra is not installed."""
     global _provider, _tracer  # noqa: PLW0603 - one a process
     if not share:
         return
@@ -74,31 +74,25 @@ def stop() -> None:
     _provider = _tracer = None
 
 
-def request(traceparent: str | None) -> Span | None:
-    """A request begins, in its caller's trace if it has one. None where no spans are made."""
-    if _tracer is None:
-        return None
-    return _open("request", traceparent, "SERVER", None)
+def start_request(traceparent: str | None) -> Span | None:
+    """Start the span of a request, in its caller's trace if it has one. Return None where no spans are made."""
+    return None if _tracer is None else start_span("request", traceparent, "SERVER")
 
 
 def sampled(traceparent: str | None) -> bool:
-    """Whether spans of this trace are made here."""
+    """Whether this process makes spans of this trace."""
     return _tracer is not None and traceparent is not None and int(traceparent[-2:], 16) & 1 == 1
 
 
-def part(name: str, traceparent: str, kind: Kind, about: Mapping[str, Any], at: float | None = None) -> Span:
-    """A part of the work of a trace that is `sampled`, begun now or `at` (seconds since 1970)."""
-    return _open(name, traceparent, kind, at, about)
-
-
-def _open(
-    name: str, traceparent: str | None, kind: Kind, at: float | None, about: Mapping[str, Any] | None = None
+def start_span(
+    name: str, parent: str | None, kind: Kind, attributes: Mapping[str, Any] | None = None, at: float | None = None
 ) -> Span:
+    """Start a span of a trace that is `sampled`, now or `at` (Unix time in seconds). `parent` is a trace context."""
     from opentelemetry.trace import SpanKind
 
-    begun = None if at is None else int(at * _NANO)
-    parent = _context(traceparent)
-    return Span(_tracer.start_span(name, parent, kind=SpanKind[kind], attributes=about, start_time=begun))
+    start_time = None if at is None else int(at * _NANO)
+    span = _tracer.start_span(name, _context(parent), kind=SpanKind[kind], attributes=attributes, start_time=start_time)
+    return Span(span)
 
 
 def _context(traceparent: str | None) -> Any:

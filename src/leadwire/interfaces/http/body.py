@@ -52,7 +52,7 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
         raise MalformedJson(messages.malformed(error, body)) from error
     if not isinstance(decoded, dict):
         raise Invalid(
-            "The body must be a JSON object.", faults=(FieldError("not_an_object", messages.must_be("object"), ""),)
+            "The body must be a JSON object.", errors=(FieldError("not_an_object", messages.must_be("object"), ""),)
         )
     if repeated:
         raise _invalid(repeated)
@@ -96,7 +96,7 @@ def _invalid(faults: list[FieldError]) -> Invalid:
     """Return one error for all of `faults`: UnknownField when they are nothing else."""
     kind = UnknownField if {fault.code for fault in faults} == {UnknownField.code} else Invalid
     count = f"{len(faults)} fields are" if len(faults) > 1 else "1 field is"
-    return kind(f"{count} not valid.", faults=tuple(faults[:_MOST_FAULTS]))
+    return kind(f"{count} not valid.", errors=tuple(faults[:_MOST_FAULTS]))
 
 
 def pointer(*path: str) -> str:

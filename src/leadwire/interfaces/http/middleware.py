@@ -56,7 +56,7 @@ class RequestMiddleware:
         path = scope["path"]
         if "//" in path or (path.startswith("/v1/") and path.endswith("/")):
             scope["path"] = path.replace("/", "%2F")  # Litestar would ignore the empty segment
-        span = tracing.request(traceparent)
+        span = tracing.start_request(traceparent)
         telemetry.begin(request_id.decode(), span.traceparent if span else traceparent)
         added = [(b"x-request-id", request_id), *_ALWAYS]
         if scope["scheme"] == "https" or settings.get().public_url.startswith("https:"):
@@ -120,6 +120,6 @@ def _cells_of(method: str, route: str, status: int) -> tuple[Count, Times]:
 
 def _describe(span: Span, scope: Any, status: int, request_id: str) -> None:
     method, route = scope["method"], scope.get("path_template") or "unmatched"
-    span.name(f"{method} {route}")
+    span.rename(f"{method} {route}")
     attributes = {"http.request.method": method, "http.route": route, "http.response.status_code": status}
-    span.tell(attributes | {"leadwire.request_id": request_id}, failed=status >= 500)
+    span.annotate(attributes | {"leadwire.request_id": request_id}, failed=status >= 500)

@@ -88,7 +88,7 @@ def _respond(error: DomainError) -> JSONResponse[Problem]:
         detail=error.detail,
         code=error.code,
         request_id=telemetry.request_id(),
-        errors=error.faults,
+        errors=error.errors,
         conflicting_id=error.extra.get("conflicting_id"),
     )
     headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]

@@ -83,7 +83,7 @@ def parse(pairs: list[tuple[str, str]], model: type[Q]) -> Q:
                 faults.append(FieldError("invalid_parameter", str(error), parameter=name))
     if faults:
         names = ", ".join(dict.fromkeys(fault.parameter or "" for fault in faults))
-        raise kind(f"Cannot use: {names}.", faults=tuple(faults))
+        raise kind(f"Cannot use: {names}.", errors=tuple(faults))
     return model(**values)
 
 

@@ -52,7 +52,7 @@ class ApiKeyGuard:
         if needed not in caller.scopes:
             raise InsufficientScope(f"This key lacks the scope {needed}.")
         scope["auth"] = caller
-        telemetry.of(caller.workspace)
+        telemetry.set_workspace(caller.workspace)
         if _noted.get(caller.key_id, -math.inf) < loop_time - _NOTE_EVERY:
             _note(caller.key_id, loop_time)
 

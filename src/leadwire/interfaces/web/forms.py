@@ -50,7 +50,7 @@ class Form:
         if digits.isascii() and digits.isdigit() and len(text) <= 12:
             return int(text)
         message = "A whole number, please."
-        raise Invalid(message, faults=(FieldError("wrong_type", message, f"/{name}"),))
+        raise Invalid(message, errors=(FieldError("wrong_type", message, f"/{name}"),))
 
 
 async def read(request: "Request[Any, Any, Any]", largest: int = body.LARGEST) -> Form:

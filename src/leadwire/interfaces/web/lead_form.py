@@ -48,7 +48,7 @@ def patch(form: Form, lead: Lead) -> LeadPatch:
     names = [key for key, _ in pairs]
     if len(set(names)) < len(names) or "" in names:
         message = "Every custom field needs a name of its own."
-        raise Invalid(message, faults=(FieldError("repeated_field", message, "/custom_fields"),))
+        raise Invalid(message, errors=(FieldError("repeated_field", message, "/custom_fields"),))
     custom: dict[str, FieldValue | None] = {
         key: _value(value, was.get(key)) if value else None
         for key, value in pairs

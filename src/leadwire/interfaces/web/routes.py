@@ -142,7 +142,7 @@ async def _page_context(request: "Request[Any, Any, Any]", role: Role) -> PageCo
     me = await sessions.person(security.session_token(request), address(request))
     if me is None:
         return None
-    telemetry.of(me.workspace)
+    telemetry.set_workspace(me.workspace)
     context = PageContext(request, me, Form())
     request.state.context = context  # an error page is this person's, too
     if not context.may(role):

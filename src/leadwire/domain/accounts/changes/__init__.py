@@ -71,7 +71,7 @@ async def create_key(
     """Add an API key. Return its id and its text, which is stored nowhere. Raise Invalid, QuotaExceeded."""
     if unknown := [scope for scope in scopes if scope not in keys.SCOPES]:
         message = f"No such scope: {', '.join(unknown)}. There are: {', '.join(keys.SCOPES)}."
-        raise Invalid(message, faults=(FieldError("unknown_scope", message, "/scopes"),))
+        raise Invalid(message, errors=(FieldError("unknown_scope", message, "/scopes"),))
     if not name.strip() or len(name) > 200:
         raise Invalid("A key needs a name of at most 200 characters.")
     key_id, key, now = ids.new("key"), keys.new(), clock.now()

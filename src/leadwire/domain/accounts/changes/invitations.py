@@ -99,7 +99,7 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
         )  # fmt: skip
         if made is None:
             message = "No account can be made with this address. Ask for a link to another one."
-            raise Invalid(message, faults=(FieldError("wrong_value", message, "/email"),))
+            raise Invalid(message, errors=(FieldError("wrong_value", message, "/email"),))
         await quotas.check(offer.workspace, "users", _COUNT_PEOPLE, now=clock.now())
         await audit.record(offer.workspace, email, audit.Entry("user.joined", email, offer.role), address)
     return made
@@ -111,7 +111,7 @@ def _normalized(text: str) -> str:
         parts = email_validator.validate_email(text.strip(), check_deliverability=False, globally_deliverable=False)
     except email_validator.EmailNotValidError as error:
         message = "This is not an e-mail address."
-        raise Invalid(message, faults=(FieldError("not_an_email", message, "/email"),)) from error
+        raise Invalid(message, errors=(FieldError("not_an_email", message, "/email"),)) from error
     return parts.normalized.lower()
 
 

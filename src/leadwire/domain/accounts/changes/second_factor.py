@@ -155,4 +155,4 @@ def _signed(text: str, password_hash: str) -> str:
 
 def _wrong() -> Invalid:
     message = "Wrong or used code. Wait for the next one."
-    return Invalid(message, faults=(FieldError("wrong_code", message, "/code"),))
+    return Invalid(message, errors=(FieldError("wrong_code", message, "/code"),))

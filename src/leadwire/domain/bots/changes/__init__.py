@@ -111,7 +111,7 @@ async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], co
     if not _COLOR.fullmatch(color):
         faults.append(FieldError("wrong_value", "A color is written like #4f46e5.", "/color"))
     if faults:
-        raise Invalid("The bot cannot be embedded like that.", faults=tuple(faults))
+        raise Invalid("The bot cannot be embedded like that.", errors=tuple(faults))
     hosts = list(dict.fromkeys(origin.lower() for origin in origins))
     if await _SET_APPEARANCE.row(workspace=workspace, bot=bot_id, origins=hosts, color=color.lower()) is None:
         raise NotFound("There is no such bot.")

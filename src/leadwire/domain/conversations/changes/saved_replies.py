@@ -31,7 +31,7 @@ async def add(workspace: str, name: str, content: str) -> str:
     if not 1 <= len(content) <= _LONGEST or "\0" in content:
         faults.append(FieldError("wrong_length", f"1 to {_LONGEST} characters.", "/content"))
     if faults:
-        raise Invalid("This cannot be saved.", faults=tuple(faults))
+        raise Invalid("This cannot be saved.", errors=tuple(faults))
     try:
         reply_id = await _ADD.value(
             id=ids.new("reply"), workspace=workspace, name=name, content=content, now=clock.now(), most=_MOST

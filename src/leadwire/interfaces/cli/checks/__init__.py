@@ -59,7 +59,7 @@ async def _database(settings: Settings) -> list[Finding]:
 
 async def _redis(settings: Settings) -> list[Finding]:
     redis_pool.connect(settings.redis_url)
-    client = redis_pool.opened()
+    client = redis_pool.require_client()
     try:
         return [*redis.check(await client.info()), await redis.proxies(client), await redis.clocks(client)]
     finally:

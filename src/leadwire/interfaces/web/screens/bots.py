@@ -29,10 +29,10 @@ async def create(context: PageContext) -> Response[Any]:
     """A new bot, with one of the shipped flows as its draft."""
     name, flow = context.form.text("name"), context.form.text("flow")
     if not 1 <= len(name) <= 100:
-        raise Invalid("Give the bot a name.", faults=(FieldError("required", "1 to 100 characters.", "/name"),))
+        raise Invalid("Give the bot a name.", errors=(FieldError("required", "1 to 100 characters.", "/name"),))
     if flow not in library.NAMES:
         raise Invalid(
-            "Choose what to start from.", faults=(FieldError("unknown_value", "Choose one of these.", "/flow"),)
+            "Choose what to start from.", errors=(FieldError("unknown_value", "Choose one of these.", "/flow"),)
         )
     async with audit.transaction(context.me, "bot.created", detail=name) as entry:
         entry.subject = await changes.create(context.workspace, name)

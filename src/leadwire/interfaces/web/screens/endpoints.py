@@ -149,6 +149,6 @@ def _headers(form: Form) -> dict[str, str]:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             message = f"Line {number} is not `Name: value`."
-            raise Invalid(message, faults=(FieldError("malformed", message, "/headers"),))
+            raise Invalid(message, errors=(FieldError("malformed", message, "/headers"),))
         given[name.strip()] = value.strip()
     return given

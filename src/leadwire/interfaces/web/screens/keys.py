@@ -29,11 +29,11 @@ async def create(context: PageContext) -> Response[Any]:
     """A new key."""
     name, days = context.form.text("name"), context.form.text("life")
     if not 1 <= len(name) <= 100:
-        raise Invalid("Give the key a name.", faults=(FieldError("required", "1 to 100 characters.", "/name"),))
+        raise Invalid("Give the key a name.", errors=(FieldError("required", "1 to 100 characters.", "/name"),))
     if not (scopes := context.form.all("scope")):
-        raise Invalid("Allow at least one thing.", faults=(FieldError("required", "Choose at least one.", "/scope"),))
+        raise Invalid("Allow at least one thing.", errors=(FieldError("required", "Choose at least one.", "/scope"),))
     if days not in LIVES:
-        raise Invalid("Choose when it expires.", faults=(FieldError("unknown_value", "Choose one of these.", "/life"),))
+        raise Invalid("Choose when it expires.", errors=(FieldError("unknown_value", "Choose one of these.", "/life"),))
     expires_at = clock.ago(days=-int(days)) if days else None
     async with audit.transaction(context.me, "api_key.created", detail=name) as entry:
         entry.subject, secret = await changes.create_key(context.workspace, name, scopes, expires_at)

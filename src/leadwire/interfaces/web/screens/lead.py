@@ -72,7 +72,7 @@ async def erase(context: PageContext) -> Response[Any]:
     stored = await reads.stored(context.workspace, context.path_param("lead_id"))
     if context.form.text("confirm").casefold() != _way(stored.lead).casefold():
         message = f"Type {_way(stored.lead)} to erase this person."
-        raise Invalid(message, faults=(FieldError("not_confirmed", message, "/confirm"),))
+        raise Invalid(message, errors=(FieldError("not_confirmed", message, "/confirm"),))
     async with audit.transaction(context.me, "lead.erased", stored.lead.id):
         await privacy.erase_lead(context.workspace, stored.lead.id)
     return await context.redirect(

@@ -36,7 +36,7 @@ async def export(context: PageContext) -> Response[Any]:
     """Every lead that matches, as CSV or JSON."""
     wanted, kind = context.query_as(LeadSearch), context.form.text("format")
     if kind not in ("csv", "json"):
-        raise Invalid("Choose CSV or JSON.", faults=(FieldError("unknown_value", "Choose one of these.", "/format"),))
+        raise Invalid("Choose CSV or JSON.", errors=(FieldError("unknown_value", "Choose one of these.", "/format"),))
     names = await bots.names(context.workspace)
     async with audit.transaction(context.me, "leads.exported", detail=kind):
         pass  # nothing changes here, but that they left the house is worth knowing

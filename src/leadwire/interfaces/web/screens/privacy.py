@@ -24,11 +24,11 @@ async def erase(context: PageContext) -> Response[Any]:
     email = context.form.text("email")
     if not email or context.form.text("confirm").casefold() != email.casefold():
         message = "Type the same address twice."
-        raise Invalid(message, faults=(FieldError("not_confirmed", message, "/confirm"),))
+        raise Invalid(message, errors=(FieldError("not_confirmed", message, "/confirm"),))
     async with audit.transaction(context.me, "person.erased") as entry:
         erased = await changes.erase_person(context.workspace, email)
         entry.detail = ", ".join(erased)  # ids alone: the address must not live on in the log
         if not erased:
             message = "Nobody here has this address."
-            raise Invalid(message, faults=(FieldError("unknown_value", message, "/email"),))
+            raise Invalid(message, errors=(FieldError("unknown_value", message, "/email"),))
     return await context.redirect("/privacy", f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}.")

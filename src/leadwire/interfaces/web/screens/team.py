@@ -76,5 +76,5 @@ async def take_off_second_factor(context: PageContext) -> Response[Any]:
 def _role(context: PageContext) -> Role:
     role = context.form.text("role")
     if role not in ROLES:
-        raise Invalid("Choose a role.", faults=(FieldError("unknown_value", "Choose one of these.", "/role"),))
+        raise Invalid("Choose a role.", errors=(FieldError("unknown_value", "Choose one of these.", "/role"),))
     return role

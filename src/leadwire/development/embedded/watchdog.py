@@ -1,9 +1,9 @@
-"""The guard: a tiny process that holds one server and stops it when its own standard input ends.
+"""The watchdog: a tiny process that holds one server and stops it when its own standard input ends.
 
 That end comes however the owner goes, even by SIGKILL, and needs no prctl, so it works on macOS too. Run as a script
 by `launch`, isolated: it must import nothing but the standard library.
 
-    guard.py SIGNAL UID GID TEXT COMMAND...     UID 0: as ourselves; TEXT goes to the command's standard input
+    watchdog.py SIGNAL UID GID TEXT COMMAND...     UID 0: as ourselves; TEXT goes to the command's standard input
 """
 
 import contextlib

@@ -1,19 +1,19 @@
-"""The first answers to requests with an Idempotency-Key, kept for 24 hours."""
+"""The table of `infrastructure/idempotency_store.py`: responses to requests with an Idempotency-Key, for 24 hours."""
 
 from piccolo.apps.migrations.auto.migration_manager import MigrationManager
 
 from leadwire.infrastructure.db.migrations import migration
 
-ID = "2026-11-21T00:10:00:000000"
+ID = "2026-11-22T00:06:00:000000"
 VERSION = "1.38.0"
-DESCRIPTION = "idempotent answers"
+DESCRIPTION = "idempotency"
 
 UP = """
 CREATE TABLE idempotent_answer (
     api_key_id text COLLATE "C" NOT NULL REFERENCES api_key ON DELETE CASCADE,
     key text COLLATE "C" NOT NULL,
-    fingerprint bytea NOT NULL,
-    subject text COLLATE "C" NOT NULL,
+    fingerprint bytea NOT NULL, -- of the whole request
+    subject text COLLATE "C" NOT NULL, -- the id it is about: deleted with an erased lead
     status smallint NOT NULL,
     headers json NOT NULL,
     body bytea NOT NULL,
@@ -24,6 +24,8 @@ CREATE INDEX idempotent_answer_subject ON idempotent_answer (subject);
 CREATE INDEX idempotent_answer_age ON idempotent_answer (created_at);
 """
 
+DOWN = "DROP TABLE idempotent_answer"
+
 
 async def forwards() -> MigrationManager:
-    return migration(ID, DESCRIPTION, UP, "DROP TABLE idempotent_answer")
+    return migration(ID, DESCRIPTION, UP, DOWN)

@@ -221,7 +221,7 @@ async def test_the_keyboard_goes_through_the_answers_in_order(chat):
 async def test_what_comes_by_itself_leaves_the_focus_of_the_page_alone(chat):
     await chat.open()
     await chat.page.get_by_role("link", name="Talk to us").focus()
-    await chat.page.evaluate("document.querySelector('leadwire-chat').talk.say('Just looking')")
+    await chat.page.evaluate("document.querySelector('leadwire-chat').conversation.say('Just looking')")
     await expect(chat.dialog.get_by_role("button", name="1-10", exact=True)).to_be_visible()
     await expect(chat.page.get_by_role("link", name="Talk to us")).to_be_focused()
 

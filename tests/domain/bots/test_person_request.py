@@ -9,10 +9,10 @@ import leadwire.interfaces.widget
 from leadwire.domain.bots import engine, library, person_request
 from leadwire.domain.bots.engine import HandedOff, Saved, VisitorInput
 from leadwire.domain.bots.parse import parse
-from leadwire.domain.bots.preview import talk
+from leadwire.domain.bots.preview import run
 from tests.domain.bots.flows import SMALL
 
-WIDGET = (Path(leadwire.interfaces.widget.__file__).parent / "browser" / "words.js").read_text(encoding="utf-8")
+WIDGET = (Path(leadwire.interfaces.widget.__file__).parent / "javascript" / "words.js").read_text(encoding="utf-8")
 BUTTONS = re.findall(r'\bperson: "([^"]+)"', WIDGET)
 
 WISHES = [
@@ -154,7 +154,7 @@ async def test_it_is_not_looked_up(workspace, bot):
         async def answer(self, question):
             raise AssertionError(question)
 
-    tried = await talk(
+    tried = await run(
         workspace, bot, library.flow("support-triage"), ["A question", "I want to talk to a human"], Never()
     )
     assert tried.lines[-1].text == "asks for a person: the visitor asked for a person"

@@ -26,7 +26,7 @@ class Preview(Struct, frozen=True):
     prompt: Prompt | None
 
 
-async def talk(workspace: str, bot_id: str, flow: Flow, messages: Sequence[str], answerer: Answerer) -> Preview:
+async def run(workspace: str, bot_id: str, flow: Flow, messages: Sequence[str], answerer: Answerer) -> Preview:
     """Run the flow from its start through the visitor's messages."""
     state, effects = engine.begin(flow)
     lines = [_line(effect) for effect in effects]

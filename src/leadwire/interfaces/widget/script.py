@@ -1,4 +1,4 @@
-"""/widget/v1.js: the script a website embeds, one file without dependencies, from the parts in `browser/`.
+"""/widget/v1.js: the script a website embeds, one file without dependencies, from the parts in `javascript/`.
 
 The parts share one scope, in the order of `_PARTS`; there is nothing to build.
 """
@@ -14,8 +14,8 @@ from litestar import Request, Response
 
 from leadwire.interfaces.http.routes import get
 
-_DIRECTORY: Final = Path(__file__).with_name("browser")
-_PARTS: Final = ("words", "talk", "elements", "colors", "panel", "start")
+_DIRECTORY: Final = Path(__file__).with_name("javascript")
+_PARTS: Final = ("words", "conversation", "elements", "colors", "panel", "start")
 _HEADERS: Final = {
     "Cache-Control": "public, max-age=300",
     "Cross-Origin-Resource-Policy": "cross-origin",  # also for pages that let in only what says so

@@ -25,13 +25,13 @@ const atEnd = (element) => element.scrollHeight - element.scrollTop - element.cl
 function heldPlaces() {
   const held = new Map();
   for (const element of document.querySelectorAll("[data-scroll]")) {
-    if (!element.matches(".talk") || !atEnd(element)) held.set(element.dataset.scroll, element.scrollTop);
+    if (!element.matches(".conversation") || !atEnd(element)) held.set(element.dataset.scroll, element.scrollTop);
   }
   return () => {
-    for (const element of document.querySelectorAll(".talk, [data-scroll]")) {
+    for (const element of document.querySelectorAll(".conversation, [data-scroll]")) {
       const top = held.get(element.dataset.scroll);
       if (top !== undefined) element.scrollTop = top;
-      else if (element.matches(".talk")) toEnd(element);
+      else if (element.matches(".conversation")) toEnd(element);
     }
   };
 }

@@ -76,7 +76,7 @@ addEventListener("submit", async (event) => {
   event.preventDefault();
   const body = new URLSearchParams(new FormData(form, button)), draft = form.querySelector("[data-draft]");
   const said = draft && [draftKey(draft), draft.value];
-  if (said) toEnd(document.querySelector(".talk"));
+  if (said) toEnd(document.querySelector(".conversation"));
   button?.setAttribute("aria-busy", "true");
   if (form.method === "get") await load(`${addressOf(form).split("?")[0]}?${body}`, {}, selectors, true);
   else if (await load(addressOf(form), { method: "POST", body }, selectors, false) && said) sentDraft(...said);
@@ -211,5 +211,5 @@ function ready() {
 }
 
 ready();
-document.querySelectorAll(".talk").forEach(toEnd);
+document.querySelectorAll(".conversation").forEach(toEnd);
 setInterval(tellAll, 10000);

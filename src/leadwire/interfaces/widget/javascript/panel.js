@@ -9,14 +9,14 @@ sheet.replaceSync(LOOK);
 
 class LeadwireChat extends HTMLElement {
   connectedCallback() {
-    this.talk = new Talk(this.dataset.base, this.dataset.bot, () => this.render());
+    this.conversation = new Conversation(this.dataset.base, this.dataset.bot, () => this.render());
     this.shown = new Map();
     this.build();
     this.paint(this.dataset.color);
     this.listen();
     this.render();
   }
-  disconnectedCallback() { this.off.abort(); this.talk.leave(); }
+  disconnectedCallback() { this.off.abort(); this.conversation.leave(); }
 
   build() {
     const root = this.shadowRoot ?? this.attachShadow({ mode: "open" });
@@ -37,10 +37,10 @@ class LeadwireChat extends HTMLElement {
     this.area = el("textarea", { ...typing, rows: "1", enterkeyhint: "send", autocomplete: "off" });
     this.send = el("button", { class: "send" }, icon("send"));
     this.form = el("form", { novalidate: "", onsubmit: (event) => { event.preventDefault(); this.submit(); } }, this.line, this.area, this.send);
-    this.again = el("button", { class: "again", ...press(() => { this.talk.renew(); this.focusField(); }) });
+    this.again = el("button", { class: "again", ...press(() => { this.conversation.renew(); this.focusField(); }) });
     this.over = el("div", { class: "over" }, this.again);
-    this.person = el("button", press(() => this.talk.askForPerson(this.words.person)));
-    this.finish = el("button", press(() => this.talk.end()));
+    this.person = el("button", press(() => this.conversation.askForPerson(this.words.person)));
+    this.finish = el("button", press(() => this.conversation.end()));
     this.more = el("div", { class: "more" }, this.person, this.finish);
     this.panel = el("div", { class: "panel", id: "panel", role: "dialog", "aria-labelledby": "title", hidden: "" },
       el("div", { class: "top" }, el("span", { class: "face" }, icon("chat")), el("div", {}, this.heading, this.who), this.shut),
@@ -52,16 +52,16 @@ class LeadwireChat extends HTMLElement {
   listen() {
     this.off = new AbortController();
     const on = (target, kind, handler) => target.addEventListener(kind, handler, { signal: this.off.signal });
-    on(window, "online", () => this.talk.wake());
-    on(window, "offline", () => { if (this.talk.unsent.length) this.talk.trouble = "offline"; this.render(); });
-    on(window, "pageshow", (event) => event.persisted && this.talk.wake());
-    on(window, "pagehide", () => this.talk.stopStream?.abort());
-    on(window, "storage", (event) => event.key === this.talk.key && this.talk.adopt());
-    on(document, "visibilitychange", () => document.hidden || !this.isOpen && this.talk.status !== "handoff" || this.talk.wake());
+    on(window, "online", () => this.conversation.wake());
+    on(window, "offline", () => { if (this.conversation.unsent.length) this.conversation.trouble = "offline"; this.render(); });
+    on(window, "pageshow", (event) => event.persisted && this.conversation.wake());
+    on(window, "pagehide", () => this.conversation.stopStream?.abort());
+    on(window, "storage", (event) => event.key === this.conversation.key && this.conversation.adopt());
+    on(document, "visibilitychange", () => document.hidden || !this.isOpen && this.conversation.status !== "handoff" || this.conversation.wake());
     on(document, "click", (event) => { // a link to #leadwire opens the chat, wherever it is on the page
       if (event.target.closest?.('a[href$="#leadwire"]')) { event.preventDefault(); this.open(); }
     });
-    for (const kind of ["pointerenter", "focus"]) on(this.launcher, kind, () => this.talk.meet());
+    for (const kind of ["pointerenter", "focus"]) on(this.launcher, kind, () => this.conversation.meet());
     if (window.visualViewport) { // what a phone's keyboard leaves
       on(visualViewport, "resize", () => this.style.setProperty("--room", `${visualViewport.height}px`));
     }
@@ -78,8 +78,8 @@ class LeadwireChat extends HTMLElement {
     this.panel.hidden = false;
     this.render();
     this.focusField();
-    if (this.talk.kept.id) this.talk.refresh();
-    await this.talk.meet();
+    if (this.conversation.kept.id) this.conversation.refresh();
+    await this.conversation.meet();
   }
   close() {
     this.panel.hidden = true;
@@ -114,19 +114,19 @@ class LeadwireChat extends HTMLElement {
     if (!content || this.tooMany) return this.tell();
     this.field.value = "";
     this.measure();
-    this.talk.say(content);
+    this.conversation.say(content);
     this.field.focus();
   }
-  pick(option) { this.talk.say(option); this.focusField(); }
+  pick(option) { this.conversation.say(option); this.focusField(); }
 
   render() {
     if (!this.panel) return;
-    const { talk } = this;
-    const locale = talk.bot_?.locale ?? document.documentElement.lang;
+    const { conversation } = this;
+    const locale = conversation.bot_?.locale ?? document.documentElement.lang;
     this.words = wordsIn(locale);
     this.panel.lang = locale;
     this.panel.dir = directionOf(locale);
-    if (talk.bot_ && !this.dataset.color) this.paint(talk.bot_.color);
+    if (conversation.bot_ && !this.dataset.color) this.paint(conversation.bot_.color);
     this.label();
     if (!this.isOpen) return;
     this.draw();
@@ -135,7 +135,7 @@ class LeadwireChat extends HTMLElement {
   }
 
   label() {
-    const { talk, words } = this, unread = talk.unread(this.isOpen && !document.hidden);
+    const { conversation, words } = this, unread = conversation.unread(this.isOpen && !document.hidden);
     this.badge.hidden = !unread;
     put(this.badge, unread > 9 ? "9+" : String(unread));
     this.launcher.setAttribute("aria-expanded", String(this.isOpen));
@@ -145,16 +145,16 @@ class LeadwireChat extends HTMLElement {
     this.picks.setAttribute("aria-label", words.field);
     this.send.setAttribute("aria-label", words.send);
     for (const field of [this.line, this.area]) field.setAttribute("aria-label", words.field);
-    put(this.heading, talk.bot_?.title ?? "");
-    const live = talk.lines.some((one) => one.role === "agent");
-    put(this.who, { handoff: live ? words.live : words.waiting, ended: words.ended }[talk.status] ?? words.bot);
-    this.who.toggleAttribute("data-live", talk.status !== "ended");
+    put(this.heading, conversation.bot_?.title ?? "");
+    const live = conversation.lines.some((one) => one.role === "agent");
+    put(this.who, { handoff: live ? words.live : words.waiting, ended: words.ended }[conversation.status] ?? words.bot);
+    this.who.toggleAttribute("data-live", conversation.status !== "ended");
     put(this.again, words.again); put(this.person, words.person); put(this.finish, words.end);
   }
 
   // Lines come and change; what is on the screen already stays the same node, so that it is not read out again.
   draw() {
-    const { lines } = this.talk, keys = new Set(lines.map((one) => one.key));
+    const { lines } = this.conversation, keys = new Set(lines.map((one) => one.key));
     const low = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80;
     for (const [key, node] of this.shown) if (!keys.has(key)) { node.remove(); this.shown.delete(key); }
     let before = null;
@@ -166,7 +166,7 @@ class LeadwireChat extends HTMLElement {
       if (node !== next) this.lines.insertBefore(node, next);
       before = node;
     }
-    this.dots.hidden = !this.talk.waiting;
+    this.dots.hidden = !this.conversation.waiting;
     if (low || lines.at(-1)?.key !== this.last && lines.at(-1)?.role === "user") this.log.scrollTop = this.log.scrollHeight;
     this.last = lines.at(-1)?.key;
   }
@@ -180,16 +180,17 @@ class LeadwireChat extends HTMLElement {
     if (text.textContent !== one.content) text.replaceChildren(...linked(one.content)); // a choice may come back in the bot's words
     if (one.created_at) text.title = new Date(one.created_at).toLocaleString();
     node.classList.toggle("failed", Boolean(one.failed));
-    state.hidden = !(one.failed || (one.unsent && this.talk.trouble));
+    state.hidden = !(one.failed || (one.unsent && this.conversation.trouble));
     put(state, one.failed ? this.words.failed : this.words.unsent);
   }
 
   ask() {
-    const { talk } = this, ended = talk.status === "ended", options = (!ended && !talk.waiting && talk.prompt?.options) || [];
+    const { conversation } = this, ended = conversation.status === "ended";
+    const options = (!ended && !conversation.waiting && conversation.prompt?.options) || [];
     this.form.hidden = ended;
     this.over.hidden = !ended;
-    this.person.hidden = talk.status !== "active";
-    this.finish.hidden = ended || !talk.kept.id;
+    this.person.hidden = conversation.status !== "active";
+    this.finish.hidden = ended || !conversation.kept.id;
     if (options.join("\n") !== this.offered) {
       this.offered = options.join("\n");
       this.picks.replaceChildren(...options.map((one) => el("button", { type: "button", dir: "auto", onclick: () => this.pick(one) }, one)));
@@ -197,9 +198,9 @@ class LeadwireChat extends HTMLElement {
       const { activeElement } = this.shadowRoot; // none: the focus is somewhere on the page, and stays there
       if (activeElement === this.log || activeElement === this.field && !this.field.value) this.focusField();
     }
-    const shape = SHAPES[talk.prompt?.kind] ?? SHAPES[talk.prompt?.field];
+    const shape = SHAPES[conversation.prompt?.kind] ?? SHAPES[conversation.prompt?.field];
     const was = this.field, focused = this.shadowRoot.activeElement === was;
-    this.line.hidden = !shape || talk.status !== "active";
+    this.line.hidden = !shape || conversation.status !== "active";
     this.area.hidden = !this.line.hidden;
     if (was !== this.field) {
       this.field.value = was.value;
@@ -208,12 +209,12 @@ class LeadwireChat extends HTMLElement {
       if (focused) this.field.focus();
     }
     for (const name of ["inputmode", "autocomplete", "autocapitalize"]) this.line.setAttribute(name, shape?.[name] ?? "off");
-    this.field.placeholder = (!ended && talk.status === "active" && talk.prompt?.placeholder) || this.words.field;
+    this.field.placeholder = (!ended && conversation.status === "active" && conversation.prompt?.placeholder) || this.words.field;
   }
 
   tell() {
     const { tooMany, words } = this;
-    const text = tooMany ? `${words.long} ${tooMany}` : (words[this.talk.trouble] ?? "");
+    const text = tooMany ? `${words.long} ${tooMany}` : (words[this.conversation.trouble] ?? "");
     put(this.note, text);
     this.note.hidden = !text;
     this.send.setAttribute("aria-disabled", String(!this.field.value.trim() || tooMany > 0));

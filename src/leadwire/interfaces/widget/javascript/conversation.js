@@ -11,7 +11,7 @@ const store = (area, key, value) => {
   try { value ? window[area].setItem(key, JSON.stringify(value)) : window[area].removeItem(key); } catch { /* see above */ }
 };
 
-class Talk {
+class Conversation {
   constructor(base, bot, changed) {
     Object.assign(this, { base, bot, changed, key: `leadwire:${bot}` });
     this.kept = stored("localStorage", this.key) ?? {}; // id, token, status, seen: shared by the tabs of a website

@@ -13,11 +13,7 @@ from leadwire.interfaces.http.routes import get
 
 PREFIX: Final = "/assets/"
 _FOLDER: Final = Path(__file__).with_name("static")
-_KINDS: Final = {
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-}
+_KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 @functools.cache

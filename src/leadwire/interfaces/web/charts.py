@@ -37,9 +37,7 @@ def milliseconds(value: float | None) -> str:
     return f"{value / 1000:.3g} s" if value >= 1000 else f"{value:.3g} ms"
 
 
-def bar_sparkline(
-    title: str, good: Sequence[float], bad: Sequence[float], width: int = 120, height: int = 28
-) -> Markup:
+def bar_sparkline(title: str, good: Sequence[float], bad: Sequence[float]) -> Markup:
     """A small row of bars: what failed on top of what was delivered."""
     width, height = 120, 28
     top = max((one + other for one, other in zip(good, bad, strict=True)), default=0) or 1

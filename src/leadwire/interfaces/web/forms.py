@@ -1,12 +1,15 @@
 """Forms: url-encoded bodies, read once and strictly."""
 
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
 from litestar import Request
 
 from leadwire.infrastructure.errors import FieldError, Invalid, InvalidParameter, UnsupportedMediaType
 from leadwire.interfaces.http import body
+
+C = TypeVar("C", bound=str)
 
 _MOST_FIELDS: Final = 200
 
@@ -49,8 +52,25 @@ class Form:
         digits = text.removeprefix("-")
         if digits.isascii() and digits.isdigit() and len(text) <= 12:
             return int(text)
-        message = "A whole number, please."
-        raise Invalid(message, errors=(FieldError("wrong_type", message, f"/{name}"),))
+        raise wrong(name, "wrong_type", "A whole number, please.")
+
+    def choice(self, name: str, known: Collection[C], message: str) -> C:
+        """The field's value, which must be one of `known`. Raises Invalid with `message`."""
+        for value in known:
+            if value == self.text(name):
+                return value
+        raise wrong(name, "unknown_value", "Choose one of these.", message)
+
+    def title(self, message: str) -> str:
+        """The field `name`, which must have 1 to 100 characters. Raises Invalid with `message`."""
+        if not 1 <= len(self.text("name")) <= 100:
+            raise wrong("name", "required", "1 to 100 characters.", message)
+        return self.text("name")
+
+
+def wrong(field: str, code: str, error: str, message: str = "") -> Invalid:
+    """Return the error for a field; `message` is what the page says on top, `error` what it says beside the field."""
+    return Invalid(message or error, errors=(FieldError(code, error, f"/{field}"),))
 
 
 async def read(request: "Request[Any, Any, Any]", largest: int = body.LARGEST) -> Form:

@@ -6,9 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from leadwire.domain.leads.schema import FieldValue, Lead, LeadPatch, custom_fields
-from leadwire.infrastructure.errors import FieldError, Invalid
 from leadwire.interfaces.http import body
-from leadwire.interfaces.web.forms import Form
+from leadwire.interfaces.web.forms import Form, wrong
 
 TEXTS: Final = ("name", "email", "phone", "company")
 
@@ -47,8 +46,7 @@ def patch(form: Form, lead: Lead) -> LeadPatch:
     pairs = [(key, value) for key, value in _pairs(form) if key or value]
     names = [key for key, _ in pairs]
     if len(set(names)) < len(names) or "" in names:
-        message = "Every custom field needs a name of its own."
-        raise Invalid(message, errors=(FieldError("repeated_field", message, "/custom_fields"),))
+        raise wrong("custom_fields", "repeated_field", "Every custom field needs a name of its own.")
     custom: dict[str, FieldValue | None] = {
         key: _value(value, was.get(key)) if value else None
         for key, value in pairs

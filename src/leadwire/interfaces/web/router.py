@@ -1,120 +1,20 @@
-"""The list of every screen and action."""
+"""Every screen and action: what the modules in `screens/` declare."""
 
+import importlib
+import pkgutil
 from typing import Final
 
 from litestar.handlers import HTTPRouteHandler
 
-from leadwire.interfaces.web import assets
+from leadwire.interfaces.web import assets, screens
 from leadwire.interfaces.web.routes import Declared
-from leadwire.interfaces.web.screens import (
-    account,
-    audit_log,
-    bot,
-    bots,
-    conversations,
-    dead_letters,
-    deliveries,
-    endpoints,
-    inbox,
-    keys,
-    lead,
-    leads,
-    overview,
-    privacy,
-    saved_replies,
-    secrets,
-    setup,
-    sign_in,
-    system,
-    team,
-)
+from leadwire.interfaces.web.screens import sign_in
 
-DECLARED: Final[list[Declared]] = [
-    sign_in.confirm,
-    sign_in.confirmed,
-    sign_in.sign_out,
-    overview.overview,
-    account.account,
-    account.change_password,
-    account.end_session,
-    account.set_up,
-    account.switch_on,
-    account.switch_off,
-    conversations.conversations,
-    conversations.conversation,
-    conversations.unblock,
-    leads.leads,
-    leads.export,
-    lead.lead,
-    lead.edit,
-    lead.erase,
-    lead.export,
-    bots.bots,
-    bots.create,
-    bots.bot,
-    bots.save,
-    bots.versions,
-    bots.rollback,
-    bot.trial,
-    bot.knowledge,
-    bot.teach,
-    bot.unteach,
-    bot.install,
-    bot.embed,
-    inbox.threads,
-    inbox.live,
-    saved_replies.replies,
-    saved_replies.add,
-    saved_replies.remove,
-    inbox.reply,
-    inbox.note,
-    inbox.claim,
-    inbox.edit_lead,
-    inbox.do,
-    keys.keys,
-    keys.create,
-    keys.roll,
-    keys.revoke,
-    endpoints.endpoints,
-    setup.address,
-    setup.events,
-    setup.create,
-    setup.secret,
-    setup.test,
-    setup.enable,
-    endpoints.endpoint,
-    endpoints.live,
-    endpoints.configure,
-    endpoints.own_headers,
-    endpoints.enable,
-    endpoints.disable,
-    endpoints.delete,
-    endpoints.test,
-    secrets.secret,
-    secrets.stage,
-    secrets.promote,
-    secrets.discard,
-    deliveries.deliveries,
-    deliveries.delivery,
-    deliveries.redrive,
-    deliveries.live,
-    dead_letters.dead_letters,
-    dead_letters.redrive,
-    dead_letters.job,
-    dead_letters.live,
-    dead_letters.step,
-    team.team,
-    team.invite,
-    team.withdraw,
-    team.change_role,
-    team.remove,
-    team.take_off_second_factor,
-    privacy.privacy,
-    privacy.erase,
-    audit_log.log,
-    system.system,
-    system.ledger,
+_MODULES: Final = [
+    importlib.import_module(f"{screens.__name__}.{m.name}") for m in pkgutil.iter_modules(screens.__path__)
 ]
+
+DECLARED: Final = [one for module in _MODULES for one in vars(module).values() if isinstance(one, Declared)]
 
 
 def handlers() -> list[HTTPRouteHandler]:

@@ -14,10 +14,7 @@ Json = Mapping[str, Any]
 Row = tuple[str, str, str]
 
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
-_ENVELOPES: Final = (
-    ("Single", Markup('{{"data": {}}}')),
-    ("Page", Markup('{{"data": list of {}, "meta": {}}}')),
-)
+_ENVELOPES: Final = (("Single", Markup('{{"data": {}}}')), ("Page", Markup('{{"data": list of {}, "meta": {}}}')))
 _PLACES: Final = {"query": "", "path": "in the path, ", "header": "header, "}
 
 

@@ -53,9 +53,7 @@ HEADERS: Final = {
 }
 PARAMETERS: Final = {
     "X-Request-Id": _header(
-        "A name for this request, kept when it is 1 to 100 of `A-Za-z0-9._:-` and replaced when not.",
-        _TEXT,
-        REQUEST_ID,
+        "A name for this request, kept when it is 1 to 100 of `A-Za-z0-9._:-` and replaced when not.", _TEXT, REQUEST_ID
     ),
     "traceparent": _header(
         "W3C Trace Context. The events that this request causes carry it to webhooks; ignored if malformed.",

@@ -1,16 +1,18 @@
-"""Bots: their flows, what they were taught, where they may be shown."""
+"""Bots: their flows, trying one, what they were taught, and how a website shows them."""
 
 from typing import Any, Final
 
 from litestar import Response
 
 from leadwire.domain.accounts.changes import audit
-from leadwire.domain.bots import changes, library, reads, text_diff
+from leadwire.domain.bots import changes, library, preview, reads, text_diff
+from leadwire.domain.bots.changes import faq
 from leadwire.domain.bots.check import FlowError
-from leadwire.domain.bots.parse import LARGEST, BadFlow, parse
+from leadwire.domain.bots.faq import Faq
+from leadwire.domain.bots.parse import LARGEST, BadFlow, parse, parse_stored
 from leadwire.infrastructure import cpu_work
-from leadwire.infrastructure.errors import FieldError, Invalid
-from leadwire.interfaces.web import flow_reference
+from leadwire.infrastructure.errors import Invalid
+from leadwire.interfaces.web import flow_reference, security
 from leadwire.interfaces.web.flow_picture import picture
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
@@ -27,13 +29,8 @@ async def bots(context: PageContext) -> Response[str]:
 @action("/bots", shown_on=bots)
 async def create(context: PageContext) -> Response[Any]:
     """A new bot, with one of the shipped flows as its draft."""
-    name, flow = context.form.text("name"), context.form.text("flow")
-    if not 1 <= len(name) <= 100:
-        raise Invalid("Give the bot a name.", errors=(FieldError("required", "1 to 100 characters.", "/name"),))
-    if flow not in library.NAMES:
-        raise Invalid(
-            "Choose what to start from.", errors=(FieldError("unknown_value", "Choose one of these.", "/flow"),)
-        )
+    name = context.form.title("Give the bot a name.")
+    flow = context.form.choice("flow", library.NAMES, "Choose what to start from.")
     async with audit.transaction(context.me, "bot.created", detail=name) as entry:
         entry.subject = await changes.create(context.workspace, name)
         await changes.save_draft(context.workspace, entry.subject, library.text(flow))
@@ -94,6 +91,61 @@ async def rollback(context: PageContext) -> Response[Any]:
     async with audit.transaction(context.me, "bot.rolled_back", bot_id, f"version {version}"):
         await changes.rollback(context.workspace, bot_id, version)
     return await context.redirect(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
+
+
+@screen("/bots/{bot_id:str}/preview")
+async def trial(context: PageContext) -> Response[str]:
+    """A chat with the draft; everything said so far is in the address, and nothing is kept."""
+    one = await reads.detail(context.workspace, context.path_param("bot_id"))
+    said = [text[:4000] for text in context.query.all("said") if text.strip()]
+    flow = await cpu_work.run(parse_stored, one.draft) if one.draft else None
+    conversation = await preview.run(context.workspace, one.id, flow, said, Faq()) if flow else None
+    return await context.render("bots/preview.html", tab="preview", bot=one, conversation=conversation, said=said)
+
+
+@screen("/bots/{bot_id:str}/knowledge")
+async def knowledge(context: PageContext) -> Response[str]:
+    """Questions and answers."""
+    one = await reads.detail(context.workspace, context.path_param("bot_id"))
+    entries = await reads.faq(context.workspace, one.id)
+    return await context.render("bots/knowledge.html", tab="knowledge", bot=one, faq=entries)
+
+
+@action("/bots/{bot_id:str}/knowledge", shown_on=knowledge)
+async def teach(context: PageContext) -> Response[Any]:
+    """One more answer."""
+    bot_id = context.path_param("bot_id")
+    async with audit.transaction(context.me, "bot.taught", bot_id):
+        await faq.add(context.workspace, bot_id, context.form.text("question"), context.form.text("answer"))
+    return await context.redirect(f"/bots/{bot_id}/knowledge")
+
+
+@action("/bots/{bot_id:str}/knowledge/{entry_id:str}/forget", shown_on=knowledge)
+async def unteach(context: PageContext) -> Response[Any]:
+    """One answer less."""
+    bot_id = context.path_param("bot_id")
+    async with audit.transaction(context.me, "bot.untaught", bot_id, context.path_param("entry_id")):
+        await faq.remove(context.workspace, context.path_param("entry_id"))
+    return await context.redirect(f"/bots/{bot_id}/knowledge")
+
+
+@screen("/bots/{bot_id:str}/install")
+async def install(context: PageContext) -> Response[str]:
+    """The snippet, and which websites may use it."""
+    one = await reads.detail(context.workspace, context.path_param("bot_id"))
+    address = security.public_url(context.request)
+    return await context.render("bots/install.html", tab="install", bot=one, address=address)
+
+
+@action("/bots/{bot_id:str}/install", shown_on=install)
+async def embed(context: PageContext) -> Response[Any]:
+    """Other websites, another color."""
+    bot_id, origins = context.path_param("bot_id"), context.form.text("origins").split()
+    if not context.form.text("color"):
+        raise Invalid("Choose a color.")
+    async with audit.transaction(context.me, "bot.embedded", bot_id, ", ".join(origins)[:500]):
+        await changes.set_appearance(context.workspace, bot_id, origins, context.form.text("color"))
+    return await context.redirect(f"/bots/{bot_id}/install", "Saved.")
 
 
 def _read(source: str) -> tuple[str, list[tuple[FlowError, str]]]:

@@ -39,7 +39,7 @@ async def conversation(context: PageContext) -> Response[str]:
     events = await reads.events(context.workspace, one.id)
     return await context.render(
         "conversations/one.html",
-        talk=one,
+        conversation=one,
         blocked=await bots.has_blocked(context.workspace, one.id),
         about=one.metadata,
         variables=reads.variables(one),

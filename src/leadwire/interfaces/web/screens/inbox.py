@@ -12,13 +12,14 @@ from leadwire.domain.bots import runtime
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import inbox, reads
 from leadwire.domain.conversations.changes import inbox as changes
-from leadwire.domain.leads import reads as leads_reads
+from leadwire.domain.conversations.changes import saved_replies as replies
+from leadwire.domain.leads import reads as leads
 from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.live_updates import conversation_events
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
-from leadwire.interfaces.web.screens.lead import save
+from leadwire.interfaces.web.screens.leads import save
 
 Operation = Callable[[str, str, str], Awaitable[None]]
 
@@ -27,25 +28,26 @@ Operation = Callable[[str, str, str], Awaitable[None]]
 async def threads(context: PageContext) -> Response[str]:
     """The threads and, with `c` in the address, one conversation."""
     chosen = context.query.text("c") or (context.request.path_params.get("conversation_id", ""))
-    talk = await reads.detail(context.workspace, chosen) if chosen else None
+    conversation = await reads.detail(context.workspace, chosen) if chosen else None
+    lead = conversation.lead if conversation else None
     places = await inbox.threads(context.workspace, context.me.user_id)
     thread = next((one for found in places.values() for one in found if one.id == chosen), None)
-    replies = await inbox.saved_replies(context.workspace) if talk else []
-    picked = next((one.content for one in replies if one.id == context.query.text("say")), "")
+    saved = await inbox.saved_replies(context.workspace) if conversation else []
+    picked = next((one.content for one in saved if one.id == context.query.text("say")), "")
     return await context.render(
         "inbox/inbox.html",
         places=places,
         titles={"waiting": "Waiting", "mine": "Mine", "theirs": "With colleagues", "bot": "With the bot"},
-        talk=talk,
+        conversation=conversation,
         thread=thread,
-        name=reads.visitor_of(talk) if talk else None,
-        replies=replies,
-        draft=inbox.fill_in(picked, talk.lead.name if talk and talk.lead else None),
+        name=reads.visitor_of(conversation) if conversation else None,
+        replies=saved,
+        draft=inbox.fill_in(picked, lead.name if lead else None),
         bots=await bots.names(context.workspace),
         people={person.id: person.email for person in await accounts.users(context.workspace)},
-        notes=await inbox.notes(context.workspace, chosen) if talk else [],
-        version=(await leads_reads.stored(context.workspace, talk.lead.id)).version if talk and talk.lead else 0,
-        score=await bots.score_of(context.workspace, talk.lead.id) if talk and talk.lead else [],
+        notes=await inbox.notes(context.workspace, chosen) if conversation else [],
+        version=(await leads.stored(context.workspace, lead.id)).version if lead else 0,
+        score=await bots.score_of(context.workspace, lead.id) if lead else [],
     )
 
 
@@ -58,18 +60,16 @@ async def live(context: PageContext) -> Response[Any]:
 @action("/inbox/{conversation_id:str}/reply", role="agent", shown_on=threads)
 async def reply(context: PageContext) -> Response[Any]:
     """Answer; that takes a conversation nobody has."""
-    await changes.reply(
-        context.workspace, context.path_param("conversation_id"), context.me.user_id, context.form.raw("content")
-    )
+    content = context.form.raw("content")
+    await changes.reply(context.workspace, context.path_param("conversation_id"), context.me.user_id, content)
     return await _to_conversation(context)
 
 
 @action("/inbox/{conversation_id:str}/note", role="agent", shown_on=threads)
 async def note(context: PageContext) -> Response[Any]:
     """Write something for colleagues."""
-    await changes.note(
-        context.workspace, context.path_param("conversation_id"), context.me.user_id, context.form.raw("note")
-    )
+    content = context.form.raw("note")
+    await changes.note(context.workspace, context.path_param("conversation_id"), context.me.user_id, content)
     return await _to_conversation(context)
 
 
@@ -84,10 +84,10 @@ async def claim(context: PageContext) -> Response[Any]:
 @action("/inbox/{conversation_id:str}/lead", role="agent", shown_on=threads)
 async def edit_lead(context: PageContext) -> Response[Any]:
     """Correct how to reach the visitor."""
-    talk = await reads.detail(context.workspace, context.path_param("conversation_id"))
-    if talk.lead is None:
+    conversation = await reads.detail(context.workspace, context.path_param("conversation_id"))
+    if conversation.lead is None:
         raise NotFound("This visitor is no lead yet.")
-    await save(context, talk.lead.id, lead_form.contact(context.form, talk.lead))
+    await save(context, conversation.lead.id, lead_form.contact(context.form, conversation.lead))
     return await _to_conversation(context)
 
 
@@ -106,6 +106,29 @@ async def do(context: PageContext) -> Response[Any]:
     async with audit.transaction(context.me, f"conversation.{operation.replace('-', '_')}", conversation_id):
         await operations[operation](context.workspace, conversation_id, context.me.user_id)
     return await _to_conversation(context)
+
+
+@screen("/inbox/replies", role="agent")
+async def saved_replies(context: PageContext) -> Response[str]:
+    """All saved replies, and the form for another."""
+    return await context.render("inbox/replies.html", replies=await inbox.saved_replies(context.workspace))
+
+
+@action("/inbox/replies", role="agent", shown_on=saved_replies)
+async def add_reply(context: PageContext) -> Response[Any]:
+    """Another saved reply, for everybody who answers visitors."""
+    name = context.form.text("name")
+    async with audit.transaction(context.me, "saved_reply.added", detail=name) as entry:
+        entry.subject = await replies.add(context.workspace, name, context.form.raw("content"))
+    return await context.redirect("/inbox/replies", f"“{name}” is in the inbox now.")
+
+
+@action("/inbox/replies/{reply_id:str}/remove", role="agent", shown_on=saved_replies)
+async def remove_reply(context: PageContext) -> Response[Any]:
+    """A saved reply is gone."""
+    async with audit.transaction(context.me, "saved_reply.removed", context.path_param("reply_id")) as entry:
+        entry.detail = await replies.remove(context.workspace, context.path_param("reply_id"))
+    return await context.redirect("/inbox/replies", f"“{entry.detail}” is removed.")
 
 
 async def _to_conversation(context: PageContext) -> Response[Any]:

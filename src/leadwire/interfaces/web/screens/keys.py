@@ -8,7 +8,7 @@ from leadwire.domain.accounts import changes, reads
 from leadwire.domain.accounts.changes import audit
 from leadwire.domain.accounts.keys import SCOPES
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import FieldError, Invalid
+from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
@@ -27,13 +27,10 @@ async def keys(context: PageContext) -> Response[str]:
 @action("/keys", shown_on=keys, confirmed=True)
 async def create(context: PageContext) -> Response[Any]:
     """A new key."""
-    name, days = context.form.text("name"), context.form.text("life")
-    if not 1 <= len(name) <= 100:
-        raise Invalid("Give the key a name.", errors=(FieldError("required", "1 to 100 characters.", "/name"),))
+    name = context.form.title("Give the key a name.")
     if not (scopes := context.form.all("scope")):
-        raise Invalid("Allow at least one thing.", errors=(FieldError("required", "Choose at least one.", "/scope"),))
-    if days not in LIVES:
-        raise Invalid("Choose when it expires.", errors=(FieldError("unknown_value", "Choose one of these.", "/life"),))
+        raise wrong("scope", "required", "Choose at least one.", "Allow at least one thing.")
+    days = context.form.choice("life", LIVES, "Choose when it expires.")
     expires_at = clock.ago(days=-int(days)) if days else None
     async with audit.transaction(context.me, "api_key.created", detail=name) as entry:
         entry.subject, secret = await changes.create_key(context.workspace, name, scopes, expires_at)

@@ -41,7 +41,7 @@ async def overview(context: PageContext) -> Response[str]:
     since = today - timedelta(days=shown.days - 1)
     filters = context.workspace, since, shown.bot_id
     days = [(since + timedelta(days=number)).date() for number in range(shown.days)]
-    talks = await conversations.by_day(*filters)
+    started = await conversations.by_day(*filters)
     captured = await leads.captured(*filters)
     by_day, by_band = Counter[date](), Counter[int]()
     for one in captured:
@@ -52,12 +52,12 @@ async def overview(context: PageContext) -> Response[str]:
         shown=shown,
         periods=PERIODS,
         bots=names,
-        talks=sum(talks.values()),
+        conversations=sum(started.values()),
         leads=by_day.total(),
         handoffs=await conversations.handed_off(*filters),
         days=[f"{day:%d %b}" for day in days],
         per_day=[
-            Series("Conversations", [talks.get(day, 0) for day in days], "muted"),
+            Series("Conversations", [started.get(day, 0) for day in days], "muted"),
             Series("New leads", [by_day[day] for day in days]),
         ],
         bands=_BAND_NAMES,

@@ -6,8 +6,7 @@ from litestar import Response
 
 from leadwire.domain.accounts import changes, reads
 from leadwire.domain.accounts.changes import audit, invitations, second_factor
-from leadwire.domain.accounts.schema import ROLES, Role
-from leadwire.infrastructure.errors import FieldError, Invalid
+from leadwire.domain.accounts.schema import ROLES
 from leadwire.interfaces.web.page_context import PageContext
 from leadwire.interfaces.web.routes import action, screen
 
@@ -32,11 +31,10 @@ async def team(context: PageContext) -> Response[str]:
 @action("/team", shown_on=team, confirmed=True)
 async def invite(context: PageContext) -> Response[Any]:
     """A link for somebody new; shown on the page that answers, and nowhere else."""
-    role, email = _role(context), context.form.text("email")
+    role, email = context.form.choice("role", ROLES, "Choose a role."), context.form.text("email")
     token = await invitations.invite(context.workspace, email, role, by=context.me.email, address=context.me.address)
-    return await context.render(
-        "team/invited.html", 201, token=token, email=email, role=role, days=invitations.LIFE.days
-    )
+    days = invitations.LIFE.days
+    return await context.render("team/invited.html", 201, token=token, email=email, role=role, days=days)
 
 
 @action("/team/links/{invitation_id:str}/withdraw", shown_on=team)
@@ -50,7 +48,7 @@ async def withdraw(context: PageContext) -> Response[Any]:
 @action("/team/{user_id:str}/role", shown_on=team, confirmed=True)
 async def change_role(context: PageContext) -> Response[Any]:
     """Somebody may do more, or less, from their next click on."""
-    role = _role(context)
+    role = context.form.choice("role", ROLES, "Choose a role.")
     async with audit.transaction(context.me, "user.role_changed") as entry:
         entry.subject, before = await changes.change_role(context.workspace, context.path_param("user_id"), role)
         entry.detail = f"{before} to {role}"
@@ -71,10 +69,3 @@ async def take_off_second_factor(context: PageContext) -> Response[Any]:
     async with audit.transaction(context.me, "user.second_factor_removed") as entry:
         entry.subject = await second_factor.remove(context.workspace, context.path_param("user_id"))
     return await context.redirect("/team", f"{entry.subject} signs in by password alone.")
-
-
-def _role(context: PageContext) -> Role:
-    role = context.form.text("role")
-    if role not in ROLES:
-        raise Invalid("Choose a role.", errors=(FieldError("unknown_value", "Choose one of these.", "/role"),))
-    return role

@@ -10,14 +10,8 @@ from typing import Any, Final, TypeVar, get_args, get_origin
 import msgspec
 from litestar import Request
 
-from leadwire.infrastructure.errors import (
-    BodyTooLarge,
-    FieldError,
-    Invalid,
-    MalformedJson,
-    UnknownField,
-    UnsupportedMediaType,
-)
+from leadwire.infrastructure import errors
+from leadwire.infrastructure.errors import FieldError, Invalid, UnknownField
 from leadwire.interfaces.http import messages
 from leadwire.interfaces.http.requests import header
 
@@ -39,21 +33,20 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
     kind, _, parameters = (header(request.scope, b"content-type") or "").partition(";")
     charset = parameters.strip().lower().replace('"', "")
     if kind.strip().lower() not in MEDIA_TYPES or charset not in ("", "charset=utf-8"):
-        raise UnsupportedMediaType(
-            f"Send {' or '.join(MEDIA_TYPES)}, in UTF-8.", headers={"Accept-Patch": ", ".join(MEDIA_TYPES)}
-        )
+        accepted = {"Accept-Patch": ", ".join(MEDIA_TYPES)}
+        raise errors.UnsupportedMediaType(f"Send {' or '.join(MEDIA_TYPES)}, in UTF-8.", headers=accepted)
     if (header(request.scope, b"content-encoding") or "identity").lower() != "identity":
-        raise UnsupportedMediaType("Compressed bodies are not accepted.", headers={"Accept-Encoding": "identity"})
+        accepted = {"Accept-Encoding": "identity"}
+        raise errors.UnsupportedMediaType("Compressed bodies are not accepted.", headers=accepted)
     body = await read(request)
     try:
         decoded = _decode(body)
         repeated = _repeated(body, decoded)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedJson(messages.malformed(error, body)) from error
+        raise errors.MalformedJson(messages.malformed(error, body)) from error
     if not isinstance(decoded, dict):
-        raise Invalid(
-            "The body must be a JSON object.", errors=(FieldError("not_an_object", messages.must_be("object"), ""),)
-        )
+        wrong = FieldError("not_an_object", messages.must_be("object"), "")
+        raise Invalid("The body must be a JSON object.", errors=(wrong,))
     if repeated:
         raise _invalid(repeated)
     return decoded
@@ -71,12 +64,12 @@ async def read(request: "Request[Any, Any, Any]", largest: int = LARGEST) -> byt
     while more and size <= largest:
         message: Any = await request.receive()
         if message["type"] == "http.disconnect":
-            raise MalformedJson("The body broke off.")  # for the log: nobody is there to read it
+            raise errors.MalformedJson("The body broke off.")  # for the log: nobody is there to read it
         body += message.get("body", b"")
         more = message.get("more_body", False)
         size = max(size, len(body))
     if size > largest:
-        raise BodyTooLarge(f"At most {largest} bytes.", headers={"Connection": "close"})
+        raise errors.BodyTooLarge(f"At most {largest} bytes.", headers={"Connection": "close"})
     return body
 
 

@@ -8,28 +8,21 @@ import msgspec
 from litestar import Request
 from litestar.exceptions import HTTPException
 
-from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.errors import (
-    BodyTooLarge,
-    DomainError,
-    FieldError,
-    Internal,
-    InvalidParameter,
-    MethodNotAllowed,
-    NotFound,
-    Unauthenticated,
-    Unavailable,
-    UnsupportedMediaType,
-)
+from leadwire.infrastructure import db, errors, telemetry
+from leadwire.infrastructure.errors import DomainError, FieldError, Internal, Unavailable
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.interfaces.http.responses import JSONResponse
 
 _TYPE: Final = "/docs#error-"  # explained by this service; RFC 9457 section 3.1.1 allows a relative reference
 RETRY_SOON: Final = {"Retry-After": "5"}
 _DETAILS: Final = {404: "There is nothing here.", 405: "See the Allow header."}
-_BY_ROUTER: Final = {
-    kind.status: kind
-    for kind in (InvalidParameter, Unauthenticated, NotFound, MethodNotAllowed, BodyTooLarge, UnsupportedMediaType)
+_BY_ROUTER: Final[dict[int, type[DomainError]]] = {
+    400: errors.InvalidParameter,
+    401: errors.Unauthenticated,
+    404: errors.NotFound,
+    405: errors.MethodNotAllowed,
+    413: errors.BodyTooLarge,
+    415: errors.UnsupportedMediaType,
 }
 
 

@@ -51,9 +51,8 @@ def pairs_of(query_string: bytes) -> list[tuple[str, str]]:
     if not query_string:
         return []
     try:
-        return parse_qsl(
-            query_string.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_PAIRS
-        )
+        text = query_string.decode("ascii")
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PAIRS)
     except ValueError as error:  # includes UnicodeDecodeError
         raise InvalidParameter("The query string cannot be read.") from error
 
@@ -69,10 +68,8 @@ def parse(pairs: list[tuple[str, str]], model: type[Q]) -> Q:
     for name, text in pairs:
         if name not in readers:
             kind = UnknownParameter
-            known = ", ".join(sorted(readers))
-            faults.append(
-                FieldError("unknown_parameter", f"No such parameter. There are: {known}.", parameter=name[:100])
-            )
+            message = f"No such parameter. There are: {', '.join(sorted(readers))}."
+            faults.append(FieldError("unknown_parameter", message, parameter=name[:100]))
         elif name in values:
             faults.append(FieldError("repeated_parameter", "Given more than once.", parameter=name))
         else:

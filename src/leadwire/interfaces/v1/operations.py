@@ -12,26 +12,15 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import ModuleType
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from litestar import HttpMethod, Request, route
 from litestar.handlers import HTTPRouteHandler
 from msgspec import Struct
 
 from leadwire.domain.accounts import schema as accounts
-from leadwire.infrastructure.errors import (
-    BodyTooLarge,
-    DomainError,
-    Invalid,
-    InvalidParameter,
-    MalformedJson,
-    NotFound,
-    PreconditionFailed,
-    ReadOnlyField,
-    UnknownField,
-    UnknownParameter,
-    UnsupportedMediaType,
-)
+from leadwire.infrastructure import errors
+from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.http import body, requests, responses
 from leadwire.interfaces.http.responses import JSONResponse, Page, Single, Tagged
 
@@ -39,6 +28,10 @@ S = TypeVar("S", bound=Struct)
 P = TypeVar("P", bound=Struct)
 Handler = Callable[..., Awaitable[Page[Any] | Single[Any] | Tagged[Any]]]
 
+_BODY_ERRORS: Final = (
+    errors.MalformedJson, errors.BodyTooLarge, errors.UnsupportedMediaType,
+    errors.Invalid, errors.UnknownField, errors.ReadOnlyField,
+)  # fmt: skip
 RESPONSES: dict[Any, Callable[..., JSONResponse[Any]]] = {
     Page: responses.page,
     Single: lambda _, found: JSONResponse(found),
@@ -65,11 +58,11 @@ def _query(model: type[Struct]) -> Input:
     def read(request: "Request[Any, Any, Any]") -> Struct:
         return requests.parse(requests.pairs_of(request.scope["query_string"]), model)
 
-    return Input(read, (InvalidParameter, UnknownParameter), query=model)
+    return Input(read, (errors.InvalidParameter, errors.UnknownParameter), query=model)
 
 
 def _if_match(_: Any) -> Input:
-    return Input(requests.expected_versions, (PreconditionFailed,), header="If-Match")
+    return Input(requests.expected_versions, (errors.PreconditionFailed,), header="If-Match")
 
 
 class Change(NamedTuple, Generic[P, S]):
@@ -89,8 +82,7 @@ def _merge_patch(change: Any) -> Input:
         unchanged = {name: value for name, value in given.items() if name in read_only}
         return Change(body.fields(given, patch, also=read_only), unchanged)
 
-    errors = (MalformedJson, BodyTooLarge, UnsupportedMediaType, Invalid, UnknownField, ReadOnlyField)
-    return Input(read, errors, body=patch)
+    return Input(read, _BODY_ERRORS, body=patch)
 
 
 Caller = Annotated[accounts.Caller, _caller]
@@ -172,7 +164,7 @@ delete = functools.partial(_declare, [HttpMethod.DELETE])
 
 def _input(name: str, hint: Any, path: str) -> Input:
     if f"{{{name}:str}}" in path:
-        return Input(lambda request: request.scope["path_params"][name], (NotFound,))
+        return Input(lambda request: request.scope["path_params"][name], (errors.NotFound,))
     if get_origin(hint) is not Annotated:
         raise TypeError(f"{name} is neither in the path {path} nor of a type that says where it comes from")
     return hint.__metadata__[0](hint.__origin__)  # type: ignore[no-any-return]

@@ -157,10 +157,8 @@ def _good(operation: Operation, ref: dict[str, Any], example: Any, operations: l
         }
     }
     if own == ["ETag"] and operation.method == "get":
-        good["304"] = {
-            "description": "The version in `If-None-Match` is current.",
-            "headers": parts.header_refs(*headers),
-        }
+        text = "The version in `If-None-Match` is current."
+        good["304"] = {"description": text, "headers": parts.header_refs(*headers)}
     return good
 
 

@@ -5,21 +5,15 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, Final
 
-from leadwire.infrastructure.errors import (
-    DomainError,
-    InsufficientScope,
-    Internal,
-    MethodNotAllowed,
-    RateLimited,
-    Unauthenticated,
-    Unavailable,
-)
+from leadwire.infrastructure import errors as known
+from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.v1.openapi.parts import REF, REQUEST_ID, header_refs
 
 Errors = list[type[DomainError]]
 
 EVERYWHERE: Final[Errors] = [
-    Unauthenticated, InsufficientScope, MethodNotAllowed, RateLimited, Internal, Unavailable
+    known.Unauthenticated, known.InsufficientScope, known.MethodNotAllowed, known.RateLimited, known.Internal,
+    known.Unavailable,
 ]  # fmt: skip
 _DIFFERING: Final = (400, 409, 422)  # their codes differ from operation to operation; the others are shared
 _HEADERS: Final = {
@@ -75,24 +69,15 @@ class ErrorResponses:
         # A schema of its own, and not `allOf` the general one: openapi-python-client would drop the response.
         general = self._schemas["Problem"]
         fields = general["properties"]
-        codes = {
-            "type": "string",
-            "enum": [error.code for error in errors],
-            "description": fields["code"]["description"],
-        }
+        codes = {**fields["code"], "enum": [error.code for error in errors]}
         properties = {**fields, "status": {**fields["status"], "const": status}, "code": codes}
         self._schemas[name] = {**general, "title": name, "properties": properties}
+        examples = {error.code: {"summary": inspect.getdoc(error), "value": _example(error)} for error in errors}
+        content = {"schema": {"$ref": REF.format(name=name)}, "examples": examples}
         return {
             "description": " ".join(f"`{error.code}`: {inspect.getdoc(error)}" for error in errors),
             "headers": header_refs("X-Request-Id", *counted, *replayed, *_HEADERS.get(status, ())),
-            "content": {
-                "application/problem+json": {
-                    "schema": {"$ref": REF.format(name=name)},
-                    "examples": {
-                        error.code: {"summary": inspect.getdoc(error), "value": _example(error)} for error in errors
-                    },
-                }
-            },
+            "content": {"application/problem+json": content},
         }
 
 

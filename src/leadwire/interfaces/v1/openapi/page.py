@@ -1,5 +1,6 @@
 """The document as an HTML page, by the template `page.html`."""
 
+import functools
 import json
 import re
 import shlex
@@ -25,61 +26,28 @@ def page(document: Json) -> str:
         "breakable": lambda text: Markup("<wbr>").join(re.split(r"(?<=[/_-])", text)),
         "inline": _inline,
         "json": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
+        "described": functools.partial(_described, document),
+        "parameters": lambda found: [_parameter(_resolved(document, parameter)) for parameter in found],
+        "fields": _fields,
+        "type_words": type_words,
     }
     schemas = document["components"]["schemas"]
     operations = [
-        (operation["tags"], _operation(document, path, method, operation))
+        (method, path, operation, _curl(document, method, path, operation))
         for path, item in document["paths"].items()
         for method, operation in item.items()
     ]
-    tags = [(tag, [one for names, one in operations if tag["name"] in names]) for tag in document["tags"]]
+    tags = [(tag, [one for one in operations if tag["name"] in one[2]["tags"]]) for tag in document["tags"]]
     errors = dict(_errors(document))
     return environment.from_string(_TEMPLATE.read_text()).render(
         info=document["info"],
         tags=[(tag, found) for tag, found in tags if found],
-        webhooks=[_webhook(kind, item["post"]) for kind, item in document["webhooks"].items()],
-        objects=[
-            {"entry": (f"object-{name}", name), "description": schema.get("description", ""), "fields": _fields(schema)}
-            for name, schema in schemas.items()
-            if _is_object(name)
-        ],
-        problem=_fields(_any_problem(schemas)),
+        webhooks=[item["post"] for item in document["webhooks"].values()],
+        objects={name: schema for name, schema in schemas.items() if _is_object(name)},
+        problem=_any_problem(schemas),
         problem_example=next(shown["value"] for shown in errors.values() if "errors" in shown["value"]),
         errors=sorted((key, shown["summary"]) for key, shown in errors.items()),
     )
-
-
-def _operation(document: Json, path: str, method: str, operation: Json) -> Json:
-    parameters = [_resolved(document, parameter) for parameter in operation["parameters"]]
-    good, body = operation["responses"]["200"], operation.get("requestBody", {"content": {}})["content"]
-    content = good["content"]["application/json"]
-    return {
-        "entry": (operation["operationId"], operation["summary"]),
-        "method": method,
-        "path": path,
-        "description": operation["description"],
-        "parameters": [_parameter(parameter) for parameter in parameters],
-        "media_types": list(body),
-        "body": next((type_words(one["schema"]) for one in body.values()), None),
-        "curl": _curl(method, path, parameters, body),
-        "response": type_words(content["schema"]),
-        "example": content["example"],
-        "headers": _described(document, good["headers"]),
-        "responses": [row for row in _described(document, operation["responses"]) if row[0] != "200"],
-    }
-
-
-def _webhook(kind: str, operation: Json) -> Json:
-    content = operation["requestBody"]["content"]["application/json"]
-    schema = content["schema"]["properties"]["data"]
-    return {
-        "entry": (operation["operationId"], kind),
-        "parameters": [_parameter(parameter) for parameter in operation["parameters"]],
-        "responses": _described({}, operation["responses"]),
-        "fields": _fields(schema) if "properties" in schema else [],
-        "type": type_words(schema),
-        "example": content["example"],
-    }
 
 
 def _errors(document: Json) -> Iterator[tuple[tuple[str, str], Any]]:
@@ -126,20 +94,18 @@ def _fields(schema: Json) -> list[Row]:
     ]
 
 
-def _curl(method: str, path: str, parameters: list[Json], body: Json) -> str:
+def _curl(document: Json, method: str, path: str, operation: Json) -> str:
+    parameters = [_resolved(document, parameter) for parameter in operation["parameters"]]
     examples = {parameter["name"]: parameter["example"] for parameter in parameters}
     address = path.format_map(examples) + ("?limit=20" if "limit" in examples else "")
-    lines = [
-        f'curl{"" if method == "get" else f" -X {method.upper()}"} "$BASE_URL{address}"',
-        '-H "Authorization: Bearer $API_KEY"',
-    ]
+    verb = "" if method == "get" else f" -X {method.upper()}"
+    lines = [f'curl{verb} "$BASE_URL{address}"', '-H "Authorization: Bearer $API_KEY"']
     if key := examples.get("Idempotency-Key"):
         lines.append(f"-H {shlex.quote(f'Idempotency-Key: {key}')}")
-    for media_type, content in list(body.items())[:1]:
-        lines += [
-            f"-H {shlex.quote(f'Content-Type: {media_type}')}",
-            f"-d {shlex.quote(json.dumps(content['example']))}",
-        ]
+    if body := operation.get("requestBody"):
+        media_type, content = next(iter(body["content"].items()))
+        lines.append(f"-H {shlex.quote(f'Content-Type: {media_type}')}")
+        lines.append(f"-d {shlex.quote(json.dumps(content['example']))}")
     return " \\\n  ".join(lines)
 
 

@@ -1,5 +1,6 @@
 """Parameters and headers of the document."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -13,9 +14,10 @@ TRACEPARENT: Final = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 _TEXT: Final = {"type": "string"}
 _TAG: Final = {"type": "string", "pattern": '^"[0-9]+"$'}
 _SECONDS: Final = {"type": "integer", "minimum": 1}
+_TIMES: Final = " ISO 8601, extended or basic format, 1970 to 9998. A date alone, or a time without offset, is in UTC."
 
 
-def _header(description: str, schema: dict[str, Any], example: str | int) -> dict[str, Any]:
+def _header(description: str, schema: Mapping[str, Any], example: Any) -> dict[str, Any]:
     return {"description": description, "schema": schema, "example": example}
 
 
@@ -53,7 +55,9 @@ HEADERS: Final = {
 }
 PARAMETERS: Final = {
     "X-Request-Id": _header(
-        "A name for this request, kept when it is 1 to 100 of `A-Za-z0-9._:-` and replaced when not.", _TEXT, REQUEST_ID
+        "A name for this request, kept when it is 1 to 100 of `A-Za-z0-9._:-` and replaced when not.",
+        _TEXT,
+        REQUEST_ID,
     ),
     "traceparent": _header(
         "W3C Trace Context. The events that this request causes carry it to webhooks; ignored if malformed.",
@@ -82,6 +86,13 @@ def parameter_refs(*names: str) -> list[dict[str, Any]]:
     return [{"$ref": f"#/components/parameters/{name}"} for name in names]
 
 
+def parameter(
+    place: str, name: str, description: str, schema: Mapping[str, Any], example: Any, *, required: bool = False
+) -> dict[str, Any]:
+    """Return a parameter in `place`: path, query or header."""
+    return {"name": name, "in": place, "required": required, **_header(description, schema, example)}
+
+
 def parameters() -> dict[str, Any]:
     """Return the request headers for `components`."""
     return {name: {"name": name, "in": "header", "required": False, **made} for name, made in PARAMETERS.items()}
@@ -89,14 +100,7 @@ def parameters() -> dict[str, Any]:
 
 def path_parameter(name: str, example: str) -> dict[str, Any]:
     """Return the id in a path."""
-    return {
-        "name": name,
-        "in": "path",
-        "required": True,
-        "description": "The id; a bad one returns 404.",
-        "schema": _TEXT,
-        "example": example,
-    }
+    return parameter("path", name, "The id; a bad one returns 404.", _TEXT, example, required=True)
 
 
 def query_parameters(model: type[msgspec.Struct]) -> list[dict[str, Any]]:
@@ -110,20 +114,8 @@ def query_parameters(model: type[msgspec.Struct]) -> list[dict[str, Any]]:
                 schema.update(choice)
         if schema.get("default", 0) is None:
             del schema["default"]
-        made.append(
-            {
-                "name": name,
-                "in": "query",
-                "required": False,
-                "description": described.get(name, ""),
-                "schema": schema,
-                "example": _example(name, schema),
-            }
-        )
-        if schema.get("format") == "date-time":
-            made[-1]["description"] += (
-                " ISO 8601, extended or basic format, 1970 to 9998. A date alone, or a time without offset, is in UTC."
-            )
+        text = described.get(name, "") + (_TIMES if schema.get("format") == "date-time" else "")
+        made.append(parameter("query", name, text, schema, _example(name, schema)))
     return made
 
 

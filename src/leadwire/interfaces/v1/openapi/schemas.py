@@ -45,8 +45,6 @@ def examples(components: dict[str, Json], samples: Iterable[Mapping[str, Any]]) 
     pool = [{"total": 1, "page": 1, "per_page": 20}, *(found for sample in samples for found in _objects(sample))]
     made = {}
     for name, schema in components.items():
-        if name in ("Problem", "Fault"):
-            continue
         made[name] = _example({"$ref": REF.format(name=name)}, components, pool)
         for field, value in schema["properties"].items():
             text = made[name].get(field)

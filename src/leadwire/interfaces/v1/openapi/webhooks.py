@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from leadwire.infrastructure import ids, settings
-from leadwire.interfaces.v1.openapi.parts import REF, TRACEPARENT
+from leadwire.interfaces.v1.openapi.parts import REF, TRACEPARENT, parameter
 from leadwire.interfaces.v1.openapi.schemas import MOMENT
 
 _AT: Final = "2026-01-02T03:04:05.678Z"
@@ -15,6 +15,7 @@ _ABOUT: Final = (
     "text. These ids ascend with time, across servers as exactly as their clocks agree. A body has at most {largest} "
     "bytes."
 )
+_WAIT: Final = {"description": "Wait at least this long: seconds, or an HTTP date.", "schema": {"type": "string"}}
 
 
 def webhook(kind: str, component: str, sample: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,49 +32,29 @@ def webhook(kind: str, component: str, sample: Mapping[str, Any]) -> dict[str, A
             "data": {"$ref": REF.format(name=component), "description": "What it happened to, as it was then."},
         },
     }
-    example = {"event": kind, "timestamp": _AT, "data": sample}
-    return {
-        "post": {
-            "operationId": "on_" + kind.replace(".", "_"),
-            "summary": kind,
-            "description": _ABOUT.format(
-                kind=kind, prefix=configured.header_prefix, largest=f"{settings.LARGEST_WEBHOOK:,}"
-            ),
-            "tags": ["Webhooks"],
-            "security": [],
-            "parameters": _headers(configured.header_prefix),
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": envelope, "example": example}},
-            },
-            "responses": {
-                "2XX": {"description": "Received. The body is ignored."},
-                "410": {"description": "Not wanted any more: the endpoint is disabled."},
-                "default": {
-                    "description": retry,
-                    "headers": {
-                        "Retry-After": {
-                            "description": "Wait at least this long: seconds, or an HTTP date.",
-                            "schema": {"type": "string"},
-                        }
-                    },
-                },
-            },
-        }
+    content = {"schema": envelope, "example": {"event": kind, "timestamp": _AT, "data": sample}}
+    prefix, largest = configured.header_prefix, f"{settings.LARGEST_WEBHOOK:,}"
+    operation = {
+        "operationId": "on_" + kind.replace(".", "_"),
+        "summary": kind,
+        "description": _ABOUT.format(kind=kind, prefix=prefix, largest=largest),
+        "tags": ["Webhooks"],
+        "security": [],
+        "parameters": _headers(prefix),
+        "requestBody": {"required": True, "content": {"application/json": content}},
+        "responses": {
+            "2XX": {"description": "Received. The body is ignored."},
+            "410": {"description": "Not wanted any more: the endpoint is disabled."},
+            "default": {"description": retry, "headers": {"Retry-After": _WAIT}},
+        },
     }
+    return {"post": operation}
 
 
 def _headers(prefix: str) -> list[dict[str, Any]]:
     def header(name: str, description: str, pattern: str, example: str, *, always: bool = True) -> dict[str, Any]:
         schema = {"type": "string", "pattern": pattern}
-        return {
-            "name": name,
-            "in": "header",
-            "required": always,
-            "description": description,
-            "schema": schema,
-            "example": example,
-        }
+        return parameter("header", name, description, schema, example, required=always)
 
     return [
         header(

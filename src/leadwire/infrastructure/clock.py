@@ -6,10 +6,11 @@ that row again. When a delivery is due is decided by the database's clock, not b
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 _set_to: ContextVar[datetime | None] = ContextVar("clock_set_to", default=None)
 
@@ -59,6 +60,11 @@ def iso(moment: datetime) -> str:
         moment.second,
         moment.microsecond // 1000,
     )
+
+
+def texts(row: Iterable[Any]) -> list[Any]:
+    """The values of a row, the times among them as text."""
+    return [iso(value) if isinstance(value, datetime) else value for value in row]
 
 
 def parse(text: str) -> datetime:

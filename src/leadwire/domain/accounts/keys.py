@@ -41,7 +41,7 @@ def lookup_of(text: str) -> str | None:
 
 
 def digest(text: str) -> bytes:
-    """What is stored of a key: its SHA-256. 256 random bits need no slower hash."""
+    """What is stored of a key or another token: its SHA-256. 256 random bits need no slower hash."""
     return hashlib.sha256(text.encode()).digest()
 
 

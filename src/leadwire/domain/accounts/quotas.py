@@ -19,9 +19,7 @@ _THINGS: Final[dict[Quota, str]] = {
     "api_keys": "API keys in use",
 }
 # Not FOR UPDATE: rows that refer to the workspace can still be written.
-_LOCK: Final = statement(
-    Workspace.select(Workspace.id).where(Workspace.id == param("workspace")).lock_rows("NO KEY UPDATE")
-)
+_LOCK: Final = statement(Workspace.select("id").where(Workspace.id == param("workspace")).lock_rows("NO KEY UPDATE"))
 
 
 async def check(workspace: str, quota: Quota, count: Statement, **values: Any) -> None:

@@ -1,6 +1,5 @@
 """Look-ups: the caller of an API key, users and their sessions, invitations, the audit log."""
 
-import hashlib
 import hmac
 from datetime import timedelta
 from typing import Final
@@ -20,40 +19,36 @@ _LARGEST: Final = 10_000
 _ONLINE: Final = timedelta(seconds=150)  # an open inbox reports every 60 s
 
 _KEY_BY_LOOKUP: Final = statement(
-    ApiKey.select(ApiKey.id, ApiKey.workspace_id, ApiKey.scopes, ApiKey.expires_at, ApiKey.hash).where(
+    ApiKey.select("id", "workspace_id", "scopes", "expires_at", "hash").where(
         ApiKey.lookup == param("lookup"), ApiKey.revoked_at.is_null()
     )
 )
+_START: Final = QueryString("'lw_' || {} || '_'", ApiKey.lookup)
 _KEYS: Final = statement(
     ApiKey.select(
-        ApiKey.id, ApiKey.workspace_id, ApiKey.name, ApiKey.lookup, ApiKey.scopes,
-        ApiKey.created_at, ApiKey.expires_at, ApiKey.last_used_at, ApiKey.revoked_at,
+        "id", "workspace_id", "name", _START, "scopes", "created_at", "expires_at", "last_used_at", "revoked_at"
     )
     .where(if_given(ApiKey.workspace_id, "workspace"))
-    .order_by(ApiKey.created_at, ApiKey.id, ascending=False)
-)  # fmt: skip
+    .order_by("created_at", "id", ascending=False)
+)
 _USERS: Final = statement(
-    UserAccount.select(
-        UserAccount.id, UserAccount.workspace_id, UserAccount.email, UserAccount.role, UserAccount.created_at
-    )
+    UserAccount.select("id", "workspace_id", "email", "role", "created_at")
     .where(if_given(UserAccount.workspace_id, "workspace"))
-    .order_by(UserAccount.created_at, UserAccount.id)
+    .order_by("created_at", "id")
 )
 # Each user with when the last of their sessions was used.
 _TEAM: Final = sql(
     """SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id),
            totp_secret IS NOT NULL FROM user_account u WHERE workspace_id = :workspace ORDER BY created_at, id"""
 )
-_WORKSPACES: Final = statement(
-    Workspace.select(Workspace.id, Workspace.name).order_by(Workspace.created_at, Workspace.id)
-)
+_WORKSPACES: Final = statement(Workspace.select("id", "name").order_by("created_at", "id"))
 _HAS_SECOND_FACTOR: Final = statement(
     UserAccount.select(QueryString("{} IS NOT NULL", UserAccount.totp_secret)).where(UserAccount.id == param("user"))
 )
 _SESSIONS: Final = statement(
-    UserSession.select(UserSession.id, UserSession.address, UserSession.agent, UserSession.seen_at)
+    UserSession.select("id", "address", "agent", "seen_at")
     .where(UserSession.user_id == param("user"))
-    .order_by(UserSession.seen_at, ascending=False)
+    .order_by("seen_at", ascending=False)
 )
 # Whether one of the users who may answer visitors has a session with the inbox open.
 _AGENT_ONLINE: Final = sql(
@@ -61,9 +56,9 @@ _AGENT_ONLINE: Final = sql(
        WHERE u.workspace_id = :workspace AND u.role IN ('admin', 'agent') AND s.present_at > :since)"""
 )
 _INVITATIONS: Final = statement(
-    Invitation.select(Invitation.id, Invitation.email, Invitation.role, Invitation.expires_at)
+    Invitation.select("id", "email", "role", "expires_at")
     .where(Invitation.workspace_id == param("workspace"), Invitation.expires_at > param("now"))
-    .order_by(Invitation.created_at, Invitation.id, ascending=False)
+    .order_by("created_at", "id", ascending=False)
 )
 # An invitation that can still be used, with the name of its workspace.
 _OFFER: Final = sql(
@@ -102,9 +97,7 @@ async def caller(key: str, monotonic: float) -> schema.Caller | None:
     known = _known.get(digest)
     if known is None or known.until < monotonic:
         known = await _look_up(key, digest, monotonic)
-        if known is None:
-            return None
-    if known.caller.expires_at and known.caller.expires_at <= clock.now():
+    if known is None or (known.caller.expires_at and known.caller.expires_at <= clock.now()):
         return None
     return known.caller
 
@@ -116,26 +109,20 @@ def forget_keys() -> None:
 
 async def listed(workspace: str | None = None) -> list[schema.KeyListed]:
     """Every key, newest first; of one workspace or (for operators) of all."""
-    return [
-        schema.KeyListed(id_, owner, name, f"lw_{lookup}_", scopes, *(clock.iso(at) if at else None for at in times))  # type: ignore[arg-type]
-        for id_, owner, name, lookup, scopes, *times in await _KEYS.rows(workspace=workspace)
-    ]
+    return [schema.KeyListed(*clock.texts(row)) for row in await _KEYS.rows(workspace=workspace)]
 
 
 async def key(workspace: str, key_id: str) -> schema.KeyListed:
     """One API key. Raise NotFound."""
-    for found in await listed(workspace):
-        if found.id == key_id:
-            return found
-    raise NotFound(f"There is no API key {key_id}.")
+    found = next((one for one in await listed(workspace) if one.id == key_id), None)
+    if found is None:
+        raise NotFound(f"There is no API key {key_id}.")
+    return found
 
 
 async def users(workspace: str | None = None) -> list[schema.UserListed]:
     """Everybody with an account, oldest first; of one workspace or (for operators) of all."""
-    return [
-        schema.UserListed(user_id, owner, email, role, clock.iso(created_at))
-        for user_id, owner, email, role, created_at in await _USERS.rows(workspace=workspace)
-    ]
+    return [schema.UserListed(*clock.texts(row)) for row in await _USERS.rows(workspace=workspace)]
 
 
 async def team(workspace: str) -> list[schema.Colleague]:
@@ -170,10 +157,8 @@ async def invitations(workspace: str) -> list[schema.OpenInvitation]:
 
 async def offer(token: str) -> schema.Offer:
     """What an invitation's link leads to. Raise NotFound: never made, used, replaced, or older than three days."""
-    found = await _OFFER.row(hash=hashlib.sha256(token.encode()).digest(), now=clock.now())
-    if found is None:
-        raise NotFound("This link has been used, replaced, or is too old. Ask for a new one.")
-    return schema.Offer(*found)
+    missing = NotFound("This link has been used, replaced, or is too old. Ask for a new one.")
+    return schema.Offer(*await _OFFER.one(missing, hash=keys.digest(token), now=clock.now()))
 
 
 async def log_page(
@@ -181,7 +166,7 @@ async def log_page(
 ) -> tuple[list[schema.LoggedEntry], str | None]:
     """One page of the audit log, newest first, and the cursor of the next. Raise InvalidParameter for a bad `after`."""
     found = await _LOG.page(workspace, query, query.after, limit)
-    return [schema.LoggedEntry(entry_id, clock.iso(at), *rest) for entry_id, at, *rest in found.items], found.after
+    return [schema.LoggedEntry(*clock.texts(row)) for row in found.items], found.after
 
 
 async def log_actors(workspace: str) -> list[str]:
@@ -196,14 +181,11 @@ async def log_actions(workspace: str) -> list[str]:
 
 async def _look_up(key: str, digest: bytes, monotonic: float) -> _Known | None:
     _known.pop(digest, None)
-    if (lookup := keys.lookup_of(key)) is None:
+    lookup = keys.lookup_of(key)
+    row = await _KEY_BY_LOOKUP.row(lookup=lookup) if lookup else None
+    if row is None or not hmac.compare_digest(row["hash"], digest):
         return None
-    row = await _KEY_BY_LOOKUP.row(lookup=lookup)
-    if row is None:
-        return None
-    id_, workspace, scopes, expires_at, stored = row
-    if not hmac.compare_digest(stored, digest):
-        return None
+    id_, workspace, scopes, expires_at, _ = row
     if len(_known) >= _LARGEST:
         _known.clear()
     known = _known[digest] = _Known(schema.Caller(id_, workspace, frozenset(scopes), expires_at), monotonic + _CACHED)

@@ -31,14 +31,14 @@ class Person(Struct, frozen=True):
     workspace_name: str
     session_id: str
     confirmed_at: datetime
-    form_token: str
-    """Proof, inside a form, that the form came from a page of this session."""
-    address: str
     flash: str | None
     alone: bool
     """Whether this is the only workspace of the instance."""
     second_factor: bool
     """Whether signing in took a code, too."""
+    address: str
+    form_token: str
+    """Proof, inside a form, that the form came from a page of this session."""
 
     @property
     def operator(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from piccolo.columns import Column
 from piccolo.query.base import Query
 from piccolo.querystring import QueryString
+from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB, Row
 
@@ -54,6 +55,13 @@ class Statement:
         found = await DB.fetch(self.text, self.arguments(values))
         return found[0] if found else None
 
+    async def one(self, missing: Exception, **values: Any) -> Row:
+        """The first row. Raise `missing` when there is none."""
+        found = await self.row(**values)
+        if found is None:
+            raise missing
+        return found
+
     async def value(self, **values: Any) -> Any:
         """The first column of the first row, or None."""
         found = await DB.fetch(self.text, self.arguments(values))
@@ -90,6 +98,11 @@ def insert(*columns: Column, end: str = "", **constants: Any) -> Statement:
     places = ", ".join(_written(constants.get(name, Param(name))) for name in names)
     table = columns[0]._meta.table._meta.get_formatted_tablename()
     return sql(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places}) {end}".rstrip())
+
+
+def columns(table: type[Table], names: str) -> list[Column]:
+    """The columns of `table` with these names, in that order. Raise ValueError, so at import, for one it has not."""
+    return [table._meta.get_column_by_name(name) for name in names.split()]
 
 
 def any_of(column: Column, name: str) -> Any:

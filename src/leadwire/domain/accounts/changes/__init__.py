@@ -10,52 +10,39 @@ from leadwire.domain.accounts import keys, quotas
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import ApiKey, UserAccount, Workspace
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import any_of, if_given, insert, param, statement
+from leadwire.infrastructure.db.statements import any_of, columns, if_given, insert, param, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 OVERLAPS: Final = (0, 3600, 86_400, 604_800)
 """Seconds that an old key may go on beside its successor."""
 
+_KEY: Final = (ApiKey.id == param("id"), if_given(ApiKey.workspace_id, "workspace"))
 _IN_USE: Final = (
     ApiKey.revoked_at.is_null(),
     QueryString("({} IS NULL OR {} > {})", ApiKey.expires_at, ApiKey.expires_at, param("now")),
 )
+_NOT_AFTER: Final = QueryString("least({}, {}::timestamptz)", ApiKey.expires_at, param("end"))
+_ONCE: Final = QueryString("coalesce({}, {})", ApiKey.revoked_at, param("now"))
+_A_MINUTE_AGO: Final = QueryString(
+    "coalesce({} < {}::timestamptz - interval '1 minute', true)", ApiKey.last_used_at, param("now")
+)
 _ADD_WORKSPACE: Final = insert(*Workspace.all_columns())
-_ADD_KEY: Final = insert(
-    ApiKey.id, ApiKey.workspace_id, ApiKey.name, ApiKey.lookup,
-    ApiKey.hash, ApiKey.scopes, ApiKey.created_at, ApiKey.expires_at,
-)  # fmt: skip
+_ADD_KEY: Final = insert(*columns(ApiKey, "id workspace_id name lookup hash scopes created_at expires_at"))
 _COUNT_KEYS: Final = statement(ApiKey.count().where(ApiKey.workspace_id == param("workspace"), *_IN_USE))
 _END_KEY_LATER: Final = statement(
-    ApiKey.update({ApiKey.expires_at: QueryString("least({}, {}::timestamptz)", ApiKey.expires_at, param("end"))})
-    .where(ApiKey.id == param("id"), if_given(ApiKey.workspace_id, "workspace"), *_IN_USE)
-    .returning(ApiKey.workspace_id, ApiKey.name, ApiKey.scopes)
+    ApiKey.update({"expires_at": _NOT_AFTER})
+    .where(*_KEY, *_IN_USE)
+    .returning(*columns(ApiKey, "workspace_id name scopes"))
 )
-_REVOKE_KEY: Final = statement(
-    ApiKey.update({ApiKey.revoked_at: QueryString("coalesce({}, {})", ApiKey.revoked_at, param("now"))})
-    .where(ApiKey.id == param("id"), if_given(ApiKey.workspace_id, "workspace"))
-    .returning(ApiKey.id)
-)
+_REVOKE_KEY: Final = statement(ApiKey.update({"revoked_at": _ONCE}).where(*_KEY).returning(ApiKey.id))
 _NOTE_USE: Final = statement(
-    ApiKey.update({ApiKey.last_used_at: param("now")}).where(
-        any_of(ApiKey.id, "ids"),
-        QueryString("coalesce({} < {}::timestamptz - interval '1 minute', true)", ApiKey.last_used_at, param("now")),
-    )
+    ApiKey.update({"last_used_at": param("now")}).where(any_of(ApiKey.id, "ids"), _A_MINUTE_AGO)
 )
-_LOCK_USERS: Final = statement(
-    UserAccount.select(UserAccount.id, UserAccount.email, UserAccount.role)
-    .where(UserAccount.workspace_id == param("workspace"))
-    .order_by(UserAccount.id)
-    .lock_rows()
-)
-_REMOVE_USER: Final = statement(
-    UserAccount.delete().where(UserAccount.workspace_id == param("workspace"), UserAccount.id == param("id"))
-)
-_SET_ROLE: Final = statement(
-    UserAccount.update({UserAccount.role: param("role")}).where(
-        UserAccount.workspace_id == param("workspace"), UserAccount.id == param("id")
-    )
-)
+_COLLEAGUES: Final = UserAccount.workspace_id == param("workspace")
+_USER: Final = (_COLLEAGUES, UserAccount.id == param("id"))
+_LOCK_USERS: Final = statement(UserAccount.select("id", "email", "role").where(_COLLEAGUES).order_by("id").lock_rows())
+_REMOVE_USER: Final = statement(UserAccount.delete().where(*_USER))
+_SET_ROLE: Final = statement(UserAccount.update({"role": param("role")}).where(*_USER))
 
 
 async def create_workspace(name: str) -> str:
@@ -93,16 +80,15 @@ async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[st
         raise Invalid(f"The overlap must be one of {', '.join(map(str, OVERLAPS))} seconds.")
     async with db.transaction():
         now = clock.now()
-        old = await _END_KEY_LATER.row(workspace=workspace, id=key_id, end=now + timedelta(seconds=overlap), now=now)
-        if old is None:
-            raise NotFound(f"There is no API key {key_id} in use.")
+        missing, end = NotFound(f"There is no API key {key_id} in use."), now + timedelta(seconds=overlap)
+        old = await _END_KEY_LATER.one(missing, workspace=workspace, id=key_id, end=end, now=now)
         return await create_key(old["workspace_id"], old["name"], old["scopes"])
 
 
 async def revoke_key(workspace: str | None, key_id: str) -> None:
     """End a key; within 5 s it works nowhere. Ending it twice is fine. Raise NotFound."""
-    if await _REVOKE_KEY.row(workspace=workspace, id=key_id, now=clock.now()) is None:
-        raise NotFound(f"There is no API key {key_id}.")
+    missing = NotFound(f"There is no API key {key_id}.")
+    await _REVOKE_KEY.one(missing, workspace=workspace, id=key_id, now=clock.now())
 
 
 async def note_use(key_ids: Sequence[str]) -> None:

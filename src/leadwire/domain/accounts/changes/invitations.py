@@ -1,6 +1,5 @@
 """Invitations: one-time links to an account, the first administrator's included. There is no default password."""
 
-import hashlib
 import secrets
 from datetime import timedelta
 from typing import Final
@@ -8,40 +7,32 @@ from typing import Final
 import email_validator
 from piccolo.querystring import QueryString
 
-from leadwire.domain.accounts import passwords, quotas, reads
+from leadwire.domain.accounts import keys, passwords, quotas, reads
 from leadwire.domain.accounts.changes import attempts, audit
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import Invitation, UserAccount
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 LIFE: Final = timedelta(days=3)
 
+_OF_WORKSPACE: Final = Invitation.workspace_id == param("workspace")
+_SAME_EMAIL: Final = QueryString("lower({}) = lower({})", UserAccount.email, param("email"))
+_TO_EMAIL: Final = QueryString("{} IS NOT DISTINCT FROM {}", Invitation.email, param("email"))
 _COLLEAGUE: Final = statement(
-    UserAccount.select(UserAccount.id).where(
-        UserAccount.workspace_id == param("workspace"),
-        QueryString("lower({}) = lower({})", UserAccount.email, param("email")),
-    )
+    UserAccount.select("id").where(UserAccount.workspace_id == param("workspace"), _SAME_EMAIL)
 )
-_REPLACE: Final = statement(
-    Invitation.delete().where(
-        Invitation.workspace_id == param("workspace"),
-        QueryString("{} IS NOT DISTINCT FROM {}", Invitation.email, param("email")),
-    )
-)
+_REPLACE: Final = statement(Invitation.delete().where(_OF_WORKSPACE, _TO_EMAIL))
 _ADD: Final = insert(*Invitation.all_columns())
 _WITHDRAW: Final = statement(
-    Invitation.delete()
-    .where(Invitation.workspace_id == param("workspace"), Invitation.id == param("id"))
-    .returning(Invitation.email)
+    Invitation.delete().where(_OF_WORKSPACE, Invitation.id == param("id")).returning(Invitation.email)
 )
 _USE: Final = statement(Invitation.delete().where(Invitation.hash == param("hash")).returning(Invitation.id))
 _ADD_USER: Final = insert(
-    UserAccount.id, UserAccount.workspace_id, UserAccount.email,
-    UserAccount.role, UserAccount.password_hash, UserAccount.created_at,
+    *columns(UserAccount, "id workspace_id email role password_hash created_at"),
     end="ON CONFLICT ((lower(email))) DO NOTHING RETURNING id",
-)  # fmt: skip
+)
 # The people of a workspace and its open invitations, in one number.
 _COUNT_PEOPLE: Final = sql(
     """SELECT (SELECT count(*) FROM user_account WHERE workspace_id = :workspace)
@@ -63,7 +54,7 @@ async def invite(workspace: str, email: str | None, role: Role, by: str = "opera
         token, now = secrets.token_urlsafe(32), clock.now()
         await _ADD.rows(
             id=ids.new("inv"), workspace_id=workspace, email=email, role=role,
-            hash=_digest(token), created_at=now, expires_at=now + LIFE,
+            hash=keys.digest(token), created_at=now, expires_at=now + LIFE,
         )  # fmt: skip
         await quotas.check(workspace, "users", _COUNT_PEOPLE, now=now)
         await audit.record(workspace, by, audit.Entry("user.invited", email or "", role), address)
@@ -72,10 +63,8 @@ async def invite(workspace: str, email: str | None, role: Role, by: str = "opera
 
 async def withdraw(workspace: str, invitation_id: str) -> str:
     """Let a link lead nowhere. Return whom it was for, or an empty string. Raise NotFound."""
-    gone = await _WITHDRAW.row(workspace=workspace, id=invitation_id)
-    if gone is None:
-        raise NotFound("There is no such link: it has been used, replaced or withdrawn.")
-    return gone["email"] or ""
+    missing = NotFound("There is no such link: it has been used, replaced or withdrawn.")
+    return (await _WITHDRAW.one(missing, workspace=workspace, id=invitation_id))["email"] or ""
 
 
 async def accept(token: str, email: str, password: str, address: str = "") -> str:
@@ -91,8 +80,7 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
     passwords.check(password, email)
     hashed = await passwords.digest(password)
     async with db.transaction():
-        if not await _USE.row(hash=_digest(token)):
-            raise NotFound("This link has been used.")
+        await _USE.one(NotFound("This link has been used."), hash=keys.digest(token))
         made: str | None = await _ADD_USER.value(
             id=ids.new("user"), workspace_id=offer.workspace, email=email,
             role=offer.role, password_hash=hashed, created_at=clock.now(),
@@ -113,7 +101,3 @@ def _normalized(text: str) -> str:
         message = "This is not an e-mail address."
         raise Invalid(message, errors=(FieldError("not_an_email", message, "/email"),)) from error
     return parts.normalized.lower()
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()

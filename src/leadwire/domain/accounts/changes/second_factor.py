@@ -28,23 +28,17 @@ _OFFERED: Final = 900  # seconds to set an app up
 _PURPOSE: Final = "second factor offered to"
 
 _BY_ID: Final = UserAccount.id == param("id")
-_ADD: Final = statement(
-    UserAccount.update({UserAccount.totp_secret: param("sealed"), UserAccount.totp_step: param("step")}).where(_BY_ID)
-)
+_ADD: Final = statement(UserAccount.update({"totp_secret": param("sealed"), "totp_step": param("step")}).where(_BY_ID))
 _REMOVE: Final = statement(
-    UserAccount.update({UserAccount.totp_secret: None, UserAccount.totp_step: None})
+    UserAccount.update({"totp_secret": None, "totp_step": None})
     .where(UserAccount.workspace_id == param("workspace"), _BY_ID, UserAccount.totp_secret.is_not_null())
     .returning(UserAccount.email)
 )
-_STORED: Final = statement(UserAccount.select(UserAccount.password_hash, UserAccount.totp_secret).where(_BY_ID))
+_STORED: Final = statement(UserAccount.select("password_hash", "totp_secret").where(_BY_ID))
+_UNCHANGED: Final = (UserAccount.password_hash == param("password_hash"), UserAccount.totp_secret == param("sealed"))
 _USE_STEP: Final = statement(
-    UserAccount.update({UserAccount.totp_step: param("step")})
-    .where(
-        _BY_ID,
-        UserAccount.totp_step < param("step"),
-        UserAccount.password_hash == param("password_hash"),
-        UserAccount.totp_secret == param("sealed"),
-    )
+    UserAccount.update({"totp_step": param("step")})
+    .where(_BY_ID, UserAccount.totp_step < param("step"), *_UNCHANGED)
     .returning(UserAccount.id)
 )
 
@@ -87,10 +81,8 @@ async def add(person: Person, offered: str, code: str) -> None:
 
 async def remove(workspace: str, user_id: str) -> str:
     """Let the password be enough again. Return the user's e-mail address. Raise NotFound."""
-    email: str | None = await _REMOVE.value(workspace=workspace, id=user_id)
-    if email is None:
-        raise NotFound("There is no such user with a second factor.")
-    return email
+    missing = NotFound("There is no such user with a second factor.")
+    return str((await _REMOVE.one(missing, workspace=workspace, id=user_id))["email"])
 
 
 def ticket(user_id: str, password_hash: str) -> Ticket:

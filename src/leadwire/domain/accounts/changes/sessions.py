@@ -11,10 +11,11 @@ from typing import Final
 
 from piccolo.querystring import QueryString
 
+from leadwire.domain.accounts import keys
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import UserSession
 from leadwire.infrastructure import clock, ids, settings
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
 PRESENCE_EVERY: Final = 60.0
@@ -23,40 +24,26 @@ PRESENCE_EVERY: Final = 60.0
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _LONGEST_AGENT: Final = 300
 
-_BEGIN: Final = insert(
-    UserSession.id, UserSession.user_id, UserSession.hash, UserSession.created_at,
-    UserSession.seen_at, UserSession.confirmed_at, UserSession.address, UserSession.agent,
-)  # fmt: skip
+_BEGIN: Final = insert(*columns(UserSession, "id user_id hash created_at seen_at confirmed_at address agent"))
 # Whose session it is, and whether there is another workspace.
 _FIND: Final = sql(
-    """SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.seen_at, s.flash,
-           NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id) AS alone,
-           u.totp_secret IS NOT NULL AS second_factor
+    """SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
+           NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), u.totp_secret IS NOT NULL, s.seen_at
        FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
        WHERE s.hash = :hash AND s.created_at > :oldest AND s.seen_at > :idle"""
 )
 _BY_ID: Final = UserSession.id == param("id")
-_LIVES: Final = statement(
-    UserSession.select(UserSession.id).where(
-        _BY_ID, UserSession.created_at > param("oldest"), UserSession.seen_at > param("idle")
-    )
-)
-_SEEN: Final = statement(
-    UserSession.update({UserSession.seen_at: param("now"), UserSession.address: param("address")}).where(_BY_ID)
-)
-_PRESENT: Final = statement(UserSession.update({UserSession.present_at: param("now")}).where(_BY_ID))
-_CONFIRMED: Final = statement(UserSession.update({UserSession.confirmed_at: param("now")}).where(_BY_ID))
-_FLASH: Final = statement(UserSession.update({UserSession.flash: param("text")}).where(_BY_ID))
+_OF_USER: Final = UserSession.user_id == param("user")
+_ALL_BUT: Final = QueryString("({}::text IS NULL OR {} <> {})", param("but"), UserSession.id, param("but"))
+_NOT_ENDED: Final = (UserSession.created_at > param("oldest"), UserSession.seen_at > param("idle"))
+_LIVES: Final = statement(UserSession.select("id").where(_BY_ID, *_NOT_ENDED))
+_SEEN: Final = statement(UserSession.update({"seen_at": param("now"), "address": param("address")}).where(_BY_ID))
+_PRESENT: Final = statement(UserSession.update({"present_at": param("now")}).where(_BY_ID))
+_CONFIRMED: Final = statement(UserSession.update({"confirmed_at": param("now")}).where(_BY_ID))
+_FLASH: Final = statement(UserSession.update({"flash": param("text")}).where(_BY_ID))
 _END: Final = statement(UserSession.delete().where(UserSession.hash == param("hash")))
-_END_ONE: Final = statement(
-    UserSession.delete().where(_BY_ID, UserSession.user_id == param("user")).returning(UserSession.id)
-)
-_END_ALL: Final = statement(
-    UserSession.delete().where(
-        UserSession.user_id == param("user"),
-        QueryString("({}::text IS NULL OR {} <> {})", param("but"), UserSession.id, param("but")),
-    )
-)
+_END_ONE: Final = statement(UserSession.delete().where(_BY_ID, _OF_USER).returning(UserSession.id))
+_END_ALL: Final = statement(UserSession.delete().where(_OF_USER, _ALL_BUT))
 _DELETE_ENDED: Final = statement(
     UserSession.delete().where((UserSession.created_at <= param("oldest")) | (UserSession.seen_at <= param("idle")))
 )
@@ -66,7 +53,7 @@ async def begin(user_id: str, address: str, agent: str) -> str:
     """Begin a session of a user who has just given their password. Return its token, which is stored nowhere."""
     token, now = secrets.token_urlsafe(32), clock.now()
     await _BEGIN.rows(
-        id=ids.new("sess"), user_id=user_id, hash=_digest(token), created_at=now,
+        id=ids.new("sess"), user_id=user_id, hash=keys.digest(token), created_at=now,
         seen_at=now, confirmed_at=now, address=address, agent=agent[:_LONGEST_AGENT],
     )  # fmt: skip
     return token
@@ -76,19 +63,16 @@ async def person(token: str | None, address: str) -> Person | None:
     """Return whose token this is, or None: unknown, ended, unused for too long, or too old. Records that they were
     seen.
     """
-    if not token:
+    found = await _FIND.row(hash=keys.digest(token), **_bounds()) if token else None
+    if token is None or found is None:
         return None
     now = clock.now()
-    found = await _FIND.row(hash=_digest(token), **_bounds())
-    if found is None:
-        return None
-    user_id, email, role, workspace, name, session_id, confirmed_at, seen_at, flash, alone, factor = found
-    if seen_at < now - _SEEN_EVERY:
-        await _SEEN.rows(id=session_id, now=now, address=address)
+    *known, seen_at = found
     form_token = hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest()
-    return Person(
-        user_id, email, role, workspace, name, session_id, confirmed_at, form_token, address, flash, alone, factor
-    )
+    person = Person(*[*known, address, form_token])
+    if seen_at < now - _SEEN_EVERY:
+        await _SEEN.rows(id=person.session_id, now=now, address=address)
+    return person
 
 
 async def is_active(session_id: str) -> bool:
@@ -99,7 +83,7 @@ async def is_active(session_id: str) -> bool:
 async def end(token: str | None) -> None:
     """End the session of this token, if there is one."""
     if token:
-        await _END.rows(hash=_digest(token))
+        await _END.rows(hash=keys.digest(token))
 
 
 async def end_all(user_id: str, but: str | None = None) -> None:
@@ -109,8 +93,7 @@ async def end_all(user_id: str, but: str | None = None) -> None:
 
 async def end_one(user_id: str, session_id: str) -> None:
     """End one session of a user. Raise NotFound."""
-    if await _END_ONE.row(user=user_id, id=session_id) is None:
-        raise NotFound("There is no such session.")
+    await _END_ONE.one(NotFound("There is no such session."), user=user_id, id=session_id)
 
 
 async def confirm(session_id: str) -> None:
@@ -137,7 +120,3 @@ def _bounds() -> dict[str, datetime]:
     """What a session must have begun after, and been used after."""
     chosen = settings.get()
     return {"oldest": clock.ago(seconds=chosen.session_life), "idle": clock.ago(seconds=chosen.session_idle)}
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()

@@ -16,23 +16,19 @@ from leadwire.infrastructure.errors import Invalid
 
 _BY_ID: Final = UserAccount.id == param("id")
 _BY_EMAIL: Final = statement(
-    UserAccount.select(
-        UserAccount.id, UserAccount.password_hash, QueryString("{} IS NOT NULL", UserAccount.totp_secret)
-    ).where(QueryString("lower({}) = {}", UserAccount.email, param("email")))
-)
-_ACCOUNT: Final = statement(
-    UserAccount.select(UserAccount.password_hash, UserAccount.workspace_id, UserAccount.email).where(_BY_ID)
-)
-_SET_PASSWORD: Final = statement(UserAccount.update({UserAccount.password_hash: param("hash")}).where(_BY_ID))
-# A compare-and-set: while the password was checked, another may have been set, or a second factor.
-_STILL: Final = statement(
-    UserAccount.update({UserAccount.password_hash: param("fresh")})
-    .where(
-        _BY_ID,
-        UserAccount.password_hash == param("stored"),
-        QueryString("({} IS NOT NULL) = {}", UserAccount.totp_secret, param("code_wanted")),
+    UserAccount.select("id", "password_hash", QueryString("{} IS NOT NULL", UserAccount.totp_secret)).where(
+        QueryString("lower({}) = {}", UserAccount.email, param("email"))
     )
-    .returning(UserAccount.id)
+)
+_ACCOUNT: Final = statement(UserAccount.select("password_hash", "workspace_id", "email").where(_BY_ID))
+_SET_PASSWORD: Final = statement(UserAccount.update({"password_hash": param("hash")}).where(_BY_ID))
+# A compare-and-set: while the password was checked, another may have been set, or a second factor.
+_UNCHANGED: Final = (
+    UserAccount.password_hash == param("stored"),
+    QueryString("({} IS NOT NULL) = {}", UserAccount.totp_secret, param("code_wanted")),
+)
+_STILL: Final = statement(
+    UserAccount.update({"password_hash": param("fresh")}).where(_BY_ID, *_UNCHANGED).returning(UserAccount.id)
 )
 
 

@@ -5,36 +5,17 @@ from typing import Any, Final
 
 import msgspec
 
-from leadwire.domain.leads import events, identity, reads, table
-from leadwire.domain.leads.schema import (
-    MAX_CUSTOM_BYTES,
-    MAX_CUSTOM_FIELDS,
-    Lead,
-    LeadPatch,
-    Source,
-    StoredLead,
-    changed,
-    custom_fields,
-    fitting,
-    too_large,
-)
+from leadwire.domain.leads import events, identity, reads, schema, table
+from leadwire.domain.leads.schema import Lead, LeadPatch, Source, StoredLead
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, PreconditionFailed, ReadOnlyField, Unavailable
 
 _CONTENTS: Final = ("email", "name", "phone", "company", "score", "custom_fields")
+_LEAD: Final = (table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id"))
+_NEW: Final = {name: param(name) for name in (*_CONTENTS, "updated_at")}
 _UPDATE: Final = statement(
-    table.Lead.update(
-        {
-            **{name: param(name) for name in _CONTENTS},
-            "version": table.Lead.version + 1,
-            "updated_at": param("updated_at"),
-        }
-    ).where(
-        table.Lead.workspace_id == param("workspace"),
-        table.Lead.id == param("id"),
-        table.Lead.version == param("version"),
-    )
+    table.Lead.update(**_NEW, version=table.Lead.version + 1).where(*_LEAD, table.Lead.version == param("version"))
 )
 _INSERT: Final = insert(
     *(column for column in table.Lead._meta.columns if column._meta.name != "version"),
@@ -45,9 +26,7 @@ _KNOWN: Final = sql("""
 SELECT id FROM lead WHERE workspace_id = :workspace AND bot_id = :bot_id
   AND (lower(email) = lower(:email) OR (:email::text IS NULL AND phone = :phone))
 ORDER BY created_at LIMIT 1""")
-_DELETE: Final = statement(
-    table.Lead.delete().where(table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id"))
-)
+_DELETE: Final = statement(table.Lead.delete().where(*_LEAD))
 
 
 class LeadConflict(Conflict):
@@ -76,41 +55,41 @@ async def update(
     patch = _normalized(patch)
     try:
         with suppress(_ConcurrentUpdate):
-            lock = db.in_transaction()  # its response is stored and shows the lead: no erasure may come between
-            return await _update(workspace, lead_id, patch, unchanged, if_match, lock=lock)
+            # In a transaction its response is stored and shows the lead: no erasure may come between.
+            before = await reads.stored(workspace, lead_id, lock=db.in_transaction())
+            return await _update(workspace, before, patch, unchanged, if_match)
         async with db.transaction():
-            return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
+            before = await reads.stored(workspace, lead_id, lock=True)
+            return await _update(workspace, before, patch, unchanged, if_match)
     except db.UniqueViolation as error:  # another lead got the address between reading and writing
         raise LeadConflict from error
 
 
 async def _update(
-    workspace: str,
-    lead_id: str,
-    patch: LeadPatch,
-    unchanged: dict[str, Any],
-    if_match: frozenset[int] | None,
-    *,
-    lock: bool,
+    workspace: str, before: StoredLead, patch: LeadPatch, unchanged: dict[str, Any], if_match: frozenset[int] | None
 ) -> StoredLead:
-    before = await reads.stored(workspace, lead_id, lock=lock)
     if if_match is not None and before.version not in if_match:
         raise PreconditionFailed("The lead has changed since you read it.")
     _check_read_only(before.lead, unchanged)
     after = patch.applied_to(before.lead)
     _check_reachable(after)
-    previous = changed(before.lead, after)
+    previous = schema.changed(before.lead, after)
     if not previous:
         return before
     if "email" in previous and after.email:
-        holder = await reads.holder_of_email(workspace, lead_id, after.email)
-        if holder not in (None, lead_id):
+        holder = await reads.holder_of_email(workspace, after.id, after.email)
+        if holder not in (None, after.id):
             raise LeadConflict(holder)
-    if not await events.updated(workspace, after, previous).record_with(
-        _UPDATE, workspace=workspace, id=lead_id, version=before.version, updated_at=clock.now(), **_contents(after)
-    ):
+    if not await _store(workspace, before, after, previous):
         raise _ConcurrentUpdate
     return StoredLead(after, before.version + 1)
+
+
+async def _store(workspace: str, before: StoredLead, after: Lead, previous: dict[str, Any]) -> bool:
+    """Write a changed lead and its event. Return False when somebody else has changed it since `before`."""
+    values = {"workspace": workspace, "id": after.id, "version": before.version, "updated_at": clock.now()}
+    event = events.updated(workspace, after, previous)
+    return await event.record_with(_UPDATE, **values, **_contents(after))
 
 
 async def capture(workspace: str, bot_id: str, conversation_id: str, found: LeadPatch, source: Source) -> Lead:
@@ -127,16 +106,9 @@ async def capture(workspace: str, bot_id: str, conversation_id: str, found: Lead
         _check_reachable(lead)
         known = await _known(workspace, lead)
         if known is None:
-            if await _INSERT.row(
-                id=lead.id,
-                workspace_id=workspace,
-                bot_id=bot_id,
-                conversation_id=conversation_id,
-                **source.columns(),
-                created_at=now,
-                updated_at=now,
-                **_contents(lead),
-            ):
+            place = {"workspace_id": workspace, "bot_id": bot_id, "conversation_id": conversation_id}
+            values = {**place, **source.columns(), **_contents(lead), "created_at": now, "updated_at": now}
+            if await _INSERT.row(id=lead.id, **values):
                 await events.created(workspace, lead).record()
                 return lead
             known = await _known(workspace, lead)  # captured by another transaction a moment ago
@@ -159,7 +131,7 @@ async def _known(workspace: str, lead: Lead) -> StoredLead | None:
 
 async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
     """Fill the blanks of a known lead with what was found."""
-    before, present, given = known.lead, custom_fields(known.lead), custom_fields(found)
+    before, present, given = known.lead, schema.custom_fields(known.lead), schema.custom_fields(found)
     after = msgspec.structs.replace(
         before,
         email=before.email or found.email,
@@ -167,24 +139,16 @@ async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
         phone=before.phone or found.phone,
         company=before.company or found.company,
         score=max(before.score, found.score),
-        custom_fields=fitting(present, {key: value for key, value in given.items() if key not in present}),
+        custom_fields=schema.fitting(present, {key: value for key, value in given.items() if key not in present}),
     )
-    if previous := changed(before, after):
-        await events.updated(workspace, after, previous).record_with(
-            _UPDATE,
-            workspace=workspace,
-            id=before.id,
-            version=known.version,
-            updated_at=clock.now(),
-            **_contents(after),
-        )
+    if previous := schema.changed(before, after):
+        await _store(workspace, known, after, previous)
     return after
 
 
 def _contents(lead: Lead) -> dict[str, Any]:
-    return {name: getattr(lead, name) for name in _CONTENTS} | {
-        "custom_fields": msgspec.json.encode(lead.custom_fields).decode()
-    }
+    fields = msgspec.json.encode(lead.custom_fields).decode()
+    return {name: getattr(lead, name) for name in _CONTENTS} | {"custom_fields": fields}
 
 
 def _normalized(patch: LeadPatch) -> LeadPatch:
@@ -207,22 +171,21 @@ def _normalized(patch: LeadPatch) -> LeadPatch:
 
 def _check_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
     present = msgspec.to_builtins({name: getattr(lead, name) for name in unchanged})
-    if faults := [
-        FieldError("read_only_field", "This cannot be changed.", f"/{name}")
-        for name, value in unchanged.items()
-        if value != present[name]
-    ]:
-        raise ReadOnlyField("A read-only field has another value.", errors=tuple(faults))
+    differ = [name for name, value in unchanged.items() if value != present[name]]
+    if faults := tuple(FieldError("read_only_field", "This cannot be changed.", f"/{name}") for name in differ):
+        raise ReadOnlyField("A read-only field has another value.", errors=faults)
 
 
 def _check_reachable(lead: Lead) -> None:
     new = not isinstance(lead.custom_fields, msgspec.Raw)  # else they are as they were
     if lead.email is None and lead.phone is None:
         fault = FieldError("unreachable", "A lead needs an e-mail address or a phone number.", "/email")
-    elif new and len(lead.custom_fields) > MAX_CUSTOM_FIELDS:
-        fault = FieldError("too_many", f"At most {MAX_CUSTOM_FIELDS} custom fields.", "/custom_fields")
-    elif new and too_large(lead.custom_fields):
-        fault = FieldError("too_large", f"At most {MAX_CUSTOM_BYTES} bytes as JSON, names included.", "/custom_fields")
+    elif new and len(lead.custom_fields) > schema.MAX_CUSTOM_FIELDS:
+        fault = FieldError("too_many", f"At most {schema.MAX_CUSTOM_FIELDS} custom fields.", "/custom_fields")
+    elif new and schema.too_large(lead.custom_fields):
+        fault = FieldError(
+            "too_large", f"At most {schema.MAX_CUSTOM_BYTES} bytes as JSON, names included.", "/custom_fields"
+        )
     else:
         return
     raise Invalid("1 field is not valid.", errors=(fault,))

@@ -17,9 +17,8 @@ def created(workspace: str, lead: Lead) -> Event:
 
 def updated(workspace: str, lead: Lead, previous: dict[str, Any]) -> Event:
     """A lead's data or score changed; `previous` has the old values."""
-    return _event(
-        workspace, "lead.updated", lead, LeadUpdated(**msgspec.structs.asdict(lead), previous_attributes=previous)
-    )
+    data = LeadUpdated(**msgspec.structs.asdict(lead), previous_attributes=previous)
+    return _event(workspace, "lead.updated", lead, data)
 
 
 def deleted(workspace: str, lead: Lead) -> Event:
@@ -29,11 +28,5 @@ def deleted(workspace: str, lead: Lead) -> Event:
 
 
 def _event(workspace: str, kind: EventKind, lead: Lead, data: object) -> Event:
-    return Event(
-        workspace=workspace,
-        kind=kind,
-        at=clock.now(),
-        data=data,
-        lead_id=lead.id,
-        conversation_id=lead.conversation_id,
-    )
+    place = lead.conversation_id
+    return Event(workspace=workspace, kind=kind, at=clock.now(), data=data, lead_id=lead.id, conversation_id=place)

@@ -112,12 +112,10 @@ WHERE bot.workspace_id = :workspace""")
 
 async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredLead:
     """Return one lead with its version; `lock` locks its row for the open transaction. Raise NotFound."""
-    found = None
-    if is_id("lead", lead_id):  # anything else cannot be there, and NUL bytes would upset the database
-        found = await (_LOCKED if lock else _STORED).row(workspace=workspace, id=lead_id)
-    if found is None:
-        raise NotFound("There is no such lead.")
-    *columns, version = found
+    missing = NotFound("There is no such lead.")
+    if not is_id("lead", lead_id):  # it cannot be there, and NUL bytes would upset the database
+        raise missing
+    *columns, version = await (_LOCKED if lock else _STORED).one(missing, workspace=workspace, id=lead_id)
     return StoredLead(from_row(columns), version)
 
 

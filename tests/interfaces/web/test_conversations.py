@@ -7,7 +7,7 @@ import pytest
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes
-from leadwire.domain.conversations.schema import Origin
+from leadwire.domain.conversations.schema import Origin, Visitor
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch, Source
 from leadwire.domain.privacy import changes as privacy
@@ -128,7 +128,7 @@ async def test_what_visitors_typed_is_text(agent, workspace, bot, typed):
     talk = await changes.start(workspace, bot, origin)
     await changes.add_message(workspace, talk, "user", typed)
     await changes.capture_lead(workspace, talk, LeadPatch(name=typed, email="ada@example.com", company=typed))
-    await changes.update_visitor(workspace, talk, variables={typed: typed}, lead_id=None, email=None, name=typed)
+    await changes.update_visitor(workspace, talk, {typed: typed}, None, Visitor(None, typed))
     await changes.hand_off(workspace, talk, typed)
     await changes.end(workspace, talk, "visitor", typed)
     harmless(await agent.open("/conversations"))

@@ -9,6 +9,7 @@ from leadwire.domain.bots.engine import Effect, Saved, Scored, State
 from leadwire.domain.bots.flow import Ask, Flow, Scalar
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.schema import Visitor
 from leadwire.domain.conversations.table import Conversation
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
@@ -43,10 +44,8 @@ async def save_answers(session: VisitorSession, flow: Flow, state: State, effect
         own = session.lead_id is not None and (answers or scored) and await _update_own(session, answers, scored)
         if (answers or scored) and not own:
             lead_id = await _capture(session, _all_answers(flow, state), state.score)
-    await conversations.update_visitor(
-        session.workspace, session.conversation_id, variables=state.variables, lead_id=lead_id,
-        email=_text(answers.get("email")), name=_text(answers.get("name")),
-    )  # fmt: skip
+    visitor = Visitor(_text(answers.get("email")), _text(answers.get("name")))
+    await conversations.update_visitor(*session.place, state.variables, lead_id, visitor)
 
 
 async def save_email(session: VisitorSession, flow: Flow, email: str) -> None:
@@ -56,9 +55,7 @@ async def save_email(session: VisitorSession, flow: Flow, email: str) -> None:
     with _as_concurrent_update():
         own = session.lead_id is not None and await _update_own(session, answers, [])
         lead_id = None if own else await _capture(session, {**_all_answers(flow, state), **answers}, state.score)
-    await conversations.update_visitor(
-        session.workspace, session.conversation_id, variables=state.variables, lead_id=lead_id, email=email, name=None
-    )
+    await conversations.update_visitor(*session.place, state.variables, lead_id, Visitor(email, None))
 
 
 @contextmanager

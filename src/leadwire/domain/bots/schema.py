@@ -57,6 +57,11 @@ class VisitorSession(Struct, frozen=True):
     lead_id: str | None
     blocked: bool = False
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The workspace and the conversation, which most functions of `conversations` take first."""
+        return self.workspace, self.conversation_id
+
 
 class Turn(Struct, frozen=True):
     """What a visitor gets for what they said: everything said since, what is asked now. `token` only at the start."""

@@ -6,6 +6,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from leadwire.domain.conversations import table
+from leadwire.domain.conversations.table import ConversationNote
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, sql, statement
 
@@ -70,12 +71,12 @@ class SavedReply(Struct, frozen=True):
 
 
 _NOTES: Final = statement(
-    table.ConversationNote.select(*Note.__struct_fields__)
+    ConversationNote.select(*Note.__struct_fields__)
     .where(
-        table.ConversationNote.workspace_id == param("workspace"),
-        table.ConversationNote.conversation_id == param("conversation_id"),
+        ConversationNote.workspace_id == param("workspace"),
+        ConversationNote.conversation_id == param("conversation_id"),
     )
-    .order_by(table.ConversationNote.created_at, table.ConversationNote.id)
+    .order_by("created_at", "id")
 )
 _REPLIES: Final = statement(
     table.SavedReply.select(*SavedReply.__struct_fields__).where(table.SavedReply.workspace_id == param("workspace")),
@@ -96,7 +97,7 @@ async def threads(workspace: str, user_id: str) -> dict[Place, list[Thread]]:
 async def notes(workspace: str, conversation_id: str) -> list[Note]:
     """Return the notes of a conversation, oldest first."""
     found = await _NOTES.rows(workspace=workspace, conversation_id=conversation_id)
-    return [Note(note_id, user_id, content, clock.iso(at)) for note_id, user_id, content, at in found]
+    return [Note(*clock.texts(row)) for row in found]
 
 
 async def saved_replies(workspace: str) -> list[SavedReply]:

@@ -6,21 +6,10 @@ from typing import Any, Final
 import msgspec
 
 from leadwire.delivery.events import StoredEvent, about
-from leadwire.domain.conversations import table
-from leadwire.domain.conversations.schema import (
-    LIST_COLUMNS,
-    MAX_MESSAGES,
-    METADATA_COLUMNS,
-    Conversation,
-    ConversationDetail,
-    ConversationNotFound,
-    Message,
-    Status,
-    StoredMessage,
-    Visitor,
-    from_row,
-    metadata_from_row,
-)
+from leadwire.domain.conversations import schema
+from leadwire.domain.conversations.schema import MAX_MESSAGES, Conversation, ConversationDetail, Status, StoredMessage
+from leadwire.domain.conversations.table import Conversation as Table
+from leadwire.domain.conversations.table import Message
 from leadwire.domain.leads import schema as leads
 from leadwire.domain.listing.keyset import Keyset
 from leadwire.domain.listing.listing import Listing, SearchQuery
@@ -56,11 +45,11 @@ _DETAIL: Final = sql(f"""
 SELECT id, bot_id, status, visitor_email, visitor_name, created_at, updated_at,
     ARRAY(SELECT (m.id, m.role, m.content, m.created_at) FROM message m WHERE m.conversation_id = c.id ORDER BY m.seq),
     (SELECT ({leads.COLUMNS}) FROM lead WHERE lead.id = c.lead_id),
-    {METADATA_COLUMNS}
+    {schema.METADATA_COLUMNS}
 FROM conversation c WHERE workspace_id = :workspace AND id = :id""")
 _NEWEST: Final = Keyset(
     table="conversation",
-    columns=LIST_COLUMNS,
+    columns=schema.LIST_COLUMNS,
     filters={
         "status": "status = :status",
         "bot_id": "bot_id = :bot_id",
@@ -73,7 +62,7 @@ _NEWEST: Final = Keyset(
 )
 _OPEN: Final = ("active", "handoff")  # an operator gives a conversation back without an event; few are open at a time
 _LIST: Final = Listing(
-    from_row,
+    schema.from_row,
     Totals(_NEWEST, ("conversation.started",), {"status": ("conversation.ended",)}, {"status": _OPEN}),
     {"newest": _NEWEST},
 )
@@ -86,19 +75,18 @@ SELECT id, (SELECT coalesce(l.name, l.email) FROM conversation c JOIN lead l ON 
 FROM unnest(:conversation_ids::text[]) AS asked (id)""")
 
 _OF_LEAD: Final = statement(
-    table.Conversation.select(*LIST_COLUMNS.split(", ")).where(
-        table.Conversation.workspace_id == param("workspace"), table.Conversation.lead_id == param("lead_id")
+    Table.select(*schema.LIST_COLUMNS.split(", ")).where(
+        Table.workspace_id == param("workspace"), Table.lead_id == param("lead_id")
     )
 )
+_OF_CONVERSATION: Final = (
+    Message.workspace_id == param("workspace"),
+    Message.conversation_id == param("conversation_id"),
+)
 _MESSAGES: Final = statement(
-    table.Message.select("seq", "id", "role", "content", "created_at", "client_message_id")
-    .where(
-        table.Message.workspace_id == param("workspace"),
-        table.Message.conversation_id == param("conversation_id"),
-        table.Message.seq > param("after"),
-        table.Message.seq <= param("until"),
-    )
-    .order_by(table.Message.seq)
+    Message.select("seq", "id", "role", "content", "created_at", "client_message_id")
+    .where(*_OF_CONVERSATION, Message.seq > param("after"), Message.seq <= param("until"))
+    .order_by("seq")
 )
 # The place of a visitor's message, and of their next one.
 _PLACES: Final = sql("""
@@ -110,22 +98,15 @@ FROM message m WHERE workspace_id = :workspace AND conversation_id = :conversati
 
 async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
     """Return a conversation with its messages, lead and metadata. Raise ConversationNotFound."""
-    found = await _DETAIL.row(workspace=workspace, id=conversation_id) if is_id("conv", conversation_id) else None
-    if found is None:
-        raise ConversationNotFound
-    id_, bot_id, status, email, name, created_at, updated_at, messages, lead, *metadata = found
-    iso = clock.iso
-    return ConversationDetail(
-        id_,
-        bot_id,
-        status,
-        Visitor(email, name),
-        iso(created_at),
-        iso(updated_at),
-        [Message(mid, role, content, iso(at)) for mid, role, content, at in messages],
-        leads.from_row(lead) if lead else None,
-        metadata_from_row(metadata),
-    )
+    missing = schema.ConversationNotFound()
+    if not is_id("conv", conversation_id):
+        raise missing
+    found = await _DETAIL.one(missing, workspace=workspace, id=conversation_id)
+    id_, bot_id, status, email, name, created_at, updated_at, rows, lead, *rest = found
+    visitor, times = schema.Visitor(email, name), (clock.iso(created_at), clock.iso(updated_at))
+    messages = [schema.Message(id_, role, content, clock.iso(at)) for id_, role, content, at in rows]
+    known, metadata = leads.from_row(lead) if lead else None, schema.metadata_from_row(rest)
+    return ConversationDetail(id_, bot_id, status, visitor, *times, messages, known, metadata)
 
 
 def visitor_of(conversation: ConversationDetail) -> str | None:
@@ -137,7 +118,7 @@ def visitor_of(conversation: ConversationDetail) -> str | None:
 async def of_lead(workspace: str, lead_id: str) -> list[Conversation]:
     """Return the conversations of a lead, newest first."""
     found = await _OF_LEAD.rows(workspace=workspace, lead_id=lead_id)
-    return sorted((from_row(row) for row in found), key=lambda one: one.created_at, reverse=True)
+    return sorted((schema.from_row(row) for row in found), key=lambda one: one.created_at, reverse=True)
 
 
 async def events(workspace: str, conversation_id: str) -> list[StoredEvent]:
@@ -154,10 +135,7 @@ def variables(conversation: ConversationDetail) -> dict[str, Any]:
 async def messages(workspace: str, conversation_id: str, after: int, until: int = MAX_MESSAGES) -> list[StoredMessage]:
     """Return the messages after the place `after` and up to `until`, in order."""
     found = await _MESSAGES.rows(workspace=workspace, conversation_id=conversation_id, after=after, until=until)
-    return [
-        StoredMessage(seq, id_, role, content, clock.iso(at), client_id)
-        for seq, id_, role, content, at, client_id in found
-    ]
+    return [StoredMessage(*clock.texts(row)) for row in found]
 
 
 async def reply_to(workspace: str, conversation_id: str, client_message_id: str) -> list[StoredMessage] | None:

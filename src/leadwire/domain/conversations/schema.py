@@ -93,6 +93,11 @@ class StoredMessage(Struct, frozen=True):
     created_at: str
     client_message_id: str | None = None
 
+    @property
+    def message(self) -> Message:
+        """It, as everybody sees it."""
+        return Message(self.id, self.role, self.content, self.created_at)
+
 
 class Handoff(Struct, frozen=True):
     """Why and when a person was asked for."""
@@ -227,18 +232,6 @@ def from_row(row: Any) -> Conversation:
 
 def metadata_from_row(row: Any) -> Metadata:
     """Metadata from the columns of `METADATA_COLUMNS`, in that order."""
-    url, campaign, referrer, *about, flow_version, variables, ended_at, ended_by, end_reason, reason, asked_at = row
-    locale, timezone, browser, os = about
-    return Metadata(
-        Source(url, campaign, referrer),
-        locale,
-        timezone,
-        browser,
-        os,
-        flow_version,
-        variables,
-        clock.iso(ended_at) if ended_at else None,
-        ended_by,
-        end_reason,
-        Handoff(reason, clock.iso(asked_at)) if asked_at else None,
-    )
+    url, campaign, referrer, *values, handoff_reason, requested_at = clock.texts(row)
+    handoff = Handoff(handoff_reason, requested_at) if requested_at else None
+    return Metadata(Source(url, campaign, referrer), *[*values, handoff])

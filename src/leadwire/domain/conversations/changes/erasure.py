@@ -12,24 +12,20 @@ SELECT 1 FROM conversation WHERE workspace_id = :workspace
   AND (lead_id = :lead_id OR id = (SELECT conversation_id FROM lead WHERE id = :lead_id)) ORDER BY id FOR UPDATE""")
 # The source goes as well: links in e-mails name whom they were sent to.
 _ERASED: Final = ("visitor_email", "visitor_name", "lead_id", "source_url", "source_referrer")
+_OF_LEAD: Final = (Conversation.lead_id == param("lead_id")) | (Conversation.id == param("conversation_id"))
 _ERASE: Final = statement(
     Conversation.update({**dict.fromkeys(_ERASED), "variables": "{}"})
-    .where(
-        Conversation.workspace_id == param("workspace"),
-        (Conversation.lead_id == param("lead_id")) | (Conversation.id == param("conversation_id")),
-    )
+    .where(Conversation.workspace_id == param("workspace"), _OF_LEAD)
     .returning(Conversation.id)
 )
 # Visitors name themselves also where nobody asked. What the bot wrote stays unless it repeats an answer.
 _ERASE_MESSAGES: Final = statement(
-    Message.update({Message.content: "[deleted]"}).where(
-        any_of(Message.conversation_id, "conversation_ids"),
-        (Message.role != "bot") | Message.answers.is_not_null(),
+    Message.update({"content": "[deleted]"}).where(
+        any_of(Message.conversation_id, "conversation_ids"), (Message.role != "bot") | Message.answers.is_not_null()
     )
 )
-_DELETE_NOTES: Final = statement(
-    ConversationNote.delete().where(any_of(ConversationNote.conversation_id, "conversation_ids"))
-)
+_NOTES: Final = any_of(ConversationNote.conversation_id, "conversation_ids")
+_DELETE_NOTES: Final = statement(ConversationNote.delete().where(_NOTES))
 
 
 async def lock_of_lead(workspace: str, lead_id: str) -> None:

@@ -23,13 +23,9 @@ UPDATE conversation SET assigned_to = :user_id, assigned_at = :now
 WHERE workspace_id = :workspace AND id = :id AND status = 'handoff'
   AND (assigned_to IS NOT DISTINCT FROM :held_by OR assigned_to = :user_id)
 RETURNING id""")
-_ASSIGN: Final = statement(
-    Conversation.update({"assigned_to": param("user_id"), "assigned_at": param("at")}).where(*_ONE)
-)
+_ASSIGN: Final = statement(Conversation.update(assigned_to=param("user_id"), assigned_at=param("at")).where(*_ONE))
 _GIVE_BACK: Final = statement(
-    Conversation.update(
-        {"status": "active", "assigned_to": None, "assigned_at": None, "updated_at": param("now")}
-    ).where(*_ONE)
+    Conversation.update(status="active", assigned_to=None, assigned_at=None, updated_at=param("now")).where(*_ONE)
 )
 _ADD_NOTE: Final = insert(*ConversationNote._meta.columns)
 
@@ -44,9 +40,8 @@ async def claim(workspace: str, conversation_id: str, user_id: str, *, held_by: 
         status, _ = await _locked(workspace, conversation_id)
         if status == "active":
             await lifecycle.hand_off(workspace, conversation_id, "taken over by an operator")
-        if not await _CLAIM.row(
-            workspace=workspace, id=conversation_id, user_id=user_id, held_by=held_by, now=clock.now()
-        ):
+        place = {"workspace": workspace, "id": conversation_id}
+        if not await _CLAIM.row(**place, user_id=user_id, held_by=held_by, now=clock.now()):
             status, holder = await _locked(workspace, conversation_id)
             raise AlreadyEnded if status == "ended" else await _claimed(workspace, holder)
         pubsub.publish(workspace, conversation_id)
@@ -86,14 +81,8 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str)
     added = Note(ids.new("note"), user_id, _text(content), clock.iso(now))
     async with db.transaction():
         await _locked(workspace, conversation_id)
-        await _ADD_NOTE.rows(
-            id=added.id,
-            workspace_id=workspace,
-            conversation_id=conversation_id,
-            user_id=user_id,
-            content=added.content,
-            created_at=now,
-        )
+        place = {"workspace_id": workspace, "conversation_id": conversation_id}
+        await _ADD_NOTE.rows(id=added.id, **place, user_id=user_id, content=added.content, created_at=now)
         pubsub.publish(workspace, conversation_id)
     return added
 
@@ -123,10 +112,8 @@ async def end(workspace: str, conversation_id: str, user_id: str) -> None:
 
 async def _locked(workspace: str, conversation_id: str) -> tuple[str, str | None]:
     """The status and who has it, its row locked. Raise ConversationNotFound."""
-    found = await _LOCK.row(workspace=workspace, id=conversation_id)
-    if found is None:
-        raise ConversationNotFound
-    return found["status"], found["assigned_to"]
+    status, holder = await _LOCK.one(ConversationNotFound(), workspace=workspace, id=conversation_id)
+    return status, holder
 
 
 def _text(content: str) -> str:

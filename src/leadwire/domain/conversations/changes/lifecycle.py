@@ -8,38 +8,25 @@ from typing import Any, Final
 
 import msgspec
 
-from leadwire.domain.conversations import events, pubsub
-from leadwire.domain.conversations.schema import (
-    LIST_COLUMNS,
-    METADATA_COLUMNS,
-    AlreadyEnded,
-    Conversation,
-    ConversationEnd,
-    ConversationNotFound,
-    EndedBy,
-    Metadata,
-    Origin,
-    from_row,
-    metadata_from_row,
-)
-from leadwire.domain.conversations.table import Conversation as Table
+from leadwire.domain.conversations import events, pubsub, schema
+from leadwire.domain.conversations.schema import ConversationEnd, ConversationNotFound, EndedBy, Origin, Visitor
+from leadwire.domain.conversations.table import Conversation
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import schema as lead_schema
 from leadwire.domain.leads.schema import Lead, LeadPatch, Source
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, DomainError
-from leadwire.infrastructure.ids import is_id
 
-_COLUMNS: Final = f"{LIST_COLUMNS}, {METADATA_COLUMNS}"
-_RETURNED: Final = [Table._meta.get_column_by_name(name) for name in _COLUMNS.split(", ")]
-_LISTED: Final = len(LIST_COLUMNS.split(","))
-_ONE: Final = (Table.workspace_id == param("workspace"), Table.id == param("id"))
+_COLUMNS: Final = f"{schema.LIST_COLUMNS}, {schema.METADATA_COLUMNS}"
+_RETURNED: Final = columns(Conversation, _COLUMNS.replace(",", ""))
+_LISTED: Final = len(schema.LIST_COLUMNS.split(","))
+_ONE: Final = (Conversation.workspace_id == param("workspace"), Conversation.id == param("id"))
 
-_ORIGIN: Final = ("locale", "timezone", "browser", "os")
+_SOURCE: Final = "source_url source_campaign source_referrer"
+_BROWSER: Final = "locale timezone browser os"
 _START: Final = insert(
-    *map(Table._meta.get_column_by_name, ("id", "workspace_id", "bot_id", "flow_version", "created_at", "updated_at")),
-    *map(Table._meta.get_column_by_name, ("source_url", "source_campaign", "source_referrer", *_ORIGIN, "variables")),
+    *columns(Conversation, f"id workspace_id bot_id flow_version created_at updated_at {_SOURCE} {_BROWSER} variables"),
     variables="{}",
     end=f"RETURNING {_COLUMNS}",
 )
@@ -52,32 +39,17 @@ _SET_LEAD: Final = sql("""
 UPDATE conversation SET lead_id = :lead_id, visitor_email = coalesce(:email, visitor_email),
     visitor_name = coalesce(:name, visitor_name), updated_at = :now
 WHERE workspace_id = :workspace AND id = :id""")
-_LOCK: Final = statement(
-    Table.select(Table.bot_id, Table.source_url, Table.source_campaign, Table.source_referrer).where(*_ONE),
-    "FOR UPDATE",
-)
+_LOCK: Final = statement(Conversation.select("bot_id", *_SOURCE.split()).where(*_ONE), "FOR UPDATE")
 _NOW: Final = param("now")
+_HANDOFF: Final = {"status": "handoff", "handoff_reason": param("reason"), "handoff_requested_at": _NOW}
 _HAND_OFF: Final = statement(
-    Table.update(
-        {"status": "handoff", "handoff_reason": param("reason"), "handoff_requested_at": _NOW, "updated_at": _NOW}
-    )
-    .where(*_ONE, Table.status == "active")
-    .returning(*_RETURNED)
+    Conversation.update(**_HANDOFF, updated_at=_NOW).where(*_ONE, Conversation.status == "active").returning(*_RETURNED)
 )
+_ENDED: Final = {"status": "ended", "ended_at": _NOW, "ended_by": param("by"), "end_reason": param("reason")}
 _END: Final = statement(
-    Table.update(
-        {
-            "status": "ended",
-            "ended_at": _NOW,
-            "ended_by": param("by"),
-            "end_reason": param("reason"),
-            "updated_at": _NOW,
-        }
-    )
-    .where(*_ONE, Table.status != "ended")
-    .returning(*_RETURNED)
+    Conversation.update(**_ENDED, updated_at=_NOW).where(*_ONE, Conversation.status != "ended").returning(*_RETURNED)
 )
-_STATUS: Final = statement(Table.select(Table.status, Table.ended_at).where(*_ONE))
+_STATUS: Final = statement(Conversation.select("status", "ended_at").where(*_ONE))
 # The lead that a conversation's visitor became.
 _LEAD: Final = sql(f"""
 SELECT {lead_schema.COLUMNS_OF_LEAD} FROM conversation c JOIN lead ON lead.id = c.lead_id
@@ -86,56 +58,32 @@ WHERE c.workspace_id = :workspace AND c.id = :id""")
 
 async def start(workspace: str, bot_id: str, origin: Origin, flow_version: int | None = None) -> str:
     """Open a conversation with a visitor who sends the first message. Return its id."""
-    now = clock.now()
+    conversation_id, now = ids.new("conv"), clock.now()
+    values = origin.source.columns() | {name: getattr(origin, name) for name in _BROWSER.split()}
+    values |= {"workspace_id": workspace, "bot_id": bot_id, "flow_version": flow_version}
     async with db.transaction():
-        made = await _START.row(
-            id=ids.new("conv"),
-            workspace_id=workspace,
-            bot_id=bot_id,
-            flow_version=flow_version,
-            created_at=now,
-            updated_at=now,
-            **origin.source.columns(),
-            **{name: getattr(origin, name) for name in _ORIGIN},
-        )
-        conversation, metadata = _split(made)
-        await events.started(workspace, conversation, metadata).record()
-    return conversation.id
+        made = await _START.row(id=conversation_id, created_at=now, updated_at=now, **values)
+        await events.started(workspace, *_split(made)).record()
+    return conversation_id
 
 
 async def update_visitor(
-    workspace: str,
-    conversation_id: str,
-    *,
-    variables: Mapping[str, object],
-    lead_id: str | None,
-    email: str | None = None,
-    name: str | None = None,
+    workspace: str, conversation_id: str, variables: Mapping[str, object], lead_id: str | None, visitor: Visitor
 ) -> None:
-    """Store the flow's variables, the lead that the visitor became, and the visitor's own e-mail address and name."""
-    await _UPDATE_VISITOR.rows(
-        workspace=workspace,
-        id=conversation_id,
-        variables=msgspec.json.encode(variables).decode(),
-        lead_id=lead_id,
-        email=email,
-        name=name,
-    )
+    """Store the flow's variables, the lead that the visitor became, and what they have said of themselves."""
+    values = {"variables": msgspec.json.encode(variables).decode(), "email": visitor.email, "name": visitor.name}
+    await _UPDATE_VISITOR.rows(workspace=workspace, id=conversation_id, lead_id=lead_id, **values)
 
 
 async def capture_lead(workspace: str, conversation_id: str, found: LeadPatch) -> Lead:
     """Store the visitor as a lead. Raise ConversationNotFound, and as `leads.changes.capture`."""
+    place = {"workspace": workspace, "id": conversation_id}
     async with db.transaction():
-        row = await _LOCK.row(workspace=workspace, id=conversation_id)
-        if row is None:
-            raise ConversationNotFound
-        bot_id, *source = row
+        bot_id, *source = await _LOCK.one(ConversationNotFound(), **place)
         lead = await leads.capture(workspace, bot_id, conversation_id, found, Source(*source))
         # As the visitor typed it, not what is known of the lead: it may be somebody else's address.
         email, name = (value if isinstance(value, str) else None for value in (found.email, found.name))
-        await _SET_LEAD.rows(
-            workspace=workspace, id=conversation_id, lead_id=lead.id, email=email, name=name, now=clock.now()
-        )
+        await _SET_LEAD.rows(**place, lead_id=lead.id, email=email, name=name, now=clock.now())
     return lead
 
 
@@ -143,38 +91,33 @@ async def hand_off(workspace: str, conversation_id: str, reason: str) -> None:
     """Ask for a person; a second time changes nothing. Raise ConversationNotFound, AlreadyEnded."""
     async with db.transaction():
         row = await _HAND_OFF.row(workspace=workspace, id=conversation_id, reason=reason, now=clock.now())
-        if row is None:
-            error = await why_not(workspace, conversation_id)
-            if error.code == "already_handed_off":
-                return
+        if row is not None:
+            lead = await _lead_of(workspace, conversation_id)
+            await events.handed_off(workspace, *_split(row), lead).record()
+            pubsub.publish(workspace, conversation_id)
+            return
+        error = await why_not(workspace, conversation_id)
+        if error.code != "already_handed_off":
             raise error
-        conversation, metadata = _split(row)
-        lead = await _lead_of(workspace, conversation_id)
-        await events.handed_off(workspace, conversation, metadata, lead).record()
-        pubsub.publish(workspace, conversation_id)
 
 
 async def end(workspace: str, conversation_id: str, by: EndedBy, reason: str | None = None) -> ConversationEnd:
     """End a conversation. Return its first end also when it has ended before. Raise ConversationNotFound."""
-    if not is_id("conv", conversation_id):
+    if not ids.is_id("conv", conversation_id):
         raise ConversationNotFound
+    place = {"workspace": workspace, "id": conversation_id}
     async with db.transaction():
-        row = await _END.row(workspace=workspace, id=conversation_id, now=clock.now(), by=by, reason=reason)
+        row = await _END.row(**place, now=clock.now(), by=by, reason=reason)
         if row is not None:
-            conversation, metadata = _split(row)
-            lead = await _lead_of(workspace, conversation_id)
-            await events.ended(workspace, conversation, metadata, lead).record()
+            await events.ended(workspace, *_split(row), await _lead_of(workspace, conversation_id)).record()
             pubsub.publish(workspace, conversation_id)
-            return ConversationEnd(conversation.id, "ended", metadata.ended_at or "")
-    found = await _STATUS.row(workspace=workspace, id=conversation_id)
-    if found is None:
-        raise ConversationNotFound
+    found = row or await _STATUS.one(ConversationNotFound(), **place)
     return ConversationEnd(conversation_id, "ended", clock.iso(found["ended_at"]))
 
 
-def _split(row: Any) -> tuple[Conversation, Metadata]:
-    columns = tuple(row)
-    return from_row(columns[:_LISTED]), metadata_from_row(columns[_LISTED:])
+def _split(row: Any) -> tuple[schema.Conversation, schema.Metadata]:
+    values = tuple(row)
+    return schema.from_row(values[:_LISTED]), schema.metadata_from_row(values[_LISTED:])
 
 
 async def _lead_of(workspace: str, conversation_id: str) -> Lead | None:
@@ -188,5 +131,5 @@ async def why_not(workspace: str, conversation_id: str) -> DomainError:
     if found is None:
         return ConversationNotFound()
     if found["status"] == "ended":
-        return AlreadyEnded()
+        return schema.AlreadyEnded()
     return Conflict("A person has been asked for already.", code="already_handed_off")

@@ -14,18 +14,15 @@ from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import Conflict, Invalid
 
 # The row lock of this count gives each message its place, and no message is added once the conversation has ended.
+_COUNTED: Final = QueryString("{} + {}", Conversation.messages_count, param("count"))
 _COUNT: Final = statement(
-    Conversation.update(
-        {
-            Conversation.messages_count: QueryString("{} + {}", Conversation.messages_count, param("count")),
-            Conversation.updated_at: param("now"),
-        }
-    )
+    Conversation.update({"messages_count": _COUNTED, "updated_at": param("now")})
     .where(
         Conversation.workspace_id == param("workspace"), Conversation.id == param("id"), Conversation.status != "ended"
     )
     .returning(Conversation.messages_count, Conversation.bot_id)
 )
+_STORED: Final = ("id", "seq", "role", "content", "client_message_id")
 # One row for each message, from arrays.
 _ADD: Final = sql("""
 INSERT INTO message (id, seq, role, content, answers, client_message_id, user_id, workspace_id, conversation_id,
@@ -40,7 +37,7 @@ async def add_message(
     """Add one message. Raise as `add_messages`."""
     new = NewMessage(role=role, content=content, answers=answers)
     (stored,) = await add_messages(workspace, conversation_id, [new])
-    return Message(stored.id, stored.role, stored.content, stored.created_at)
+    return stored.message
 
 
 async def add_messages(workspace: str, conversation_id: str, messages: Sequence[NewMessage]) -> list[StoredMessage]:
@@ -61,19 +58,10 @@ async def add_messages(workspace: str, conversation_id: str, messages: Sequence[
             StoredMessage(seq, ids.new("msg"), one.role, one.content, clock.iso(now), one.client_message_id)
             for seq, one in enumerate(messages, last - len(messages) + 1)
         ]
-        await _ADD.rows(
-            workspace=workspace,
-            conversation_id=conversation_id,
-            now=now,
-            answers=[one.answers for one in messages],
-            user_id=[one.user_id for one in messages],
-            **{
-                name: [getattr(one, name) for one in stored]
-                for name in ("id", "seq", "role", "content", "client_message_id")
-            },
-        )
+        arrays = {name: [getattr(one, name) for one in stored] for name in _STORED}
+        arrays |= {name: [getattr(one, name) for one in messages] for name in ("answers", "user_id")}
+        await _ADD.rows(workspace=workspace, conversation_id=conversation_id, now=now, **arrays)
         for one in stored:
-            message = Message(one.id, one.role, one.content, one.created_at)
-            await events.message(workspace, message, conversation_id, bot_id).record()
+            await events.message(workspace, one.message, conversation_id, bot_id).record()
         pubsub.publish(workspace, conversation_id)
     return stored

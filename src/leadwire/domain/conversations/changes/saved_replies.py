@@ -15,11 +15,8 @@ _LONGEST: Final = 4000
 _ADD: Final = sql("""
 INSERT INTO saved_reply (id, workspace_id, name, content, created_at) SELECT :id, :workspace, :name, :content, :now
 WHERE (SELECT count(*) FROM saved_reply WHERE workspace_id = :workspace) < :most RETURNING id""")
-_REMOVE: Final = statement(
-    SavedReply.delete()
-    .where(SavedReply.workspace_id == param("workspace"), SavedReply.id == param("id"))
-    .returning(SavedReply.name)
-)
+_ONE: Final = (SavedReply.workspace_id == param("workspace"), SavedReply.id == param("id"))
+_REMOVE: Final = statement(SavedReply.delete().where(*_ONE).returning(SavedReply.name))
 
 
 async def add(workspace: str, name: str, content: str) -> str:
@@ -32,10 +29,9 @@ async def add(workspace: str, name: str, content: str) -> str:
         faults.append(FieldError("wrong_length", f"1 to {_LONGEST} characters.", "/content"))
     if faults:
         raise Invalid("This cannot be saved.", errors=tuple(faults))
+    values = {"id": ids.new("reply"), "workspace": workspace, "name": name, "content": content, "now": clock.now()}
     try:
-        reply_id = await _ADD.value(
-            id=ids.new("reply"), workspace=workspace, name=name, content=content, now=clock.now(), most=_MOST
-        )
+        reply_id = await _ADD.value(**values, most=_MOST)
     except db.UniqueViolation as error:
         raise Conflict(f"There is a reply called {name} already.", code="name_taken") from error
     if reply_id is None:
@@ -45,7 +41,4 @@ async def add(workspace: str, name: str, content: str) -> str:
 
 async def remove(workspace: str, reply_id: str) -> str:
     """Remove a reply. Return its name. Raise NotFound."""
-    name: str | None = await _REMOVE.value(workspace=workspace, id=reply_id)
-    if name is None:
-        raise NotFound("There is no such reply.")
-    return name
+    return str((await _REMOVE.one(NotFound("There is no such reply."), workspace=workspace, id=reply_id))["name"])

@@ -19,7 +19,7 @@ from leadwire.infrastructure.errors import Conflict, NotFound, Unavailable
 
 _CUSTOM: Final = "custom_fields."
 _SOURCE: Final = statement(
-    Conversation.select(Conversation.source_url, Conversation.source_campaign, Conversation.source_referrer).where(
+    Conversation.select("source_url", "source_campaign", "source_referrer").where(
         Conversation.workspace_id == param("workspace"), Conversation.id == param("conversation")
     )
 )

@@ -4,7 +4,7 @@ Called when a draft is saved or published, never when a flow runs: rules may bec
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, get_args
 
 import msgspec
@@ -141,13 +141,9 @@ def _variables(flow: Flow) -> set[str]:
 
 
 def _unreachable(flow: Flow) -> Iterator[FlowError]:
-    seen, ahead = {flow.start}, [flow.start]
-    while ahead:
-        new = {target for _, target in targets(flow.node(ahead.pop()))} - seen
-        seen |= new
-        ahead += new
+    reached = _reached({node.id: [target for _, target in targets(node)] for node in flow.nodes}, [flow.start])
     for place, node in enumerate(flow.nodes):
-        if node.id not in seen:
+        if node.id not in reached:
             yield _at(flow, place, "unreachable", "Nothing leads here.", "id")
 
 
@@ -159,38 +155,27 @@ def _silent(flow: Flow) -> dict[str, list[str]]:
 def _cycles(flow: Flow) -> Iterator[FlowError]:
     """Nodes that lead back to themselves without the visitor: peel off, from the ends, all that do not."""
     left = _silent(flow)
-    while done := [name for name, after in left.items() if not any(target in left for target in after)]:
-        for name in done:
-            del left[name]
-    onward = {name: [target for target in after if target in left] for name, after in left.items()}
+    while done := {name for name, after in left.items() if not any(target in left for target in after)}:
+        left = {name: after for name, after in left.items() if name not in done}
     for place, node in enumerate(flow.nodes):  # in the order people read
-        if node.id in onward and _reaches(onward, node.id):
+        if node.id in left and node.id in _reached(left, left[node.id]):
             circle = "This goes round in a circle without asking the visitor anything."
             yield _at(flow, place, "cycle", circle, "id")
 
 
-def _reaches(onward: dict[str, list[str]], home: str) -> bool:
-    seen: set[str] = set()
-    ahead = list(onward[home])
-    while ahead:
-        node = ahead.pop()
-        if node == home:
-            return True
-        if node not in seen:
-            seen.add(node)
-            ahead += onward[node]
-    return False
-
-
 def _mute(flow: Flow) -> Iterator[FlowError]:
     """A conversation begins with the visitor's first words: the flow has to let them come."""
-    silent, seen, ahead = _silent(flow), {flow.start}, [flow.start]
-    while ahead:
-        node_id = ahead.pop()
-        if isinstance(flow.node(node_id), End | Handoff):
-            place = next(place for place, node in enumerate(flow.nodes) if node.id == node_id)
+    reached = _reached(_silent(flow), [flow.start])
+    for place, node in enumerate(flow.nodes):
+        if node.id in reached and isinstance(node, End | Handoff):
             yield _at(flow, place, "mute", "The visitor gets here before being asked anything.", "id")
-            continue
-        new = set(silent.get(node_id, ())) - seen
+
+
+def _reached(onward: Mapping[str, Sequence[str]], first: Sequence[str]) -> set[str]:
+    """The nodes that the ways of `onward` lead to from `first`, and those of `first`."""
+    seen, ahead = set(first), list(first)
+    while ahead:
+        new = set(onward.get(ahead.pop(), ())) - seen
         seen |= new
         ahead += new
+    return seen

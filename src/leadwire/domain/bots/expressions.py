@@ -6,8 +6,9 @@ and a turn, and is never just false. Texts are filled in one pass, so that `{{em
 nine characters.
 """
 
+import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, assert_never
 
 from leadwire.domain.bots.flow import Condition, Order, Scalar, When
@@ -16,6 +17,9 @@ from leadwire.domain.conversations.schema import MAX_TEXT
 DERIVED: Final = frozenset({"score", "email_domain", "email_is_business"})
 """Variables that no node sets: the engine does."""
 
+_ORDERS: Final[dict[Order, Callable[[float, float], bool]]] = {
+    "gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le,
+}  # fmt: skip
 _SLOT: Final = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*(?:\|([^{}|]*))?\}\}")
 _LONGEST: Final = 200  # characters of one value
 
@@ -52,17 +56,7 @@ def _in_order(op: Order, value: object, wanted: object) -> bool:
     """Numbers only; `true` is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isinstance(wanted, int | float):
         return False
-    match op:
-        case "gt":
-            return value > wanted
-        case "gte":
-            return value >= wanted
-        case "lt":
-            return value < wanted
-        case "lte":
-            return value <= wanted
-        case _:
-            assert_never(op)
+    return _ORDERS[op](value, wanted)
 
 
 def _same(value: object, wanted: object) -> bool:

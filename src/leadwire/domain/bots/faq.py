@@ -60,8 +60,6 @@ class Faq:
 
 async def matching(question: Question, most: int) -> list[tuple[str, str]]:
     """The entries that fit a question best: their questions and answers."""
-    found = await _BEST.rows(
-        workspace=question.workspace, bot=question.bot_id, text=question.text.replace("\0", " "), most=most,
-        words=_MOST_WORDS,
-    )  # fmt: skip
+    place = {"workspace": question.workspace, "bot": question.bot_id}
+    found = await _BEST.rows(**place, text=question.text.replace("\0", " "), most=most, words=_MOST_WORDS)
     return [(row["question"], row["answer"]) for row in found]

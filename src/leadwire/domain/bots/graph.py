@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff
+from leadwire.domain.bots.flow import AnyNode, Ask, Branch, Flow
 
 Kind = Literal["next", "if", "fail"]
 
@@ -20,7 +20,8 @@ class Edge(Struct, frozen=True):
 
 def edges(flow: Flow) -> list[Edge]:
     """Every way on, in the order of the flow's text, each once."""
-    return list(dict.fromkeys(edge for node in flow.nodes for edge in _ways(node)))
+    ways = ((node.id, target, field) for node in flow.nodes for field, target in targets(node))
+    return list(dict.fromkeys(Edge(start, end, _kind(field)) for start, end, field in ways))
 
 
 def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
@@ -31,7 +32,7 @@ def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
         return
     if isinstance(node, Ask):
         yield from ((f"options/{place}/next", one.next) for place, one in enumerate(node.options) if one.next)
-    for field in ("on_fail", "on_fallback", "next"):
+    for field in ("next", "on_fail", "on_fallback"):
         if (target := getattr(node, field, None)) is not None:
             yield field, target
 
@@ -61,22 +62,7 @@ def kind_of(node: AnyNode) -> str:
     return type(node).__name__.lower()
 
 
-def _ways(node: AnyNode) -> Iterator[Edge]:
-    match node:
-        case Ask():
-            yield from (Edge(node.id, option.next, "if") for option in node.options if option.next)
-            yield Edge(node.id, node.next, "next")
-            if node.on_fail:
-                yield Edge(node.id, node.on_fail, "fail")
-        case Branch():
-            yield from (Edge(node.id, case.next, "if") for case in node.cases)
-            yield Edge(node.id, node.otherwise, "next")
-        case Answer():
-            yield Edge(node.id, node.next, "next")
-            if node.on_fallback:
-                yield Edge(node.id, node.on_fallback, "fail")
-        case Handoff() | End():
-            if onward := getattr(node, "next", None):
-                yield Edge(node.id, onward, "next")
-        case _:
-            yield Edge(node.id, node.next, "next")
+def _kind(field: str) -> Kind:
+    if field.startswith("on_"):
+        return "fail"
+    return "if" if "/" in field else "next"

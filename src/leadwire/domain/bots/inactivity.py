@@ -12,7 +12,6 @@ from typing import Final, Literal
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations.schema import NewMessage
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import DomainError
@@ -73,13 +72,8 @@ async def _nudge_or_end(conversation_id: str) -> Literal["nudged", "ended", "not
     if over:
         await conversations.end(workspace, conversation_id, "system", "silence")
         return "ended"
-    await _nudge(workspace, conversation_id, bot_id, version)
-    return "nudged"
-
-
-async def _nudge(workspace: str, conversation_id: str, bot_id: str, version: int) -> None:
     flow = await reads.flow(workspace, bot_id, version)
     if flow.nudge_text:
-        nudge = NewMessage(role="bot", content=flow.nudge_text)
-        await conversations.add_messages(workspace, conversation_id, [nudge])
+        await conversations.add_message(workspace, conversation_id, "bot", flow.nudge_text)
     await visitor_sessions.record_nudge(conversation_id)
+    return "nudged"

@@ -29,9 +29,7 @@ async def replies(session: VisitorSession, flow: Flow) -> list[StoredMessage]:
     if full or await accounts.agent_online(session.workspace):  # full: that a person was asked for still counts
         return []
     text = flow.away_known_text if reachable else flow.away_text
-    return await conversations.add_messages(
-        session.workspace, session.conversation_id, [NewMessage(role="bot", content=text)]
-    )
+    return await conversations.add_messages(*session.place, [NewMessage(role="bot", content=text)])
 
 
 async def store_message(session: VisitorSession, flow: Flow, user: NewMessage) -> list[StoredMessage]:
@@ -42,10 +40,10 @@ async def store_message(session: VisitorSession, flow: Flow, user: NewMessage) -
     email = _address(user.content)
     reachable, claimed, _ = await _contact(session)
     if email is None or reachable or claimed:
-        return await conversations.add_messages(session.workspace, session.conversation_id, [user])
+        return await conversations.add_messages(*session.place, [user])
     message = NewMessage(role="user", content=user.content, answers="email", client_message_id=user.client_message_id)
     thanks = NewMessage(role="bot", content=flow.away_thanks_text)
-    messages = await conversations.add_messages(session.workspace, session.conversation_id, [message, thanks])
+    messages = await conversations.add_messages(*session.place, [message, thanks])
     await capture.save_email(session, flow, email)
     return messages
 

@@ -1,10 +1,10 @@
 """Look-ups: bots, their versions, their FAQ, visitors' sessions."""
 
-import hashlib
 from typing import Final
 
 import msgspec
 
+from leadwire.domain.accounts import keys
 from leadwire.domain.bots import table
 from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow import Flow
@@ -18,41 +18,34 @@ from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
-_VERSION: Final = (table.BotVersion.workspace_id == param("workspace"), table.BotVersion.bot_id == param("bot"))
 _NAMES: Final = statement(
-    Bot.select(Bot.id, Bot.name).where(Bot.workspace_id == param("workspace")).order_by(Bot.created_at, Bot.id)
+    Bot.select("id", "name").where(Bot.workspace_id == param("workspace")).order_by("created_at", "id")
 )
 _LISTED: Final = statement(
-    Bot.select(Bot.id, Bot.workspace_id, Bot.name, Bot.published_version, Bot.created_at, Bot.allowed_origins)
+    Bot.select("id", "workspace_id", "name", "published_version", "created_at", "allowed_origins")
     .where(if_given(Bot.workspace_id, "workspace"))
-    .order_by(Bot.created_at, Bot.id)
+    .order_by("created_at", "id")
 )
-_DETAIL: Final = statement(
-    Bot.select(
-        Bot.id, Bot.name, Bot.draft, Bot.draft_saved_at, Bot.published_version, Bot.allowed_origins, Bot.color
-    ).where(*_BOT)
-)
+_DETAIL: Final = statement(Bot.select(*BotDetail.__struct_fields__).where(*_BOT))
 _LIVE: Final = statement(
-    Bot.select(Bot.workspace_id, Bot.id, Bot.published_version, Bot.color).where(
+    Bot.select("workspace_id", "id", "published_version", "color").where(
         Bot.id == param("bot"), Bot.published_version.is_not_null()
     )
 )
-_ORIGINS: Final = statement(Bot.select(Bot.allowed_origins).where(Bot.id == param("bot")))
+_ORIGINS: Final = statement(Bot.select("allowed_origins").where(Bot.id == param("bot")))
+_OF_BOT: Final = (table.BotVersion.workspace_id == param("workspace"), table.BotVersion.bot_id == param("bot"))
+_VERSION: Final = table.BotVersion.version
 _VERSIONS: Final = statement(
-    table.BotVersion.select(table.BotVersion.version, table.BotVersion.created_at)
-    .where(*_VERSION)
-    .order_by(table.BotVersion.version, ascending=False)
+    table.BotVersion.select("version", "created_at").where(*_OF_BOT).order_by("version", ascending=False)
 )
 _TWO_SOURCES: Final = statement(
-    table.BotVersion.select(table.BotVersion.version, table.BotVersion.source)
-    .where(*_VERSION, table.BotVersion.version <= param("version"))
-    .order_by(table.BotVersion.version, ascending=False)
+    table.BotVersion.select("version", "source")
+    .where(*_OF_BOT, param("version") >= _VERSION)
+    .order_by("version", ascending=False)
     .limit(2)
 )
-_SOURCE: Final = statement(
-    table.BotVersion.select(table.BotVersion.source).where(*_VERSION, table.BotVersion.version == param("version"))
-)
-_BOT_OF: Final = statement(Visit.select(Visit.bot_id).where(Visit.conversation_id == param("conversation")))
+_SOURCE: Final = statement(table.BotVersion.select("source").where(*_OF_BOT, param("version") == _VERSION))
+_BOT_OF: Final = statement(Visit.select("bot_id").where(Visit.conversation_id == param("conversation")))
 # A visitor's session with the state of its conversation, and whether its network is blocked.
 _SESSION: Final = """
 SELECT v.workspace_id, v.conversation_id, v.bot_id, c.flow_version, c.status, v.state, c.variables, c.lead_id,
@@ -60,24 +53,20 @@ SELECT v.workspace_id, v.conversation_id, v.bot_id, c.flow_version, c.status, v.
 FROM visit v JOIN conversation c ON c.id = v.conversation_id"""
 _BY_TOKEN: Final = sql(f"{_SESSION} WHERE v.token_hash = :hash")
 _BY_START: Final = sql(f"{_SESSION} WHERE v.start_key = :key")
-_BY_CONVERSATION: Final = sql(f"{_SESSION} WHERE v.workspace_id = :workspace AND v.conversation_id = :conversation")
-_LOCK: Final = sql(
-    f"{_SESSION} WHERE v.workspace_id = :workspace AND v.conversation_id = :conversation FOR UPDATE OF c, v"
-)
+_ONE_SESSION: Final = f"{_SESSION} WHERE v.workspace_id = :workspace AND v.conversation_id = :conversation"
+_BY_CONVERSATION: Final = sql(_ONE_SESSION)
+_LOCK: Final = sql(f"{_ONE_SESSION} FOR UPDATE OF c, v")
+_BLOCKED_HERE: Final = BlockedVisitor.workspace_id == param("workspace")
 _BLOCKED: Final = statement(
-    BlockedVisitor.select(BlockedVisitor.workspace_id).where(
-        BlockedVisitor.workspace_id == param("workspace"), BlockedVisitor.address == param("address")
-    )
+    BlockedVisitor.select("workspace_id").where(_BLOCKED_HERE, BlockedVisitor.address == param("address"))
 )
 _HAS_BLOCKED: Final = statement(
-    BlockedVisitor.select(BlockedVisitor.address).where(
-        BlockedVisitor.workspace_id == param("workspace"), BlockedVisitor.conversation_id == param("conversation_id")
-    )
+    BlockedVisitor.select("address").where(_BLOCKED_HERE, BlockedVisitor.conversation_id == param("conversation_id"))
 )
 _FAQ: Final = statement(
-    table.FaqEntry.select(table.FaqEntry.id, table.FaqEntry.question, table.FaqEntry.answer)
+    table.FaqEntry.select("id", "question", "answer")
     .where(table.FaqEntry.workspace_id == param("workspace"), table.FaqEntry.bot_id == param("bot"))
-    .order_by(table.FaqEntry.created_at, table.FaqEntry.id)
+    .order_by("created_at", "id")
 )
 # Every rule that gave the lead points, in any of its conversations.
 _SCORES: Final = sql(
@@ -98,31 +87,24 @@ async def names(workspace: str) -> dict[str, str]:
 
 async def listed(workspace: str | None) -> list[BotSummary]:
     """The bots of a workspace, or (None, for operators) of all, oldest first."""
-    return [
-        BotSummary(id_, owner, name, version, clock.iso(at), websites)
-        for id_, owner, name, version, at, websites in await _LISTED.rows(workspace=workspace)
-    ]
+    return [BotSummary(*clock.texts(row)) for row in await _LISTED.rows(workspace=workspace)]
 
 
 async def detail(workspace: str, bot_id: str) -> BotDetail:
     """A bot with its draft. Raise NotFound."""
-    found = await _DETAIL.row(workspace=workspace, bot=bot_id)
-    if found is None:
-        raise NotFound("There is no such bot.")
-    id_, name, draft, saved_at, *rest = found
-    return BotDetail(id_, name, draft, clock.iso(saved_at) if saved_at else None, *rest)
+    return BotDetail(*clock.texts(await _DETAIL.one(no_bot(), workspace=workspace, bot=bot_id)))
 
 
 async def versions(workspace: str, bot_id: str) -> list[BotVersion]:
     """Every published version of a bot, newest first."""
-    return [BotVersion(version, clock.iso(at)) for version, at in await _VERSIONS.rows(workspace=workspace, bot=bot_id)]
+    return [BotVersion(*clock.texts(row)) for row in await _VERSIONS.rows(workspace=workspace, bot=bot_id)]
 
 
 async def source(workspace: str, bot_id: str, version: int) -> tuple[str, str]:
     """The text of a published flow, and that of the version before it (empty for the first). Raise NotFound."""
     found = await _TWO_SOURCES.rows(workspace=workspace, bot=bot_id, version=version)
     if not found or found[0]["version"] != version:
-        raise NotFound("There is no such version of the bot.")
+        raise no_version()
     return found[0]["source"], found[1]["source"] if len(found) > 1 else ""
 
 
@@ -130,22 +112,18 @@ async def flow(workspace: str, bot_id: str, version: int) -> Flow:
     """A published flow. Raise NotFound."""
     if (known := _flows.get((workspace, bot_id, version))) is not None:
         return known
-    text = await _SOURCE.value(workspace=workspace, bot=bot_id, version=version)
-    if text is None:
-        raise NotFound("There is no such version of the bot.")
+    (text,) = await _SOURCE.one(no_version(), workspace=workspace, bot=bot_id, version=version)
     if len(_flows) >= _FLOWS_CACHED:
         _flows.clear()
-    read = await cpu_work.run(parse_stored, text)
-    _flows[workspace, bot_id, version] = read
+    read = _flows[workspace, bot_id, version] = await cpu_work.run(parse_stored, text)
     return read
 
 
 async def live(bot_id: str) -> LiveBot:
     """A bot as visitors find it, by its id alone. Raise NotFound, also while nothing is published."""
-    found = await _LIVE.row(bot=bot_id) if is_id("bot", bot_id) else None
-    if found is None:
-        raise NotFound("There is no such bot.")
-    return LiveBot(*found)
+    if not is_id("bot", bot_id):
+        raise no_bot()
+    return LiveBot(*await _LIVE.one(no_bot(), bot=bot_id))
 
 
 async def origins(bot_id: str) -> list[str]:
@@ -155,14 +133,13 @@ async def origins(bot_id: str) -> list[str]:
 
 async def bot_of(conversation_id: str) -> str | None:
     """Which bot a conversation is with."""
-    if not is_id("conv", conversation_id):
-        return None
-    return await _BOT_OF.value(conversation=conversation_id)  # type: ignore[no-any-return]
+    found: str | None = await _BOT_OF.value(conversation=conversation_id) if is_id("conv", conversation_id) else None
+    return found
 
 
 async def session_by_token(token: str) -> VisitorSession | None:
     """The session of a visitor's token."""
-    return _session(await _BY_TOKEN.row(hash=token_hash(token)))
+    return _session(await _BY_TOKEN.row(hash=keys.digest(token)))
 
 
 async def session_by_start_key(key: bytes) -> VisitorSession | None:
@@ -185,9 +162,7 @@ async def current(before: VisitorSession, *, lock: bool = False) -> VisitorSessi
 
 async def is_blocked(workspace: str, address: bytes | None) -> bool:
     """Whether visitors from this network are blocked."""
-    if address is None:
-        return False
-    return await _BLOCKED.row(workspace=workspace, address=address) is not None
+    return address is not None and await _BLOCKED.row(workspace=workspace, address=address) is not None
 
 
 async def has_blocked(workspace: str, conversation_id: str) -> bool:
@@ -206,22 +181,22 @@ async def score_of(workspace: str, lead_id: str) -> list[ScoreEntry]:
     A lead who came back has entries of several conversations; the score is the highest sum of one of them, unless
     somebody has set it by hand.
     """
-    return [
-        ScoreEntry(conversation, label, points, clock.iso(at))
-        for conversation, label, points, at in await _SCORES.rows(workspace=workspace, lead=lead_id)
-    ]
+    return [ScoreEntry(*clock.texts(row)) for row in await _SCORES.rows(workspace=workspace, lead=lead_id)]
 
 
-def token_hash(token: str) -> bytes:
-    """What is stored of a visitor's token. 256 random bits need no slower hash."""
-    return hashlib.sha256(token.encode()).digest()
+def no_bot() -> NotFound:
+    """The error for a bot that is not in the workspace."""
+    return NotFound("There is no such bot.")
+
+
+def no_version() -> NotFound:
+    """The error for a version that a bot has not had."""
+    return NotFound("There is no such version of the bot.")
 
 
 def _session(row: db.Row | None) -> VisitorSession | None:
     if row is None:
         return None
     workspace, conversation_id, bot_id, version, status, state, variables, *rest = row
-    decoded = msgspec.structs.replace(
-        msgspec.json.decode(state, type=State), variables=msgspec.json.decode(variables, type=dict)
-    )
-    return VisitorSession(workspace, conversation_id, bot_id, version or 0, status, decoded, *rest)
+    at = msgspec.structs.replace(msgspec.json.decode(state, type=State), variables=msgspec.json.decode(variables))
+    return VisitorSession(workspace, conversation_id, bot_id, version or 0, status, at, *rest)

@@ -73,17 +73,16 @@ async def handle_message(session: VisitorSession, content: str, client_message_i
     """
     if session.blocked:
         raise _blocked()
-    place = session.workspace, session.conversation_id
     for _ in range(_TRIES):
         flow = await reads.flow(session.workspace, session.bot_id, session.version)
         answer = None
         is_question = session.status == "active" and engine.questions(flow, session.state, content)
-        if is_question and await conversation_reads.reply_to(*place, client_message_id) is None:
+        if is_question and await conversation_reads.reply_to(*session.place, client_message_id) is None:
             answer = await _look_up(session.workspace, session.bot_id, flow, session.state, content, answerer)
         try:
             async with db.transaction():
                 now = await reads.current(session, lock=True)
-                messages = await conversation_reads.reply_to(*place, client_message_id)
+                messages = await conversation_reads.reply_to(*session.place, client_message_id)
                 if messages is None:
                     if now.status == "ended":
                         raise AlreadyEnded
@@ -107,8 +106,8 @@ async def hand_off(session: VisitorSession) -> Turn:
         if now.status == "active":
             flow = await reads.flow(now.workspace, now.bot_id, now.version)
             reply = NewMessage(role="bot", content=flow.handoff_text)
-            messages = await conversations.add_messages(now.workspace, now.conversation_id, [reply])
-            await conversations.hand_off(now.workspace, now.conversation_id, engine.ASKED_FOR_A_PERSON)
+            messages = await conversations.add_messages(*now.place, [reply])
+            await conversations.hand_off(*now.place, engine.ASKED_FOR_A_PERSON)
             messages += await offline.replies(now, flow)
     return await _turn(now, messages)
 
@@ -135,11 +134,10 @@ async def _repeat_start(session: VisitorSession, opening: Opening) -> Turn:
     """The turn of a start that was sent again, while nothing else has been said since."""
     token = secrets.token_urlsafe(32)
     async with db.transaction():
-        place = session.workspace, session.conversation_id
-        stored = await conversation_reads.reply_to(*place, opening.client_message_id)
+        stored = await conversation_reads.reply_to(*session.place, opening.client_message_id)
         if stored is None or not await visitor_sessions.renew_token(session.conversation_id, token):
             raise Conflict("This client_message_id has been used.", code="already_started")
-    greeting = await conversation_reads.messages(*place, 0, stored[0].seq - 1)
+    greeting = await conversation_reads.messages(*session.place, 0, stored[0].seq - 1)
     return await _turn(session, [*greeting, *stored], token)
 
 

@@ -39,16 +39,15 @@ async def write(
     session: VisitorSession, flow: Flow, state: State, effects: Sequence[Effect], first: Sequence[NewMessage]
 ) -> list[StoredMessage]:
     """Write a turn: its messages, its lead, the new state of the flow, and whether it is over. Raise as `take`."""
-    workspace, conversation_id = session.workspace, session.conversation_id
-    messages = await conversations.add_messages(workspace, conversation_id, [*first, *_messages(effects)])
+    messages = await conversations.add_messages(*session.place, [*first, *_messages(effects)])
     await capture.save_answers(session, flow, state, effects)
-    await visitor_sessions.save_state(conversation_id, state)
+    await visitor_sessions.save_state(session.conversation_id, state)
     for effect in effects:
         if isinstance(effect, HandedOff):
-            await conversations.hand_off(workspace, conversation_id, effect.reason)
+            await conversations.hand_off(*session.place, effect.reason)
             messages += await offline.replies(session, flow)
         elif isinstance(effect, Ended):
-            await conversations.end(workspace, conversation_id, "bot", effect.reason)
+            await conversations.end(*session.place, "bot", effect.reason)
     return messages
 
 

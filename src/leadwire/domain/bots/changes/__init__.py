@@ -11,7 +11,7 @@ from leadwire.domain.bots.parse import parse
 from leadwire.domain.bots.table import Bot, BotVersion
 from leadwire.infrastructure import clock, cpu_work, db, ids
 from leadwire.infrastructure.db.statements import insert, param, sql, statement
-from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
 
 MAX_ORIGINS: Final = 50
 _NEWEST: Final = 2**31 - 1  # what the column holds
@@ -20,28 +20,23 @@ _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
 _ADD: Final = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at)
 _SAVE_DRAFT: Final = statement(
-    Bot.update({Bot.draft: param("draft"), Bot.draft_saved_at: param("now")}).where(*_BOT).returning(Bot.id)
+    Bot.update(draft=param("draft"), draft_saved_at=param("now")).where(*_BOT).returning(Bot.id)
 )
-_LOCK: Final = statement(Bot.select(Bot.draft, Bot.published_version).where(*_BOT).lock_rows())
-_SOURCE: Final = statement(
-    BotVersion.select(BotVersion.source).where(
-        BotVersion.bot_id == param("bot"), BotVersion.version == param("version")
-    )
-)
+_LOCK: Final = statement(Bot.select("draft", "published_version").where(*_BOT).lock_rows())
+_OF_BOT: Final = BotVersion.bot_id == param("bot")
+_SOURCE: Final = statement(BotVersion.select("source").where(_OF_BOT, BotVersion.version == param("version")))
 # The next version of a bot, numbered from 1.
 _ADD_VERSION: Final = sql(
     """INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at)
        SELECT :bot, 1 + coalesce(max(version), 0), :workspace, :source, :now FROM bot_version WHERE bot_id = :bot
        RETURNING version"""
 )
-_SET_VERSION: Final = statement(Bot.update({Bot.published_version: param("version")}).where(*_BOT))
+_SET_VERSION: Final = statement(Bot.update(published_version=param("version")).where(*_BOT))
 _SET_APPEARANCE: Final = statement(
-    Bot.update({Bot.allowed_origins: param("origins"), Bot.color: param("color")}).where(*_BOT).returning(Bot.id)
+    Bot.update(allowed_origins=param("origins"), color=param("color")).where(*_BOT).returning(Bot.id)
 )
 _COUNT: Final = statement(Bot.count().where(Bot.workspace_id == param("workspace")))
-_COUNT_VERSIONS: Final = statement(
-    BotVersion.count().where(BotVersion.workspace_id == param("workspace"), BotVersion.bot_id == param("bot"))
-)
+_COUNT_VERSIONS: Final = statement(BotVersion.count().where(BotVersion.workspace_id == param("workspace"), _OF_BOT))
 # The bytes of all flows of a workspace: drafts and published versions.
 _COUNT_BYTES: Final = sql("""
 SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
@@ -62,8 +57,7 @@ async def save_draft(workspace: str, bot_id: str, source: str) -> None:
     """Save the text of a flow as the draft. Raise NotFound, QuotaExceeded; BadFlow when the flow cannot be used."""
     await cpu_work.run(parse, source)
     async with db.transaction():
-        if await _SAVE_DRAFT.row(workspace=workspace, bot=bot_id, draft=source, now=clock.now()) is None:
-            raise NotFound("There is no such bot.")
+        await _SAVE_DRAFT.one(reads.no_bot(), workspace=workspace, bot=bot_id, draft=source, now=clock.now())
         await quotas.check(workspace, "flow_bytes", _COUNT_BYTES)
 
 
@@ -73,15 +67,13 @@ async def publish(workspace: str, bot_id: str) -> int:
     Raise NotFound, QuotaExceeded; Conflict when there is no draft.
     """
     async with db.transaction():
-        bot = await _LOCK.row(workspace=workspace, bot=bot_id)
-        if bot is None:
-            raise NotFound("There is no such bot.")
-        if bot["draft"] is None:
+        draft, published = await _LOCK.one(reads.no_bot(), workspace=workspace, bot=bot_id)
+        if draft is None:
             raise Conflict("There is no draft to publish.", code="no_draft")
-        if bot["draft"] == await _SOURCE.value(bot=bot_id, version=bot["published_version"]):
-            return int(bot["published_version"])
-        await cpu_work.run(parse, bot["draft"])  # rules may have become stricter since it was saved
-        version = await _ADD_VERSION.value(workspace=workspace, bot=bot_id, source=bot["draft"], now=clock.now())
+        if draft == await _SOURCE.value(bot=bot_id, version=published):
+            return int(published)
+        await cpu_work.run(parse, draft)  # rules may have become stricter since it was saved
+        version = await _ADD_VERSION.value(workspace=workspace, bot=bot_id, source=draft, now=clock.now())
         await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
         await quotas.check(workspace, "bot_versions", _COUNT_VERSIONS, bot=bot_id)
         await quotas.check(workspace, "flow_bytes", _COUNT_BYTES)
@@ -91,7 +83,7 @@ async def publish(workspace: str, bot_id: str) -> int:
 async def rollback(workspace: str, bot_id: str, version: int) -> None:
     """Let new conversations run a version published before. The draft stays. Raise NotFound."""
     if not 0 < version <= _NEWEST:
-        raise NotFound("There is no such version of the bot.")
+        raise reads.no_version()
     await reads.flow(workspace, bot_id, version)
     await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
 
@@ -101,10 +93,10 @@ async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], co
 
     Raise NotFound, Invalid.
     """
-    wrong = [origin for origin in origins if origin != "*" and not _is_origin(origin)]
     faults = [
         FieldError("wrong_value", f"{one[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
-        for one in wrong
+        for one in origins
+        if one != "*" and not _is_origin(one)
     ]
     if len(origins) > MAX_ORIGINS:
         faults.append(FieldError("too_many", f"At most {MAX_ORIGINS} origins.", "/origins"))
@@ -113,8 +105,7 @@ async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], co
     if faults:
         raise Invalid("The bot cannot be embedded like that.", errors=tuple(faults))
     hosts = list(dict.fromkeys(origin.lower() for origin in origins))
-    if await _SET_APPEARANCE.row(workspace=workspace, bot=bot_id, origins=hosts, color=color.lower()) is None:
-        raise NotFound("There is no such bot.")
+    await _SET_APPEARANCE.one(reads.no_bot(), workspace=workspace, bot=bot_id, origins=hosts, color=color.lower())
 
 
 def _is_origin(text: str) -> bool:

@@ -3,8 +3,9 @@
 from typing import Final
 
 from leadwire.domain.accounts import quotas
-from leadwire.domain.bots import reads, table
+from leadwire.domain.bots import reads
 from leadwire.domain.bots.schema import FaqEntry
+from leadwire.domain.bots.table import FaqEntry as Table
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import Invalid, NotFound
@@ -15,16 +16,9 @@ INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, s
 SELECT :id, :workspace, :bot, :question, :answer, :now,
     setweight(to_tsvector('english', :question), 'A') || setweight(to_tsvector('simple', :question), 'B') ||
     setweight(to_tsvector('english', :answer), 'D')""")
-_COUNT: Final = statement(
-    table.FaqEntry.count().where(
-        table.FaqEntry.workspace_id == param("workspace"), table.FaqEntry.bot_id == param("bot")
-    )
-)
-_REMOVE: Final = statement(
-    table.FaqEntry.delete()
-    .where(table.FaqEntry.workspace_id == param("workspace"), table.FaqEntry.id == param("id"))
-    .returning(table.FaqEntry.id)
-)
+_OF_WORKSPACE: Final = Table.workspace_id == param("workspace")
+_COUNT: Final = statement(Table.count().where(_OF_WORKSPACE, Table.bot_id == param("bot")))
+_REMOVE: Final = statement(Table.delete().where(_OF_WORKSPACE, Table.id == param("id")).returning(Table.id))
 
 
 async def add(workspace: str, bot_id: str, question: str, answer: str) -> FaqEntry:
@@ -42,5 +36,4 @@ async def add(workspace: str, bot_id: str, question: str, answer: str) -> FaqEnt
 
 async def remove(workspace: str, entry_id: str) -> None:
     """Remove an entry. Raise NotFound."""
-    if await _REMOVE.row(workspace=workspace, id=entry_id) is None:
-        raise NotFound("There is no such entry.")
+    await _REMOVE.one(NotFound("There is no such entry."), workspace=workspace, id=entry_id)

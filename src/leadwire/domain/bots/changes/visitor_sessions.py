@@ -6,46 +6,39 @@ from typing import Final
 import msgspec
 from piccolo.querystring import QueryString
 
-from leadwire.domain.bots import reads
+from leadwire.domain.accounts import keys
 from leadwire.domain.bots.engine import Scored, State
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.schema import LiveBot, VisitorSession
 from leadwire.domain.bots.table import BlockedVisitor, ScoreEntry, Visit
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import any_of, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import any_of, columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
 _RETRIED_START: Final = 600  # seconds in which a start can be repeated
 
+_CONVERSATION: Final = Visit.conversation_id == param("conversation")
 _ADD: Final = insert(
-    Visit.conversation_id, Visit.workspace_id, Visit.bot_id, Visit.token_hash, Visit.start_key,
-    Visit.address, Visit.state, Visit.nudge_minutes, Visit.inactivity_minutes, Visit.started_at,
-)  # fmt: skip
-_SAVE_STATE: Final = statement(
-    Visit.update({Visit.state: param("state")}).where(Visit.conversation_id == param("conversation"))
+    *columns(Visit, "conversation_id workspace_id bot_id token_hash start_key address state started_at"),
+    *columns(Visit, "nudge_minutes inactivity_minutes"),
+)
+_SAVE_STATE: Final = statement(Visit.update(state=param("state")).where(_CONVERSATION))
+_ONE_MESSAGE: Final = QueryString(
+    "1 = (SELECT count(*) FROM message WHERE conversation_id = {} AND role = 'user')", param("conversation")
 )
 # Another token for a session that has begun lately and in which the visitor has said one thing only.
 _RENEW_TOKEN: Final = statement(
-    Visit.update({Visit.token_hash: param("token_hash")})
-    .where(
-        Visit.conversation_id == param("conversation"),
-        Visit.started_at > param("since"),
-        QueryString(
-            "1 = (SELECT count(*) FROM message WHERE conversation_id = {} AND role = 'user')", param("conversation")
-        ),
-    )
+    Visit.update(token_hash=param("token_hash"))
+    .where(_CONVERSATION, Visit.started_at > param("since"), _ONE_MESSAGE)
     .returning(Visit.conversation_id)
 )
-_RECORD_NUDGE: Final = statement(
-    Visit.update(
-        {Visit.nudged_at: QueryString("(SELECT updated_at FROM conversation WHERE id = {})", param("conversation"))}
-    ).where(Visit.conversation_id == param("conversation"))
-)
+_LAST_CHANGE: Final = QueryString("(SELECT updated_at FROM conversation WHERE id = {})", param("conversation"))
+_RECORD_NUDGE: Final = statement(Visit.update(nudged_at=_LAST_CHANGE).where(_CONVERSATION))
 # One row for each rule that gave points; a rule counts once in a conversation.
 _ADD_SCORES: Final = sql(
     """INSERT INTO score_entry (node, label, points, conversation_id, workspace_id, created_at)
-       SELECT *, :conversation, :workspace, :now FROM unnest(:nodes::text[], :labels::text[], :points::int[])
+       SELECT *, :conversation, :workspace, :now FROM unnest(:node::text[], :label::text[], :points::int[])
        ON CONFLICT DO NOTHING"""
 )
 
@@ -55,21 +48,18 @@ INSERT INTO blocked_visitor (workspace_id, address, conversation_id, user_id, cr
 SELECT :workspace, address, :conversation_id, :user_id, :now FROM visit
 WHERE workspace_id = :workspace AND conversation_id = :conversation_id AND address IS NOT NULL
 ON CONFLICT DO NOTHING""")
-_UNBLOCK: Final = statement(
-    BlockedVisitor.delete()
-    .where(
-        BlockedVisitor.workspace_id == param("workspace"),
-        BlockedVisitor.conversation_id == param("conversation_id"),
-    )
-    .returning(BlockedVisitor.conversation_id)
+_BLOCKED_FOR: Final = (
+    BlockedVisitor.workspace_id == param("workspace"),
+    BlockedVisitor.conversation_id == param("conversation_id"),
 )
+_UNBLOCK: Final = statement(BlockedVisitor.delete().where(*_BLOCKED_FOR).returning(BlockedVisitor.conversation_id))
 _DELETE_SCORES: Final = statement(
     ScoreEntry.delete().where(
         ScoreEntry.workspace_id == param("workspace"), any_of(ScoreEntry.conversation_id, "conversation_ids")
     )
 )
 _ERASE_ADDRESSES: Final = statement(
-    Visit.update({Visit.address: None}).where(
+    Visit.update(address=None).where(
         Visit.workspace_id == param("workspace"), any_of(Visit.conversation_id, "conversation_ids")
     )
 )
@@ -80,7 +70,7 @@ async def start(
 ) -> VisitorSession:
     """Add the session of a new conversation. `key` finds it when the same start is sent again."""
     await _ADD.rows(
-        conversation_id=conversation_id, workspace_id=bot.workspace, bot_id=bot.id, token_hash=reads.token_hash(token),
+        conversation_id=conversation_id, workspace_id=bot.workspace, bot_id=bot.id, token_hash=keys.digest(token),
         start_key=key, address=address, state=_encoded(state), started_at=clock.now(),
         nudge_minutes=flow.nudge_minutes if flow.nudge_text else None, inactivity_minutes=flow.inactivity_minutes,
     )  # fmt: skip
@@ -95,8 +85,7 @@ async def save_state(conversation_id: str, state: State) -> None:
 async def renew_token(conversation_id: str, token: str) -> bool:
     """Replace the token of a session that has just begun. Return False when it is too late for that."""
     since = clock.ago(seconds=_RETRIED_START)
-    renewed = await _RENEW_TOKEN.row(conversation=conversation_id, token_hash=reads.token_hash(token), since=since)
-    return renewed is not None
+    return bool(await _RENEW_TOKEN.rows(conversation=conversation_id, token_hash=keys.digest(token), since=since))
 
 
 async def record_nudge(conversation_id: str) -> None:
@@ -107,11 +96,9 @@ async def record_nudge(conversation_id: str) -> None:
 async def add_scores(session: VisitorSession, scored: Sequence[Scored]) -> None:
     """Record why the conversation's lead gets points."""
     if scored:
-        await _ADD_SCORES.rows(
-            nodes=[one.node for one in scored], labels=[one.label for one in scored],
-            points=[one.points for one in scored], conversation=session.conversation_id,
-            workspace=session.workspace, now=clock.now(),
-        )  # fmt: skip
+        arrays = {name: [getattr(one, name) for one in scored] for name in ("node", "label", "points")}
+        place = {"workspace": session.workspace, "conversation": session.conversation_id}
+        await _ADD_SCORES.rows(**arrays, **place, now=clock.now())
 
 
 async def block(workspace: str, conversation_id: str, user_id: str) -> None:

@@ -4,7 +4,7 @@ from typing import Self
 
 import httpx
 
-from leadwire.client.connection import AsyncConnection, Connection
+from leadwire.client.connection import AsyncConnection, Connection, headers
 from leadwire.client.conversations import AsyncConversations, Conversations
 from leadwire.client.leads import AsyncLeads, Leads
 from leadwire.client.retry import Retry
@@ -30,7 +30,8 @@ class Leadwire:
         retry: Retry = Retry(),  # noqa: B008 - frozen
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._connection = Connection(api_key, base_url, timeout, retry, transport)
+        http = httpx.Client(base_url=base_url, headers=headers(api_key), transport=transport)
+        self._connection = Connection(http, timeout, retry)
         self.leads = Leads(self._connection)
         self.conversations = Conversations(self._connection)
 
@@ -42,7 +43,7 @@ class Leadwire:
 
     def close(self) -> None:
         """Close the connections."""
-        self._connection.close()
+        self._connection.http.close()
 
 
 class AsyncLeadwire:
@@ -60,7 +61,8 @@ class AsyncLeadwire:
         retry: Retry = Retry(),  # noqa: B008 - frozen
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._connection = AsyncConnection(api_key, base_url, timeout, retry, transport)
+        http = httpx.AsyncClient(base_url=base_url, headers=headers(api_key), transport=transport)
+        self._connection = AsyncConnection(http, timeout, retry)
         self.leads = AsyncLeads(self._connection)
         self.conversations = AsyncConversations(self._connection)
 
@@ -72,4 +74,4 @@ class AsyncLeadwire:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._connection.close()
+        await self._connection.http.aclose()

@@ -31,16 +31,11 @@ class Call(Struct, Generic[T], frozen=True, kw_only=True):
 
     def request(self) -> dict[str, Any]:
         """The arguments for httpx."""
-        return {
-            "method": self.method,
-            "url": self.path,
-            "params": self.params,
-            "headers": self.headers,
-            "content": self.content,
-        }
+        options = {"params": self.params, "headers": self.headers, "content": self.content}
+        return {"method": self.method, "url": self.path, **options}
 
     def result(self, outcome: httpx.Response | httpx.RequestError) -> T:
-        """What the call returns or raises, given how its last attempt ended."""
+        """Return the result of the call, or raise its error, given how its last attempt ended."""
         if isinstance(outcome, httpx.RequestError):
             raise errors.Unreachable(f"{self.method} {self.path}: {outcome or type(outcome).__name__}") from outcome
         if not outcome.is_success:
@@ -59,18 +54,18 @@ def path_to(collection: str, identifier: str, action: str = "") -> str:
 
 
 def params(**given: Any) -> dict[str, str]:
-    """A query of what was given: None is left out. Raises ValueError for a datetime without a zone."""
+    """The query parameters of what was given; None is left out. Raises ValueError for a datetime without a zone."""
     return {name: _text(value) for name, value in given.items() if value is not None}
 
 
 def change_headers(idempotency_key: str | None, if_match: Lead | None = None) -> dict[str, str]:
-    """The headers that make a change safe to send again. Raises ValueError when `if_match` has no version."""
-    made = {"Idempotency-Key": idempotency_key or secrets.token_hex(16)}
+    """The headers that make a change safe to repeat. Raises ValueError when `if_match` has no version."""
+    headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(16)}
     if if_match is not None:
         if if_match.etag is None:
             raise ValueError("if_match: a lead of a list or an event does not tell its version, get it first")
-        made["If-Match"] = if_match.etag
-    return made
+        headers["If-Match"] = if_match.etag
+    return headers
 
 
 class _Single(Struct, Generic[T]):
@@ -100,14 +95,7 @@ def page(kind: type[T]) -> Callable[[httpx.Response], Page[T]]:
 
     def read(answer: httpx.Response) -> Page[T]:
         found = decoder.decode(answer.content)
-        meta = found.meta
-        return Page(
-            data=found.data,
-            total=meta.total,
-            page=meta.page,
-            per_page=meta.per_page,
-            has_next="next" in answer.links,
-        )
+        return Page(data=found.data, has_next="next" in answer.links, **msgspec.structs.asdict(found.meta))
 
     return read
 

@@ -107,21 +107,10 @@ class Unavailable(ApiError):
     """502, 503, 504, after the retries. A change may have happened nevertheless."""
 
 
-_BY_STATUS: Final[dict[int, type[ApiError]]] = {
-    400: Invalid,
-    401: Unauthenticated,
-    403: Forbidden,
-    404: NotFound,
-    409: Conflict,
-    412: PreconditionFailed,
-    413: Invalid,
-    415: Invalid,
-    422: Invalid,
-    429: RateLimited,
-    502: Unavailable,
-    503: Unavailable,
-    504: Unavailable,
-}
+_BY_STATUS: Final = {
+    **dict.fromkeys((400, 413, 415, 422), Invalid),
+    **dict.fromkeys((502, 503, 504), Unavailable),
+} | {401: Unauthenticated, 403: Forbidden, 404: NotFound, 409: Conflict, 412: PreconditionFailed, 429: RateLimited}
 
 
 def of(answer: httpx.Response) -> ApiError:

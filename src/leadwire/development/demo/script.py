@@ -10,59 +10,18 @@ from leadwire.domain.leads.schema import LeadPatch, Source
 
 BOTS: Final = ("Lead qualification", "Demo booking", "Support triage")
 
-_FIRST: Final = [
-    "Ada",
-    "Bo",
-    "Chen",
-    "Dina",
-    "Emil",
-    "Fatou",
-    "Grace",
-    "Hugo",
-    "Ines",
-    "Jonas",
-    "Kofi",
-    "Lena",
-    "Mina",
-    "Noor",
-    "Omar",
-    "Priya",
-    "Quinn",
-    "Rosa",
-    "Sven",
-    "Tomás",
-]
-_LAST: Final = [
-    "Adeyemi",
-    "Bauer",
-    "Costa",
-    "Dubois",
-    "Eriksen",
-    "Fischer",
-    "Gupta",
-    "Haddad",
-    "Ito",
-    "Jansen",
-    "Kowalski",
-    "López",
-    "Müller",
-    "Novak",
-    "Okafor",
-]
-_COMPANIES: Final = [
-    "Acorn",
-    "Beacon",
-    "Cobalt",
-    "Driftwood",
-    "Ember",
-    "Foxglove",
-    "Granite",
-    "Harbor",
-    "Inkwell",
-    "Juniper",
-    "Kestrel",
-    "Lantern",
-]
+_FIRST: Final = (
+    "Ada", "Bo", "Chen", "Dina", "Emil", "Fatou", "Grace", "Hugo", "Ines", "Jonas", "Kofi", "Lena", "Mina", "Noor",
+    "Omar", "Priya", "Quinn", "Rosa", "Sven", "Tomás",
+)  # fmt: skip
+_LAST: Final = (
+    "Adeyemi", "Bauer", "Costa", "Dubois", "Eriksen", "Fischer", "Gupta", "Haddad", "Ito", "Jansen", "Kowalski",
+    "López", "Müller", "Novak", "Okafor",
+)  # fmt: skip
+_COMPANIES: Final = (
+    "Acorn", "Beacon", "Cobalt", "Driftwood", "Ember", "Foxglove", "Granite", "Harbor", "Inkwell", "Juniper",
+    "Kestrel", "Lantern",
+)  # fmt: skip
 _PAGES: Final = ("/", "/pricing", "/pricing?plan=team", "/product", "/docs/start", "/blog/webhooks", "/contact")
 _CAMPAIGNS: Final = (None, None, "spring-launch", "newsletter", "partner-week")
 _REFERRERS: Final = (None, "https://www.google.com/", "https://news.ycombinator.com/", "https://www.linkedin.com/")

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from leadwire.development.embedded.account import write_private
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
@@ -46,14 +47,6 @@ def exclusive(path: Path) -> Iterator[Path]:
 def publish(directory: Path, environment: Mapping[str, str]) -> None:
     """Write down the settings that `up` runs under, in a form that a shell can read, too."""
     write_private(directory / _ENVIRONMENT, "".join(f"{name}='{value}'\n" for name, value in environment.items()))
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, entirely or not at all."""
-    draft = path.with_name(f"{path.name}.tmp")
-    draft.touch(mode=0o600)
-    draft.write_text(text)
-    draft.replace(path)
 
 
 def load_environment() -> None:

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import socket
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,17 +12,19 @@ import httpx
 
 from leadwire.delivery.envelope import KINDS
 from leadwire.development import terminal
-from leadwire.development.demo.seed import bots_of, seed
-from leadwire.development.instance import publish, write_private
+from leadwire.development.demo.seed import seed
+from leadwire.development.embedded.account import write_private
+from leadwire.development.instance import publish
 from leadwire.development.supervisor import Child, Print
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import keys, reads
 from leadwire.domain.accounts.changes import invitations
+from leadwire.domain.bots.reads import names
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.errors import NotFound, OperatorError
-from leadwire.infrastructure.serving import connections
+from leadwire.infrastructure.serving import bind, connections
 from leadwire.infrastructure.settings import Settings
 
 _START: Final = 30.0  # seconds for the API to answer
@@ -55,14 +56,9 @@ class Stack:
                 group.create_task(child.keep_running(self._publish))
             await self._ready()
             terminal.introduce(
-                self._url,
-                self._directory,
-                self._key,
-                await self._some_lead(),
-                join=self._join,
-                widget=bool(self._bot),
-                receiver=receiver if self._demo else None,
-            )
+                self._url, self._directory, self._key, await self._some_lead(),
+                join=self._join, widget=bool(self._bot), receiver=receiver if self._demo else None,
+            )  # fmt: skip
             for child in demo:
                 await child.start()
                 group.create_task(child.keep_running(self._publish))
@@ -79,7 +75,7 @@ class Stack:
             await migrate()
             self._workspace = await self._some_workspace()
             self._join = await self._first_admin()
-            self._bot = next(iter(await bots_of(self._workspace)), "") if self._demo else ""
+            self._bot = next(iter(await names(self._workspace)), "") if self._demo else ""
             kept = self._kept()
             self._key = await self._working_key(kept.get("api_key", ""))
             port, secret = _free_port(), ""
@@ -166,19 +162,17 @@ class Stack:
 
     def _publish(self) -> None:
         """Write `up.json`, which tells scripts where everything is."""
-        _write_json(
-            self._directory / "up.json",
-            {
-                "url": self._url,
-                "api_key": self._key,
-                "join": self._join,
-                "workspace_id": self._workspace,
-                "pid": os.getpid(),
-                "database_url": self._settings.database_url,
-                "redis_url": self._settings.redis_url,
-                "processes": [{"name": child.name, "pid": child.pid} for child in self._children],
-            },
-        )
+        document = {
+            "url": self._url,
+            "api_key": self._key,
+            "join": self._join,
+            "workspace_id": self._workspace,
+            "pid": os.getpid(),
+            "database_url": self._settings.database_url,
+            "redis_url": self._settings.redis_url,
+            "processes": [{"name": child.name, "pid": child.pid} for child in self._children],
+        }
+        _write_json(self._directory / "up.json", document)
 
     async def _some_lead(self) -> str:
         """Return the id of a lead to try things on."""
@@ -188,10 +182,10 @@ class Stack:
         return str(found["data"][0]["id"]) if found.get("data") else "LEAD_ID"
 
     def _kept(self) -> dict[str, str]:
-        try:
-            kept: dict[str, str] = json.loads((self._directory / "demo.json").read_text())
-        except (OSError, ValueError):
-            return {}
+        """Return what `demo.json` kept of the last run, or nothing."""
+        kept: dict[str, str] = {}
+        with contextlib.suppress(OSError, ValueError):
+            kept = json.loads((self._directory / "demo.json").read_text())
         return kept
 
 
@@ -200,7 +194,5 @@ def _write_json(path: Path, document: dict[str, Any]) -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    with bind("127.0.0.1", 0) as probe:
+        return int(probe.getsockname()[1])

@@ -50,20 +50,14 @@ class Child:
     async def start(self) -> None:
         """Start it. Its own session: Ctrl-C reaches the supervisor alone, which stops everything in order."""
         self._log.touch(mode=0o600)
+        command = (sys.executable, "-m", "leadwire", *self._arguments)
         with self._log.open("ab") as log:
             os.fchmod(log.fileno(), 0o600)  # an earlier version made it readable to others
+            output = asyncio.subprocess.PIPE if self._on_line else log
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "leadwire",
-                *self._arguments,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE if self._on_line else log,
-                stderr=log,
-                env=self._environment,
-                start_new_session=True,
-                limit=_LONGEST_LINE,
-            )
+                *command, stdin=asyncio.subprocess.PIPE, stdout=output, stderr=log,
+                env=self._environment, start_new_session=True, limit=_LONGEST_LINE,
+            )  # fmt: skip
         self.pid = self._process.pid
 
     async def keep_running(self, changed: Callable[[], None]) -> None:

@@ -12,25 +12,24 @@ from leadwire.interfaces.cli.receiver import plain
 def introduce(url: str, directory: Path, key: str, lead: str, *, join: str, widget: bool, receiver: int | None) -> None:
     """Say where everything is and what to try. `receiver` is the port of the demo's, None without a demo."""
     curl = f"curl -s -H 'Authorization: Bearer {key}'"
-    click.echo()
-    click.secho(f"  Leadwire is up at {url}", fg="green", bold=True)
-    click.echo(f"  data and logs in {directory}   API reference at {url}/docs")
-    click.echo("  webhooks may go to this machine (LEADWIRE_ALLOWED_NETWORKS=127.0.0.0/8,::1/128): never in production")
-    click.echo()
-    if join:
-        click.echo(f"  Open the web area (works once, for three days):\n    {join}\n")
-    else:
-        click.echo(f"  The web area: {url}/\n")
+    area = f"Open the web area (works once, for three days):\n    {join}" if join else f"The web area: {url}/"
+    click.echo(f"""
+{click.style(f"  Leadwire is up at {url}", fg="green", bold=True)}
+  data and logs in {directory}   API reference at {url}/docs
+  webhooks may go to this machine (LEADWIRE_ALLOWED_NETWORKS=127.0.0.0/8,::1/128): never in production
+
+  {area}
+""")
     if widget:
         click.echo(f"  A website with the widget, to talk to a bot: {url}/demo\n")
-    click.secho("  Try next", bold=True)
-    click.echo(f"    {curl} '{url}/v1/leads?limit=1'")
-    click.echo(f"    {curl} -X PATCH -H 'Content-Type: application/json' \\")
-    click.echo(f"""      -d '{{"custom_fields": {{"stage": "won"}}}}' {url}/v1/leads/{lead}""")
-    click.echo("    uv run leadwire listen --port 9000          # a receiver of your own, in another terminal")
-    click.echo("    uv run leadwire endpoints create --url http://127.0.0.1:9000/ --event lead.updated --enable")
-    click.echo("    uv run leadwire status")
-    click.echo()
+    click.echo(f"""{click.style("  Try next", bold=True)}
+    {curl} '{url}/v1/leads?limit=1'
+    {curl} -X PATCH -H 'Content-Type: application/json' \\
+      -d '{{"custom_fields": {{"stage": "won"}}}}' {url}/v1/leads/{lead}
+    uv run leadwire listen --port 9000          # a receiver of your own, in another terminal
+    uv run leadwire endpoints create --url http://127.0.0.1:9000/ --event lead.updated --enable
+    uv run leadwire status
+""")
     if receiver:
         click.echo(f"  Visitors are talking. What arrives, signed, at the demo's receiver on port {receiver}:\n")
 

@@ -51,9 +51,10 @@ def visitors(url: str) -> None:
     """Let simulated visitors talk to the demo's bots."""
 
     async def work(settings: Settings) -> None:
-        from leadwire.development.demo.seed import WORKSPACE, bots_of
+        from leadwire.development.demo.seed import WORKSPACE
         from leadwire.development.demo.visitors import talk
         from leadwire.domain.accounts import reads
+        from leadwire.domain.bots.reads import names
         from leadwire.infrastructure.serving import connections, stop_event
 
         stop = stop_event()
@@ -61,7 +62,7 @@ def visitors(url: str) -> None:
             demo = [workspace for workspace, name in await reads.workspaces() if name == WORKSPACE]
             if not demo:
                 raise OperatorError("there is no demo workspace here: run `leadwire up`")
-            await talk(demo[0], await bots_of(demo[0]), url, stop)
+            await talk(demo[0], list(await names(demo[0])), url, stop)
             await asyncio.sleep(0)
 
     run_loop(work)

@@ -82,7 +82,7 @@ def run_in_background(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def close() -> None:
-    """Close every connection, after the errands under way; safe when there is none."""
+    """Wait for background tasks, then close every connection. Safe when there is none."""
     global _client
     if _client is not None:
         client, _client = _client, None

@@ -6,10 +6,11 @@ import signal
 from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from leadwire.development.embedded import ownership, services
-from leadwire.development.embedded.ownership import Published, publish
+from leadwire.development.embedded.ownership import Published
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 from tests.development.embedded.running import NO_POSTGRES, Elsewhere, alone, processes, redis, sql
@@ -95,7 +96,8 @@ def test_a_stale_server_is_known_although_the_sockets_have_moved(
 def test_what_a_dead_owner_published_is_not_believed(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with services(alone(data_dir), durable=False) as before:
         state = data_dir / "servers"
-    publish(state, Published(str(state / "run"), "", before.redis_url))
+    stale = Published(str(state / "run"), "", before.redis_url)
+    (state / "urls.json").write_bytes(msgspec.json.encode(stale))
     monkeypatch.setattr(ownership, "_PATIENCE", 0.3)
     with (state / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -11,7 +11,6 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import library
-from leadwire.domain.bots.reads import names
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
@@ -54,11 +53,6 @@ async def _bot(workspace: str, name: str) -> str:
     await bots.publish(workspace, bot_id)
     await bots.set_appearance(workspace, bot_id, ["*"], "#4f46e5")
     return bot_id
-
-
-async def bots_of(workspace: str) -> list[str]:
-    """The demo's bots."""
-    return list(await names(workspace))
 
 
 async def _past_visit(workspace: str, bot_ids: list[str], moment: datetime, chance: random.Random, number: int) -> None:

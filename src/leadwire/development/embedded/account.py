@@ -64,3 +64,12 @@ def private(directory: Path) -> Path:
     finally:
         os.close(opened)
     return directory
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, entirely or not at all."""
+    draft = path.with_name(f"{path.name}.tmp")
+    draft.unlink(missing_ok=True)
+    draft.touch(mode=0o600)
+    draft.write_text(text)
+    draft.replace(path)

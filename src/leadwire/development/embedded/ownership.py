@@ -16,6 +16,7 @@ from typing import IO, Final
 import msgspec
 
 from leadwire.development.embedded import postgres, valkey
+from leadwire.development.embedded.account import write_private
 from leadwire.development.embedded.directories import socket_directory, state_directory
 from leadwire.development.embedded.server import Server, answers
 from leadwire.infrastructure.errors import OperatorError
@@ -70,12 +71,13 @@ def _own_or_attach(settings: Settings, stack: ExitStack, *, durable: bool) -> Se
 
 def _own(settings: Settings, state: Path, stack: ExitStack, *, durable: bool) -> Services:
     end = time.monotonic() + _START_LIMIT
-    withdraw(state)
+    published = state / _PUBLISHED  # others attach while it exists
+    published.unlink(missing_ok=True)
     run = socket_directory(state)
     found = Services(settings.database_url, settings.redis_url, {}, owner=True)
     mine = Published(str(run), "", "")
     stack.callback(_stop, found.servers, run)
-    stack.callback(withdraw, state)
+    stack.callback(published.unlink, missing_ok=True)
     if not settings.redis_url:  # first, as it is up while a cluster is made
         found.redis_url, server = valkey.start(state, run, durable=durable)
         mine.redis_url = found.redis_url
@@ -86,7 +88,7 @@ def _own(settings: Settings, state: Path, stack: ExitStack, *, durable: bool) ->
         found.servers[server.name] = server
     for server in found.servers.values():
         server.wait_ready(end - time.monotonic())
-    publish(state, mine)
+    write_private(state / _PUBLISHED, msgspec.json.encode(mine).decode())
     return found
 
 
@@ -129,20 +131,6 @@ def own_or_attach(state: Path, lock: IO[str]) -> Published | None:
                 return found
         time.sleep(0.05)
     raise OperatorError(f"another process holds {state / 'lock'} but its servers do not come up")
-
-
-def publish(state: Path, published: Published) -> None:
-    """Let others attach."""
-    draft = state / f"{_PUBLISHED}.new"
-    draft.unlink(missing_ok=True)
-    draft.touch(mode=0o600)
-    draft.write_bytes(msgspec.json.encode(published))
-    draft.replace(state / _PUBLISHED)
-
-
-def withdraw(state: Path) -> None:
-    """Let nobody attach."""
-    (state / _PUBLISHED).unlink(missing_ok=True)
 
 
 def _serves(published: Published) -> bool:

@@ -47,7 +47,6 @@ def start(state: Path, run: Path, *, durable: bool, seconds: float) -> tuple[str
     check_account()
     binary = runnable("postgres", state)
     data = state / f"postgres-{binary.version[0]}"  # per major: another one cannot read it
-    log = state / "postgres.log"
     if not data.exists():
         _create(binary, data, state / "initdb.log", durable=durable, seconds=seconds)
     _check(binary, data)
@@ -62,15 +61,10 @@ def start(state: Path, run: Path, *, durable: bool, seconds: float) -> tuple[str
         return False
 
     plan = Plan(
-        name="PostgreSQL",
-        argv=[str(binary.path), "-D", str(data), *arguments],
-        data=data,
+        name="PostgreSQL", argv=[str(binary.path), "-D", str(data), *arguments],
         stop_signal=signal.SIGINT,  # fast shutdown
-        pid_file=pid_file,
-        socket=run / SOCKET,
-        log=log,
-        is_ready=says_ready,
-    )
+        data=data, pid_file=pid_file, socket=run / SOCKET, log=state / "postgres.log", is_ready=says_ready,
+    )  # fmt: skip
     return f"postgresql://postgres@/{DATABASE}?host={run}&port=5432", Server(plan)
 
 
@@ -109,9 +103,8 @@ def _create(binary: Binary, data: Path, log: Path, *, durable: bool, seconds: fl
     try:
         initdb = [str(binary.path.with_name("initdb")), "-D", str(draft), "-U", "postgres", "-E", "UTF8"]
         _do([*initdb, "--no-locale", "-A", "trust", *([] if durable else ["--no-sync"])], log, end)
-        _do(
-            [str(binary.path), "--single", "-D", str(draft), "postgres"], log, end, text=f"CREATE DATABASE {DATABASE}\n"
-        )
+        single_user = [str(binary.path), "--single", "-D", str(draft), "postgres"]
+        _do(single_user, log, end, text=f"CREATE DATABASE {DATABASE}\n")
         draft.rename(data)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -121,10 +114,7 @@ def _create(binary: Binary, data: Path, log: Path, *, durable: bool, seconds: fl
 def _check(binary: Binary, data: Path) -> None:
     """Raises OperatorError when `data` is not of the server's major version."""
     mark = data / "PG_VERSION"
-    try:
-        said = mark.read_text(errors="replace").strip()
-    except FileNotFoundError:
-        said = ""
+    said = mark.read_text(errors="replace").strip() if mark.exists() else ""
     if said == str(binary.version[0]):
         return
     what = f"says {said[:20]!r}" if said else "is missing or empty"

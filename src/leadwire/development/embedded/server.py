@@ -148,14 +148,9 @@ def launch(command: Sequence[str], stop: signal.Signals, log: Path, *, text: str
     try:
         return subprocess.Popen(
             [sys.executable, "-IS", watchdog.__file__, str(int(stop)), str(uid), str(gid), text, *command],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            env=clean_environment(),
-            cwd=log.parent,
-            umask=0o077,
+            stdin=subprocess.PIPE, stdout=output, stderr=output, env=clean_environment(), cwd=log.parent, umask=0o077,
             start_new_session=True,  # Ctrl-C must reach the application first, not its servers
-        )
+        )  # fmt: skip
     finally:
         os.close(output)
 

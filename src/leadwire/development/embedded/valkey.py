@@ -33,13 +33,9 @@ def start(state: Path, run: Path, *, durable: bool) -> tuple[str, Server]:
     plan = Plan(
         name="Valkey",
         argv=[str(binary.path), *(part for name, value in chosen.items() for part in (f"--{name}", value))],
-        data=data,
-        stop_signal=signal.SIGTERM,
-        pid_file=data / "server.pid",
-        socket=run / SOCKET,
-        log=state / "valkey.log",
-        is_ready=is_ready,
-    )
+        data=data, stop_signal=signal.SIGTERM, pid_file=data / "server.pid", socket=run / SOCKET,
+        log=state / "valkey.log", is_ready=is_ready,
+    )  # fmt: skip
     return f"unix://{run / SOCKET}?db=0", Server(plan)
 
 

@@ -29,19 +29,11 @@ UNSTORABLE: tuple[type[BaseException], ...] = (asyncpg.DataError, asyncpg.Integr
 # What asyncpg raises when the server is unavailable, stopping or starting. InternalClientError was seen when a server
 # was killed, although it is neither a PostgresError nor an InterfaceError.
 GONE: tuple[type[BaseException], ...] = (
-    OSError,
-    TimeoutError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.DatabaseDroppedError,
-    asyncpg.IdleSessionTimeoutError,
-    asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.TooManyConnectionsError,
-)
+    OSError, TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.InternalClientError,
+    asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.DatabaseDroppedError,
+    asyncpg.IdleSessionTimeoutError, asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.CannotConnectNowError, asyncpg.TooManyConnectionsError,
+)  # fmt: skip
 
 
 DB = Engine(config={})
@@ -110,9 +102,8 @@ async def rows(sql: str, *args: Any) -> list[Row]:
 
 
 async def row(sql: str, *args: Any) -> Row | None:
-    """The first row, or None."""
-    found = await rows(sql, *args)
-    return found[0] if found else None
+    """Return the first row, or None."""
+    return next(iter(await rows(sql, *args)), None)
 
 
 async def value(sql: str, *args: Any) -> Any:
@@ -174,8 +165,15 @@ def after_commit(hook: Callable[[], None]) -> None:
 
 
 async def _prepare(connection: asyncpg.Connection) -> None:
+    """Set the limits of a new connection, and send JSON columns as text and return them unparsed, as `msgspec.Raw`."""
     _keep_alive(connection)
-    await _json_as_text(connection)
+    await connection.set_type_codec(
+        "json",
+        schema="pg_catalog",
+        format="binary",
+        encoder=lambda text: text.encode() if isinstance(text, str) else bytes(text),
+        decoder=msgspec.Raw,
+    )
 
 
 def _keep_alive(connection: Any) -> None:
@@ -191,14 +189,3 @@ def _keep_alive(connection: Any) -> None:
     for name, value in _TCP.items():
         if hasattr(socket, name):
             found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-
-
-async def _json_as_text(connection: asyncpg.Connection) -> None:
-    """Send JSON columns as text, and return them unparsed, as `msgspec.Raw`."""
-    await connection.set_type_codec(
-        "json",
-        schema="pg_catalog",
-        format="binary",
-        encoder=lambda text: text.encode() if isinstance(text, str) else bytes(text),
-        decoder=msgspec.Raw,
-    )

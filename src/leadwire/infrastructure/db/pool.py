@@ -34,17 +34,13 @@ class Pool:
             if (connection := await self._next()) is not None:
                 return connection
 
-    def release(self, connection: Any) -> None:
-        """Take back a connection that works and is idle."""
-        self._pass_on(connection)
-
     async def drop(self, connection: Any) -> None:
         """Return a connection to asyncpg's pool, which waits for a canceled statement and replaces what is broken."""
         try:
             await self.pool.release(connection)
         finally:
             self._opened -= 1
-            self._pass_on(None)
+            self.release(None)
 
     async def close(self) -> None:
         """Wait until every connection is released, and close them all."""
@@ -69,7 +65,7 @@ class Pool:
             return await self.pool.acquire()
         except BaseException:
             self._opened -= 1
-            self._pass_on(None)
+            self.release(None)
             raise
 
     async def _next(self) -> Any:
@@ -80,11 +76,14 @@ class Pool:
             return await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():  # a connection came in the same moment
-                self._pass_on(waiter.result())
+                self.release(waiter.result())
             raise
 
-    def _pass_on(self, connection: Any) -> None:
-        """Give the connection to the task that has waited longest; None tells that task to try again."""
+    def release(self, connection: Any) -> None:
+        """Give a connection that works and is idle to the task that has waited longest, if there is one.
+
+        None tells that task to try again, as one more connection may be opened.
+        """
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():

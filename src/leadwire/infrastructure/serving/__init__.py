@@ -65,9 +65,8 @@ def bind(host: str, port: int) -> socket.socket:
     every keep-alive request.
     """
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
-            0
-        ]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, _, _, address = found[0]
         listening = socket.socket(family, kind, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
@@ -85,11 +84,12 @@ def stop_event() -> asyncio.Event:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+
+    def read_stdin() -> None:
+        if not os.read(sys.stdin.fileno(), 64):
+            loop.remove_reader(sys.stdin.fileno())
+            stop.set()
+
     if os.environ.get(SUPERVISED):
-        loop.add_reader(sys.stdin.fileno(), lambda: None if os.read(sys.stdin.fileno(), 64) else _gone(loop, stop))
+        loop.add_reader(sys.stdin.fileno(), read_stdin)
     return stop
-
-
-def _gone(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    loop.remove_reader(sys.stdin.fileno())
-    stop.set()

@@ -73,11 +73,13 @@ class Family:
         return self.name + self.suffix
 
     def collect(self) -> Metric:
-        """As it is now, for prometheus-client to format."""
+        """Return its present state, for prometheus-client to format."""
         raise NotImplementedError
 
 
 class _Bound(Family, Generic[C]):
+    _make: Callable[[], C]
+
     def __init__(self, name: str, meaning: str, *labels: str, values: Iterable[str] = ()) -> None:
         super().__init__(name, meaning, *labels)
         self._cells: dict[Labels, C] = {}
@@ -99,17 +101,12 @@ class _Bound(Family, Generic[C]):
         """Every one so far, by its labels."""
         return self._cells
 
-    def _make(self) -> C:
-        raise NotImplementedError
-
 
 class Counter(_Bound[Count]):
     """`values` are those of its one label, so that each series exists before it is first counted."""
 
     kind, suffix = "counter", "_total"
-
-    def _make(self) -> Count:
-        return Count()
+    _make = Count
 
     def collect(self) -> Metric:
         family = CounterMetricFamily(self.name, self.meaning, labels=self.labels)
@@ -127,10 +124,8 @@ class Histogram(_Bound[Times]):
         self, name: str, meaning: str, *labels: str, bounds: Sequence[float], values: Iterable[str] = ()
     ) -> None:
         self._bounds = tuple(map(float, bounds))
+        self._make = lambda: Times(self._bounds)
         super().__init__(name, meaning, *labels, values=values)
-
-    def _make(self) -> Times:
-        return Times(self._bounds)
 
     def collect(self) -> Metric:
         family = HistogramMetricFamily(self.name, self.meaning, labels=self.labels)

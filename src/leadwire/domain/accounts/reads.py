@@ -37,10 +37,9 @@ _USERS: Final = statement(
     .order_by("created_at", "id")
 )
 # Each user with when the last of their sessions was used.
-_TEAM: Final = sql(
-    """SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id),
-           totp_secret IS NOT NULL FROM user_account u WHERE workspace_id = :workspace ORDER BY created_at, id"""
-)
+_TEAM: Final = sql("""
+SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id),
+    totp_secret IS NOT NULL FROM user_account u WHERE workspace_id = :workspace ORDER BY created_at, id""")
 _WORKSPACES: Final = statement(Workspace.select("id", "name").order_by("created_at", "id"))
 _HAS_SECOND_FACTOR: Final = statement(
     UserAccount.select(QueryString("{} IS NOT NULL", UserAccount.totp_secret)).where(UserAccount.id == param("user"))
@@ -51,20 +50,18 @@ _SESSIONS: Final = statement(
     .order_by("seen_at", ascending=False)
 )
 # Whether one of the users who may answer visitors has a session with the inbox open.
-_AGENT_ONLINE: Final = sql(
-    """SELECT EXISTS (SELECT 1 FROM user_account u JOIN user_session s ON s.user_id = u.id
-       WHERE u.workspace_id = :workspace AND u.role IN ('admin', 'agent') AND s.present_at > :since)"""
-)
+_AGENT_ONLINE: Final = sql("""
+SELECT EXISTS (SELECT 1 FROM user_account u JOIN user_session s ON s.user_id = u.id
+WHERE u.workspace_id = :workspace AND u.role IN ('admin', 'agent') AND s.present_at > :since)""")
 _INVITATIONS: Final = statement(
     Invitation.select("id", "email", "role", "expires_at")
     .where(Invitation.workspace_id == param("workspace"), Invitation.expires_at > param("now"))
     .order_by("created_at", "id", ascending=False)
 )
 # An invitation that can still be used, with the name of its workspace.
-_OFFER: Final = sql(
-    """SELECT i.workspace_id, w.name, i.email, i.role FROM invitation i JOIN workspace w ON w.id = i.workspace_id
-       WHERE i.hash = :hash AND i.expires_at > :now"""
-)
+_OFFER: Final = sql("""
+SELECT i.workspace_id, w.name, i.email, i.role FROM invitation i JOIN workspace w ON w.id = i.workspace_id
+WHERE i.hash = :hash AND i.expires_at > :now""")
 _LOG: Final = Keyset(
     table="audit_entry",
     columns="id, at, actor, action, subject, detail, address",

@@ -69,12 +69,11 @@ _FAQ: Final = statement(
     .order_by("created_at", "id")
 )
 # Every rule that gave the lead points, in any of its conversations.
-_SCORES: Final = sql(
-    """SELECT s.conversation_id, s.label, s.points, s.created_at
-       FROM score_entry s JOIN conversation c ON c.id = s.conversation_id
-       WHERE c.workspace_id = :workspace AND c.lead_id = :lead
-       ORDER BY s.created_at, s.conversation_id, s.node, s.label"""
-)
+_SCORES: Final = sql("""
+SELECT s.conversation_id, s.label, s.points, s.created_at
+FROM score_entry s JOIN conversation c ON c.id = s.conversation_id
+WHERE c.workspace_id = :workspace AND c.lead_id = :lead
+ORDER BY s.created_at, s.conversation_id, s.node, s.label""")
 
 _flows: dict[tuple[str, str, int], Flow] = {}  # versions never change, so nothing here is ever stale
 _FLOWS_CACHED: Final = 1000

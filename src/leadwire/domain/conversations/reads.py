@@ -12,8 +12,7 @@ from leadwire.domain.conversations.table import Conversation as Table
 from leadwire.domain.conversations.table import Message
 from leadwire.domain.leads import schema as leads
 from leadwire.domain.listing.keyset import Keyset
-from leadwire.domain.listing.listing import Listing, SearchQuery
-from leadwire.domain.listing.page_query import BotId, Moment, PageQuery
+from leadwire.domain.listing.listing import BotId, Listing, Moment, PageQuery, SearchQuery
 from leadwire.domain.listing.totals import Totals
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, sql, statement

@@ -41,8 +41,8 @@ class Visitor(Struct, frozen=True):
     """Name."""
 
 
-class Conversation(Struct, frozen=True):
-    """A conversation as the list shows it."""
+class _Head(Struct, frozen=True):
+    """What a conversation begins with, in the list and by itself."""
 
     id: str
     """Starts with `conv_`."""
@@ -52,6 +52,11 @@ class Conversation(Struct, frozen=True):
     """`active` while the bot answers, `handoff` while a person is asked for or present, `ended` for good."""
     visitor: Visitor
     """Who talks to the bot."""
+
+
+class Conversation(_Head, frozen=True):
+    """A conversation as the list shows it."""
+
     messages_count: int
     """How many messages it has."""
     created_at: str
@@ -135,17 +140,9 @@ class Metadata(Struct, frozen=True):
     """The latest request for a person."""
 
 
-class ConversationDetail(Struct, frozen=True):
+class ConversationDetail(_Head, frozen=True):
     """A conversation, whole. Messages are oldest first."""
 
-    id: str
-    """Starts with `conv_`."""
-    bot_id: str
-    """The bot that holds it."""
-    status: Status
-    """`active` while the bot answers, `handoff` while a person is asked for or present, `ended` for good."""
-    visitor: Visitor
-    """Who talks to the bot."""
     created_at: str
     """When the visitor sent the first message."""
     updated_at: str

@@ -9,8 +9,7 @@ from leadwire.delivery.events import about
 from leadwire.domain.leads import table
 from leadwire.domain.leads.schema import COLUMNS, COLUMNS_OF_LEAD, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import Found, Keyset
-from leadwire.domain.listing.listing import Listing, SearchQuery
-from leadwire.domain.listing.page_query import BotId, Moment, PageQuery
+from leadwire.domain.listing.listing import BotId, Listing, Moment, PageQuery, SearchQuery
 from leadwire.domain.listing.totals import Totals
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, sql, statement

@@ -1,18 +1,38 @@
 """A table as a list: pages by number with an exact total for /v1, pages by cursor for screens and exports."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, Generic, Self, TypeVar
 
 from msgspec import Meta, Struct, structs
 
 from leadwire.domain.listing.keyset import Found, Keyset
-from leadwire.domain.listing.page_query import BotId, Moment, PageQuery
 from leadwire.domain.listing.totals import Totals
+from leadwire.infrastructure import ids
 
 T = TypeVar("T")
 
 _AT_ONCE: Final = 500  # items of an export that are in memory at a time
+
+
+Moment = Annotated[datetime, Meta(tz=True)]
+"""A moment in a query: whatever `clock.parse` reads."""
+
+BotId = Annotated[str, Meta(pattern=rf"^bot_{ids.FORM}\Z")]
+
+
+class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What every list takes."""
+
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    """Results per page."""
+    page: Annotated[int, Meta(ge=1, le=10**9)] = 1
+    """Page number, from 1. A page past the last one is empty."""
+
+    @property
+    def offset(self) -> int:
+        """Rows before this page."""
+        return (self.page - 1) * self.limit
 
 
 class SearchQuery(Struct, frozen=True, kw_only=True):

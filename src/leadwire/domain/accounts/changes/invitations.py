@@ -34,10 +34,9 @@ _ADD_USER: Final = insert(
     end="ON CONFLICT ((lower(email))) DO NOTHING RETURNING id",
 )
 # The people of a workspace and its open invitations, in one number.
-_COUNT_PEOPLE: Final = sql(
-    """SELECT (SELECT count(*) FROM user_account WHERE workspace_id = :workspace)
-           + (SELECT count(*) FROM invitation WHERE workspace_id = :workspace AND expires_at > :now)"""
-)
+_COUNT_PEOPLE: Final = sql("""
+SELECT (SELECT count(*) FROM user_account WHERE workspace_id = :workspace)
+    + (SELECT count(*) FROM invitation WHERE workspace_id = :workspace AND expires_at > :now)""")
 
 
 async def invite(workspace: str, email: str | None, role: Role, by: str = "operator", address: str = "") -> str:

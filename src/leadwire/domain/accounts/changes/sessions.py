@@ -26,12 +26,11 @@ _LONGEST_AGENT: Final = 300
 
 _BEGIN: Final = insert(*columns(UserSession, "id user_id hash created_at seen_at confirmed_at address agent"))
 # Whose session it is, and whether there is another workspace.
-_FIND: Final = sql(
-    """SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
-           NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), u.totp_secret IS NOT NULL, s.seen_at
-       FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
-       WHERE s.hash = :hash AND s.created_at > :oldest AND s.seen_at > :idle"""
-)
+_FIND: Final = sql("""
+SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
+    NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), u.totp_secret IS NOT NULL, s.seen_at
+FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
+WHERE s.hash = :hash AND s.created_at > :oldest AND s.seen_at > :idle""")
 _BY_ID: Final = UserSession.id == param("id")
 _OF_USER: Final = UserSession.user_id == param("user")
 _ALL_BUT: Final = QueryString("({}::text IS NULL OR {} <> {})", param("but"), UserSession.id, param("but"))

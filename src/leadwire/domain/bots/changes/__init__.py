@@ -26,11 +26,10 @@ _LOCK: Final = statement(Bot.select("draft", "published_version").where(*_BOT).l
 _OF_BOT: Final = BotVersion.bot_id == param("bot")
 _SOURCE: Final = statement(BotVersion.select("source").where(_OF_BOT, BotVersion.version == param("version")))
 # The next version of a bot, numbered from 1.
-_ADD_VERSION: Final = sql(
-    """INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at)
-       SELECT :bot, 1 + coalesce(max(version), 0), :workspace, :source, :now FROM bot_version WHERE bot_id = :bot
-       RETURNING version"""
-)
+_ADD_VERSION: Final = sql("""
+INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at)
+SELECT :bot, 1 + coalesce(max(version), 0), :workspace, :source, :now FROM bot_version WHERE bot_id = :bot
+RETURNING version""")
 _SET_VERSION: Final = statement(Bot.update(published_version=param("version")).where(*_BOT))
 _SET_APPEARANCE: Final = statement(
     Bot.update(allowed_origins=param("origins"), color=param("color")).where(*_BOT).returning(Bot.id)

@@ -36,11 +36,10 @@ _RENEW_TOKEN: Final = statement(
 _LAST_CHANGE: Final = QueryString("(SELECT updated_at FROM conversation WHERE id = {})", param("conversation"))
 _RECORD_NUDGE: Final = statement(Visit.update(nudged_at=_LAST_CHANGE).where(_CONVERSATION))
 # One row for each rule that gave points; a rule counts once in a conversation.
-_ADD_SCORES: Final = sql(
-    """INSERT INTO score_entry (node, label, points, conversation_id, workspace_id, created_at)
-       SELECT *, :conversation, :workspace, :now FROM unnest(:node::text[], :label::text[], :points::int[])
-       ON CONFLICT DO NOTHING"""
-)
+_ADD_SCORES: Final = sql("""
+INSERT INTO score_entry (node, label, points, conversation_id, workspace_id, created_at)
+SELECT *, :conversation, :workspace, :now FROM unnest(:node::text[], :label::text[], :points::int[])
+ON CONFLICT DO NOTHING""")
 
 # Blocks the network of a conversation's visitor, unless it has been erased.
 _BLOCK: Final = sql("""

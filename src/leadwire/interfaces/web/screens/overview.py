@@ -11,7 +11,7 @@ from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import stats as conversations
 from leadwire.domain.leads import stats as leads
 from leadwire.domain.leads.stats import BANDS
-from leadwire.domain.listing.page_query import BotId
+from leadwire.domain.listing.listing import BotId
 from leadwire.domain.webhooks import reads, stats
 from leadwire.domain.webhooks.stats import Stats
 from leadwire.infrastructure import clock

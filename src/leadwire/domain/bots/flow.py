@@ -1,8 +1,8 @@
-"""What a bot is: a flow of nodes, as data. No expression language, no code in it.
+"""A bot is a flow of nodes, written as data: it contains no code and no expressions.
 
-A node either speaks (`say`), waits for the visitor (`ask`, `answer`), decides (`branch`, `score`) or finishes
-(`handoff`, `end`). `bots.parse` reads flows from TOML or JSON, `bots.check` finds what is wrong with one,
-`bots.engine` runs it. Pure.
+A node sends a message (`say`), waits for the visitor (`ask`, `answer`), decides (`branch`, `score`) or finishes
+(`handoff`, `end`). `bots.parse` reads flows from TOML or JSON, `bots.check` finds errors in one, `bots.engine` runs it.
+Pure.
 """
 
 from typing import Annotated, Final, Literal
@@ -24,210 +24,209 @@ Op = Literal["eq", "ne", "contains", "ends_with", Order, "in", "is_set", "not_se
 
 
 class Condition(Struct, frozen=True, forbid_unknown_fields=True):
-    """One comparison of a variable; `value` is left out for `is_set` and `not_set`, a list for `in`."""
+    """Compares a variable with a value. Omit `value` for `is_set` and `not_set`; it is a list for `in`."""
 
     var: Variable
-    """Which variable: one that a node of the flow sets, or a derived one."""
+    """The variable to compare: one that a node of the flow sets, or a derived variable."""
     op: Op
-    """The operator."""
+    """How to compare it."""
     value: Scalar | Annotated[tuple[Scalar, ...], Meta(max_length=100)] | None = None
-    """What the variable is compared with."""
+    """The value to compare the variable with."""
 
 
 class When(Struct, frozen=True, forbid_unknown_fields=True):
-    """True when every condition of `all` is, and one of `any` if there are some."""
+    """True if all conditions in `all` are true, and at least one in `any` if that list is not empty."""
 
     all: Annotated[tuple[Condition, ...], Meta(max_length=20)] = ()
-    """Each of them has to hold."""
+    """Conditions that must all be true."""
     any: Annotated[tuple[Condition, ...], Meta(max_length=20)] = ()
-    """If there are some, one of them has to hold."""
+    """Conditions of which at least one must be true, unless the list is empty."""
 
 
 class Node(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", kw_only=True):
-    """What every node has."""
+    """The fields that every node has."""
 
     id: NodeId
-    """What other nodes and conditions call it; no two nodes share one."""
+    """The ID of the node, by which other nodes refer to it. Must be unique within the flow."""
 
 
 class Say(Node, frozen=True, forbid_unknown_fields=True, tag="say", kw_only=True):
-    """Say something and go on."""
+    """Sends a message and continues."""
 
     text: Text
-    """What is said."""
+    """The message to send."""
     next: NodeId
-    """The node after it."""
+    """The node to continue with."""
 
 
 class Option(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One answer of a choice. `value` is what is kept, by default the label; `next` overrides the node's."""
+    """An answer that the visitor can choose. `next` overrides the `next` of the node."""
 
     label: Label
-    """What the visitor sees and picks."""
+    """The text of the answer that the visitor sees."""
     value: Label | None = None
-    """What is kept and compared; by default the label."""
+    """The value to store and to compare. Defaults to the label."""
     score: Points = 0
-    """Points for picking it, once per conversation."""
+    """Points to add when the visitor chooses it, once per conversation."""
     next: NodeId | None = None
-    """The node after it; by default that of the `ask`."""
+    """The node to continue with. Defaults to the `next` of the `ask` node."""
 
     @property
     def value_or_label(self) -> str:
-        """What is stored when it is chosen."""
+        """The value to store when the visitor chooses it."""
         return self.label if self.value is None else self.value
 
 
 class Ask(Node, frozen=True, forbid_unknown_fields=True, tag="ask", kw_only=True):
-    """Ask, wait, check the answer, keep it.
+    """Asks a question, waits for the answer, validates it and stores it.
 
-    The answer's variable is the last part of `save_to`, else the node's id.
+    The answer's variable is the last part of `save_to`, or else the ID of the node.
     """
 
     text: Text
-    """The question."""
+    """The question to ask."""
     input: Input = "text"
-    """Which answers fit."""
+    """The kind of answer to accept."""
     save_to: SaveTo | None = None
-    """The field of the lead that the answer fills; without it only the flow knows."""
+    """The field of the lead to store the answer in. If omitted, only the flow can use the answer."""
     options: Annotated[tuple[Option, ...], Meta(max_length=20)] = ()
-    """What there is to choose from: for `choice`, and only there."""
+    """The answers to choose from. Required for `choice`, not allowed for other inputs."""
     placeholder: Label | None = None
-    """An example, shown in the empty field."""
+    """An example to show in the empty input field."""
     min: float | None = None
-    """The least that fits, for `number` only."""
+    """The smallest number to accept. For `number` only."""
     max: float | None = None
-    """The most that fits, for `number` only."""
+    """The largest number to accept. For `number` only."""
     retry_text: Text | None = None
-    """What is said to an answer that does not fit; by default the question again."""
+    """The message to send after an invalid answer. Defaults to the question."""
     max_retries: Annotated[int, Meta(ge=0, le=10)] = 2
-    """How often the question is asked again."""
+    """How many times to ask again after an invalid answer."""
     on_fail: NodeId | None = None
-    """The node after the last answer that does not fit; without it a person is asked for."""
+    """The node to continue with after the last invalid answer. If omitted, a person is asked to join."""
     next: NodeId
-    """The node after an answer that fits."""
+    """The node to continue with after a valid answer."""
 
     @property
     def variable(self) -> str:
-        """The name its answer goes by."""
+        """The name of the variable that holds its answer."""
         return self.save_to.rpartition(".")[2] if self.save_to else self.id.replace("-", "_")
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to go when it holds."""
+    """A condition and the node to continue with if it is true."""
 
     when: When
-    """The condition."""
+    """The condition to evaluate."""
     next: NodeId
-    """The node if it holds."""
+    """The node to continue with if the condition is true."""
 
 
 class Branch(Node, frozen=True, forbid_unknown_fields=True, tag="branch", kw_only=True):
-    """Go where the first case that holds says."""
+    """Continues with the node of the first case whose condition is true."""
 
     cases: Annotated[tuple[Case, ...], Meta(min_length=1, max_length=20)]
-    """Tried from the first to the last."""
+    """The cases, evaluated in order."""
     otherwise: NodeId
-    """The node if none holds."""
+    """The node to continue with if no case is true."""
 
 
 class Rule(Struct, frozen=True, forbid_unknown_fields=True):
-    """Points for a visitor about whom `when` holds; the label explains them on the lead's page."""
+    """Adds points if the condition is true. The lead's page shows the label as the reason."""
 
     label: Label
-    """Why, for the lead's page; no two rules of a node share one."""
+    """The reason to show on the lead's page. Must be unique within the node."""
     add: Points
-    """How many points; negative ones take away."""
+    """How many points to add. A negative number subtracts points."""
     when: When
-    """The condition."""
+    """The condition to evaluate."""
 
 
 class Score(Node, frozen=True, forbid_unknown_fields=True, tag="score", kw_only=True):
-    """Apply every rule that holds, each once per conversation."""
+    """Applies every rule whose condition is true, each once per conversation."""
 
     rules: Annotated[tuple[Rule, ...], Meta(min_length=1, max_length=50)]
-    """All of them are looked at."""
+    """The rules. All of them are evaluated."""
     next: NodeId
-    """The node after it."""
+    """The node to continue with."""
 
 
 class Answer(Node, frozen=True, forbid_unknown_fields=True, tag="answer", kw_only=True):
-    """Answer free questions from what the bot has been taught, at most `max_turns`, then go on at `next`.
+    """Answers the visitor's questions from the FAQ of the bot, up to `max_turns` of them, then continues with `next`.
 
-    A question nobody taught it goes on at `on_fallback`; without one a person is asked for. `done` are words with
-    which the visitor says that there is no further question.
+    A question that the FAQ does not answer continues with `on_fallback`, or else a person is asked to join.
     """
 
     text: Text
-    """What invites the first question."""
+    """The message that invites the first question."""
     again_text: Text | None = None
-    """What is said after each answer but the last."""
+    """The message to send after each answer except the last."""
     max_turns: Annotated[int, Meta(ge=1, le=20)] = 5
-    """How many questions are answered."""
+    """How many questions to answer."""
     done: Annotated[tuple[Label, ...], Meta(max_length=10)] = ()
-    """More words that mean: no further question."""
+    """More phrases by which the visitor says that there are no further questions."""
     on_fallback: NodeId | None = None
-    """The node after a question nobody taught; without it a person is asked for."""
+    """The node to continue with if the FAQ has no answer. If omitted, a person is asked to join."""
     next: NodeId
-    """The node after the last answer."""
+    """The node to continue with after the last answer."""
 
 
 class Handoff(Node, frozen=True, forbid_unknown_fields=True, tag="handoff", kw_only=True):
-    """Ask for a person. Handed back to the bot, the flow goes on at `next`, else at the start."""
+    """Asks a person to join. When the conversation is handed back, the flow continues with `next`, or at the start."""
 
     text: Text
-    """What is said to the visitor."""
+    """The message to send to the visitor."""
     reason: Label = "the flow asked for a person"
-    """Why, for the people in the inbox."""
+    """The reason to show in the inbox."""
     next: NodeId | None = None
-    """The node when it is handed back; without it the start."""
+    """The node to continue with if the conversation is handed back. Defaults to the start."""
 
 
 class End(Node, frozen=True, forbid_unknown_fields=True, tag="end", kw_only=True):
-    """Say goodbye and close the conversation."""
+    """Ends the conversation."""
 
     text: Text | None = None
-    """What is said last."""
+    """The last message to send."""
     reason: Label = "completed"
-    """Why, for the conversation's page and its event."""
+    """The reason to show on the conversation's page and to send in its event."""
 
 
 AnyNode = Say | Ask | Branch | Score | Answer | Handoff | End
 INPUTS: Final = (Ask, Answer)
-"""The nodes that wait for the visitor."""
+"""The kinds of nodes that wait for the visitor."""
 
 
 class Flow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A whole flow: where it starts, its nodes, and what is said besides theirs."""
+    """A complete flow: its nodes, the node to start with, and messages that no node sends."""
 
     format: Literal[1]
     """The version of this format."""
     start: NodeId
-    """The first node."""
+    """The node to start with."""
     locale: Annotated[str, Meta(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*\Z")] = "en"
-    """The language of the widget's own words, such as `de` or `pt-BR`."""
+    """The language of the widget's own text, such as `de` or `pt-BR`."""
     title: Label = "Chat"
-    """The widget's heading."""
+    """The heading of the widget."""
     nudge_text: Text | None = None
-    """Said once to a visitor who has gone silent; without it nothing is."""
+    """The message to send, once, to a visitor who does not answer. If omitted, none is sent."""
     nudge_minutes: Annotated[int, Meta(ge=1, le=1440)] = 5
-    """Minutes of silence before that."""
+    """Minutes without an answer before `nudge_text` is sent."""
     inactivity_minutes: Annotated[int, Meta(ge=1, le=1440)] = 30
-    """Minutes of silence, the nudge's included, before the conversation is ended."""
+    """Minutes without an answer, including `nudge_minutes`, before the conversation ends."""
     handoff_text: Text = "I have asked a colleague to join. They will answer here."
-    """Said when a person is asked for and no `handoff` node says it."""
+    """The message to send for a handoff without a `handoff` node."""
     away_text: Text = "Nobody is at the desk just now. Leave your e-mail address here, and we will write to you."
-    """Said after a handoff when nobody has the inbox open and no e-mail address is known."""
+    """The message to send after a handoff if nobody has the inbox open and the visitor's e-mail address is unknown."""
     away_known_text: Text = "Nobody is at the desk just now. We will write to you."
-    """Said instead to a visitor whose e-mail address is known."""
+    """The message to send instead if the visitor's e-mail address is known."""
     away_thanks_text: Text = "Thank you. We will write to you there."
-    """Said when the visitor leaves an e-mail address then."""
+    """The message to send when the visitor then leaves an e-mail address."""
     failure_text: Text = "Sorry, something went wrong on my side. I have asked a colleague to help."
-    """Said when the bot itself fails."""
+    """The message to send if the bot fails."""
     nodes: Annotated[tuple[AnyNode, ...], Meta(min_length=1, max_length=MAX_NODES)]
     """The nodes, in any order."""
 
     def node(self, node_id: str) -> AnyNode:
-        """The node of that id. Raises KeyError, which a checked flow never does."""
+        """Return the node with this ID. Raise KeyError if there is none: not in a flow that was checked."""
         for node in self.nodes:
             if node.id == node_id:
                 return node

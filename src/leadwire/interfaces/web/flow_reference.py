@@ -1,7 +1,7 @@
-"""The flow format in words, taken from the structs that read it: for the README beside this file and the editor's help.
+"""The reference of the flow format, for `domain/bots/README.md` and for the editor's help.
 
-The fields, their types, limits and docstrings are those of `bots.flow`; what its literals mean is said here. A test
-holds the README to it.
+Fields, types, limits and descriptions come from the structs of `bots.flow`; descriptions of its literals are here. A
+test compares the README with it.
 """
 
 import functools
@@ -18,39 +18,39 @@ from leadwire.domain.bots.flow import AnyNode, Input, Op
 from leadwire.interfaces.http.docstrings import docstrings
 
 OPERATORS: Final[dict[Op, str]] = {
-    "eq": "is the value: texts without regard to case, and `true` is not `1`",
-    "ne": "is not the value, or has not been told",
-    "contains": "is a text with the value in it, in any case; the value is a text that is not empty",
-    "ends_with": "is a text that ends with the value, in any case; the value is a text that is not empty",
+    "eq": "equals the value. Case is ignored; `true` does not equal `1`",
+    "ne": "does not equal the value, or is not set",
+    "contains": "is a text that contains the value, a non-empty text. Case is ignored",
+    "ends_with": "is a text that ends with the value, a non-empty text. Case is ignored",
     "gt": "is a number greater than the value, a number",
-    "gte": "is a number greater than the value or the same",
+    "gte": "is a number greater than or equal to the value, a number",
     "lt": "is a number less than the value, a number",
-    "lte": "is a number less than the value or the same",
-    "in": "is one of the values, a list that is not empty, as `eq` would find",
-    "is_set": "has been told; takes no value",
-    "not_set": "has not been told; takes no value",
+    "lte": "is a number less than or equal to the value, a number",
+    "in": "equals one of the values, a non-empty list, as `eq` compares them",
+    "is_set": "is set. Takes no value",
+    "not_set": "is not set. Takes no value",
 }
-"""A condition with the operator holds when the variable ..."""
+"""A condition with the operator is true if the variable ..."""
 
 INPUTS: Final[dict[Input, str]] = {
-    "text": "anything, on one line",
-    "email": "an e-mail address; its domain is kept in lower case",
-    "phone": "a phone number; kept as E.164 (`+15550100`) where the country is told",
-    "number": "a number such as `12`, `1,200` or `12.5`, from `min` to `max`",
-    "url": "a web address; `https://` is put before it where no scheme is",
-    "choice": "one of the `options`: its value, its label or its number, in any case",
+    "text": "Any text, stored as one line.",
+    "email": "An e-mail address, stored with its domain in lower case.",
+    "phone": "A phone number, stored as E.164 (`+15550100`) if it has a country code.",
+    "number": "A number such as `12`, `1,200` or `12.5`, from `min` to `max`.",
+    "url": "A web address. `https://` is added if it has no scheme.",
+    "choice": "One of the `options`: its value, its label or its number, in any case. The value is stored.",
 }
-"""Which answers fit an `ask` with the input, and what is kept of them."""
+"""The answers that an `ask` node with the input accepts, and how they are stored."""
 
 DERIVED: Final = {
-    "score": "all points of the conversation so far, a number",
-    "email_domain": 'what follows the `@` of the last answer with `input = "email"`, in lower case',
-    "email_is_business": "`true` when that domain is none of the well-known free mail services, else `false`",
+    "score": "The points of the conversation so far, a number.",
+    "email_domain": 'The part after the `@` of the last answer with `input = "email"`, in lower case.',
+    "email_is_business": "`true` if that domain does not belong to a well-known free mail service, else `false`.",
 }
 """Variables that no node sets."""
 
 _NAMED: Final[list[tuple[Any, str]]] = [
-    (flow.NodeId, "id of a node"),
+    (flow.NodeId, "node ID"),
     (flow.Variable, "variable"),
     (flow.SaveTo, "field of the lead"),
     (flow.Label, "one line"),
@@ -67,7 +67,7 @@ _NAMED: Final[list[tuple[Any, str]]] = [
 
 
 class Field(Struct, frozen=True):
-    """One row: `default` is `required`, `none` or a value as TOML has it."""
+    """A row of a table. `default` is `required`, `none` or a value in TOML's notation."""
 
     name: str
     type: str
@@ -76,7 +76,7 @@ class Field(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """A table of the format: the flow itself, a kind of node, or what nodes are made of."""
+    """A table of the reference: the flow itself, a kind of node, or an object inside a node."""
 
     name: str
     about: str
@@ -85,7 +85,7 @@ class Part(Struct, frozen=True):
 
 @functools.cache
 def parts() -> tuple[Part, ...]:
-    """Every table there can be in a flow, the flow first, then the kinds of nodes, then what is in those."""
+    """Return every table: the flow, then the kinds of nodes, then the objects inside nodes."""
     inside = (flow.Option, flow.Case, flow.Rule, flow.When, flow.Condition)
     return tuple(_part(model) for model in (flow.Flow, *typing.get_args(AnyNode), *inside))
 
@@ -100,7 +100,7 @@ def _part(model: type[Struct]) -> Part:
 
 
 def words(hint: Any) -> str:
-    """A type as people say it, with its limits: `list (at most 20) of option`."""
+    """Return a type in words, with its limits: `list (at most 20) of option`."""
     base, limits = _unwrapped(hint)
     name = next((said for known, said in _NAMED if known in (hint, base)), None)
     if name is None and typing.get_origin(base) in (UnionType, typing.Union):
@@ -117,7 +117,7 @@ def words(hint: Any) -> str:
 
 
 def _unwrapped(hint: Any) -> tuple[Any, str]:
-    """A type without its annotations, and what they say of its limits."""
+    """Return a type without its annotations, and its limits in words."""
     if typing.get_origin(hint) is not Annotated:
         return hint, ""
     base, *extra = typing.get_args(hint)
@@ -138,5 +138,5 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
 
 
 def named(model: type[Struct]) -> str:
-    """What a struct goes by: a node by the `type` that it is written with."""
+    """Return the name of a struct in the reference: for a node, its `type`."""
     return str(model.__struct_config__.tag or model.__name__.lower())

@@ -100,7 +100,8 @@ class Transaction(PostgresTransaction):
         if self._parent is not None:
             return self._parent
         connections = self.engine.connections
-        assert connections is not None, "the pool is not open"  # noqa: S101 - see Engine.fetch
+        if connections is None:  # Piccolo's own command line: a connection for this transaction alone
+            return await super().__aenter__()
         self.connection = await connections.acquire()
         try:
             self.transaction = self.connection.transaction()

@@ -10,7 +10,7 @@ from litestar.params import FromPath
 from litestar.response import Stream
 
 from leadwire.domain.bots import engine, language_model, reads, runtime
-from leadwire.domain.bots.schema import VisitorSession
+from leadwire.domain.bots.schema import Turn, VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.pubsub import hub
@@ -24,18 +24,8 @@ from leadwire.interfaces.http.client_network import network
 from leadwire.interfaces.http.requests import pairs_of
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
-from leadwire.interfaces.widget import stream, visitor
+from leadwire.interfaces.widget import schema, stream, visitor
 from leadwire.interfaces.widget.origins import Origins
-from leadwire.interfaces.widget.schema import (
-    BotConfig,
-    Greeting,
-    NewConversation,
-    NewVisitorMessage,
-    Started,
-    WidgetMessage,
-    started,
-    widget_messages,
-)
 
 # A minute, per network and bot. Redis holds the networks' keyed hashes only.
 _STARTS: Final = RateLimit("conversations", 30, shared=True)
@@ -47,13 +37,13 @@ _R = Request[Any, Any, Any]
 
 
 @get("/bots/{bot_id:str}")
-async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[BotConfig]:
+async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[schema.BotConfig]:
     """The bot's looks and its first turn. Cacheable: the same for everybody."""
     bot = await reads.live(bot_id)
     flow = await reads.flow(bot.workspace, bot.id, bot.version)
     state, effects = engine.begin(flow)
-    greeting = [Greeting(one.text) for one in effects if isinstance(one, engine.Reply)]
-    config = BotConfig(bot.id, flow.title, flow.locale, bot.color, greeting, engine.prompt(flow, state))
+    greeting = [schema.Greeting(one.text) for one in effects if isinstance(one, engine.Reply)]
+    config = schema.BotConfig(bot.id, flow.title, flow.locale, bot.color, greeting, engine.prompt(flow, state))
     tag = f'"{hashlib.sha256(msgspec.json.encode(config)).hexdigest()[:24]}"'
     headers = [(b"etag", tag.encode()), (b"cache-control", b"no-cache")]
     if tag in request.headers.get("if-none-match", ""):
@@ -62,54 +52,42 @@ async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[BotConfig
 
 
 @post("/bots/{bot_id:str}/conversations")
-async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse[Started]:
+async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse[schema.Started]:
     """Start a conversation with the visitor's first message."""
     bot = await reads.live(bot_id)
     address = visitor.blinded(bot.workspace, network(request.scope))
     _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
-    given = body.fields(await body.json_object(request), NewConversation)
+    given = body.fields(await body.json_object(request), schema.NewConversation)
     url, campaign = visitor.page(given.page_url)
     browser, system = visitor.browser_and_system(request.headers.get("user-agent", ""))
+    source = Source(url, campaign, visitor.page(given.referrer)[0])
+    origin = Origin(source=source, locale=given.locale, timezone=given.timezone, browser=browser, os=system)
     opening = runtime.Opening(
-        content=given.content,
-        client_message_id=given.client_message_id,
-        address=address,
-        origin=Origin(
-            source=Source(url, campaign, visitor.page(given.referrer)[0]),
-            locale=given.locale,
-            timezone=given.timezone,
-            browser=browser,
-            os=system,
-        ),
+        content=given.content, client_message_id=given.client_message_id, address=address, origin=origin
     )
-    return JSONResponse(
-        started(await runtime.start(bot, opening, language_model.answerer(settings.get()))), status_code=201
-    )
+    turn = await runtime.start(bot, opening, language_model.answerer(settings.get()))
+    started = schema.Started(turn.conversation_id, turn.token, turn.status, turn.messages, turn.prompt)
+    return JSONResponse(started, status_code=201)
 
 
 @post("/conversations/{conversation_id:str}/messages")
-async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
+async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONResponse[schema.WidgetMessage]:
     """Take a visitor's message. The response holds the bot's replies and its next question."""
     session = await _session(request, conversation_id)
     address = visitor.blinded(session.workspace, network(request.scope))
     _MESSAGES.take(f"{address.hex()} {session.bot_id}", asyncio.get_running_loop().time())
-    given = body.fields(await body.json_object(request), NewVisitorMessage)
-    return JSONResponse(
-        widget_messages(
-            await runtime.handle_message(
-                session, given.content, given.client_message_id, language_model.answerer(settings.get())
-            )
-        )
-    )
+    given = body.fields(await body.json_object(request), schema.NewVisitorMessage)
+    answerer = language_model.answerer(settings.get())
+    return _answer(await runtime.handle_message(session, given.content, given.client_message_id, answerer))
 
 
 @get("/conversations/{conversation_id:str}/messages")
-async def read_messages(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
+async def read_messages(request: _R, conversation_id: FromPath[str]) -> JSONResponse[schema.WidgetMessage]:
     """The messages after a position in the conversation (`after`, default 0)."""
     session = await _session(request, conversation_id)
     after = _position(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
     messages = await conversation_reads.messages(session.workspace, session.conversation_id, after)
-    return JSONResponse(WidgetMessage(session.status, messages, await runtime.prompt(session)))
+    return JSONResponse(schema.WidgetMessage(session.status, messages, await runtime.prompt(session)))
 
 
 @get("/conversations/{conversation_id:str}/events")
@@ -125,17 +103,17 @@ async def stream_events(request: _R, conversation_id: FromPath[str]) -> Stream:
 
 
 @post("/conversations/{conversation_id:str}/handoff")
-async def request_handoff(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
+async def request_handoff(request: _R, conversation_id: FromPath[str]) -> JSONResponse[schema.WidgetMessage]:
     """Ask for a person. Asking again changes nothing."""
-    return JSONResponse(widget_messages(await runtime.hand_off(await _session(request, conversation_id))))
+    return _answer(await runtime.hand_off(await _session(request, conversation_id)))
 
 
 @post("/conversations/{conversation_id:str}/end")
-async def end(request: _R, conversation_id: FromPath[str]) -> JSONResponse[WidgetMessage]:
+async def end(request: _R, conversation_id: FromPath[str]) -> JSONResponse[schema.WidgetMessage]:
     """End the conversation. Ending it again changes nothing."""
     session = await _session(request, conversation_id)
     await conversations.end(session.workspace, session.conversation_id, "visitor", "closed by the visitor")
-    return JSONResponse(WidgetMessage("ended", [], None))
+    return JSONResponse(schema.WidgetMessage("ended", [], None))
 
 
 async def _session(request: _R, conversation_id: str) -> VisitorSession:
@@ -150,6 +128,10 @@ async def _session(request: _R, conversation_id: str) -> VisitorSession:
     if session.conversation_id != conversation_id:
         raise ConversationNotFound
     return session
+
+
+def _answer(turn: Turn) -> JSONResponse[schema.WidgetMessage]:
+    return JSONResponse(schema.WidgetMessage(turn.status, turn.messages, turn.prompt))
 
 
 def _position(text: str) -> int:

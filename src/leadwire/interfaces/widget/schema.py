@@ -5,7 +5,6 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from leadwire.domain.bots.engine import Prompt
-from leadwire.domain.bots.schema import Turn
 from leadwire.domain.conversations.schema import MAX_TEXT, Status, StoredMessage
 
 _NO_NUL: Final = r"^[^\x00]*(?![\s\S])"
@@ -68,13 +67,3 @@ class WidgetMessage(Struct, frozen=True):
     status: Status
     messages: list[StoredMessage]
     input: Prompt | None
-
-
-def started(turn: Turn) -> Started:
-    """The response to a start."""
-    return Started(turn.conversation_id, turn.token, turn.status, turn.messages, turn.prompt)
-
-
-def widget_messages(turn: Turn) -> WidgetMessage:
-    """The response to a turn."""
-    return WidgetMessage(turn.status, turn.messages, turn.prompt)

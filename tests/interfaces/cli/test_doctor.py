@@ -106,7 +106,7 @@ def test_a_key_that_does_not_open_the_secrets_is_an_error(sound: dict[str, str])
     about = "secret key fits"
     assert examined(**sound)[1][about]["level"] == "ok"
     _, found = examined(**sound | {"SECRET_KEY": other})
-    assert (found[about]["level"], "sealed with a key" in found[about]["says"]) == ("error", True)
+    assert (found[about]["level"], "encrypted with a key" in found[about]["says"]) == ("error", True)
     assert examined(**sound | {"SECRET_KEY": f"{other},{KEY}"})[1][about]["level"] == "ok"
     assert run("endpoints", "delete", json.loads(made.stdout)["id"], **sound).returncode == 0
 

@@ -6,20 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import (
-    json_option,
-    print_json,
-    print_list,
-    report,
-    running,
-    the_workspace,
-    workspace_option,
-)
+from leadwire.interfaces.cli.runtime import json_option, print_list, report, running, the_workspace, workspace_option
 
 if TYPE_CHECKING:
     from leadwire.domain.bots.schema import BotSummary
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_ORIGIN = "A website that may show the bot, such as https://example.com; * allows all. Repeatable."
 
 
 @click.group()
@@ -39,15 +32,10 @@ def validate(file: Path, as_json: bool) -> int:
     try:
         flow = parse(_text(file))
     except BadFlow as bad:
-        if as_json:
-            print_json({"valid": False, "faults": bad.flaws})
-        for flaw in () if as_json else bad.flaws:
-            click.echo(f"{file}:{flaw.line or 1}: {msgspec.structs.replace(flaw, line=None)}", err=True)
+        lines = [f"{file}:{flaw.line or 1}: {msgspec.structs.replace(flaw, line=None)}" for flaw in bad.flaws]
+        report({"valid": False, "faults": bad.flaws}, "\n".join(lines), as_json=as_json, err=True)
         return 1
-    if as_json:
-        print_json({"valid": True, "nodes": len(flow.nodes)})
-    else:
-        click.echo(f"{file} is valid: {len(flow.nodes)} nodes.")
+    report({"valid": True, "nodes": len(flow.nodes)}, f"{file} is valid: {len(flow.nodes)} nodes.", as_json=as_json)
     return 0
 
 
@@ -55,12 +43,7 @@ def validate(file: Path, as_json: bool) -> int:
 @click.argument("file", type=_FILE)
 @click.option("--bot", "bot_id", metavar="ID", help="The bot to publish to; by default a new one.")
 @click.option("--name", help="The new bot's name; by default the file's name.")
-@click.option(
-    "--origin",
-    "origins",
-    multiple=True,
-    help="A website that may show the bot, such as https://example.com; * allows all. Repeatable.",
-)
+@click.option("--origin", "origins", multiple=True, help=_ORIGIN)
 @workspace_option
 @json_option
 @running
@@ -81,10 +64,7 @@ async def publish(
             await changes.set_appearance(owner, bot_id, origins, (await reads.detail(owner, bot_id)).color)
         await changes.save_draft(owner, bot_id, source)
         version = await changes.publish(owner, bot_id)
-    if as_json:
-        print_json({"id": bot_id, "version": version})
-    else:
-        click.echo(f"{bot_id} runs version {version}.")
+    report({"id": bot_id, "version": version}, f"{bot_id} runs version {version}.", as_json=as_json)
 
 
 @bots.command()

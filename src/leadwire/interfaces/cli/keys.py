@@ -4,21 +4,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from leadwire.domain.accounts.keys import SCOPES
 from leadwire.infrastructure import clock
-from leadwire.interfaces.cli.runtime import (
-    json_option,
-    print_json,
-    print_list,
-    report,
-    running,
-    the_workspace,
-    workspace_option,
-)
+from leadwire.interfaces.cli.runtime import json_option, print_list, report, running, the_workspace, workspace_option
 
 if TYPE_CHECKING:
     from leadwire.domain.accounts.schema import KeyListed
 
 _OVERLAPS: Final = {"now": 0, "1h": 3600, "24h": 86_400, "7d": 604_800}
+_SHOWN: Final = "{key}\n\nThis is {id}. Copy the key now: it is not shown again."
 
 
 @click.group()
@@ -28,12 +22,7 @@ def keys() -> None:
 
 @keys.command()
 @click.option("--name", required=True, help="What it is for.")
-@click.option(
-    "--scope",
-    "scopes",
-    multiple=True,
-    help="leads:read, leads:write, conversations:read, conversations:write; default all.",
-)
+@click.option("--scope", "scopes", multiple=True, help=f"{', '.join(SCOPES)}; default all.")
 @click.option("--expires-days", type=click.IntRange(1, 3650), help="Days until it expires; by default never.")
 @workspace_option
 @json_option
@@ -43,14 +32,11 @@ async def create(
 ) -> None:
     """Create a key. It is shown only once."""
     from leadwire.domain.accounts import changes
-    from leadwire.domain.accounts.keys import SCOPES
 
     expires_at = clock.ago(days=-expires_days) if expires_days else None
     key_id, key = await changes.create_key(await the_workspace(workspace), name, scopes or SCOPES, expires_at)
-    if as_json:
-        print_json({"id": key_id, "key": key, "name": name, "scopes": list(scopes or SCOPES)})
-    else:
-        _reveal(key_id, key)
+    document = {"id": key_id, "key": key, "name": name, "scopes": list(scopes or SCOPES)}
+    report(document, _SHOWN.format(key=key, id=key_id), as_json=as_json)
 
 
 @keys.command("list")
@@ -75,10 +61,7 @@ async def roll(key_id: str, overlap: str, as_json: bool) -> None:
     from leadwire.domain.accounts import changes
 
     new_id, key = await changes.roll_key(None, key_id, _OVERLAPS[overlap])
-    if as_json:
-        print_json({"id": new_id, "key": key})
-    else:
-        _reveal(new_id, key)
+    report({"id": new_id, "key": key}, _SHOWN.format(key=key, id=new_id), as_json=as_json)
 
 
 @keys.command()
@@ -96,7 +79,3 @@ async def revoke(key_id: str, as_json: bool) -> None:
 def _line(key: "KeyListed") -> str:
     state = "revoked" if key.revoked_at else f"last used {key.last_used_at or 'never'}"
     return f"{key.id}  {key.starts_with}...  {key.name}  [{' '.join(key.scopes)}]  {state}"
-
-
-def _reveal(key_id: str, key: str) -> None:
-    click.echo(f"{key}\n\nThis is {key_id}. Copy the key now: it is not shown again.")

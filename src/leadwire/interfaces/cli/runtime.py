@@ -72,9 +72,9 @@ def print_json(document: Any) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2))
 
 
-def report(document: Any, line: str, *, as_json: bool) -> None:
-    """Print what a command did: the document with `--json`, else the line."""
-    print_json(document) if as_json else click.echo(line)
+def report(document: Any, line: str, *, as_json: bool, err: bool = False) -> None:
+    """Print what a command did: the document with `--json`, else the line, with `err` to stderr."""
+    print_json(document) if as_json else click.echo(line, err=err)
 
 
 def print_list(found: Sequence[T], line: Callable[[T], str], empty: str, *, as_json: bool) -> None:
@@ -112,10 +112,8 @@ def explain(error: BaseException) -> str | None:
     if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError):
         return f"the database refuses: {error}"
     if isinstance(error, asyncpg.DuplicatePreparedStatementError | asyncpg.InvalidSQLStatementNameError):
-        return (
-            "a pooler between us and the database loses prepared statements: PgBouncer 1.21 or later with"
-            " max_prepared_statements, or pool_mode = session"
-        )
+        needed = "PgBouncer 1.21 or later with max_prepared_statements, or pool_mode = session"
+        return f"a pooler between us and the database loses prepared statements: {needed}"
     if isinstance(error, RedisError):
         return f"Redis cannot be reached: {error}"
     if isinstance(error, (*GONE, Canceled)):

@@ -10,7 +10,7 @@ from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks import environment, postgres, redis
-from leadwire.interfaces.cli.checks.finding import Finding, error
+from leadwire.interfaces.cli.checks.finding import Finding
 
 __all__ = ["Finding", "examine"]
 
@@ -37,22 +37,18 @@ async def _of_server(
     try:
         return await look()
     except (ValueError, OperatorError) as fault:
-        return [error(f"{name} address", str(fault), f"correct {setting}")]
+        return [Finding(f"{name} address", "error", str(fault), f"correct {setting}")]
     except Exception as fault:
         if (words := explain(fault)) is None:
             raise
-        return [error(f"{name} answers", words, f"start it, open the way to it, or correct {setting}")]
+        return [Finding(f"{name} answers", "error", words, f"start it, open the way to it, or correct {setting}")]
 
 
 async def _database(settings: Settings) -> list[Finding]:
     try:
         await db.open_pool(settings.database_url, 1)
-        return [
-            *await postgres.check(settings),
-            *await postgres.tables(),
-            *await postgres.secret_key(),
-            await postgres.clocks(),
-        ]
+        found = [*await postgres.check(settings), await postgres.tables()]
+        return [*found, *await postgres.secret_key(), await postgres.clocks()]
     finally:
         await db.close_pool()
 

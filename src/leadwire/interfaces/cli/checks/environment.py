@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.checks.finding import Finding, ok, unless, warning
+from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _PREFIX: Final = "LEADWIRE_"
 # Read elsewhere than in Settings: by tests and packagers, by `listen`, by the supervisor of `up`.
@@ -27,30 +27,19 @@ SHARED: Final = "until then all callers share one address, and wrong sign-ins or
 
 def check(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
     """Checks that need no server."""
-    return [
-        *_unknown(environ),
-        _lease(settings),
-        *_key_file(settings),
-        *_in_front(settings, environ),
-        _networks(settings),
-        _files(settings),
-    ]
+    found = [*_unknown(environ), _lease(settings), _key_file(settings), *_in_front(settings, environ)]
+    return [*found, _networks(settings), _files(settings)]
 
 
 def _unknown(environ: Mapping[str, str]) -> list[Finding]:
     """A misspelled variable does nothing, silently."""
     known = [_PREFIX + field.name.upper() for field in msgspec.structs.fields(Settings)]
     strange = sorted(name for name in environ if name.startswith(_PREFIX) and name not in {*known, *_OTHER})
-    if not strange:
-        return [ok("settings", "every LEADWIRE_ variable is known")]
-    return [
-        warning(
-            "settings",
-            f"{name} is no setting and does nothing",
-            f"did you mean {near[0]}?" if (near := get_close_matches(name, known, 1)) else "remove it",
-        )
-        for name in strange
-    ]
+    found = []
+    for name in strange:
+        fix = f"did you mean {near[0]}?" if (near := get_close_matches(name, known, 1)) else "remove it"
+        found.append(Finding("settings", "warning", f"{name} is no setting and does nothing", fix))
+    return found or [Finding("settings", "ok", "every LEADWIRE_ variable is known")]
 
 
 def _lease(settings: Settings) -> Finding:
@@ -65,22 +54,18 @@ def _lease(settings: Settings) -> Finding:
     )
 
 
-def _key_file(settings: Settings) -> list[Finding]:
-    about = "secret key is kept"
+def _key_file(settings: Settings) -> Finding:
+    about, path = "secret key is kept", settings.data_dir / "secret.key"
     if settings.secret_key:
-        return [ok(about, f"in LEADWIRE_SECRET_KEY, {len(settings.secret_key)} of them")]
-    path = settings.data_dir / "secret.key"
+        return Finding(about, "ok", f"in LEADWIRE_SECRET_KEY, {len(settings.secret_key)} of them")
     if not path.exists():
-        return [
-            warning(
-                about,
-                f"nowhere yet; {path} will be made at the first need, and other machines would make another",
-                "set LEADWIRE_SECRET_KEY to the same on every machine, made by: openssl rand -base64 32",
-            )
-        ]
+        says = f"nowhere yet; {path} will be made at the first need, and other machines would make another"
+        fix = "set LEADWIRE_SECRET_KEY to the same on every machine, made by: openssl rand -base64 32"
+        return Finding(about, "warning", says, fix)
     if mode := stat.S_IMODE(path.stat().st_mode) & _A_PRIVATE_KEY:
-        return [warning(about, f"{path} can be read by others (mode {mode:04o} too wide)", f"chmod 600 {path}")]
-    return [ok(about, f"in {path}: a backup of the database is of no use without this file")]
+        says = f"{path} can be read by others (mode {mode:04o} too wide)"
+        return Finding(about, "warning", says, f"chmod 600 {path}")
+    return Finding(about, "ok", f"in {path}: a backup of the database is of no use without this file")
 
 
 def _in_front(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:

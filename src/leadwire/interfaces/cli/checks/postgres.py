@@ -6,10 +6,11 @@ from typing import Final
 from leadwire.delivery.endpoints import reads as endpoints
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.migrations import difference
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks import finding
-from leadwire.interfaces.cli.checks.finding import Finding, error, ok, unless, warning
+from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _OLDEST: Final = 150_000
 _FORGOTTEN: Final = 300  # seconds that a transaction may idle
@@ -28,14 +29,12 @@ _ASKED: Final = [
     *_KEPT, "synchronous_commit", "data_checksums", "max_connections", "superuser_reserved_connections",
     "reserved_connections", "server_version", "server_version_num", "in_hot_standby",
 ]  # fmt: skip
+_SETTINGS: Final = sql("SELECT name, setting FROM pg_settings WHERE name = ANY(:names)")
 
 
 async def check(settings: Settings) -> list[Finding]:
     """Versions and settings of the server, and who uses it."""
-    about = {
-        row["name"]: row["setting"]
-        for row in await db.rows("SELECT name, setting FROM pg_settings WHERE name = ANY($1)", _ASKED)
-    }
+    about = {row["name"]: row["setting"] for row in await _SETTINGS.rows(names=_ASKED)}
     return [
         unless(
             int(about["server_version_num"]) < _OLDEST,
@@ -73,21 +72,17 @@ async def check(settings: Settings) -> list[Finding]:
     ]
 
 
-async def tables() -> list[Finding]:
+async def tables() -> Finding:
     """Whether the database has what this version needs."""
     about = "migrations"
     missing, unknown = await difference()
     if missing:
-        return [unless(True, about, f"{len(missing)} not applied, the next is {missing[0]}", "run: leadwire migrate")]
+        says = f"{len(missing)} not applied, the next is {missing[0]}"
+        return Finding(about, "error", says, "run: leadwire migrate")
     if unknown:
-        return [
-            warning(
-                about,
-                f"the database has {len(unknown)} that this version does not know",
-                "fine during an upgrade; otherwise upgrade this installation",
-            )
-        ]
-    return [ok(about, "all applied")]
+        says = f"the database has {len(unknown)} that this version does not know"
+        return Finding(about, "warning", says, "fine during an upgrade; otherwise upgrade this installation")
+    return Finding(about, "ok", "all applied")
 
 
 async def secret_key() -> list[Finding]:
@@ -96,20 +91,16 @@ async def secret_key() -> list[Finding]:
     try:
         secrets = await endpoints.count_secrets()
     except OperatorError as fault:
-        return [error(about, str(fault), "set LEADWIRE_SECRET_KEY as it was")]
+        return [Finding(about, "error", str(fault), "set LEADWIRE_SECRET_KEY as it was")]
     if secrets is None:
         return []
     if not secrets.endpoints:
-        return [ok(about, "no endpoint has a secret yet")]
+        return [Finding(about, "ok", "no endpoint has a secret yet")]
     if secrets.unreadable:
-        return [
-            error(
-                about,
-                f"the secrets of {secrets.unreadable} endpoints were sealed with a key that is not ours",
-                "add the old key to LEADWIRE_SECRET_KEY after the new one, separated by a comma",
-            )
-        ]
-    return [ok(about, f"it opens the secrets of {secrets.endpoints} endpoints")]
+        says = f"the secrets of {secrets.unreadable} endpoints were encrypted with a key that is not ours"
+        fix = "add the old key to LEADWIRE_SECRET_KEY after the new one, separated by a comma"
+        return [Finding(about, "error", says, fix)]
+    return [Finding(about, "ok", f"it opens the secrets of {secrets.endpoints} endpoints")]
 
 
 async def clocks() -> Finding:
@@ -150,8 +141,8 @@ async def _forgotten() -> Finding:
 
 
 async def _pooler() -> Finding:
-    about = "connection pooler"
-    if not await db.through_pooler():
-        return ok(about, "none between us and the server")
-    return ok(about, "one between us and the server; in transaction mode it must keep prepared statements (PgBouncer"
-              " 1.21 or later with max_prepared_statements above 0)")  # fmt: skip
+    says = "none between us and the server"
+    if await db.through_pooler():
+        says = "one between us and the server; in transaction mode it must keep prepared statements (PgBouncer 1.21"
+        says += " or later with max_prepared_statements above 0)"
+    return Finding("connection pooler", "ok", says)

@@ -8,78 +8,68 @@ from redis.asyncio import Redis
 from leadwire.infrastructure import clock
 from leadwire.interfaces.cli.checks import finding
 from leadwire.interfaces.cli.checks.environment import SHARED
-from leadwire.interfaces.cli.checks.finding import Finding, ok, unless, warning
+from leadwire.interfaces.cli.checks.finding import Finding, unless
 from leadwire.interfaces.http.client_network import NOT_TRUSTED
 
 _OLDEST: Final = {"Redis": 7, "Valkey": 8}
 _FULL: Final = 0.8  # of maxmemory
+_NO_LOG: Final = (
+    "no append-only file: a restart empties the streams; what was in them is queued again after"
+    " LEADWIRE_RECONCILE_AFTER"
+)
 
 Info = Mapping[str, Any]
 
 
 def check(info: Info) -> list[Finding]:
     """Findings from what INFO answers; CONFIG is forbidden on many hosted servers."""
-    return [_version(info), _role(info), _cluster(info), _eviction(info), _memory(info), _log(info), *_writes(info)]
-
-
-def _version(info: Info) -> Finding:
     name = "Valkey" if "valkey_version" in info else "Redis"
     version = str(info.get("valkey_version", info["redis_version"]))
-    wrong = int(version.partition(".")[0]) < _OLDEST[name]
-    return unless(wrong, "Redis version", f"{name} {version}", "move to Redis 7 or Valkey 8, or later")
-
-
-def _role(info: Info) -> Finding:
-    return unless(
-        info["role"] != "master",
-        "Redis role",
-        "primary" if info["role"] == "master" else "a replica, which only reads",
-        "let LEADWIRE_REDIS_URL name the primary",
-    )
-
-
-def _cluster(info: Info) -> Finding:
-    wrong = bool(info.get("cluster_enabled"))
-    return unless(
-        wrong,
-        "Redis Cluster",
-        "on" if wrong else "off",
-        "use one primary with a replica: the client does not follow a cluster's redirections",
-    )
-
-
-def _eviction(info: Info) -> Finding:
-    policy = str(info.get("maxmemory_policy", "unknown"))
-    if policy == "noeviction":
-        return ok("Redis eviction", policy)
-    return unless(
-        int(info["maxmemory"]) > 0,
-        "Redis eviction",
-        f"{policy}{'' if info['maxmemory'] else ', without a limit of memory that would make it act'}",
-        "CONFIG SET maxmemory-policy noeviction, and in its configuration: when memory is short it throws streams away",
-    )
-
-
-def _memory(info: Info) -> Finding:
     limit, used = int(info["maxmemory"]), int(info["used_memory"])
-    return unless(
-        bool(limit) and used > _FULL * limit,
-        "Redis memory",
-        f"{used >> 20} MiB of {limit >> 20} MiB" if limit else f"{used >> 20} MiB, no limit",
-        "raise maxmemory, or find out with `leadwire status` why the streams grow",
-        level="warning",
-    )
-
-
-def _log(info: Info) -> Finding:
-    if info.get("aof_enabled"):
-        return ok("Redis persistence", "append-only file")
-    return warning(
-        "Redis persistence",
-        "no append-only file: a restart empties the streams; what was in them is queued again after"
-        " LEADWIRE_RECONCILE_AFTER",
-        "CONFIG SET appendonly yes, and in its configuration",
-    )
+    policy = str(info.get("maxmemory_policy", "unknown"))
+    evicts = policy != "noeviction"
+    return [
+        unless(
+            int(version.partition(".")[0]) < _OLDEST[name],
+            "Redis version",
+            f"{name} {version}",
+            "move to Redis 7 or Valkey 8, or later",
+        ),
+        unless(
+            info["role"] != "master",
+            "Redis role",
+            "primary" if info["role"] == "master" else "a replica, which only reads",
+            "let LEADWIRE_REDIS_URL name the primary",
+        ),
+        unless(
+            bool(info.get("cluster_enabled")),
+            "Redis Cluster",
+            "on" if info.get("cluster_enabled") else "off",
+            "use one primary with a replica: the client does not follow a cluster's redirections",
+        ),
+        unless(
+            evicts and limit > 0,
+            "Redis eviction",
+            f"{policy}{', without a limit of memory that would make it act' if evicts and not limit else ''}",
+            "CONFIG SET maxmemory-policy noeviction, and in its configuration: when memory is short it throws streams"
+            " away",
+        ),
+        unless(
+            0 < limit * _FULL < used,
+            "Redis memory",
+            f"{used >> 20} MiB of {limit >> 20} MiB" if limit else f"{used >> 20} MiB, no limit",
+            "raise maxmemory, or find out with `leadwire status` why the streams grow",
+            level="warning",
+        ),
+        unless(
+            not info.get("aof_enabled"),
+            "Redis persistence",
+            "append-only file" if info.get("aof_enabled") else _NO_LOG,
+            "CONFIG SET appendonly yes, and in its configuration",
+            level="warning",
+        ),
+        *_writes(info),
+    ]
 
 
 async def clocks(client: Redis) -> Finding:
@@ -102,15 +92,8 @@ async def proxies(client: Redis) -> Finding:
 
 
 def _writes(info: Info) -> list[Finding]:
-    bad = [
-        name
-        for name in ("rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status")
-        if info.get(name, "ok") != "ok"
-    ]
     about = "Redis disk"
-    if not bad:
-        return [ok(about, "the last writes succeeded")]
-    return [
-        unless(True, about, f"{name} is {info[name]}", "make room on its disk: it may refuse every write until then")
-        for name in bad
-    ]
+    writes = ("rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status")
+    fix = "make room on its disk: it may refuse every write until then"
+    bad = [f"{name} is {info[name]}" for name in writes if info.get(name, "ok") != "ok"]
+    return [Finding(about, "error", says, fix) for says in bad] or [Finding(about, "ok", "the last writes succeeded")]

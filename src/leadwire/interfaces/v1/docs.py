@@ -27,26 +27,19 @@ def routes(
     """Return the handlers of one application. The document and the page are made once, on the first request."""
 
     @functools.cache
-    def document(app: Litestar) -> dict[str, Any]:
-        return openapi.document(app, events, samples)
-
-    @functools.cache
-    def encoded(app: Litestar) -> bytes:
-        return msgspec.json.encode(document(app))
-
-    @functools.cache
-    def rendered(app: Litestar) -> bytes:
-        return page(document(app)).encode()
+    def made(app: Litestar) -> tuple[bytes, bytes]:
+        document = openapi.document(app, events, samples)
+        return msgspec.json.encode(document), page(document).encode()
 
     @get("/schema")
     async def schema(request: Request[Any, Any, Any]) -> Response[bytes]:
         """Serve the OpenAPI document."""
-        return Response(encoded(request.app), media_type="application/vnd.oai.openapi+json;version=3.1")
+        return Response(made(request.app)[0], media_type="application/vnd.oai.openapi+json;version=3.1")
 
     @get("/docs")
     async def docs(request: Request[Any, Any, Any]) -> Response[bytes]:
         """Serve the document as a page."""
-        return Response(rendered(request.app), media_type="text/html", headers=_POLICY)
+        return Response(made(request.app)[1], media_type="text/html", headers=_POLICY)
 
     @get("/docs.css")
     async def style() -> Response[bytes]:

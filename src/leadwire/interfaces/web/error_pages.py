@@ -21,11 +21,7 @@ def to_response(request: "Request[Any, Any, Any]", error: Exception) -> Response
     extra = dict(error.headers) if isinstance(error, DomainError | HTTPException) and error.headers else {}
     if problem.status_code == Unavailable.status:
         extra |= problems.RETRY_SOON
-    page = render_page(
-        request,
-        "problem.html",
-        {"problem": problem.content, "context": request.state.get("context")},
-        problem.status_code or 500,
-    )
+    values = {"problem": problem.content, "context": request.state.get("context")}
+    page = render_page(request, "problem.html", values, problem.status_code or 500)
     page.headers.update({name: value for name, value in extra.items() if name.lower() in ("retry-after", "allow")})
     return page

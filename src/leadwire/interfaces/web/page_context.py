@@ -87,9 +87,8 @@ def render_page(
 ) -> Response[str]:
     """Render a page for anybody: signed in or not."""
     known = {"path": request.scope["path"], "context": None, "public_url": security.public_url(request), **values}
-    return Response(
-        rendering.render(template, known), media_type=HTML, status_code=status, headers=dict(security.HEADERS)
-    )
+    html = rendering.render(template, known)
+    return Response(html, media_type=HTML, status_code=status, headers=dict(security.HEADERS))
 
 
 def redirect(path: str) -> Response[None]:

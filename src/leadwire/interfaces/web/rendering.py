@@ -42,18 +42,8 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"asset": assets.address, "charts": charts, "KINDS": tuple(SAMPLES), "MASK": _MASK}
-    made.filters |= {
-        "ago": ago,
-        "brief": brief,
-        "coded": coded,
-        "linked": linked,
-        "meaning": explain.meaning,
-        "pretty": pretty,
-        "count": count,
-        "ms": charts.milliseconds,
-        "percent": percent,
-        "host": host,
-    }
+    made.filters |= {one.__name__: one for one in (ago, brief, coded, linked, pretty, count, percent, host)}
+    made.filters |= {"meaning": explain.meaning, "ms": charts.milliseconds}
     return made
 
 

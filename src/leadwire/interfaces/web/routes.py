@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 from urllib.parse import quote
 
+import msgspec
 from litestar import HttpMethod, Request, Response, route
 from litestar.handlers import HTTPRouteHandler
 
@@ -44,11 +45,9 @@ def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callabl
 
     def declare(shown: Screen) -> Declared:
         async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
-            context = await _page_context(request, role)
-            if context is None:
-                return redirect(f"{SIGN_IN}?next={_address_of(request)}")
-            if context.me.lacks_second_factor and path not in _BEFORE_THE_FACTOR:
-                return redirect(SECOND_FACTOR)
+            context = await _page_context(request, role, path)
+            if isinstance(context, str):
+                return redirect(f"{context}?next={_address_of(request)}" if context == SIGN_IN else context)
             if confirmed and not context.me.confirmed:
                 return redirect(f"{CONFIRM}?next={_address_of(request)}")
             return await shown(context)
@@ -76,11 +75,9 @@ def action(
         async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
             if not security.same_origin(request.headers):
                 raise Forbidden("This request came from another site.")
-            context = await _page_context(request, role)
-            if context is None:
-                return redirect(SIGN_IN)
-            if context.me.lacks_second_factor and path not in _BEFORE_THE_FACTOR:
-                return redirect(SECOND_FACTOR)
+            context = await _page_context(request, role, path)
+            if isinstance(context, str):
+                return redirect(context)
             context.form = await forms.read(request, largest)
             if not hmac.compare_digest(context.form.text(FORM_TOKEN).encode(), context.me.form_token.encode()):
                 raise Forbidden("This form is not from a page of your session. Load the page again.")
@@ -94,13 +91,14 @@ def action(
     return declare
 
 
-class Declared:
+class Declared(msgspec.Struct, eq=False):
     """A screen or an action: what the router takes, and what tests walk through."""
 
-    def __init__(
-        self, path: str, role: Role, body: Screen, handler: HTTPRouteHandler, *, confirmed: bool = False
-    ) -> None:
-        self.path, self.role, self.body, self.handler, self.confirmed = path, role, body, handler, confirmed
+    path: str
+    role: Role
+    body: Screen
+    handler: HTTPRouteHandler
+    confirmed: bool = False
 
 
 async def _password(context: PageContext, *, download: bool) -> Response[Any] | None:
@@ -117,11 +115,8 @@ async def _password(context: PageContext, *, download: bool) -> Response[Any] | 
         except DomainError as refusal:
             context.refusal = refusal
         else:
-            return (
-                await context.redirect(page, "Your password is confirmed. Start the download again.")
-                if download
-                else None
-            )
+            word = "Your password is confirmed. Start the download again."
+            return await context.redirect(page, word) if download else None
     query = context.request.scope["query_string"].decode("latin-1")
     action_ = quote(context.request.scope["path"]) + (f"?{query}" if query else "")
     held = [*context.form.without(FORM_TOKEN).pairs, (PAGE, page)]
@@ -138,16 +133,17 @@ async def _perform(context: PageContext, done: Screen, shown_on: Declared | None
         return await shown_on.body(context)
 
 
-async def _page_context(request: "Request[Any, Any, Any]", role: Role) -> PageContext | None:
+async def _page_context(request: "Request[Any, Any, Any]", role: Role, path: str) -> PageContext | str:
+    """Return the context of the request, or the page to visit first: to sign in, or to add a second factor."""
     me = await sessions.person(security.session_token(request), address(request))
     if me is None:
-        return None
+        return SIGN_IN
     telemetry.set_workspace(me.workspace)
     context = PageContext(request, me, Form())
     request.state.context = context  # an error page is this person's, too
     if not context.may(role):
         raise Forbidden(f"This takes the role {role}; yours is {me.role}. Ask an admin of {me.workspace_name}.")
-    return context
+    return SECOND_FACTOR if me.lacks_second_factor and path not in _BEFORE_THE_FACTOR else context
 
 
 def _address_of(request: "Request[Any, Any, Any]") -> str:

@@ -30,13 +30,10 @@ async def sign_in(request: Asked) -> Response[Any]:
 @route(SIGN_IN, http_method=HttpMethod.POST, status_code=200)
 async def signed_in(request: Asked) -> Response[Any]:
     """A new session, or the question for a code."""
-    _from_here(request)
-    form = await forms.read(request)
+    form = await _sent(request)
     onward, email = security.local(form.text("next") or "/"), form.text("email")
     try:
-        token = await accounts.sign_in(
-            email, form.raw("password"), address(request), request.headers.get("user-agent", "")
-        )
+        token = await accounts.sign_in(email, form.raw("password"), *_browser(request))
     except DomainError as refusal:
         return _form(request, "door/sign_in.html", refusal, onward=onward, email=email)
     if isinstance(token, Ticket):
@@ -47,13 +44,10 @@ async def signed_in(request: Asked) -> Response[Any]:
 @route(CODE, http_method=HttpMethod.POST, status_code=200)
 async def code_given(request: Asked) -> Response[Any]:
     """A new session, after the password and the code."""
-    _from_here(request)
-    form = await forms.read(request)
+    form = await _sent(request)
     onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
     try:
-        token = await accounts.give_code(
-            ticket, form.text("code"), address(request), request.headers.get("user-agent", "")
-        )
+        token = await accounts.give_code(ticket, form.text("code"), *_browser(request))
     except DomainError as refusal:
         return _form(request, "door/code.html", refusal, onward=onward, ticket=ticket)
     return await _signed_in(request, token, onward)
@@ -68,15 +62,14 @@ async def join(request: Asked) -> Response[Any]:
 @route("/join/{token:str}", http_method=HttpMethod.POST, status_code=200)
 async def joined(request: Asked) -> Response[Any]:
     """The account is made, its owner signed in."""
-    _from_here(request)
-    form, seen = await forms.read(request), address(request)
+    form, (seen, browser) = await _sent(request), _browser(request)
     try:
         user_id = await invitations.accept(request.path_params["token"], form.text("email"), form.raw("password"), seen)
     except NotFound:
         raise
     except DomainError as refusal:
         return await _join_form(request, form.text("email"), refusal)
-    return _let_in(request, await sessions.begin(user_id, seen, request.headers.get("user-agent", "")), "/")
+    return _let_in(request, await sessions.begin(user_id, seen, browser), "/")
 
 
 @screen(CONFIRM)
@@ -127,12 +120,19 @@ async def _signed_in(request: Asked, token: str, onward: str) -> Response[Any]:
     return _let_in(request, token, onward)
 
 
+def _browser(request: Asked) -> tuple[str, str]:
+    """Return the network that the request comes from, and the name that the browser gives itself."""
+    return address(request), request.headers.get("user-agent", "")
+
+
 def _let_in(request: Asked, token: str, onward: str) -> Response[Any]:
     response = redirect(onward)
     security.set_session(response, request, token)
     return response
 
 
-def _from_here(request: Asked) -> None:
+async def _sent(request: Asked) -> forms.Form:
+    """Return the form that was sent. Raise Forbidden when another site sent it."""
     if not security.same_origin(request.headers):
         raise Forbidden("This request came from another site.")
+    return await forms.read(request)

@@ -4,7 +4,7 @@ from leadwire.infrastructure import db
 
 
 class DatabaseClock:
-    """Moves `now()` as statements of the wire see it."""
+    """Moves `now()` as SQL statements see it."""
 
     @staticmethod
     async def install() -> None:

@@ -1,4 +1,4 @@
-"""A person at the web area, with a wire that runs."""
+"""A person in the web area, while relay and worker run."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ async def signed_in(visit: "Visit", address: str, workspace: str, email: str, ro
 
 @contextlib.asynccontextmanager
 async def turning(wire: Wire) -> AsyncIterator[None]:
-    """The wire's hops, again and again, inside the block."""
+    """Relay and deliver, again and again, inside the block."""
 
     stop = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""The wire of real processes, for the tests of this folder."""
+"""A deployment of real processes, for the tests of this folder."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from leadwire.development.embedded import Services
 from tests.flows.commands import run, settings_on
-from tests.flows.wire import Wire
+from tests.flows.deployment import Deployment
 from tests.receiver import Receiver
 
 
@@ -35,7 +35,7 @@ async def settings(servers: Services, request: pytest.FixtureRequest) -> dict[st
 
 
 @pytest.fixture
-async def wire(settings: dict[str, str]) -> AsyncIterator[Wire]:
+async def deployment(settings: dict[str, str]) -> AsyncIterator[Deployment]:
     sql = await asyncpg.connect(settings["DATABASE_URL"])
     await sql.execute("TRUNCATE outbox_event, delivery, attempt")
     redis = Redis.from_url(settings["REDIS_URL"])
@@ -44,11 +44,11 @@ async def wire(settings: dict[str, str]) -> AsyncIterator[Wire]:
         await sql.execute(
             "UPDATE webhook_endpoint SET url = $1, enabled = true, admission_window = 64, failures = 0", receiver.url
         )
-        wire = Wire(settings, sql, redis, receiver)
+        deployment = Deployment(settings, sql, redis, receiver)
         try:
-            yield wire
+            yield deployment
         finally:
-            for process in wire.started:
+            for process in deployment.started:
                 process.close()
-            await wire.sql.close()
+            await deployment.sql.close()
             await redis.aclose()

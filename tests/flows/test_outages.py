@@ -21,7 +21,7 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.flow
 
-LONGEST_PAUSE = 6.0  # seconds, of `wire.pause` with its jitter
+LONGEST_PAUSE = 6.0  # seconds, of the retry backoff with its jitter
 SLACK = 4.0  # for a machine that is busy with other tests
 
 
@@ -35,16 +35,16 @@ def servers():
 class Outage:
     """Everything of Leadwire at work, and its servers to be taken away."""
 
-    def __init__(self, wire, running: Services, http: httpx.AsyncClient) -> None:
-        self.wire = wire
+    def __init__(self, deployment, running: Services, http: httpx.AsyncClient) -> None:
+        self.deployment = deployment
         self.running = running
         self.http = http
 
     async def begin(self) -> None:
         self.port = free_port()
-        self.serve = await self.wire.start("serve", "--port", str(self.port))
-        self.relay = await self.wire.start("relay")
-        self.worker = await self.wire.start("deliver")
+        self.serve = await self.deployment.start("serve", "--port", str(self.port))
+        self.relay = await self.deployment.start("relay")
+        self.worker = await self.deployment.start("deliver")
         self.all = (self.serve, self.relay, self.worker)
 
     @contextlib.asynccontextmanager
@@ -60,8 +60,8 @@ class Outage:
             back = self.running.servers[name] = Server(stopped._plan)
             await asyncio.to_thread(back.wait_ready)
             if name == "PostgreSQL":
-                self.wire.sql.terminate()
-                self.wire.sql = await asyncpg.connect(self.wire.settings["DATABASE_URL"])
+                self.deployment.sql.terminate()
+                self.deployment.sql = await asyncpg.connect(self.deployment.settings["DATABASE_URL"])
 
     async def get(self, process, path: str) -> tuple[int, dict]:
         answer = await self.http.get(f"{address(process)}{path}")
@@ -89,13 +89,13 @@ class Outage:
 
 
 @pytest.fixture
-async def outage(wire, servers):
-    wire.settings = wire.settings | {
+async def outage(deployment, servers):
+    deployment.settings = deployment.settings | {
         "DELIVERY_TIMEOUT": "15",
         "LEASE": "20",
     }  # a receiver that hangs outlasts a server's stop
     async with httpx.AsyncClient(trust_env=False, timeout=20) as http:
-        made = Outage(wire, servers, http)
+        made = Outage(deployment, servers, http)
         await made.begin()
         yield made
 
@@ -121,17 +121,19 @@ def assert_bounded(times):
 async def test_postgresql_goes_away_and_comes_back(outage):
     before = pids(outage)
     key = json.loads(
-        (await asyncio.to_thread(run, "keys", "create", "--name", "test", "--json", **outage.wire.settings)).stdout
+        (
+            await asyncio.to_thread(run, "keys", "create", "--name", "test", "--json", **outage.deployment.settings)
+        ).stdout
     )["key"]
     assert (await outage.leads(key)).status_code == 200
-    await outage.wire.write(20)
-    await outage.wire.all_delivered(20)
-    outage.wire.receiver.hang()
-    await outage.wire.write(5)
-    await outage.wire.receiver.received(25)  # their outcomes come while nobody can write them down
+    await outage.deployment.write(20)
+    await outage.deployment.all_delivered(20)
+    outage.deployment.receiver.hang()
+    await outage.deployment.write(5)
+    await outage.deployment.receiver.received(25)  # their outcomes come while nobody can write them down
 
     async with outage.without("PostgreSQL"):
-        outage.wire.receiver.release()
+        outage.deployment.receiver.release()
         for process in outage.all:
             status, said = await outage.get(process, "/health/ready")
             assert (status, said["status"]) == (503, "unready")
@@ -145,9 +147,9 @@ async def test_postgresql_goes_away_and_comes_back(outage):
         await eventually(lambda: len(failures(outage.worker, "database.unreachable")) >= 5, 30)
 
     await outage.all_there(before)
-    await outage.wire.write(20)
-    await outage.wire.all_delivered(45)
-    assert len(outage.wire.receiver.deliveries) == 45  # what was answered meanwhile was not sent again
+    await outage.deployment.write(20)
+    await outage.deployment.all_delivered(45)
+    assert len(outage.deployment.receiver.deliveries) == 45  # what was answered meanwhile was not sent again
     assert_bounded(failures(outage.relay, "relay.failed"))
     assert_bounded(failures(outage.worker, "database.unreachable"))
     await eventually(lambda: outage.metric_is(outage.relay, 1, "leadwire_database_up"), 20)
@@ -156,8 +158,8 @@ async def test_postgresql_goes_away_and_comes_back(outage):
 
 async def test_redis_goes_away_and_comes_back_empty_or_not(outage):
     before = pids(outage)
-    await outage.wire.write(20)
-    await outage.wire.all_delivered(20)
+    await outage.deployment.write(20)
+    await outage.deployment.all_delivered(20)
 
     async with outage.without("Valkey"):
         for process in (outage.relay, outage.worker):
@@ -169,15 +171,15 @@ async def test_redis_goes_away_and_comes_back_empty_or_not(outage):
             200,
             {"status": "degraded", "checks": {"database": "ok", "migrations": "ok", "redis": "ConnectionError"}},
         )
-        await outage.wire.write(20)  # committed all the same
+        await outage.deployment.write(20)  # committed all the same
         await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_redis_up"), 20)
         assert await outage.metric(outage.relay, "leadwire_stream_length", ("shard", "0")) is None
         await eventually(lambda: len(failures(outage.worker, "deliver.failed")) >= 5, 30)
         await eventually(lambda: len(failures(outage.relay, "relay.failed", "stream.unreachable")) >= 5, 30)
 
     await outage.all_there(before)
-    await outage.wire.write(20)
-    await outage.wire.all_delivered(60, 60)
+    await outage.deployment.write(20)
+    await outage.deployment.all_delivered(60, 60)
     assert_bounded(failures(outage.worker, "deliver.failed"))
     assert_bounded(failures(outage.relay, "relay.failed", "stream.unreachable"))
 
@@ -185,8 +187,8 @@ async def test_redis_goes_away_and_comes_back_empty_or_not(outage):
 async def test_a_postgresql_that_does_not_answer_is_told_and_harms_nothing(outage):
     """It is there and hangs, as on a disk that does not answer: connections stay open and nothing comes."""
     before = pids(outage)
-    await outage.wire.write(5)
-    await outage.wire.all_delivered(5)
+    await outage.deployment.write(5)
+    await outage.deployment.all_delivered(5)
     stopped = family(outage.running.servers["PostgreSQL"].pid())
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
@@ -201,8 +203,8 @@ async def test_a_postgresql_that_does_not_answer_is_told_and_harms_nothing(outag
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
     await outage.all_there(before)
-    await outage.wire.write(5)
-    await outage.wire.all_delivered(10)
+    await outage.deployment.write(5)
+    await outage.deployment.all_delivered(10)
 
 
 def family(pid):

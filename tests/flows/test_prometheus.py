@@ -66,11 +66,11 @@ class Prometheus:
 
 
 @pytest.fixture
-async def prometheus(wire, tmp_path):
+async def prometheus(deployment, tmp_path):
     processes = [
-        await wire.start("serve", "--port", str(free_port())),
-        await wire.start("relay"),
-        await wire.start("deliver"),
+        await deployment.start("serve", "--port", str(free_port())),
+        await deployment.start("relay"),
+        await deployment.start("deliver"),
     ]
     made = Prometheus(tmp_path, [address(process).removeprefix("http://") for process in processes])
     try:
@@ -79,7 +79,7 @@ async def prometheus(wire, tmp_path):
         made.close()
 
 
-async def test_every_panel_shows_something(wire, prometheus):
+async def test_every_panel_shows_something(deployment, prometheus):
     expressions = [
         target["expr"].replace("$__rate_interval", "10s")
         for board in map(text, ALL.values())
@@ -92,8 +92,8 @@ async def test_every_panel_shows_something(wire, prometheus):
 
         async def shown():
             """Note which show nothing, while requests are made; whether all of them show something."""
-            await wire.write(1)
-            await http.get(f"http://127.0.0.1:{wire.started[0].process.args[-1]}/health/ready")
+            await deployment.write(1)
+            await http.get(f"http://127.0.0.1:{deployment.started[0].process.args[-1]}/health/ready")
             left = [expression for expression in expressions if not await prometheus.ask(http, expression)]
             missing.clear()
             missing.extend(left)
@@ -105,11 +105,11 @@ async def test_every_panel_shows_something(wire, prometheus):
             assert missing == []
 
 
-async def test_a_worker_that_is_gone_is_noticed(wire, prometheus):
+async def test_a_worker_that_is_gone_is_noticed(deployment, prometheus):
     pending = 'ALERTS{alertname="LeadwireProcessMissing", alertstate="pending"}'
     async with httpx.AsyncClient(trust_env=False) as http:
         await eventually(lambda: prometheus.ask(http, 'leadwire_build_info{role="deliver"}'), 60)
-        assert await asyncio.to_thread(wire.started[2].signal) == 0
+        assert await asyncio.to_thread(deployment.started[2].signal) == 0
 
         async def noticed():
             found = await prometheus.ask(http, pending)

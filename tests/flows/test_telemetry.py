@@ -22,11 +22,11 @@ async def ask():
         yield client.get
 
 
-async def test_each_process_serves_metrics_and_health(wire, ask):
+async def test_each_process_serves_metrics_and_health(deployment, ask):
     started = [
-        await wire.start("serve", "--port", str(free_port())),
-        await wire.start("relay"),
-        await wire.start("deliver"),
+        await deployment.start("serve", "--port", str(free_port())),
+        await deployment.start("relay"),
+        await deployment.start("deliver"),
     ]
     for process, role in zip(started, ("serve", "relay", "deliver"), strict=True):
         samples = await scraped(ask, process)
@@ -39,10 +39,10 @@ async def test_each_process_serves_metrics_and_health(wire, ask):
         assert process.signal() == 0
 
 
-async def test_what_was_delivered_is_counted_at_every_hop(wire, ask):
-    relay, worker = await wire.start("relay"), await wire.start("deliver")
-    await wire.write(50)
-    await wire.all_delivered(50)
+async def test_what_was_delivered_is_counted_at_every_hop(deployment, ask):
+    relay, worker = await deployment.start("relay"), await deployment.start("deliver")
+    await deployment.write(50)
+    await deployment.all_delivered(50)
     there = await scraped(ask, relay)
     assert there["leadwire_events_relayed_total",] == 50
     assert there["leadwire_hop_duration_seconds_count", ("hop", "relay")] == 50
@@ -62,11 +62,11 @@ async def test_what_was_delivered_is_counted_at_every_hop(wire, ask):
     await eventually(seen, 60)
 
 
-async def test_failures_are_counted_by_what_they_are(wire, ask):
-    wire.receiver.answer = lambda received: 503 if received.attempt == 1 else 410
-    await wire.start("relay")
-    worker = await wire.start("deliver")
-    await wire.write(1)
+async def test_failures_are_counted_by_what_they_are(deployment, ask):
+    deployment.receiver.answer = lambda received: 503 if received.attempt == 1 else 410
+    await deployment.start("relay")
+    worker = await deployment.start("deliver")
+    await deployment.write(1)
     here = {}
 
     async def given_up():
@@ -80,19 +80,19 @@ async def test_failures_are_counted_by_what_they_are(wire, ask):
     assert here["leadwire_endpoints_disabled_total", ("reason", "gone")] == 1
 
 
-async def test_two_workers_on_one_host_tell_of_themselves_only(wire, ask):
-    await wire.start("relay")
-    workers = [await wire.start("deliver"), await wire.start("deliver")]
-    await wire.write(300)
-    await wire.all_delivered(300)
+async def test_two_workers_on_one_host_tell_of_themselves_only(deployment, ask):
+    await deployment.start("relay")
+    workers = [await deployment.start("deliver"), await deployment.start("deliver")]
+    await deployment.write(300)
+    await deployment.all_delivered(300)
     counts = [
         (await scraped(ask, worker))["leadwire_delivery_attempts_total", ("outcome", "delivered")] for worker in workers
     ]
     assert sum(counts) == 300
 
 
-async def test_the_names_are_what_the_catalog_says_and_promtool_finds_nothing(wire, ask):
-    relay, serve = await wire.start("relay"), await wire.start("serve", "--port", str(free_port()))
+async def test_the_names_are_what_the_catalog_says_and_promtool_finds_nothing(deployment, ask):
+    relay, serve = await deployment.start("relay"), await deployment.start("serve", "--port", str(free_port()))
     await eventually(lambda: _ready_to_show(ask, relay), 60)
     texts = [(await ask(f"{address(process)}/metrics")).text for process in (relay, serve)]
     exposed = {name for text in texts for name in re.findall(r"^# TYPE (leadwire_\w+)", text, re.MULTILINE)}
@@ -111,24 +111,24 @@ async def _ready_to_show(ask, relay):
     return ("leadwire_redis_up",) in await scraped(ask, relay)
 
 
-async def test_a_port_that_is_taken_is_told_in_one_line(wire, ask):
-    relay = await wire.start("relay")
-    wire.settings = wire.settings | {"TELEMETRY_PORT": address(relay).rpartition(":")[2]}
-    result = await asyncio.to_thread(run, "relay", **wire.settings)
+async def test_a_port_that_is_taken_is_told_in_one_line(deployment, ask):
+    relay = await deployment.start("relay")
+    deployment.settings = deployment.settings | {"TELEMETRY_PORT": address(relay).rpartition(":")[2]}
+    result = await asyncio.to_thread(run, "relay", **deployment.settings)
     assert "cannot listen on 127.0.0.1:" in refused(result)
 
 
-async def test_without_the_last_migration_nothing_is_ready_and_says_what_to_do(wire, ask):
-    relay = await wire.start("relay")
-    name = await wire.sql.fetchval("SELECT max(name) FROM migration WHERE app_name = 'leadwire'")
-    row = await wire.sql.fetchrow("DELETE FROM migration WHERE name = $1 RETURNING *", name)
+async def test_without_the_last_migration_nothing_is_ready_and_says_what_to_do(deployment, ask):
+    relay = await deployment.start("relay")
+    name = await deployment.sql.fetchval("SELECT max(name) FROM migration WHERE app_name = 'leadwire'")
+    row = await deployment.sql.fetchrow("DELETE FROM migration WHERE name = $1 RETURNING *", name)
     try:
         ready = await ask(f"{address(relay)}/health/ready")
         assert ready.status_code == 503
         assert ready.json()["checks"]["migrations"] == "1 migrations are missing: run `leadwire migrate`"
         assert (await ask(f"{address(relay)}/health/live")).status_code == 200
     finally:
-        await wire.sql.execute(
+        await deployment.sql.execute(
             "INSERT INTO migration (name, app_name, ran_on) VALUES ($1, $2, $3)",
             *(row[column] for column in ("name", "app_name", "ran_on")),
         )

@@ -1,4 +1,4 @@
-"""`leadwire status --watch` follows the wire: a line or a document a look, or one picture on a terminal."""
+"""`leadwire status --watch` follows deliveries: a line or a document a look, or one picture on a terminal."""
 
 import asyncio
 import io

@@ -21,7 +21,7 @@ UPDATE delivery SET queued_at = now() - interval '1 minute'
 WHERE state = 'queued' AND queued_at > now() - interval '40 s'"""
 
 
-class Wire:
+class Deployment:
     """A database and a Redis of its own, a receiver, and the processes started so far."""
 
     def __init__(self, settings: dict[str, str], sql: asyncpg.Connection, redis: Redis, receiver: Receiver) -> None:

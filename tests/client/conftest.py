@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import asyncpg
 import httpx
 import pytest
 import uvicorn
 
 from leadwire.client import AsyncLeadwire, Retry
+from leadwire.client.inbox import TABLE
+from leadwire.development.embedded import Services
 from leadwire.infrastructure import serving
 from tests import asgi
 
@@ -33,3 +36,14 @@ async def base_url(database: None) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         stop.set()
         await running
+
+
+@pytest.fixture
+async def tables(database: None, servers: Services) -> AsyncIterator[asyncpg.Connection]:
+    """An empty inbox and an empty table of effects in PostgreSQL, away from our own tables."""
+    connection = await asyncpg.connect(servers.database_url)
+    await connection.execute(f"CREATE SCHEMA receiver; SET search_path = receiver; {TABLE}; {TABLE}")
+    await connection.execute("CREATE TABLE effect (n int)")
+    yield connection
+    await connection.execute("DROP SCHEMA receiver CASCADE")
+    await connection.close()

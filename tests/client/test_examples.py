@@ -7,11 +7,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psycopg
+import pytest
+
 from leadwire.delivery import signing
 from leadwire.domain.webhooks.samples import SAMPLES
 from tests import make
 
-DOCUMENT = Path(__file__).parents[2] / "src" / "leadwire" / "docs" / "python-client.md"
+DOCS = Path(__file__).parents[2] / "src" / "leadwire" / "docs"
+DOCUMENT = DOCS / "python-client.md"
 
 
 async def test_the_examples_do_what_they_show(base_url, api_key, workspace, bot, monkeypatch, capsys):
@@ -32,6 +36,25 @@ async def test_the_examples_do_what_they_show(base_url, api_key, workspace, bot,
     assert there["receive"](body.encode(), _signed(body.encode(), secret)) == 204
     assert capsys.readouterr().out == "evt_1 ada@example.com\n"
     assert there["receive"](body.encode() + b" ", _signed(body.encode(), secret)) == 401
+
+
+async def test_the_example_of_the_inbox_handles_an_event_once(servers, tables, monkeypatch):
+    _, example = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    secret, there = signing.new_secret(), {}
+    monkeypatch.setenv("DATABASE", f"{servers.database_url}&options=-csearch_path%3Dreceiver")
+    monkeypatch.setenv("SECRET", secret)
+    exec(example, there)
+    body = json.dumps(
+        {"event": "lead.created", "timestamp": "2026-01-02T03:04:05.678Z", "data": SAMPLES["lead.created"]}
+    ).encode()
+    with pytest.raises(psycopg.errors.UndefinedTable):  # answered 500 by any framework: the event comes again
+        there["receive"](body, _signed(body, secret))
+    await tables.execute("CREATE TABLE job (kind text, body text)")
+    assert [there["receive"](body, _signed(body, secret)) for _ in range(3)] == [204] * 3
+    assert there["receive"](body + b" ", _signed(body, secret)) == 401
+    assert [tuple(row) for row in await tables.fetch("SELECT * FROM job")] == [("lead.created", body.decode())]
+    (statement,) = re.findall(r"```sql\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    assert [await tables.execute(statement, "evt_2") for _ in range(2)] == ["INSERT 0 1", "INSERT 0 0"]
 
 
 def _signed(body: bytes, secret: str) -> dict[str, Any]:

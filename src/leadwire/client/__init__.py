@@ -10,6 +10,7 @@ from leadwire.client.errors import (
     ApiError,
     Conflict,
     Forbidden,
+    InProgress,
     Invalid,
     InvalidSignature,
     LeadwireError,
@@ -36,8 +37,8 @@ from leadwire.client.verify import verify
 
 __all__ = [
     "ApiError", "AsyncLeadwire", "Conflict", "Conversation", "ConversationDetail", "ConversationEnd",
-    "ConversationEnded", "ConversationHandoff", "ConversationStarted", "Event", "Forbidden", "Invalid",
-    "InvalidSignature", "Lead", "LeadDeleted", "LeadUpdated", "Leadwire", "LeadwireError", "Message", "MessageEvent",
-    "NotFound", "Page", "PreconditionFailed", "RateLimited", "Retry", "StaleSignature", "Unauthenticated",
-    "Unavailable", "Unreachable", "Unreadable", "verify",
+    "ConversationEnded", "ConversationHandoff", "ConversationStarted", "Event", "Forbidden", "InProgress",
+    "Invalid", "InvalidSignature", "Lead", "LeadDeleted", "LeadUpdated", "Leadwire", "LeadwireError", "Message",
+    "MessageEvent", "NotFound", "Page", "PreconditionFailed", "RateLimited", "Retry", "StaleSignature",
+    "Unauthenticated", "Unavailable", "Unreachable", "Unreadable", "verify",
 ]  # fmt: skip

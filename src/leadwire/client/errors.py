@@ -29,6 +29,10 @@ class StaleSignature(InvalidSignature):
     """A holder of the secret signed it, but not now: somebody sends a recording, or one of two clocks is wrong."""
 
 
+class InProgress(LeadwireError):
+    """Another delivery of the same event is being handled. Answer 500, so that Leadwire sends it again."""
+
+
 class FieldError(msgspec.Struct, frozen=True, kw_only=True):
     """One thing wrong with a request. `pointer` points into the body (RFC 6901), or `parameter` names a parameter."""
 

@@ -33,9 +33,9 @@ def verify(
 
     `body` is the request's bytes as received, before any parsing; `headers` may be in any case. To replace a secret
     without a gap, pass the old and the new one until the old one is gone: any of them counts.
-    A recorded delivery is accepted again within `tolerance`, and Leadwire itself may send an event twice: keep
-    `event.id` for some days and drop what you have already handled. `now` is the Unix time, for tests; `math.inf`
-    as `tolerance` lets you check deliveries that you stored.
+    A recorded delivery is accepted again within `tolerance`, and Leadwire itself may send an event twice: see
+    `leadwire.client.inbox`. `now` is the Unix time, for tests; `math.inf` as `tolerance` lets you check deliveries that
+    you stored.
 
     Raises StaleSignature and otherwise InvalidSignature (answer 401 to both), Unreadable when the signature holds but
     the body is no event, TypeError when `body` is not bytes, ValueError when a secret cannot be one.

@@ -1,0 +1,160 @@
+"""Handle each webhook once, although it may be delivered twice.
+
+with psycopg.connect(...) as connection, once(connection, event.id) as first:
+    if first:
+        connection.execute("UPDATE ...")
+
+Create the table with a migration of yours, or with `connection.execute(TABLE)`. Redis needs none.
+"""
+
+import inspect
+import re
+import secrets
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Final
+
+from leadwire.client.errors import InProgress
+
+# One statement, which PostgreSQL and SQLite both take. The index of UNIQUE finds the oldest rows for the clean-up.
+TABLE: Final = """CREATE TABLE IF NOT EXISTS webhook_inbox (
+    id text PRIMARY KEY,
+    received_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    UNIQUE (received_at, id)
+)"""
+
+_INSERT: Final = "INSERT INTO webhook_inbox (id) VALUES ({}) ON CONFLICT DO NOTHING RETURNING id"
+# SKIP LOCKED: two clean-ups never wait for each other. ARRAY: the inner query runs once, so that its LIMIT holds.
+_CLEAN_POSTGRES: Final = """DELETE FROM webhook_inbox WHERE id = ANY (ARRAY (
+    SELECT id FROM webhook_inbox WHERE received_at < CURRENT_TIMESTAMP - make_interval(days => {})
+    ORDER BY received_at LIMIT 200 FOR UPDATE SKIP LOCKED)) RETURNING id"""
+_CLEAN_SQLITE: Final = """DELETE FROM webhook_inbox WHERE id IN (
+    SELECT id FROM webhook_inbox WHERE received_at < datetime('now', '-' || {} || ' days')
+    ORDER BY received_at LIMIT 200) RETURNING id"""
+_CALLS_PER_CLEAN: Final = 50
+_RELEASE: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
+
+
+class Once:
+    """What `once` returns: for `with` on a blocking connection, for `async with` on an asynchronous one."""
+
+    def __init__(self, handled: Any, *, awaits: bool) -> None:
+        self._handled, self._awaits = handled, awaits
+
+    def __enter__(self) -> bool:
+        if self._awaits:
+            raise TypeError("this connection is asynchronous: use `async with`")
+        return _run(self._handled.__aenter__())
+
+    def __exit__(self, *error: object) -> None:
+        _run(self._handled.__aexit__(*error))
+
+    async def __aenter__(self) -> bool:
+        if not self._awaits:
+            raise TypeError("this connection is blocking: use `with`")
+        return bool(await self._handled.__aenter__())
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._handled.__aexit__(*error)
+
+
+def once(connection: Any, webhook_id: str, *, days: int = 60, lease: int = 60) -> Once:
+    """Enter the block with True if the event is new, with False if it has been handled before.
+
+    `connection` is one of psycopg 3, asyncpg, sqlite3 (SQLite 3.35) or aiosqlite, or a client of redis-py.
+
+    PostgreSQL and SQLite: the block is a transaction, or a savepoint in yours where one is open, which you then commit.
+    The id and the changes of the block are committed together or not at all. A second delivery at the same moment
+    waits for the first, and enters with False if that one commits, with True if it rolls back.
+
+    Redis shares no transaction with your data. It keeps the id for `lease` seconds, and for `days` once the block has
+    ended; it drops the id if the block raises. An event takes effect again if the process dies between your commit and
+    the end of the block, if the block takes longer than `lease`, or if Redis loses the key. None is skipped before a
+    block with its id has ended.
+
+    `days` is how long an id is kept: choose more than Leadwire keeps events, as one sent again later counts as new. Now
+    and then a call deletes up to 200 older rows. Consumers that share a table prefix the id: `f"billing:{event.id}"`.
+
+    Raise ValueError if `webhook_id` is not 1 to 255 printable ASCII characters, TypeError if `connection` is none of
+    the above, InProgress (Redis only) while another delivery of the event is in its block. Answer 500 to these and to
+    errors of the block: Leadwire sends the event again.
+    """
+    if not isinstance(webhook_id, str) or not re.fullmatch("[ -~]{1,255}", webhook_id):
+        raise ValueError("webhook_id must be 1 to 255 printable ASCII characters")
+    if days < 1 or lease < 1:
+        raise ValueError("days and lease must be at least 1")
+    if hasattr(connection, "execute_command"):
+        handled = _redis(connection, f"webhook_inbox:{webhook_id}", days, lease)
+    elif hasattr(connection, "transaction") or hasattr(connection, "in_transaction"):
+        handled = _database(connection, webhook_id, days)
+    else:
+        raise TypeError(f"not a connection of psycopg 3, asyncpg, sqlite3, aiosqlite or redis-py: {type(connection)}")
+    return Once(handled, awaits=hasattr(connection, "__aenter__") or hasattr(connection, "fetch"))
+
+
+@asynccontextmanager
+async def _database(connection: Any, webhook_id: str, days: int) -> AsyncIterator[bool]:
+    postgres = hasattr(connection, "transaction")
+    sign = "?" if not postgres else "$1" if hasattr(connection, "fetch") else "%s"
+    transaction: Any = connection.transaction() if postgres else _sqlite(connection)
+    async with AsyncExitStack() as stack:
+        if hasattr(transaction, "__aenter__"):
+            await stack.enter_async_context(transaction)
+        else:
+            stack.enter_context(transaction)
+        first = await _changed(connection, _INSERT.format(sign), webhook_id)
+        if first and secrets.randbelow(_CALLS_PER_CLEAN) == 0:
+            await _changed(connection, (_CLEAN_POSTGRES if postgres else _CLEAN_SQLITE).format(sign), days)
+        yield first
+
+
+@asynccontextmanager
+async def _sqlite(connection: Any) -> AsyncIterator[None]:
+    begin, commit, undo = "BEGIN", "COMMIT", "ROLLBACK"
+    if connection.in_transaction:
+        begin, commit, undo = (f"{word} webhook_inbox" for word in ("SAVEPOINT", "RELEASE", "ROLLBACK TO"))
+    await _value(connection.execute(begin))
+    try:
+        yield
+        await _value(connection.execute(commit))
+    except BaseException:
+        if connection.in_transaction:  # SQLite itself ends it on some errors, such as a full disk
+            await _value(connection.execute(undo))
+        raise
+
+
+@asynccontextmanager
+async def _redis(connection: Any, key: str, days: int, lease: int) -> AsyncIterator[bool]:
+    token = secrets.token_hex(8)
+    if await _value(connection.set(key, token, nx=True, ex=lease)) is not True:
+        if await _value(connection.get(key)) not in ("done", b"done"):
+            raise InProgress("another delivery of this event is being handled: answer 500, and it is sent again")
+        yield False
+        return
+    try:
+        yield True
+    except BaseException:
+        await _value(connection.eval(_RELEASE, 1, key, token))
+        raise
+    await _value(connection.set(key, "done", ex=days * 86_400))
+
+
+async def _changed(connection: Any, sql: str, value: str | int) -> bool:
+    """Whether the statement, which ends in RETURNING, changed a row."""
+    if hasattr(connection, "fetch"):
+        return bool(await connection.fetch(sql, value))
+    cursor = await _value(connection.execute(sql, (value,)))
+    return bool(await _value(cursor.fetchall()))
+
+
+async def _value(result: Any) -> Any:
+    return await result if inspect.isawaitable(result) else result
+
+
+def _run(steps: Coroutine[Any, Any, bool | None]) -> bool:
+    """Run a coroutine that never waits, because its connection is blocking: it ends at its first step."""
+    try:
+        steps.send(None)
+    except StopIteration as end:
+        return bool(end.value)
+    raise TypeError("this connection is asynchronous: use `async with`")

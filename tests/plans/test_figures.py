@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from leadwire.domain.conversations import stats as conversations
-from leadwire.domain.leads import stats as leads
+from leadwire.domain.conversations import reads as conversations
+from leadwire.domain.leads import reads as leads
 from tests.plans import crowd as crowds
 from tests.plans.crowd import FIRST_DAY
 from tests.plans.explained import explained

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from leadwire.domain.accounts import reads
-from leadwire.domain.bots import offline, runtime
+from leadwire.domain.bots import runtime, turn
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.changes import inbox, messages
 from leadwire.domain.privacy import changes as privacy
@@ -101,7 +101,7 @@ async def test_an_erasure_takes_the_words_along(workspace, visitor):
     ],
 )
 def test_an_address_is_found_among_words(text, found):
-    assert offline._address(text) == found
+    assert turn._address(text) == found
 
 
 async def test_who_waits_in_a_full_conversation_is_told_that_it_is_full(visitor):
@@ -115,14 +115,14 @@ async def test_who_waits_in_a_full_conversation_is_told_that_it_is_full(visitor)
 @pytest.mark.parametrize("text", ["@" * 4000, "a@" * 2000, "a" * 4000, "a@b " * 1000, "@." * 2000])
 def test_no_text_takes_long_to_look_through(text):
     start = time.perf_counter()
-    assert offline._address(text) is None
+    assert turn._address(text) is None
     assert time.perf_counter() - start < 1
 
 
 async def test_in_a_full_conversation_a_person_can_still_be_asked_for(workspace, visitor, monkeypatch):
     await visitor.says("hm")
     said = await db.value("SELECT messages_count FROM conversation")
-    for module in (messages, offline):
+    for module in (messages, turn):
         monkeypatch.setattr(module, "MAX_MESSAGES", said + 1)
     assert len((await runtime.hand_off(await visitor.visit())).messages) == 1
     detail = await conversation_reads.detail(workspace, visitor.conversation)

@@ -94,11 +94,7 @@ def _node_flaws(node: Any, place: int) -> list[FlowError]:
 
 
 def _members(
-    raw: Mapping[str, Any],
-    model: Any,
-    path: tuple[str | int, ...],
-    name: str | None,
-    skip: tuple[str, ...] = (),
+    raw: Mapping[str, Any], model: Any, path: tuple[str | int, ...], name: str | None, skip: tuple[str, ...] = ()
 ) -> list[FlowError]:
     """Every member of a table that is unknown, missing or not of its type."""
     fields = {field.name: field for field in msgspec.structs.fields(model) if field.name not in skip}

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from leadwire.domain.bots import engine, offline, reads, turn
+from leadwire.domain.bots import engine, reads, turn
 from leadwire.domain.bots.capture import ConcurrentUpdate
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.engine import Prompt, State, VisitorInput
@@ -108,7 +108,7 @@ async def hand_off(session: VisitorSession) -> Turn:
             reply = NewMessage(role="bot", content=flow.handoff_text)
             messages = await conversations.add_messages(*now.place, [reply])
             await conversations.hand_off(*now.place, engine.ASKED_FOR_A_PERSON)
-            messages += await offline.replies(now, flow)
+            messages += await turn.away_replies(now, flow)
     return await _turn(now, messages)
 
 

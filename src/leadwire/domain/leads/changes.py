@@ -132,15 +132,10 @@ async def _known(workspace: str, lead: Lead) -> StoredLead | None:
 async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
     """Fill the blanks of a known lead with what was found."""
     before, present, given = known.lead, schema.custom_fields(known.lead), schema.custom_fields(found)
-    after = msgspec.structs.replace(
-        before,
-        email=before.email or found.email,
-        name=before.name or found.name,
-        phone=before.phone or found.phone,
-        company=before.company or found.company,
-        score=max(before.score, found.score),
-        custom_fields=schema.fitting(present, {key: value for key, value in given.items() if key not in present}),
-    )
+    filled = {name: getattr(before, name) or getattr(found, name) for name in ("email", "name", "phone", "company")}
+    fields = schema.fitting(present, {key: value for key, value in given.items() if key not in present})
+    score = max(before.score, found.score)
+    after = msgspec.structs.replace(before, **filled, score=score, custom_fields=fields)
     if previous := schema.changed(before, after):
         await _store(workspace, known, after, previous)
     return after

@@ -1,5 +1,6 @@
 """Looking leads up. Every query takes the workspace first."""
 
+from datetime import date, datetime
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -16,6 +17,8 @@ from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
+BANDS: Final = 10
+"""Scores are counted in bands of ten: 0 to 9, ..., 90 to 100."""
 _Score = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 
 
@@ -56,6 +59,14 @@ class LeadEvent(Struct, frozen=True):
     kind: str
     at: str
     changes: list[Change]
+
+
+class Captured(Struct, frozen=True):
+    """How many leads were captured on one day (UTC) with a score of one band."""
+
+    day: date
+    band: int
+    leads: int
 
 
 class _Leads(Listing[Lead]):
@@ -107,6 +118,12 @@ WHERE workspace_id = :workspace AND lead.id = :lead_id AND lower(other.email) = 
 _WITH_EMAIL: Final = sql(f"""
 SELECT {COLUMNS_OF_LEAD} FROM bot JOIN lead ON lead.bot_id = bot.id AND lower(lead.email) = lower(:email)
 WHERE bot.workspace_id = :workspace""")
+# One pass over an index that has every column that is needed.
+_CAPTURED: Final = [  # by all bots or one: a text each, so that each gets its own plan
+    sql(f"""SELECT created_at::date, least(score / 10, {BANDS - 1}), count(*) FROM lead
+            WHERE workspace_id = :workspace AND created_at >= :since {bot} GROUP BY 1, 2""")
+    for bot in ("", "AND bot_id = :bot_id")
+]
 
 
 async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredLead:
@@ -135,6 +152,12 @@ async def events(workspace: str, lead_id: str) -> list[LeadEvent]:
         LeadEvent(one.id, one.kind, clock.iso(one.at), _changes(one.body) if one.kind == "lead.updated" else [])
         for one in await about(workspace, "lead_id", lead_id)
     ]
+
+
+async def captured(workspace: str, since: datetime, bot_id: str | None = None) -> list[Captured]:
+    """Return the leads captured since then, by day and band; of one bot or of all."""
+    one = {"bot_id": bot_id} if bot_id else {}
+    return [Captured(*row) for row in await _CAPTURED[len(one)].rows(workspace=workspace, since=since, **one)]
 
 
 def _changes(body: str) -> list[Change]:

@@ -3,6 +3,8 @@
 `bots.runtime.hand_back` also lets the bot go on; `bots.changes.visitor_sessions.block` blocks the visitor.
 """
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 from leadwire.domain.accounts import reads as accounts
@@ -36,32 +38,27 @@ async def claim(workspace: str, conversation_id: str, user_id: str, *, held_by: 
     A compare-and-set: of two who try at once, one gets it. Raise ConversationNotFound, AlreadyEnded; Conflict
     `already_claimed` when another user has it.
     """
-    async with db.transaction():
-        status, _ = await _locked(workspace, conversation_id)
+    async with _locked(workspace, conversation_id) as (status, _):
         if status == "active":
             await lifecycle.hand_off(workspace, conversation_id, "taken over by an operator")
         place = {"workspace": workspace, "id": conversation_id}
         if not await _CLAIM.row(**place, user_id=user_id, held_by=held_by, now=clock.now()):
-            status, holder = await _locked(workspace, conversation_id)
-            raise AlreadyEnded if status == "ended" else await _claimed(workspace, holder)
-        pubsub.publish(workspace, conversation_id)
+            present, holder = await _LOCK.one(ConversationNotFound(), **place)
+            raise AlreadyEnded if present == "ended" else await _claimed(workspace, holder)
 
 
 async def release(workspace: str, conversation_id: str, user_id: str) -> None:
     """Return a conversation to the queue. Raise as `claim`; Conflict when it is not this user's."""
-    async with db.transaction():
-        status, holder = await _locked(workspace, conversation_id)
+    async with _locked(workspace, conversation_id) as (status, holder):
         if status != "handoff" or holder != user_id:
             raise AlreadyEnded if status == "ended" else await _claimed(workspace, holder)
         await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=None, at=None)
-        pubsub.publish(workspace, conversation_id)
 
 
 async def reply(workspace: str, conversation_id: str, user_id: str, content: str) -> StoredMessage:
     """Reply to the visitor; that claims a conversation nobody has. Raise as `claim`; Invalid."""
     content = _text(content)
-    async with db.transaction():
-        status, holder = await _locked(workspace, conversation_id)
+    async with _locked(workspace, conversation_id) as (status, holder):
         if status == "ended":
             raise AlreadyEnded
         if status == "active":
@@ -79,18 +76,15 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str)
     """Add a note for the other operators, at any time. Raise ConversationNotFound, Invalid."""
     now = clock.now()
     added = Note(ids.new("note"), user_id, _text(content), clock.iso(now))
-    async with db.transaction():
-        await _locked(workspace, conversation_id)
+    async with _locked(workspace, conversation_id):
         place = {"workspace_id": workspace, "conversation_id": conversation_id}
         await _ADD_NOTE.rows(id=added.id, **place, user_id=user_id, content=added.content, created_at=now)
-        pubsub.publish(workspace, conversation_id)
     return added
 
 
 async def give_back(workspace: str, conversation_id: str, user_id: str) -> None:
     """Give the conversation back to the bot: handoff -> active. There is no event for it. Raise as `claim`."""
-    async with db.transaction():
-        status, holder = await _locked(workspace, conversation_id)
+    async with _locked(workspace, conversation_id) as (status, holder):
         if status == "ended":
             raise AlreadyEnded
         if status == "active":
@@ -98,22 +92,26 @@ async def give_back(workspace: str, conversation_id: str, user_id: str) -> None:
         if holder not in (None, user_id):
             raise await _claimed(workspace, holder)
         await _GIVE_BACK.rows(workspace=workspace, id=conversation_id, now=clock.now())
-        pubsub.publish(workspace, conversation_id)
 
 
 async def end(workspace: str, conversation_id: str, user_id: str) -> None:
     """End the conversation, unless another operator has it. Raise as `claim`."""
-    async with db.transaction():
-        status, holder = await _locked(workspace, conversation_id)
+    async with _locked(workspace, conversation_id) as (status, holder):
         if status == "handoff" and holder not in (None, user_id):
             raise await _claimed(workspace, holder)
         await lifecycle.end(workspace, conversation_id, "agent", "closed by an operator")
 
 
-async def _locked(workspace: str, conversation_id: str) -> tuple[str, str | None]:
-    """The status and who has it, its row locked. Raise ConversationNotFound."""
-    status, holder = await _LOCK.one(ConversationNotFound(), workspace=workspace, id=conversation_id)
-    return status, holder
+@asynccontextmanager
+async def _locked(workspace: str, conversation_id: str) -> AsyncIterator[tuple[str, str | None]]:
+    """A transaction with the row of a conversation locked: its status, and who has it. It wakes who watches.
+
+    Raise ConversationNotFound.
+    """
+    async with db.transaction():
+        status, holder = await _LOCK.one(ConversationNotFound(), workspace=workspace, id=conversation_id)
+        yield status, holder
+        pubsub.publish(workspace, conversation_id)
 
 
 def _text(content: str) -> str:

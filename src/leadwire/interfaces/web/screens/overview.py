@@ -8,9 +8,9 @@ from litestar import Response
 from msgspec import Meta, Struct
 
 from leadwire.domain.bots import reads as bots
-from leadwire.domain.conversations import stats as conversations
-from leadwire.domain.leads import stats as leads
-from leadwire.domain.leads.stats import BANDS
+from leadwire.domain.conversations import reads as conversations
+from leadwire.domain.leads import reads as leads
+from leadwire.domain.leads.reads import BANDS
 from leadwire.domain.listing.listing import BotId
 from leadwire.domain.webhooks import reads, stats
 from leadwire.domain.webhooks.stats import Stats

@@ -25,12 +25,17 @@ class Process:
         self._process.terminate()
         await self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        """Its id."""
+        return self._process.pid
+
     def cpu(self) -> float:
         """Seconds of CPU so far, all threads."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / _TICK
 
     def memory(self) -> float:
         """Resident MB now."""
-        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -1,0 +1,129 @@
+"""`python -m ops.bench.race`: from a request to its webhook, ours and any peer that is given (README.md)."""
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import uvloop
+
+from leadwire.development.embedded import Services, services
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.settings import Settings
+from ops.bench.api.measure import cpu
+from ops.bench.race.load import Load, Service
+from ops.bench.race.services import leadwire, peer
+
+_ROUNDS: Final = {f"{rate}/s": {"rate": rate} for rate in (20, 100, 400)} | {"32 clients": {"clients": 32}}
+_OWN: Final = "load and receiver"
+_BARS: Final = {  # what we want to reach on 2 cores
+    "100/s": {"p50 ms": 3.3, "p99 ms": 6, "CPU ms": 4.2},
+    "400/s": {"p50 ms": 3.5, "p99 ms": 10, "CPU ms": 2.5},
+    "32 clients": {"events/s": 2000, "CPU ms": 0.9},
+}
+Rounds = dict[str, dict[str, Any]]  # figures by round and name
+
+
+def main() -> None:
+    options = _options()
+    with tempfile.TemporaryDirectory(prefix="leadwire-bench-", ignore_cleanup_errors=True) as place:
+        Path(place).chmod(0o711)
+        with services(Settings(data_dir=Path(place)), durable=True) as running:
+            os.environ |= {"LEADWIRE_RATE_LIMIT": "0", "LEADWIRE_LOG_LEVEL": "warning", "LEADWIRE_DATA_DIR": place}
+            os.environ |= {"LEADWIRE_DATABASE_URL": running.database_url, "LEADWIRE_REDIS_URL": running.redis_url}
+            os.environ["LEADWIRE_ALLOWED_NETWORKS"] = "127.0.0.1"
+            settings.get.cache_clear()
+            uvloop.run(_run(options, running))
+
+
+async def _run(options: argparse.Namespace, running: Services) -> None:
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    before, found = os.getloadavg()[0], {}
+    print(f"{machine}, load {before:.2f} at the start")
+    async with Load(options.listen) as load, leadwire(running, options.port, load.url) as ours:
+        found["leadwire"] = await _rounds("leadwire", ours, load, options.seconds)
+    for name, key in (("svix", options.svix_token), ("outpost", options.outpost_key)):
+        if url := getattr(options, name):
+            async with Load(options.listen) as load:
+                theirs = peer(name, url, key, getattr(options, f"{name}_pids"))
+                found[name] = await _rounds(name, theirs, load, options.seconds)
+    if options.json:
+        report = {"machine": machine, "load": [before, os.getloadavg()[0]], "seconds": options.seconds}
+        options.json.write_text(json.dumps(report | {"services": found}, indent=2))
+    if options.baseline:
+        found["before"] = json.loads(options.baseline.read_text())["services"]["leadwire"]
+    print("", *table(found), sep="\n")
+
+
+async def _rounds(name: str, service: Service, load: Load, seconds: float) -> Rounds:
+    for _ in range(60):  # until it serves
+        await load.run(service, 1, rate=100)
+        if load.arrived:
+            break
+    await load.run(service, 3, clients=32)
+    found: Rounds = {}
+    for label, how in _ROUNDS.items():
+        await asyncio.sleep(2)
+        gc.disable()  # a pause of ours would be taken for theirs
+        before = {part: cpu(pid) for part, pid in service.pids.items()} | {_OWN: time.process_time()}
+        await load.run(service, seconds, **how)
+        after = {part: cpu(pid) for part, pid in service.pids.items()} | {_OWN: time.process_time()}
+        gc.enable()
+        await asyncio.sleep(2)  # for repetitions
+        if not (count := len(load.arrived)):
+            raise SystemExit(f"{name}, {label}: nothing arrived; refused: {load.refused[:1]}")
+        used = {part: (after[part] - before[part]) * 1e3 / count for part in after}
+        delays = sorted((at - load.planned[number]) * 1e3 for number, at in load.arrived.items())
+        found[label] = {
+            "sent": len(load.planned),
+            "refused": len(load.refused),
+            "arrived": count,
+            "lost": load.lost,
+            "doubled": load.doubled,
+            "p50 ms": delays[count // 2],
+            "p99 ms": delays[count * 99 // 100],
+            "events/s": count / (max(load.arrived.values()) - load.start),
+            "CPU ms": sum(used.values()) - used[_OWN],
+            **used,
+        }
+        shown = ", ".join(f"{what} {value:.4g}" for what, value in found[label].items())
+        print(f"{name} {label}: {shown}", *load.refused[:1], flush=True)
+    return found
+
+
+def table(found: dict[str, Rounds]) -> Iterator[str]:
+    """The first service, the bar, and each of the others with the ratio of the first to it."""
+    ours, *others = found
+    yield f"{'':<21}{ours:>10}{'bar':>8}" + "".join(f"{name:>10}{'ratio':>8}" for name in others)
+    for label, figures in found[ours].items():
+        for what in ("p50 ms", "p99 ms", "events/s", "CPU ms"):
+            line = f"{label:<11}{what:<10}{figures[what]:>10.2f}{_BARS.get(label, {}).get(what, '-'):>8}"
+            for other in others:
+                theirs = found[other].get(label, {}).get(what)
+                line += f"{theirs:>10.2f}{figures[what] / theirs:>8.2f}" if theirs else f"{'-':>10}{'-':>8}"
+            yield line
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m ops.bench.race", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each round")
+    parser.add_argument("--port", type=int, default=8640, help="of our API")
+    parser.add_argument("--listen", type=int, default=9099, help="port of the receiver")
+    for name, key in (("svix", "token"), ("outpost", "key")):
+        parser.add_argument(f"--{name}", metavar="URL")
+        parser.add_argument(f"--{name}-{key}", default="")
+        parser.add_argument(f"--{name}-pids", type=lambda text: map(int, text.split(",")), default=())
+    parser.add_argument("--json", type=Path, help="where the figures are written")
+    parser.add_argument("--baseline", type=Path, help="such a file of an earlier run, to compare ours with")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

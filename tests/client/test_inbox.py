@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from contextlib import closing, suppress
 
 import asyncpg
@@ -47,6 +48,39 @@ async def test_a_failed_delivery_takes_effect_the_next_time(driver, connect):
         await one.handle(fails=True)  # a repetition that fails changes nothing
     assert not await other.handle()
     assert await one.effects() == (1 if driver in SQL else 2)
+
+
+@pytest.mark.parametrize("driver", ["psycopg-async", "asyncpg", "aiosqlite", "redis-async"])
+async def test_a_cancelled_delivery_takes_effect_the_next_time(driver, connect):
+    one, other = await connect(driver), await connect(driver)
+
+    async def hang():
+        async with one.once():
+            entered.set()
+            await asyncio.Event().wait()
+
+    entered = asyncio.Event()
+    hanging = asyncio.create_task(hang())
+    await entered.wait()
+    hanging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await hanging
+    assert [await other.handle(), await one.handle()] == [True, False]
+
+
+async def test_a_delivery_that_is_cancelled_at_its_begin_leaves_no_transaction_open(connect):
+    one, other = await connect("aiosqlite"), await connect("aiosqlite")
+    await one.connection.create_function("nap", 0, lambda: time.sleep(0.3))
+    busy = asyncio.create_task(one.fetch("SELECT nap()"))
+    await asyncio.sleep(0.1)
+    waiting = asyncio.create_task(one.handle())  # its BEGIN waits for the thread, and runs although it is cancelled
+    await asyncio.sleep(0.1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await busy
+    assert not one.connection.in_transaction
+    assert [await one.handle(), await other.handle()] == [True, False]
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -279,3 +313,16 @@ async def test_redis_releases_an_id_whose_process_died(driver, connect):
     assert await other.handle()
     assert not await block.__aexit__(Boom, Boom(), None)
     assert not await other.handle()  # the late one did not release the id of the other
+
+
+@pytest.mark.parametrize("driver", ["redis", "redis-async"])
+async def test_the_error_of_the_block_is_told_also_when_redis_cannot_be_reached(driver, connect, monkeypatch):
+    async def away(*args):
+        raise ConnectionError
+
+    receiver = await connect(driver)
+    block = receiver.once()
+    assert await block.__aenter__()
+    monkeypatch.setattr(receiver.connection, "eval", away)
+    assert not await block.__aexit__(Boom, Boom(), None)  # Boom goes on
+    assert 0 < await receiver.do("ttl", "webhook_inbox:evt_1") <= 60

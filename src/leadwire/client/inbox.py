@@ -11,7 +11,7 @@ import inspect
 import re
 import secrets
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Final
 
 from leadwire.client.errors import InProgress
@@ -113,12 +113,12 @@ async def _sqlite(connection: Any) -> AsyncIterator[None]:
     begin, commit, undo = "BEGIN", "COMMIT", "ROLLBACK"
     if connection.in_transaction:
         begin, commit, undo = (f"{word} webhook_inbox" for word in ("SAVEPOINT", "RELEASE", "ROLLBACK TO"))
-    await _value(connection.execute(begin))
     try:
+        await _value(connection.execute(begin))
         yield
         await _value(connection.execute(commit))
     except BaseException:
-        if connection.in_transaction:  # SQLite itself ends it on some errors, such as a full disk
+        with suppress(Exception):  # it has ended already on some errors, such as a full disk
             await _value(connection.execute(undo))
         raise
 
@@ -134,7 +134,8 @@ async def _redis(connection: Any, key: str, days: int, lease: int) -> AsyncItera
     try:
         yield True
     except BaseException:
-        await _value(connection.eval(_RELEASE, 1, key, token))
+        with suppress(Exception):  # then the lease ends it
+            await _value(connection.eval(_RELEASE, 1, key, token))
         raise
     await _value(connection.set(key, "done", ex=days * 86_400))
 

@@ -91,9 +91,8 @@ def _fields(flow: Flow) -> Iterator[FlowError]:
 def _conditions(flow: Flow) -> Iterator[FlowError]:
     known = _variables(flow)
     for place, node in enumerate(flow.nodes):
-        parts: Sequence[Case | Rule] = ()
-        parts = node.cases if isinstance(node, Branch) else node.rules if isinstance(node, Score) else parts
         field = "cases" if isinstance(node, Branch) else "rules"
+        parts: Sequence[Case | Rule] = getattr(node, field, ())
         for number, part in enumerate(parts):
             conditions = (*part.when.all, *part.when.any)
             if not conditions:

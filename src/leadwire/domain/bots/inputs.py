@@ -35,17 +35,11 @@ def read(ask: Ask, text: str) -> Scalar:
     longest = _LENGTHS.get(ask.save_to or "", _LONGEST)
     if not text or len(text) > longest:
         raise ValueError("nothing to store, or too much")
-    if ask.input == "email":
-        return identity.email(text)
-    if ask.input == "phone":
-        return identity.phone(text)
     if ask.input == "number":
         return _number(ask, text)
-    if ask.input == "url":
-        return _url(text)
     if ask.input == "choice":
         return option(ask, text).value_or_label
-    return text
+    return {"email": identity.email, "phone": identity.phone, "url": _url}.get(ask.input, str)(text)
 
 
 def option(ask: Ask, text: str) -> Option:

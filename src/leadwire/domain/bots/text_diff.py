@@ -78,14 +78,11 @@ def _once(lines: Sequence[str]) -> dict[str, int]:
 
 def _shortened(lines: list[Line]) -> list[Line]:
     """Without the unchanged lines that are far from every change."""
-    near = [False] * len(lines)
-    for place, (sign, _) in enumerate(lines):
-        if sign != " ":
-            for beside in range(max(0, place - _CONTEXT), min(len(lines), place + _CONTEXT + 1)):
-                near[beside] = True
+    changes = (place for place, (sign, _) in enumerate(lines) if sign != " ")
+    near = {beside for place in changes for beside in range(place - _CONTEXT, place + _CONTEXT + 1)}
     shortened: list[Line] = []
-    for shown, line in zip(near, lines, strict=True):
-        if shown:
+    for place, line in enumerate(lines):
+        if place in near:
             shortened.append(line)
         elif not shortened or shortened[-1][0] != "@":
             shortened.append(("@", "⋯"))

@@ -20,7 +20,6 @@ _DELAY: Final = 0.002  # seconds: several changes of one transaction are sent on
 _LISTEN: Final = 5.0
 
 _pending: set[str] = set()
-_scheduled = False
 
 
 def publish(workspace: str, conversation_id: str) -> None:
@@ -29,33 +28,24 @@ def publish(workspace: str, conversation_id: str) -> None:
 
 
 def _schedule(channel: str) -> None:
-    global _scheduled  # noqa: PLW0603 - one batch a process
     if redis_pool.client() is None:
         return
     _pending.add(channel)
-    if not _scheduled:
-        _scheduled = True
-        asyncio.get_running_loop().call_later(_DELAY, _send)
+    if len(_pending) == 1:
+        redis_pool.run_in_background(_publish())
 
 
-def _send() -> None:
-    global _scheduled  # noqa: PLW0603 - as above
-    _scheduled = False
+async def _publish() -> None:
+    await asyncio.sleep(_DELAY)
     channels = list(_pending)
     _pending.clear()
-    redis_pool.run_in_background(_publish(channels))
-
-
-async def _publish(channels: list[str]) -> None:
     if (client := redis_pool.client()) is None:
         return
-    try:
+    with contextlib.suppress(*redis_pool.AWAY):  # watchers read at intervals as well
         async with client.pipeline(transaction=False) as pipeline:
             for channel in channels:
                 pipeline.publish(channel, b"")
             await pipeline.execute()
-    except redis_pool.AWAY:
-        return  # watchers read at intervals as well
 
 
 class Watch:

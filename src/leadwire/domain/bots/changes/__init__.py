@@ -111,14 +111,8 @@ def _is_origin(text: str) -> bool:
     """A scheme, a host, perhaps a port, and nothing else (RFC 6454)."""
     try:
         parts = urlsplit(text)
-        return (
-            parts.scheme in ("http", "https")
-            and bool(parts.hostname)
-            and text.lower() == f"{parts.scheme}://{parts.netloc.lower()}"
-            and "@" not in parts.netloc
-            and parts.port != 0
-            and text.isascii()
-            and len(text) <= 300
-        )
+        plain = text.isascii() and len(text) <= 300 and text.lower() == f"{parts.scheme}://{parts.netloc.lower()}"
+        web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
+    return plain and web and "@" not in parts.netloc

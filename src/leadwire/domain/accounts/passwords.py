@@ -63,10 +63,7 @@ async def digest(password: str) -> str:
 
 
 async def matches(stored: str | None, password: str) -> bool:
-    """Whether `password` is the stored one. Nothing stored takes as long as something, and never matches.
-
-    Raise Unavailable.
-    """
+    """Whether `password` is the stored one. For None it takes as long, and never is. Raise Unavailable."""
     check_capacity()
     async with _slots, _hashing:
         right = await asyncio.to_thread(_verify, stored or _decoy(), password)

@@ -42,9 +42,7 @@ class Person(Struct, frozen=True):
 
     @property
     def operator(self) -> bool:
-        """Whether they may look at the whole instance: an admin named in LEADWIRE_OPERATORS; without that setting, an
-        admin of the only workspace.
-        """
+        """Whether they see the whole instance: an admin in LEADWIRE_OPERATORS or, if unset, of the only workspace."""
         operators = settings.get().operators
         return self.role == "admin" and (self.email in operators if operators else self.alone)
 

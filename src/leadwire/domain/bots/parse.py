@@ -41,9 +41,7 @@ def parse(text: str) -> Flow:
 
 
 def parse_stored(text: str) -> Flow:
-    """A flow that `parse` has taken before, perhaps under rules less strict than today's. Raise BadFlow when its nodes
-    are no nodes any more.
-    """
+    """A flow that `parse` has accepted, perhaps under older rules. Raise BadFlow when its nodes are none any more."""
     return _shaped(text)[0]
 
 

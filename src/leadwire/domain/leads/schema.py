@@ -148,9 +148,7 @@ def too_large(fields: dict[str, FieldValue]) -> bool:
 
 
 def fitting(fields: dict[str, FieldValue], more: Mapping[str, FieldValue]) -> dict[str, FieldValue]:
-    """Custom fields with as many of `more`, in their order, as a lead may have: visitors cannot be refused an answer,
-    as the API's callers can.
-    """
+    """Custom fields with as many of `more`, in their order, as a lead may have: a visitor's answer is never refused."""
     for key, value in more.items():
         longer = {**fields, key: value}
         if len(longer) <= MAX_CUSTOM_FIELDS and not too_large(longer):

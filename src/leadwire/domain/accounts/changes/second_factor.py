@@ -65,10 +65,7 @@ def uri(secret: str, email: str) -> str:
 
 
 async def add(person: Person, offered: str, code: str) -> None:
-    """Ask for a code from now on, too, made with what `offer` sealed; sessions elsewhere end.
-
-    Raise RateLimited, Invalid.
-    """
+    """Ask for codes too, of the secret that `offer` sealed; sessions elsewhere end. Raise RateLimited, Invalid."""
     secret = _offered(person.user_id, offered)
     await attempts.count(f"code {person.user_id}", person.address)
     if (step := _step_of(secret, code)) is None:

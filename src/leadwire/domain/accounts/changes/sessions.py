@@ -59,9 +59,7 @@ async def begin(user_id: str, address: str, agent: str) -> str:
 
 
 async def person(token: str | None, address: str) -> Person | None:
-    """Return whose token this is, or None: unknown, ended, unused for too long, or too old. Records that they were
-    seen.
-    """
+    """Return whose token this is, and record that they were seen; None when it is unknown, has ended or is too old."""
     found = await _FIND.row(hash=keys.digest(token), **_bounds()) if token else None
     if token is None or found is None:
         return None

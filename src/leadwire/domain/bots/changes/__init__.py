@@ -88,10 +88,7 @@ async def rollback(workspace: str, bot_id: str, version: int) -> None:
 
 
 async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], color: str) -> None:
-    """Say which websites (`https://example.com`; `*` = any) may show the bot, and in which color.
-
-    Raise NotFound, Invalid.
-    """
+    """Set which websites (`https://example.com`; `*`: any) may show a bot, and its color. Raise NotFound, Invalid."""
     faults = [
         FieldError("wrong_value", f"{one[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
         for one in origins

@@ -104,10 +104,7 @@ async def end(workspace: str, conversation_id: str, user_id: str) -> None:
 
 @asynccontextmanager
 async def _locked(workspace: str, conversation_id: str) -> AsyncIterator[tuple[str, str | None]]:
-    """A transaction with the row of a conversation locked: its status, and who has it. It wakes who watches.
-
-    Raise ConversationNotFound.
-    """
+    """Lock a conversation in a transaction: its status and who has it. Wakes watchers. Raise ConversationNotFound."""
     async with db.transaction():
         status, holder = await _LOCK.one(ConversationNotFound(), workspace=workspace, id=conversation_id)
         yield status, holder

@@ -13,7 +13,7 @@ from leadwire.interfaces.cli.checks import finding
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _OLDEST: Final = 150_000
-_FORGOTTEN: Final = 300  # seconds that a transaction may idle
+_MOST_IDLE: Final = 300  # seconds that a transaction may idle
 _RESTART: Final = "in postgresql.conf, then reload"
 
 # name -> value it must have, what happens otherwise
@@ -66,8 +66,8 @@ async def check(settings: Settings) -> list[Finding]:
             "stop the server and run pg_checksums --enable: a damaged page is read as if it were intact",
             level="warning",
         ),
-        await _room(about, settings),
-        await _forgotten(),
+        await _connections(about, settings),
+        await _idle_transactions(),
         await _pooler(),
     ]
 
@@ -110,7 +110,7 @@ async def clocks() -> Finding:
     return finding.clock("clock of PostgreSQL", sent, theirs, clock.now().timestamp())
 
 
-async def _room(about: Mapping[str, str], settings: Settings) -> Finding:
+async def _connections(about: Mapping[str, str], settings: Settings) -> Finding:
     used = await db.value("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'")
     kept = sum(int(about.get(name, 0)) for name in ("superuser_reserved_connections", "reserved_connections"))
     free = int(about["max_connections"]) - kept - used
@@ -125,13 +125,13 @@ async def _room(about: Mapping[str, str], settings: Settings) -> Finding:
     )
 
 
-async def _forgotten() -> Finding:
+async def _idle_transactions() -> Finding:
     seconds = await db.value(
         """SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::float8 FROM pg_stat_activity
            WHERE state LIKE 'idle in transaction%'"""
     )
     return unless(
-        seconds > _FORGOTTEN,
+        seconds > _MOST_IDLE,
         "transactions left open",
         f"the oldest idles for {seconds:.0f} s",
         "find it in pg_stat_activity (state 'idle in transaction') and end it with pg_terminate_backend: vacuum cannot"

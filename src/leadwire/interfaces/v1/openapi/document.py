@@ -1,8 +1,10 @@
-"""The document, from the signatures and docstrings of the handlers."""
+"""The document, from the signatures and docstrings of the handlers; what follows from none is in `skeleton.toml`."""
 
 import inspect
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -18,23 +20,7 @@ from leadwire.interfaces.v1.openapi.errors import ErrorResponses
 from leadwire.interfaces.v1.openapi.webhooks import webhook
 from leadwire.interfaces.v1.operations import Operation
 
-_ABOUT: Final = """Leads and conversations of your chatbots, and signed webhooks about them.
-
-Every request carries an API key as `Authorization: Bearer lw_...`; each operation names the scope that the key \
-needs. One resource comes as `{"data": {...}}`, a page as `{"data": [...], "meta": {...}}`; follow the `Link` header \
-from page to page. Times are UTC with milliseconds. No key is ever missing: what is not known is `null`. `HEAD` is \
-served wherever `GET` is; another method than those listed returns 405.
-
-Pages are newest first and counted from the top: they move when something is added or deleted. To delete a whole list, \
-ask for page 1 again and again until it is empty, or collect all ids before the first deletion. Following `Link` while \
-deleting skips what has moved to the pages before.
-
-A change that is sent with an `Idempotency-Key` can be sent again without happening twice: for 24 hours the first \
-response is replayed, errors below 500 included; 401, 403, 429 and 5xx are not stored. On 429 and 503, wait as \
-many seconds as `Retry-After` says and send the request again.
-
-`/v1` only grows: objects may gain fields, and webhooks kinds of events. What would break a caller becomes `/v2`, with \
-`/v1` kept for 12 months and marked by the headers `Deprecation` and `Sunset`."""
+_SKELETON: Final = Path(__file__).with_name("skeleton.toml")
 _METHODS: Final = ("get", "post", "patch", "delete")
 _BY_KEY: Final = (InvalidParameter, IdempotencyInProgress, IdempotencyMismatch)  # of what takes an Idempotency-Key
 
@@ -60,28 +46,11 @@ def document(
     schemas.inline_all_but(schemas.reachable(paths, errors.shared, components=components), components, kinds)
     tags = {operation.tag: inspect.getdoc(operation.module) for operation in operations}
     tags["Webhooks"] = "What we send to your endpoints."
-    made = {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Leadwire",
-            "version": __version__,
-            "description": _ABOUT,
-            "contact": {"name": "Leadwire"},
-            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        },
-        "servers": [{"url": "/"}],
-        "tags": [{"name": name, "description": text} for name, text in tags.items()],
-        "paths": paths,
-        "webhooks": kinds,
-        "components": {
-            "schemas": components,
-            "responses": errors.shared,
-            "parameters": parts.parameters(),
-            "headers": parts.HEADERS,
-            "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer", "description": "An API key, `lw_...`."}},
-        },
-        "security": [{"apiKey": []}],
-    }
+    made = tomllib.loads(_SKELETON.read_text(encoding="utf-8"))
+    made["info"]["version"] = __version__
+    made["tags"] = [{"name": name, "description": text} for name, text in tags.items()]
+    made |= {"paths": paths, "webhooks": kinds}
+    made["components"] |= {"schemas": components, "responses": errors.shared}
     return schemas.portable(made)  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Real processes on real servers, broken on a seeded schedule while changes come in; then a scorecard.
+"""Inject faults into real processes and servers, on a seeded schedule and under load; then print a scorecard.
 
     uv run python -m ops.chaos [--events 5000] [--seed 7] [--seconds 120] [--every 4] [--faults kill,stop,redis]
                                [--production] [--json FILE]
@@ -21,7 +21,7 @@ from leadwire.development.embedded import services
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.settings import Settings
 from ops.chaos import faults, report
-from ops.chaos.run import Order, run
+from ops.chaos.run import RunOptions, run
 
 _SHORT = {
     "LEADWIRE_DELIVERY_TIMEOUT": "2",
@@ -32,14 +32,14 @@ _SHORT = {
 
 
 def main() -> int:
-    """Run it; the exit code."""
+    """Run it and return the exit code."""
     options = argparse.ArgumentParser(prog="python -m ops.chaos")
     options.add_argument("--events", type=int, default=5000, help="changes to make")
     options.add_argument("--seconds", type=float, default=120.0, help="in how many seconds, faults all the while")
     options.add_argument("--every", type=float, default=4.0, help="seconds from one fault to the next, on average")
     options.add_argument("--faults", type=faults.chosen, default=list(faults.FAULTS), help="kinds, or words of them")
     options.add_argument("--seed", type=int, default=7)
-    options.add_argument("--settle", type=float, default=0.0, help="seconds at the most until all is quiet")
+    options.add_argument("--settle", type=float, default=0.0, help="limit in seconds until everything is delivered")
     options.add_argument("--production", action="store_true", help="lease, timeout and waits as they are by default")
     options.add_argument("--json", type=Path, help="write the scorecard there, too")
     asked = options.parse_args()
@@ -60,8 +60,8 @@ def main() -> int:
             settings.get.cache_clear()
             plan = faults.schedule(asked.faults, asked.seconds, asked.every, asked.seed)
             settle = asked.settle or (1200.0 if asked.production else 120.0)
-            order = Order(asked.events, asked.seconds, asked.seed, settle, plan)
-            card = asyncio.run(run(running, environment, directory, order))
+            run_options = RunOptions(asked.events, asked.seconds, asked.seed, settle, plan)
+            card = asyncio.run(run(running, environment, directory, run_options))
     finally:
         if os.environ.get("CHAOS_KEEP"):
             print(f"logs and journal in {directory}")

@@ -1,8 +1,8 @@
-"""Which fault a duplicate came from. Pure.
+"""Finds the fault that caused a duplicate. Pure.
 
-At-least-once allows a second POST only when the first was made and could not be written down: its worker died or
-slept while it had the delivery in hand, or Redis forgot who had it, or a sleeping relay put its key into a stream
-again. Anything else is a mistake of ours.
+At-least-once delivery allows a second POST only when the outcome of the first could not be recorded: its worker was
+killed or stopped while it held the delivery, or Redis lost its claim, or a relay that had been stopped put its key
+into a stream again. Any other duplicate is a bug.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The faults: each a small function, and the seeded schedule that says when each comes and how hard."""
+"""The faults, each a small function, and the seeded schedule of when each is injected and how severe it is."""
 
 import asyncio
 import random
@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from leadwire.development.embedded import Server
+from ops.chaos.cluster import Cluster, ManagedProcess
 from ops.chaos.records import Fault
-from ops.chaos.stage import Part, Stage
 
 
-class Planned(NamedTuple):
-    """A fault to come: `at` seconds after the start; `draw` (0 to 1) chooses its target, `force` how hard it is."""
+class PlannedFault(NamedTuple):
+    """A scheduled fault: `at` seconds after the start. `draw` (0 to 1) selects its target, `force` its severity."""
 
     at: float
     kind: str
@@ -22,78 +22,78 @@ class Planned(NamedTuple):
     force: float
 
 
-class Struck(NamedTuple):
-    """What was hit, and when: a fault waits for an earlier one of the same target."""
+class Hit(NamedTuple):
+    """The target of a fault, and when it was hit. A fault waits for an earlier one of the same target."""
 
     target: str
     at: float
 
 
-_Work = Callable[[Stage, Planned, float], Awaitable[Struck]]
+_Work = Callable[[Cluster, PlannedFault, float], Awaitable[Hit]]
 
 
-async def kill_serve(stage: Stage, planned: Planned, _: float) -> Struck:
+async def kill_serve(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:
     """SIGKILL of the API, with requests under way."""
-    return await _kill(stage.serve, planned)
+    return await _kill(cluster.serve, planned)
 
 
-async def kill_relay(stage: Stage, planned: Planned, _: float) -> Struck:
+async def kill_relay(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:
     """SIGKILL of a relay, perhaps between its commit and its XADD."""
-    return await _kill(_pick(stage.relays, planned), planned)
+    return await _kill(_pick(cluster.relays, planned), planned)
 
 
-async def kill_worker(stage: Stage, planned: Planned, _: float) -> Struck:
-    """SIGKILL of a worker with its hands full: what it holds waits for the lease to end."""
-    return await _kill(_pick(stage.workers, planned), planned)
+async def kill_worker(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:
+    """SIGKILL of a worker that holds deliveries: they wait until their lease ends."""
+    return await _kill(_pick(cluster.workers, planned), planned)
 
 
-async def stop_relay(stage: Stage, planned: Planned, lease: float) -> Struck:
-    """SIGSTOP of a relay, SIGCONT later: it wakes with keys that others have long since delivered."""
-    return await _freeze(_pick(stage.relays, planned), planned, lease)
+async def stop_relay(cluster: Cluster, planned: PlannedFault, lease: float) -> Hit:
+    """SIGSTOP of a relay, SIGCONT later: it resumes with keys that others have already delivered."""
+    return await _freeze(_pick(cluster.relays, planned), planned, lease)
 
 
-async def stop_worker(stage: Stage, planned: Planned, lease: float) -> Struck:
-    """SIGSTOP of a worker, half of them past the lease: it wakes with entries that are another's by now."""
-    return await _freeze(_pick(stage.workers, planned), planned, lease)
+async def stop_worker(cluster: Cluster, planned: PlannedFault, lease: float) -> Hit:
+    """SIGSTOP of a worker, half of the time beyond the lease: it resumes with entries of another worker."""
+    return await _freeze(_pick(cluster.workers, planned), planned, lease)
 
 
-async def flush_redis(stage: Stage, _: Planned, __: float) -> Struck:
+async def flush_redis(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
     """FLUSHALL: entries and consumer groups are gone."""
-    async with stage.servers_busy[stage.valkey.name]:
+    async with cluster.servers_busy[cluster.valkey.name]:
         start = time.time()
-        await stage.redis.flushall()
-    return Struck(stage.valkey.name, start)
+        await cluster.redis.flushall()
+    return Hit(cluster.valkey.name, start)
 
 
-async def crash_redis(stage: Stage, _: Planned, __: float) -> Struck:
+async def crash_redis(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
     """SIGKILL of Redis; it comes back with what its log holds."""
-    return await _restart(stage, stage.valkey, signal.SIGKILL)
+    return await _restart(cluster, cluster.valkey, signal.SIGKILL)
 
 
-async def truncate_redis(stage: Stage, planned: Planned, _: float) -> Struck:
+async def truncate_redis(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:
     """A crash that costs Redis the end of its log, in the middle of a record: entries gone, finished ones back."""
 
     def cut() -> None:
-        newest = max(stage.append_log.glob("*.incr.aof"), key=lambda file: file.stat().st_mtime)
+        newest = max(cluster.append_log.glob("*.incr.aof"), key=lambda file: file.stat().st_mtime)
         with newest.open("r+b") as log:
             log.truncate(int(newest.stat().st_size * (0.5 + planned.force / 2)))
 
-    return await _restart(stage, stage.valkey, signal.SIGKILL, cut)
+    return await _restart(cluster, cluster.valkey, signal.SIGKILL, cut)
 
 
-async def empty_redis(stage: Stage, _: Planned, __: float) -> Struck:
+async def empty_redis(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
     """A Redis that comes back without its data, as one without persistence does."""
-    return await _restart(stage, stage.valkey, signal.SIGKILL, lambda: shutil.rmtree(stage.append_log))
+    return await _restart(cluster, cluster.valkey, signal.SIGKILL, lambda: shutil.rmtree(cluster.append_log))
 
 
-async def restart_postgres(stage: Stage, _: Planned, __: float) -> Struck:
+async def restart_postgres(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
     """A fast shutdown: every connection is cut, every transaction under way rolled back."""
-    return await _restart(stage, stage.postgres, signal.SIGINT)
+    return await _restart(cluster, cluster.postgres, signal.SIGINT)
 
 
-async def crash_postgres(stage: Stage, _: Planned, __: float) -> Struck:
+async def crash_postgres(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
     """SIGKILL of the postmaster: recovery from the write-ahead log."""
-    return await _restart(stage, stage.postgres, signal.SIGKILL)
+    return await _restart(cluster, cluster.postgres, signal.SIGKILL)
 
 
 FAULTS: Final[dict[str, _Work]] = {
@@ -106,7 +106,7 @@ FAULTS: Final[dict[str, _Work]] = {
 
 
 def chosen(words: str) -> list[str]:
-    """The faults that a list such as `kill,flush,stop-worker,postgres` names. Raises ValueError for other words."""
+    """Return the faults named by a list such as `kill,flush,stop-worker,postgres`. Raise ValueError for other names."""
     kinds: list[str] = []
     for word in words.split(","):
         found = [kind for kind in FAULTS if word in (kind, *kind.split("-"))]
@@ -116,28 +116,28 @@ def chosen(words: str) -> list[str]:
     return list(dict.fromkeys(kinds))
 
 
-def schedule(kinds: Sequence[str], seconds: float, every: float, seed: int) -> list[Planned]:
-    """About one fault `every` so many seconds; every kind comes once before any comes twice. Pure."""
+def schedule(kinds: Sequence[str], seconds: float, every: float, seed: int) -> list[PlannedFault]:
+    """Return about one fault per `every` seconds; each kind is used once before any is used twice. Pure."""
     draw = random.Random(seed)
-    plan: list[Planned] = []
+    plan: list[PlannedFault] = []
     round_of: list[str] = []
     at = draw.uniform(0.3, 0.9) * every
     while at < seconds * 0.95:
         round_of = round_of or draw.sample(kinds, len(kinds))
-        plan.append(Planned(at, round_of.pop(), draw.random(), draw.random()))
+        plan.append(PlannedFault(at, round_of.pop(), draw.random(), draw.random()))
         at += draw.uniform(0.6, 1.4) * every
     return plan
 
 
-async def rage(stage: Stage, plan: Sequence[Planned], lease: float) -> list[Fault]:
-    """Do it; answers what happened, once the last one is over. Faults of different targets overlap.
+async def inject(cluster: Cluster, plan: Sequence[PlannedFault], lease: float) -> list[Fault]:
+    """Inject the faults. Return what happened, after the last one is over. Faults of different targets overlap.
 
-    `lease`, in seconds, is what stops are measured by.
+    `lease` is in seconds; the length of a stop is a multiple of it.
     """
 
-    async def one(planned: Planned) -> Fault:
+    async def one(planned: PlannedFault) -> Fault:
         await asyncio.sleep(planned.at)
-        struck = await FAULTS[planned.kind](stage, planned, lease)
+        struck = await FAULTS[planned.kind](cluster, planned, lease)
         fault = Fault(planned.kind, struck.target, struck.at, time.time())
         print(
             f"  {planned.at:6.1f} s  {fault.kind:<16} {fault.target:<10} for {fault.end - fault.start:4.1f} s",
@@ -148,35 +148,35 @@ async def rage(stage: Stage, plan: Sequence[Planned], lease: float) -> list[Faul
     return await asyncio.gather(*(one(planned) for planned in plan))
 
 
-def _pick(parts: Sequence[Part], planned: Planned) -> Part:
-    return parts[int(planned.draw * len(parts))]
+def _pick(processes: Sequence[ManagedProcess], planned: PlannedFault) -> ManagedProcess:
+    return processes[int(planned.draw * len(processes))]
 
 
-async def _kill(part: Part, planned: Planned) -> Struck:
-    async with part.busy:
+async def _kill(process: ManagedProcess, planned: PlannedFault) -> Hit:
+    async with process.busy:
         start = time.time()
-        await part.kill(0.1 + planned.force * 2)
-    return Struck(part.name, start)
+        await process.kill(0.1 + planned.force * 2)
+    return Hit(process.name, start)
 
 
-async def _freeze(part: Part, planned: Planned, lease: float) -> Struck:
-    """Half of them for up to half a lease, half for 1.2 to 2 leases."""
+async def _freeze(process: ManagedProcess, planned: PlannedFault, lease: float) -> Hit:
+    """Stop a process: half of the time for up to half a lease, else for 1.2 to 2 leases."""
     share = planned.force if planned.force < 0.5 else 0.4 + planned.force * 1.6
-    async with part.busy:
+    async with process.busy:
         start = time.time()
-        await part.freeze(share * lease)
-    return Struck(part.name, start)
+        await process.freeze(share * lease)
+    return Hit(process.name, start)
 
 
 async def _restart(
-    stage: Stage, server: Server, number: signal.Signals, meanwhile: Callable[[], object] | None = None
-) -> Struck:
-    """End a server by a signal and wait until it is back. `meanwhile` is done while it stands still, before its end."""
-    async with stage.servers_busy[server.name]:
+    cluster: Cluster, server: Server, number: signal.Signals, meanwhile: Callable[[], object] | None = None
+) -> Hit:
+    """End a server with a signal and wait until it is back. `meanwhile` runs while it is stopped, before its end."""
+    async with cluster.servers_busy[server.name]:
         before, start = server.pid(), time.time()
         if meanwhile:
             server.kill(signal.SIGSTOP)
             meanwhile()
         server.kill(number)
-        await stage.back(server, before)
-    return Struck(server.name, start)
+        await cluster.back(server, before)
+    return Hit(server.name, start)

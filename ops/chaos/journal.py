@@ -1,4 +1,4 @@
-"""The receiver: a process of its own that verifies every POST, answers in its endpoint's manner and keeps a journal.
+"""The receiver: a process of its own that verifies every POST, answers as its endpoint is set to, and keeps a journal.
 
 An answer depends on the endpoint, the event and the attempt alone; the third attempt is always acknowledged. The
 journal is a file with one JSON line a POST, written when it is answered.
@@ -66,7 +66,7 @@ class Journal:
 
 
 def answer_of(endpoint: str, event_id: str, attempt: int) -> tuple[int, float]:
-    """How a POST is answered, and after how many seconds.
+    """Return the status to answer a POST with, and the delay in seconds.
 
     `slow` takes up to a second, so that workers have their hands full. At `flaky` one of eight events fails once, as
     many twice, half of them by silence; at `ordered` too, but never by silence. Any other answers at once.
@@ -114,7 +114,7 @@ class _Protocol(asyncio.Protocol):
         except (ValueError, KeyError):
             verified = False
         event_id, attempt = headers.get("webhook-id", ""), int(headers.get(f"x-{sender}-attempt", "0"))
-        told = payload.read(body)
+        event = payload.read(body)
         answer, held = answer_of(endpoint, event_id, attempt) if verified else (401, 0.0)
         return Post(
             at=now,
@@ -122,9 +122,9 @@ class _Protocol(asyncio.Protocol):
             sender=sender,
             event_id=event_id,
             attempt=attempt,
-            kind=told.kind,
-            subject=told.subject,
-            number=told.number,
+            kind=event.kind,
+            subject=event.subject,
+            number=event.number,
             verified=verified,
             digest=zlib.crc32(body),
             answer=answer,
@@ -157,7 +157,7 @@ def _serve(port: int, path: Path, secrets: Mapping[str, str]) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return a port that is not in use."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""What the database says after the run: its events, its deliveries, and whether it is at rest."""
+"""Reads the database after a run: its events, its deliveries, and what is left to deliver."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ from ops.chaos.records import Recorded
 
 
 async def unfinished(workspace: str) -> int:
-    """Events not yet relayed and deliveries still owed."""
+    """Return how many events are not relayed and how many deliveries are not finished."""
     return int(
         await db.value(
             """SELECT (SELECT count(*) FROM outbox_event WHERE workspace_id = $1 AND relayed_at IS NULL)
@@ -36,7 +36,7 @@ async def deliveries(workspace: str) -> dict[str, int]:
 
 
 async def states(workspace: str) -> dict[str, int | None]:
-    """What the changed rows say now: the number in each lead, and -1 for each conversation that is ended."""
+    """Return the present state of the changed rows: the number in each lead, and -1 for each ended conversation."""
     leads = await db.rows("SELECT id, custom_fields FROM lead WHERE workspace_id = $1", workspace)
     ended = await db.rows("SELECT id FROM conversation WHERE workspace_id = $1 AND status = 'ended'", workspace)
     fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode

@@ -1,4 +1,4 @@
-"""The changes: made through the real door, each with an Idempotency-Key, asked again until it is answered.
+"""The load: changes made through the API, each with an Idempotency-Key and retried until it is answered.
 
 So the harness knows exactly which changes were accepted, and in which order those of one lead were.
 """
@@ -28,8 +28,8 @@ _ONE_END_IN: Final = 10
 _TIMEOUT: Final = 5.0  # seconds; then the same request is sent again
 
 
-class World(NamedTuple):
-    """What there is to change, and who is told of it: the secret of each endpoint by its name."""
+class Workload(NamedTuple):
+    """The rows to change, and the secret of each endpoint by its name."""
 
     workspace: str
     key: str
@@ -39,15 +39,15 @@ class World(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One change to ask for."""
+    """A change to request."""
 
     number: int
     kind: str
     subject: str
 
 
-async def furnish(urls: dict[str, str], events: int) -> World:
-    """A workspace with an endpoint per name and URL, leads, and open conversations. Needs the pool open."""
+async def create_data(urls: dict[str, str], events: int) -> Workload:
+    """Create a workspace with an endpoint per name and URL, leads, and open conversations. The pool must be open."""
     workspace = await accounts.create_workspace("Chaos")
     _, key = await accounts.create_key(workspace, "chaos")
     bot = await bots.create(workspace, "Chaos")
@@ -64,34 +64,34 @@ async def furnish(urls: dict[str, str], events: int) -> World:
         leads.append(lead.id)
     ends = len([number for number in range(events) if number % _ONE_END_IN == 0])
     talks = [await conversations.start(workspace, bot, Origin()) for _ in range(ends)]
-    return World(workspace, key, leads, talks, secrets)
+    return Workload(workspace, key, leads, talks, secrets)
 
 
-def changes(world: World, events: int, seed: int) -> list[list[Change]]:
-    """What each writer asks for, in order; a lead belongs to one writer. Pure."""
+def changes(workload: Workload, events: int, seed: int) -> list[list[Change]]:
+    """Return the changes of each writer, in order. Each lead belongs to one writer. Pure."""
     draw = random.Random(seed)
-    talks = iter(world.conversations)
+    talks = iter(workload.conversations)
     share: list[list[Change]] = [[] for _ in range(_WRITERS)]
     for number in range(events):
         writer = number % _WRITERS
         if number % _ONE_END_IN == 0:
             share[writer].append(Change(number, "conversation.ended", next(talks)))
         else:
-            share[writer].append(Change(number, "lead.updated", draw.choice(world.leads[writer::_WRITERS])))
+            share[writer].append(Change(number, "lead.updated", draw.choice(workload.leads[writer::_WRITERS])))
     return share
 
 
-async def push(
-    world: World, url: str, share: Sequence[Sequence[Change]], rate: float, first: int = 0
+async def send_changes(
+    workload: Workload, url: str, share: Sequence[Sequence[Change]], rate: float, first: int = 0
 ) -> list[Accepted]:
-    """Ask for every change, `rate` a second or as fast below that as the API lets us; half of them come in bursts.
+    """Request every change, at most `rate` a second; half of them in bursts. Return what was accepted.
 
-    `first` is the number of the change that is asked for at once. Raises RuntimeError when one is refused for good:
-    none of them should be.
+    `first` is the number of the change to request first. Raise RuntimeError when one is refused permanently, which
+    should not happen.
     """
     start = time.time()
     limits = httpx.Limits(max_connections=2 * _WRITERS, max_keepalive_connections=2 * _WRITERS)
-    headers = {"Authorization": f"Bearer {world.key}"}
+    headers = {"Authorization": f"Bearer {workload.key}"}
     async with httpx.AsyncClient(
         base_url=url, headers=headers, timeout=_TIMEOUT, limits=limits, trust_env=False
     ) as client:
@@ -101,7 +101,7 @@ async def push(
             for change in mine:
                 due = start + (_due(change.number) - first) / rate
                 await asyncio.sleep(max(0.0, due - time.time()))
-                done.append(await _insist(client, change))
+                done.append(await _send_until_accepted(client, change))
             return done
 
         written = await asyncio.gather(*(write(mine) for mine in share))
@@ -109,11 +109,11 @@ async def push(
 
 
 def _due(number: int) -> int:
-    """Its turn. The even ones of a round of all writers come at once, so that relays and workers have batches."""
+    """Return when a change is due. Even numbers of a round are due at once, so that relays and workers get batches."""
     return number if number % 2 else number - number % _WRITERS
 
 
-async def _insist(client: httpx.AsyncClient, change: Change) -> Accepted:
+async def _send_until_accepted(client: httpx.AsyncClient, change: Change) -> Accepted:
     asked, tries = time.time(), 0
     while True:
         tries += 1

@@ -1,4 +1,4 @@
-"""What the parts of the harness tell each other: what was asked, what was broken, what arrived. Times are Unix time."""
+"""Records of the harness: changes sent, faults injected, POSTs received. Times are Unix time."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ ORDERED: Final = "ordered"
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """A change that the API answered with success. `number` is in the payload, so that its POSTs are known by it."""
+    """A change that the API accepted. Its payload contains `number`, which identifies its POSTs."""
 
     number: int
     kind: str
@@ -20,7 +20,7 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """An event in the outbox, as the database tells after the run."""
+    """An event in the outbox, read from the database after the run."""
 
     event_id: str
     kind: str
@@ -54,7 +54,7 @@ class Post(msgspec.Struct, frozen=True):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Something that was broken, from `start` until it worked again (`end`)."""
+    """An injected fault: from `start` until the target works again (`end`)."""
 
     kind: str
     target: str

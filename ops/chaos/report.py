@@ -1,4 +1,4 @@
-"""The scorecard as a person reads it."""
+"""The scorecard as text."""
 
 from datetime import UTC, datetime
 
@@ -8,7 +8,7 @@ from ops.chaos.verdict import Scorecard
 
 
 def lines(card: Scorecard) -> list[str]:
-    """One line a fact; the last one is the verdict."""
+    """Return one line per figure; the last line is the verdict."""
     repeated = ", ".join(f"{kind} {count}" for kind, count in card.duplicates.items())
     outbox = (
         f"missing {card.changes_without_event}, without a change {card.events_without_change}, "

@@ -1,4 +1,4 @@
-"""One run: set the stage, push and break at once, wait until all is quiet, gather the evidence."""
+"""One run: start the cluster, send changes while faults are injected, wait until all is delivered, judge the result."""
 
 import asyncio
 import contextlib
@@ -13,30 +13,30 @@ from leadwire.development.embedded import Services
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.db.migrations import migrate
 from ops.chaos import ledger, load
-from ops.chaos.faults import Planned, rage
+from ops.chaos.cluster import Cluster
+from ops.chaos.faults import PlannedFault, inject
 from ops.chaos.journal import Journal, free_port
 from ops.chaos.records import ORDERED, Accepted, Fault
-from ops.chaos.stage import Stage
 from ops.chaos.verdict import Evidence, Scorecard, judge
 
 _ENDPOINTS = ("healthy", "slow", "flaky", ORDERED)
 
 
-class Order(NamedTuple):
-    """What is asked for: `settle` is how many seconds it may take until all is quiet."""
+class RunOptions(NamedTuple):
+    """The options of a run. `settle` is the limit, in seconds, for everything to be delivered after the last change."""
 
     events: int
     seconds: float
     seed: int
     settle: float
-    plan: Sequence[Planned]
+    plan: Sequence[PlannedFault]
 
 
-async def run(running: Services, environment: Mapping[str, str], directory: Path, order: Order) -> Scorecard:
-    """Everything, on servers that run."""
+async def run(running: Services, environment: Mapping[str, str], directory: Path, options: RunOptions) -> Scorecard:
+    """Run everything on servers that are up. Return the scorecard."""
     chosen = settings.get()
     print(
-        f"{order.events} changes in {order.seconds:g} s, {len(order.plan)} faults, seed {order.seed}\n"
+        f"{options.events} changes in {options.seconds:g} s, {len(options.plan)} faults, seed {options.seed}\n"
         f"  lease {chosen.lease:g} s, delivery timeout {chosen.delivery_timeout:g} s, retries after "
         f"{', '.join(map(str, chosen.retry_schedule))} s, lost in Redis after {chosen.reconcile_after:g} s",
         flush=True,
@@ -45,29 +45,31 @@ async def run(running: Services, environment: Mapping[str, str], directory: Path
     await db.open_pool(running.database_url, 4)
     await migrate()
     journal = Journal(directory / "journal.jsonl")
-    world = await load.furnish({name: journal.url(name) for name in _ENDPOINTS}, order.events)
-    journal.start(world.secrets)
+    workload = await load.create_data({name: journal.url(name) for name in _ENDPOINTS}, options.events)
+    journal.start(workload.secrets)
     try:
-        async with Stage(running, environment, directory, free_port()) as stage:
-            share = load.changes(world, order.events, order.seed)
-            pushing = asyncio.create_task(load.push(world, stage.url, share, order.events / order.seconds))
+        async with Cluster(running, environment, directory, free_port()) as cluster:
+            share = load.changes(workload, options.events, options.seed)
+            sending = asyncio.create_task(
+                load.send_changes(workload, cluster.url, share, options.events / options.seconds)
+            )
             try:
-                happened = await rage(stage, order.plan, chosen.lease)
-                accepted = await pushing
+                happened = await inject(cluster, options.plan, chosen.lease)
+                accepted = await sending
             finally:
-                pushing.cancel()
-            left, redriven = await _quiet(stage, world.workspace, order.settle)
-            fell = {part.name: part.fell for part in stage.parts if part.fell}
+                sending.cancel()
+            left, redriven = await _wait_until_settled(cluster, workload.workspace, options.settle)
+            fell = {process.name: process.fell for process in cluster.processes if process.fell}
             if fell:
                 print(f"  ended by themselves and were started again: {fell}")
-            return judge(await _evidence(stage, world.workspace, journal, accepted, happened, left, redriven))
+            return judge(await _evidence(cluster, workload.workspace, journal, accepted, happened, left, redriven))
     finally:
         journal.stop()
         await db.close_pool()
 
 
-async def _quiet(stage: Stage, workspace: str, settle: float) -> tuple[int, int]:
-    """Wait until nothing is owed. Answers what still is when the time is up, and how many dead letters were redriven:
+async def _wait_until_settled(cluster: Cluster, workspace: str, settle: float) -> tuple[int, int]:
+    """Wait until all is delivered. Return what is left when the time is up, and how many dead letters were redriven:
     a delivery that failed four times is not lost, an operator sends it again.
     """
     start, left, redriven = time.monotonic(), -1, 0
@@ -77,15 +79,15 @@ async def _quiet(stage: Stage, workspace: str, settle: float) -> tuple[int, int]
             if not left:
                 if not (await ledger.deliveries(workspace)).get("dead"):
                     break
-                _, told = await stage.command("redrives", "start", "--rate", "1000", "--watch", "--json")
-                redriven += json.loads(told)["done"]
+                _, output = await cluster.command("redrives", "start", "--rate", "1000", "--watch", "--json")
+                redriven += json.loads(output)["done"]
         await asyncio.sleep(0.25)
-    print(f"  all quiet {time.monotonic() - start:.1f} s after the last change", flush=True)
+    print(f"  all delivered {time.monotonic() - start:.1f} s after the last change", flush=True)
     return left, redriven
 
 
 async def _evidence(
-    stage: Stage,
+    cluster: Cluster,
     workspace: str,
     journal: Journal,
     accepted: Sequence[Accepted],
@@ -93,7 +95,7 @@ async def _evidence(
     left: int,
     redriven: int,
 ) -> Evidence:
-    _, told = await stage.command("ledger", "--json")
+    _, output = await cluster.command("ledger", "--json")
     return Evidence(
         accepted=accepted,
         events=await ledger.events(workspace),
@@ -104,6 +106,6 @@ async def _evidence(
         deliveries=await ledger.deliveries(workspace),
         unfinished=left,
         redriven=redriven,
-        ledger={check["name"]: check["broken"] for check in json.loads(told)["checks"]},
+        ledger={check["name"]: check["broken"] for check in json.loads(output)["checks"]},
         timeout=settings.get().delivery_timeout,
     )

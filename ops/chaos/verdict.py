@@ -1,4 +1,4 @@
-"""From what was asked, broken, recorded and received to a scorecard. Pure.
+"""Makes a scorecard of the changes sent, faults injected, events recorded and POSTs received. Pure.
 
 A delivery is lost when a change was accepted and an endpoint never acknowledged a POST of it. A POST is a duplicate
 when its event had been acknowledged before, or the same attempt had been made before.
@@ -17,7 +17,7 @@ Key = tuple[str, str, int | None]
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything there is to judge by. `states` holds the number in each lead, -1 for each ended conversation."""
+    """The input of the verdict. `states` holds the number in each lead, -1 for each ended conversation."""
 
     accepted: Sequence[Accepted]
     events: Sequence[Recorded]
@@ -42,7 +42,7 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it. `failures` names the promises that were broken: none should be."""
+    """The result of a run. `failures` names the guarantees that were broken: it should be empty."""
 
     accepted: int
     asked_again: int
@@ -82,7 +82,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge(seen: Evidence) -> Scorecard:
-    """The scorecard."""
+    """Return the scorecard."""
     asked = {_key(one) for one in seen.accepted}
     recorded = Counter(_key(one) for one in seen.events)
     acknowledged = {(post.endpoint, _key(post)) for post in seen.posts if post.good and post.verified}
@@ -120,7 +120,7 @@ def judge(seen: Evidence) -> Scorecard:
 
 
 def _key(one: Accepted | Recorded | Post) -> Key:
-    """What a change, its event and its POSTs have in common."""
+    """Return the key that a change, its event and its POSTs share."""
     return one.kind, one.subject, one.number if one.kind == "lead.updated" else None
 
 

@@ -1,1 +1,1 @@
-"""What the person on call meets at night, rehearsed: real processes, something breaks, it is found, it is mended."""
+"""Drills for the person on call: real processes run, something breaks, and it is diagnosed and repaired."""

@@ -1,8 +1,8 @@
-"""Drills: real processes on real servers, one thing breaks, and the commands of a person on call find and mend it.
+"""Drills: in each, one part of a real system breaks, and it is diagnosed and repaired with the commands of a runbook.
 
-    uv run python -m ops.drills [NAME ...]        # all of them without a name; --list tells what there is
+    uv run python -m ops.drills [NAME ...]        # all of them without a name; --list names them
 
-What is done and seen is printed. Exit 1 when a claim does not hold. Times are shortened by settings, which are told.
+Prints what is done and found. Exits with 1 when a check fails. Settings, which are printed, shorten the times.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any, Final
 from leadwire.development.embedded import Services, services
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.settings import Settings
-from ops.drills.scene import opened
+from ops.drills.sandbox import prepared
 from ops.drills.servers import Servers
 
 DRILLS: Final = (
@@ -29,7 +29,7 @@ DRILLS: Final = (
 
 
 def main() -> int:
-    """Play them; the exit code."""
+    """Run the drills and return the exit code."""
     options = argparse.ArgumentParser(prog="python -m ops.drills")
     options.add_argument("name", nargs="*", choices=[[], *DRILLS], metavar="NAME")
     options.add_argument("--list", action="store_true")
@@ -39,7 +39,7 @@ def main() -> int:
             print(f"{name:<18} {(_module(name).__doc__ or '').strip()}")
         return 0
     if len(asked.name) == 1:
-        return _play(asked.name[0])
+        return _run_drill(asked.name[0])
     results = {  # a process for each: what one leaves in memory is none of the next one's business
         name: subprocess.run([sys.executable, "-m", "ops.drills", name], check=False).returncode
         for name in asked.name or DRILLS
@@ -52,7 +52,7 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"ops.drills.{name.replace('-', '_')}")
 
 
-def _play(name: str) -> int:
+def _run_drill(name: str) -> int:
     drill = _module(name)
     directory = Path(tempfile.mkdtemp(prefix="leadwire-drill-"))
     directory.chmod(0o711)  # as root the servers run as `nobody`
@@ -67,7 +67,7 @@ def _play(name: str) -> int:
             print(
                 f"   settings: {', '.join(f'{key}={value}' for key, value in drill.SETTINGS.items()) or 'the defaults'}"
             )
-            return asyncio.run(_scene(running, directory, drill))
+            return asyncio.run(_on_sandbox(running, directory, drill))
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -87,10 +87,10 @@ def _environment(directory: Path, running: Services, drill: Any) -> dict[str, st
     return {f"LEADWIRE_{name}": value for name, value in chosen.items()}
 
 
-async def _scene(running: Services, directory: Path, drill: Any) -> int:
-    async with opened(running, directory, drill.ENDPOINTS) as scene:
-        await drill.play(scene)
-    return 1 if scene.failed else 0
+async def _on_sandbox(running: Services, directory: Path, drill: Any) -> int:
+    async with prepared(running, directory, drill.ENDPOINTS) as sandbox:
+        await drill.run(sandbox)
+    return 1 if sandbox.failed else 0
 
 
 if __name__ == "__main__":

@@ -1,28 +1,28 @@
-"""A customer's server takes connections and never answers. Everybody else's webhooks must not notice."""
+"""A customer's server accepts connections and never answers. Webhooks to other servers must not be delayed."""
 
-from ops.drills.scene import Scene
+from ops.drills.sandbox import Sandbox
 
 RUNBOOK = "ops/runbooks/endpoint-backlog.md"
 ENDPOINTS = ("healthy", "hanging")
 SETTINGS = {"DELIVERY_TIMEOUT": "2", "LEASE": "12", "RETRY_SCHEDULE": "1,2,3"}
 
 
-async def play(scene: Scene) -> None:
+async def run(sandbox: Sandbox) -> None:
     """Find the endpoint with `status`; what waits for it is sent by itself when it answers again."""
-    scene.receiver.answers["hanging"] = 0
-    scene.say("the endpoint `hanging` takes connections and never answers")
-    accepted = await scene.push(400, 40)
-    scene.claim("the healthy endpoint has had every event meanwhile", scene.missing(accepted, "healthy") <= 5)
-    _, told = await scene.command("status")
-    scene.claim("`status` names the endpoint that is behind", scene.receiver.url("hanging") in told)
-    scene.claim("and no other", scene.receiver.url("healthy") not in told)
-    scene.say("the customer restarts the server")
-    scene.receiver.answers["hanging"] = 204
-    await scene.quiet()
-    late = scene.late(accepted, "healthy")
-    scene.say(
+    sandbox.receiver.answers["hanging"] = 0
+    sandbox.say("the endpoint `hanging` takes connections and never answers")
+    accepted = await sandbox.send_changes(400, 40)
+    sandbox.claim("the healthy endpoint has had every event meanwhile", sandbox.missing(accepted, "healthy") <= 5)
+    _, output = await sandbox.command("status")
+    sandbox.claim("`status` names the endpoint that is behind", sandbox.receiver.url("hanging") in output)
+    sandbox.claim("and no other", sandbox.receiver.url("healthy") not in output)
+    sandbox.say("the customer restarts the server")
+    sandbox.receiver.answers["hanging"] = 204
+    await sandbox.settled()
+    late = sandbox.late(accepted, "healthy")
+    sandbox.say(
         f"the healthy endpoint had its events after {late[len(late) // 2]:.3f} s (p50), {late[-1]:.3f} s (longest)"
     )
     for name in ENDPOINTS:
-        scene.claim(f"`{name}` lacks none of {len(accepted)}", scene.missing(accepted, name) == 0)
-    await scene.balanced()
+        sandbox.claim(f"`{name}` lacks none of {len(accepted)}", sandbox.missing(accepted, name) == 0)
+    await sandbox.balanced()

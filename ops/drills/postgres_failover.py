@@ -1,9 +1,9 @@
-"""The primary dies for good; its standby is promoted. No process is restarted and no setting is changed."""
+"""The primary fails and its standby is promoted. No process is restarted and no setting is changed."""
 
 import asyncio
 import time
 
-from ops.drills.scene import Scene
+from ops.drills.sandbox import Sandbox
 from ops.drills.servers import Servers
 
 RUNBOOK = "ops/runbooks/database-down.md"
@@ -17,23 +17,23 @@ def database_url(servers: Servers) -> str:
     return f"postgresql://postgres@/leadwire?host={hosts}&port=5432,5432&target_session_attrs=read-write"
 
 
-async def play(scene: Scene) -> None:
+async def run(sandbox: Sandbox) -> None:
     """Find it with `doctor`; promote the standby, with which every commit was shared."""
-    await scene.servers.add_standby()
-    scene.say("a standby follows; a commit is answered when both have it")
-    pushing = asyncio.create_task(scene.push(600, 50))
+    await sandbox.servers.add_standby()
+    sandbox.say("a standby follows; a commit is answered when both have it")
+    sending = asyncio.create_task(sandbox.send_changes(600, 50))
     await asyncio.sleep(3)
     start = time.monotonic()
-    await scene.servers.lose_primary()
-    scene.say("the primary is dead")
-    code, told = await scene.command("doctor", showing="ERROR")
-    scene.claim("`doctor` says that none takes changes", code == 1 and "PostgreSQL answers" in told)
-    await scene.servers.promote()
-    scene.say(f"the standby is promoted, {time.monotonic() - start:.1f} s after the primary died")
-    accepted = await pushing
+    await sandbox.servers.lose_primary()
+    sandbox.say("the primary is dead")
+    code, output = await sandbox.command("doctor", showing="ERROR")
+    sandbox.claim("`doctor` says that none takes changes", code == 1 and "PostgreSQL answers" in output)
+    await sandbox.servers.promote()
+    sandbox.say(f"the standby is promoted, {time.monotonic() - start:.1f} s after the primary died")
+    accepted = await sending
     again = sum(one.tries > 1 for one in accepted)
-    scene.say(f"{len(accepted)} changes were accepted, {again} of them only when asked again")
-    await scene.quiet()
-    scene.claim(f"none of {len(accepted)} is missing", scene.missing(accepted, "shop") == 0)
-    scene.claim("no process ended", not any(part.fell for part in scene.parts))
-    await scene.balanced()
+    sandbox.say(f"{len(accepted)} changes were accepted, {again} of them only when asked again")
+    await sandbox.settled()
+    sandbox.claim(f"none of {len(accepted)} is missing", sandbox.missing(accepted, "shop") == 0)
+    sandbox.claim("no process ended", not any(process.fell for process in sandbox.processes))
+    await sandbox.balanced()

@@ -1,4 +1,4 @@
-"""A customer's system whose manners change while it runs: it answers, refuses, hangs, or kills whoever asks."""
+"""A customer's system whose behavior changes while it runs: it answers, refuses, hangs, or kills the worker."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ class Post(NamedTuple):
     at: float
     endpoint: str
     event_id: str
-    told: payload.Told
+    event: payload.EventKey
     sender: int
     answer: int
 
@@ -54,12 +54,12 @@ class Receiver:
         """Where an endpoint is."""
         return f"http://127.0.0.1:{self._port}/{endpoint}"
 
-    def acknowledged(self, endpoint: str) -> dict[payload.Told, float]:
+    def acknowledged(self, endpoint: str) -> dict[payload.EventKey, float]:
         """When each event was first acknowledged at an endpoint."""
-        first: dict[payload.Told, float] = {}
+        first: dict[payload.EventKey, float] = {}
         for post in self.posts:
             if post.good and post.endpoint == endpoint:
-                first.setdefault(post.told, post.at)
+                first.setdefault(post.event, post.at)
         return first
 
     def doubled(self) -> int:

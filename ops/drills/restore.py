@@ -1,4 +1,4 @@
-"""The database is lost, and Redis with it. Everything up to the backup must be there again, and be delivered."""
+"""The database and Redis are lost. Everything up to the backup must be restored and delivered."""
 
 import asyncio
 import os
@@ -6,41 +6,41 @@ import time
 from pathlib import Path
 
 from leadwire.infrastructure import db
-from ops.drills.scene import Scene
+from ops.drills.sandbox import Sandbox
 
 RUNBOOK = "ops/deploy/README.md#backup-and-restore"
 ENDPOINTS = ("shop",)
 SETTINGS = {"RECONCILE_AFTER": "3", "RETRY_SCHEDULE": "10,10,10"}
 
 
-async def play(scene: Scene) -> None:
-    """A backup under load, the accident, the way back."""
+async def run(sandbox: Sandbox) -> None:
+    """Take a backup under load, lose the database, restore it."""
     file = Path(os.environ["LEADWIRE_DATA_DIR"]) / "leadwire.dump"
-    scene.receiver.answers["shop"] = 500  # so that the backup holds what is still owed
-    pushing = asyncio.create_task(scene.push(400, 50))
+    sandbox.receiver.answers["shop"] = 500  # so that the backup holds what is still owed
+    sending = asyncio.create_task(sandbox.send_changes(400, 50))
     await asyncio.sleep(3)
     began = time.time()
-    await scene.servers.dump(file)
-    scene.say(f"pg_dump under load: {time.time() - began:.2f} s, {file.stat().st_size / 1e6:.1f} MB")
-    accepted = await pushing
+    await sandbox.servers.dump(file)
+    sandbox.say(f"pg_dump under load: {time.time() - began:.2f} s, {file.stat().st_size / 1e6:.1f} MB")
+    accepted = await sending
     saved = [one for one in accepted if one.accepted < began]
-    await scene.stop()
+    await sandbox.stop()
     await db.close_pool()
-    await scene.servers.lose_database()
-    await scene.servers.redis_down()
-    scene.say(
+    await sandbox.servers.lose_database()
+    await sandbox.servers.redis_down()
+    sandbox.say(
         f"the database is dropped, Redis is gone; {len(saved)} of {len(accepted)} changes are older than the backup"
     )
     start = time.monotonic()
-    await scene.servers.redis_up()
-    await scene.servers.restore(file)
-    scene.say(f"restored in {time.monotonic() - start:.1f} s, with an empty Redis")
+    await sandbox.servers.redis_up()
+    await sandbox.servers.restore(file)
+    sandbox.say(f"restored in {time.monotonic() - start:.1f} s, with an empty Redis")
     await db.open_pool(os.environ["LEADWIRE_DATABASE_URL"], 4)
-    scene.receiver.answers["shop"] = 204
-    await scene.start()
-    await scene.quiet()
-    scene.claim(f"every one of those {len(saved)} has arrived", scene.missing(saved, "shop") == 0)
-    more = await scene.push(50, 50)
-    await scene.quiet()
-    scene.claim("new changes arrive as before", scene.missing(more, "shop") == 0)
-    await scene.balanced()
+    sandbox.receiver.answers["shop"] = 204
+    await sandbox.start()
+    await sandbox.settled()
+    sandbox.claim(f"every one of those {len(saved)} has arrived", sandbox.missing(saved, "shop") == 0)
+    more = await sandbox.send_changes(50, 50)
+    await sandbox.settled()
+    sandbox.claim("new changes arrive as before", sandbox.missing(more, "shop") == 0)
+    await sandbox.balanced()

@@ -1,4 +1,4 @@
-"""What is done to PostgreSQL and Redis: stopped for good, started empty, copied, promoted, dumped and restored."""
+"""Operations on PostgreSQL and Redis: stop, start empty, add a standby, promote, dump, restore."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ class Servers:
         self._standby: Server | None = None
 
     async def redis_down(self) -> None:
-        """It is gone, with all it held."""
+        """Stop Redis and delete its data."""
         server = self._running.servers["Valkey"]
         server.ask_to_stop()
         await asyncio.to_thread(server.join, _PATIENCE)
@@ -40,7 +40,7 @@ class Servers:
                 shutil.rmtree(place)
 
     async def redis_up(self) -> None:
-        """Another one, empty, where the first one was."""
+        """Start an empty Redis at the same address."""
         _, server = valkey.start(self.state, self.run, durable=True)
         self._running.servers["Valkey"] = server
         await asyncio.to_thread(server.wait_ready)
@@ -84,7 +84,7 @@ class Servers:
         await primary.close()
 
     async def lose_primary(self) -> None:
-        """It is killed and does not come back."""
+        """Kill the primary and do not restart it."""
         server = self._running.servers["PostgreSQL"]
         pid = server.pid()
         server.ask_to_stop()
@@ -94,7 +94,7 @@ class Servers:
         assert server.pid() in {0, pid}
 
     async def promote(self) -> None:
-        """The standby is the primary from now on."""
+        """Promote the standby to primary."""
         connection = await self.connect(self.standby_run)
         await connection.execute("SELECT pg_promote()")
         await connection.execute("ALTER SYSTEM SET synchronous_standby_names = ''")
@@ -112,7 +112,7 @@ class Servers:
         await connection.close()
 
     async def restore(self, file: Path) -> None:
-        """The backup, in a new and empty database."""
+        """Restore the backup into a new, empty database."""
         connection = await self.connect(database="postgres")
         await connection.execute("CREATE DATABASE leadwire")
         await connection.close()

@@ -1,4 +1,4 @@
-"""The drills that are quick enough, and that all of them are told of and can be found."""
+"""The drills that run in seconds, and that every drill is listed and follows its runbook."""
 
 import importlib
 import re
@@ -48,7 +48,7 @@ def test_a_drill_types_what_its_runbook_tells_to(name: str) -> None:
     book = (ROOT / path).read_text()
     if part:
         assert f"## {part.replace('-', ' ')}" in book.lower()
-    typed = re.findall(r'scene\.command\("([a-z-]+)"(?:, "([a-z]+)")?', Path(played.__file__).read_text())
+    typed = re.findall(r'sandbox\.command\("([a-z-]+)"(?:, "([a-z]+)")?', Path(played.__file__).read_text())
     for words in typed:
         assert f"leadwire {' '.join(filter(None, words))}" in book
 

@@ -1,4 +1,4 @@
-"""Before anything is timed: do both servers say and write the same?"""
+"""Checks, before anything is timed, that both servers answer and write the same."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What each feature adds: a whole server and servers with one piece taken out, in turns."""
+"""The cost of each feature: a whole server and servers without one feature, in turns."""
 
 import random
 import statistics

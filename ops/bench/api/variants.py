@@ -1,4 +1,4 @@
-"""Our server with one piece taken out: `python -m ops.bench.api.variants PIECE serve ...`.
+"""Our server without one feature: `python -m ops.bench.api.variants PIECE serve ...`.
 
 Each function replaces its piece by one that does nothing, before the app is made. The product has no such switches.
 Left out, as they cannot be taken out sensibly: the router, problem documents (no cost until something is wrong), exact

@@ -1,1 +1,1 @@
-"""What the wire does: `uv run python -m ops.bench.delivery`."""
+"""Benchmarks of webhook delivery: `uv run python -m ops.bench.delivery`."""

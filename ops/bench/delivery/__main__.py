@@ -1,4 +1,4 @@
-"""The wire's speed, on real servers and real processes, beside what else could do the job, in the same run.
+"""The speed of webhook delivery, on real servers and processes, compared with alternatives in the same run.
 
     uv run python -m ops.bench.delivery [--events 50000] [--seconds 10] [--only drain,latency]
 
@@ -9,7 +9,7 @@ latency    changes at a steady rate, from the commit to the receiver having the 
 isolation  20 endpoints, one hangs and three reset connections: the healthy ones with and without them
 backlog    200,000 deliveries owed to a dead endpoint: Redis's memory, and the healthy ones
 bare       the same POSTs by httpx.AsyncClient and by pyreqwest alone
-change     a change itself, without HTTP and before anybody is told: CPU, WAL and disk of each
+change     a change itself, without HTTP and without delivery: CPU, WAL and disk of each
 soak       (only when asked for) 200 events a second for half an hour: the memory of each process
 steps      (only when asked for) a rising load: what is delivered, how late, and what each event costs; --svg draws it
 peers      the same job on procrastinate (PostgreSQL) and on SAQ (Redis), as a Python team would otherwise write it

@@ -1,4 +1,4 @@
-"""The same signed POSTs by an HTTP client alone: what the rest of the wire is measured against."""
+"""The same signed POSTs by an HTTP client alone: the lower bound for the cost of a delivery."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""What a change itself costs, before anybody is told of it: real changes, a transaction each, nothing else running."""
+"""The cost of a change itself, without delivery: real changes, one transaction each, nothing else running."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What endpoints that misbehave cost the others."""
+"""How much failing endpoints slow down the others."""
 
 import asyncio
 import statistics

@@ -1,4 +1,4 @@
-"""Offered load in steps, until more of it is no longer carried: where the knee is, and what an event costs."""
+"""Load that rises in steps until deliveries fall behind: the highest sustained rate, and the cost of an event."""
 
 import asyncio
 import contextlib

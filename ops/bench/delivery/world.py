@@ -1,4 +1,4 @@
-"""What is measured on: empty tables, workspaces with an endpoint each, committed events, the servers' own counts."""
+"""The data of the benchmarks: empty tables, workspaces with an endpoint each, committed events, server counters."""
 
 import asyncio
 import time

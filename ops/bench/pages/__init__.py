@@ -1,1 +1,1 @@
-"""What a page of the web area costs on a workspace with a past."""
+"""The cost of each page of the web area, on a workspace with history."""

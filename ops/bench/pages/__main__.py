@@ -1,4 +1,4 @@
-"""`python -m ops.bench.pages [--leads N] [--deliveries N] [--rounds N]`: each screen's CPU, weight and time."""
+"""`python -m ops.bench.pages [--leads N] [--deliveries N] [--rounds N]`: CPU, size and time of each screen."""
 
 import argparse
 import asyncio

@@ -1,4 +1,4 @@
-"""What is broken: real processes and real servers, each kept running unless a fault holds it down."""
+"""The system under test: real processes and servers, each restarted when it ends unless a fault keeps it down."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from leadwire.development.embedded import Server, Services
 from leadwire.infrastructure.serving import SUPERVISED
 
 
-class Part:
+class ManagedProcess:
     """One `leadwire` process, started again whenever it ends, after a pause. Its log is a file."""
 
     def __init__(self, name: str, arguments: list[str], environment: Mapping[str, str], logs: Path) -> None:
@@ -31,7 +31,7 @@ class Part:
         self._expected = False
 
     async def start(self) -> None:
-        """Start it and keep it."""
+        """Start it, and restart it whenever it ends."""
         await self._launch()
         self._keeping = asyncio.create_task(self._keep())
 
@@ -84,8 +84,8 @@ class Part:
             await self._launch()
 
 
-class Stage:
-    """`async with Stage(...) as stage`: one `serve`, two of each other process, and the servers."""
+class Cluster:
+    """`async with Cluster(...) as cluster`: one `serve`, two of each other process, and the servers."""
 
     def __init__(self, running: Services, environment: Mapping[str, str], directory: Path, port: int) -> None:
         logs = directory / "logs"
@@ -93,11 +93,13 @@ class Stage:
         self.url = f"http://127.0.0.1:{port}"
         self.environment = {name: text for name, text in os.environ.items() if not name.startswith("LEADWIRE_")}
         self.environment |= environment
-        self.serve = Part("serve", ["serve", "--port", str(port)], self.environment, logs)
-        self.relays = [Part(f"relay-{n}", ["relay"], self.environment, logs) for n in (1, 2)]
+        self.serve = ManagedProcess("serve", ["serve", "--port", str(port)], self.environment, logs)
+        self.relays = [ManagedProcess(f"relay-{n}", ["relay"], self.environment, logs) for n in (1, 2)]
         # Each worker's own headers have a prefix of their own: by it the journal knows who sent what.
         self.workers = [
-            Part(f"deliver-{n}", ["deliver"], self.environment | {"LEADWIRE_HEADER_PREFIX": f"X-Deliver-{n}-"}, logs)
+            ManagedProcess(
+                f"deliver-{n}", ["deliver"], self.environment | {"LEADWIRE_HEADER_PREFIX": f"X-Deliver-{n}-"}, logs
+            )
             for n in (1, 2)
         ]
         self.postgres, self.valkey = running.servers["PostgreSQL"], running.servers["Valkey"]
@@ -106,13 +108,13 @@ class Stage:
         self.redis = Redis.from_url(running.redis_url)
 
     @property
-    def parts(self) -> list[Part]:
-        """Every process."""
+    def processes(self) -> list[ManagedProcess]:
+        """Return every process."""
         return [self.serve, *self.relays, *self.workers]
 
     async def __aenter__(self) -> Self:
-        for part in self.parts:
-            await part.start()
+        for process in self.processes:
+            await process.start()
         end = time.monotonic() + 30
         async with httpx.AsyncClient(trust_env=False) as client:
             while True:
@@ -124,17 +126,17 @@ class Stage:
                 await asyncio.sleep(0.05)
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.gather(*(part.stop() for part in self.parts))
+        await asyncio.gather(*(process.stop() for process in self.processes))
         await self.redis.aclose()
 
     async def back(self, server: Server, before: int) -> None:
-        """Return when a server that ran as process `before` runs as another one and answers."""
+        """Wait until a server that ran as process `before` runs as another process and answers."""
         while server.pid() in (0, before):
             await asyncio.sleep(0.01)
         await asyncio.to_thread(server.wait_ready)
 
     async def command(self, *arguments: str) -> tuple[int, bytes]:
-        """One `leadwire` command on this stage: its exit code and its output."""
+        """Run a `leadwire` command on this cluster. Return its exit code and its output."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "leadwire", *arguments),
             stdin=asyncio.subprocess.DEVNULL,

@@ -61,7 +61,7 @@ class Form:
                 return value
         raise wrong(name, "unknown_value", "Choose one of these.", message)
 
-    def title(self, message: str) -> str:
+    def required_name(self, message: str) -> str:
         """The field `name`, which must have 1 to 100 characters. Raises Invalid with `message`."""
         if not 1 <= len(self.text("name")) <= 100:
             raise wrong("name", "required", "1 to 100 characters.", message)

@@ -29,7 +29,7 @@ async def bots(context: PageContext) -> Response[str]:
 @action("/bots", shown_on=bots)
 async def create(context: PageContext) -> Response[Any]:
     """A new bot, with one of the shipped flows as its draft."""
-    name = context.form.title("Give the bot a name.")
+    name = context.form.required_name("Give the bot a name.")
     flow = context.form.choice("flow", library.NAMES, "Choose what to start from.")
     async with audit.transaction(context.me, "bot.created", detail=name) as entry:
         entry.subject = await changes.create(context.workspace, name)

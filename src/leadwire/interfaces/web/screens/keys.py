@@ -27,7 +27,7 @@ async def keys(context: PageContext) -> Response[str]:
 @action("/keys", shown_on=keys, confirmed=True)
 async def create(context: PageContext) -> Response[Any]:
     """A new key."""
-    name = context.form.title("Give the key a name.")
+    name = context.form.required_name("Give the key a name.")
     if not (scopes := context.form.all("scope")):
         raise wrong("scope", "required", "Choose at least one.", "Allow at least one thing.")
     days = context.form.choice("life", LIVES, "Choose when it expires.")

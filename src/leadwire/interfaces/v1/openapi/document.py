@@ -31,7 +31,8 @@ def document(
     """Return the document. `events` maps each kind of event to the struct that is its `data`, `samples` to one such."""
     operations = _operations(app)
     bodies = [body for operation in operations for body in _bodies(operation)]
-    refs, components = schemas.of([*map(_returned, operations), *bodies, *events.values(), Problem])
+    returned = [(Single if one.envelope is Tagged else one.envelope)[one.data] for one in operations]
+    refs, components = schemas.of([*returned, *bodies, *events.values(), Problem])
     examples = schemas.examples(components, samples.values())
     errors = ErrorResponses(components)
     paths: dict[str, dict[str, Any]] = {}
@@ -63,12 +64,6 @@ def _operations(app: Litestar) -> list[Operation]:
     ]
     # Lists before what is in them.
     return sorted(found, key=lambda operation: (operation.path.count("/"), _METHODS.index(operation.method)))
-
-
-def _returned(operation: Operation) -> Any:
-    """Return the type of the body of a good response."""
-    envelope = Single if operation.envelope is Tagged else operation.envelope
-    return envelope[operation.data]
 
 
 def _errors(operation: Operation) -> Iterator[Any]:

@@ -128,7 +128,7 @@ async def test_what_visitors_typed_is_text(agent, workspace, bot, typed):
     talk = await changes.start(workspace, bot, origin)
     await changes.add_message(workspace, talk, "user", typed)
     await changes.capture_lead(workspace, talk, LeadPatch(name=typed, email="ada@example.com", company=typed))
-    await changes.update_visitor(workspace, talk, {typed: typed}, None, Visitor(None, typed))
+    await changes.update_visitor(workspace, talk, {typed: typed}, Visitor(None, typed))
     await changes.hand_off(workspace, talk, typed)
     await changes.end(workspace, talk, "visitor", typed)
     harmless(await agent.open("/conversations"))

@@ -10,19 +10,12 @@ from leadwire.domain.bots.flow import Ask, Flow, Scalar
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Visitor
-from leadwire.domain.conversations.table import Conversation
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
-from leadwire.domain.leads.schema import Lead, LeadPatch, Source, custom_fields, fitting
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.domain.leads.schema import Lead, LeadPatch, custom_fields, fitting
 from leadwire.infrastructure.errors import Conflict, NotFound, Unavailable
 
 _CUSTOM: Final = "custom_fields."
-_SOURCE: Final = statement(
-    Conversation.select("source_url", "source_campaign", "source_referrer").where(
-        Conversation.workspace_id == param("workspace"), Conversation.id == param("conversation")
-    )
-)
 
 
 class ConcurrentUpdate(Exception):
@@ -39,13 +32,12 @@ async def save_answers(session: VisitorSession, flow: Flow, state: State, effect
     answers = {one.field: one.value for one in effects if isinstance(one, Saved) and one.field}
     scored = [one for one in effects if isinstance(one, Scored)]
     await visitor_sessions.add_scores(session, scored)
-    lead_id = None
     with _as_concurrent_update():
         own = session.lead_id is not None and (answers or scored) and await _update_own(session, answers, scored)
         if (answers or scored) and not own:
-            lead_id = await _capture(session, _all_answers(flow, state), state.score)
+            await _capture(session, _all_answers(flow, state), state.score)
     visitor = Visitor(_text(answers.get("email")), _text(answers.get("name")))
-    await conversations.update_visitor(*session.place, state.variables, lead_id, visitor)
+    await conversations.update_visitor(*session.place, state.variables, visitor)
 
 
 async def save_email(session: VisitorSession, flow: Flow, email: str) -> None:
@@ -53,9 +45,9 @@ async def save_email(session: VisitorSession, flow: Flow, email: str) -> None:
     answers: dict[str, Scalar] = {"email": email}
     state = session.state
     with _as_concurrent_update():
-        own = session.lead_id is not None and await _update_own(session, answers, [])
-        lead_id = None if own else await _capture(session, {**_all_answers(flow, state), **answers}, state.score)
-    await conversations.update_visitor(*session.place, state.variables, lead_id, Visitor(email, None))
+        if session.lead_id is None or not await _update_own(session, answers, []):
+            await _capture(session, {**_all_answers(flow, state), **answers}, state.score)
+    await conversations.update_visitor(*session.place, state.variables, Visitor(email, None))
 
 
 @contextmanager
@@ -86,15 +78,10 @@ def _all_answers(flow: Flow, state: State) -> dict[str, Scalar]:
     return {field: state.variables[name] for name, field in asks.items() if name in state.variables}
 
 
-async def _capture(session: VisitorSession, answers: dict[str, Scalar], score: int) -> str | None:
-    """Make the visitor a lead once there is a way to reach them. Return the lead's id, or None."""
-    if not answers.keys() & {"email", "phone"}:
-        return None
-    source = await _SOURCE.row(workspace=session.workspace, conversation=session.conversation_id)
-    lead = await leads.capture(
-        session.workspace, session.bot_id, session.conversation_id, _patch(answers, score), Source(*(source or ()))
-    )
-    return lead.id
+async def _capture(session: VisitorSession, answers: dict[str, Scalar], score: int) -> None:
+    """Make the visitor a lead once there is a way to reach them."""
+    if answers.keys() & {"email", "phone"}:
+        await conversations.capture_lead(*session.place, _patch(answers, score))
 
 
 def _patch(answers: dict[str, Scalar], score: int, lead: Lead | None = None) -> LeadPatch:

@@ -31,14 +31,10 @@ _START: Final = insert(
     end=f"RETURNING {_COLUMNS}",
 )
 # Keeps what is known already where nothing new is given.
-_UPDATE_VISITOR: Final = sql("""
-UPDATE conversation SET variables = :variables, lead_id = coalesce(:lead_id, lead_id),
-    visitor_email = coalesce(:email, visitor_email), visitor_name = coalesce(:name, visitor_name)
-WHERE workspace_id = :workspace AND id = :id""")
-_SET_LEAD: Final = sql("""
-UPDATE conversation SET lead_id = :lead_id, visitor_email = coalesce(:email, visitor_email),
-    visitor_name = coalesce(:name, visitor_name), updated_at = :now
-WHERE workspace_id = :workspace AND id = :id""")
+_VISITOR: Final = "visitor_email = coalesce(:email, visitor_email), visitor_name = coalesce(:name, visitor_name)"
+_WHERE: Final = "WHERE workspace_id = :workspace AND id = :id"
+_UPDATE_VISITOR: Final = sql(f"UPDATE conversation SET variables = :variables, {_VISITOR} {_WHERE}")
+_SET_LEAD: Final = sql(f"UPDATE conversation SET lead_id = :lead_id, updated_at = :now, {_VISITOR} {_WHERE}")
 _LOCK: Final = statement(Conversation.select("bot_id", *_SOURCE.split()).where(*_ONE), "FOR UPDATE")
 _NOW: Final = param("now")
 _HANDOFF: Final = {"status": "handoff", "handoff_reason": param("reason"), "handoff_requested_at": _NOW}
@@ -68,11 +64,11 @@ async def start(workspace: str, bot_id: str, origin: Origin, flow_version: int |
 
 
 async def update_visitor(
-    workspace: str, conversation_id: str, variables: Mapping[str, object], lead_id: str | None, visitor: Visitor
+    workspace: str, conversation_id: str, variables: Mapping[str, object], visitor: Visitor
 ) -> None:
-    """Store the flow's variables, the lead that the visitor became, and what they have said of themselves."""
+    """Store the flow's variables, and what the visitor has said of themselves."""
     values = {"variables": msgspec.json.encode(variables).decode(), "email": visitor.email, "name": visitor.name}
-    await _UPDATE_VISITOR.rows(workspace=workspace, id=conversation_id, lead_id=lead_id, **values)
+    await _UPDATE_VISITOR.rows(workspace=workspace, id=conversation_id, **values)
 
 
 async def capture_lead(workspace: str, conversation_id: str, found: LeadPatch) -> Lead:

@@ -11,6 +11,7 @@ import msgspec
 from litestar import Litestar
 
 from leadwire import __version__
+from leadwire.infrastructure import ids, settings
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch, InvalidParameter
 from leadwire.interfaces.http.body import MEDIA_TYPES
 from leadwire.interfaces.http.problems import Problem
@@ -29,6 +30,7 @@ def document(
     app: Litestar, events: Mapping[str, type[msgspec.Struct]], samples: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the document. `events` maps each kind of event to the struct that is its `data`, `samples` to one such."""
+    made = _skeleton()
     operations = _operations(app)
     bodies = [body for operation in operations for body in _bodies(operation)]
     returned = [(Single if one.envelope is Tagged else one.envelope)[one.data] for one in operations]
@@ -43,16 +45,21 @@ def document(
         described = _described(operation, example) | {"responses": responses}
         paths.setdefault(operation.path, {})[operation.method] = described
     del components["Problem"]
-    kinds = {kind: webhook(kind, model.__name__, samples[kind]) for kind, model in events.items()}
+    common = made.pop("webhook")
+    kinds = {kind: webhook(kind, model.__name__, samples[kind], common) for kind, model in events.items()}
     schemas.inline_all_but(schemas.reachable(paths, errors.shared, components=components), components, kinds)
     tags = {operation.tag: inspect.getdoc(operation.module) for operation in operations}
     tags["Webhooks"] = "What we send to your endpoints."
-    made = tomllib.loads(_SKELETON.read_text(encoding="utf-8"))
     made["info"]["version"] = __version__
     made["tags"] = [{"name": name, "description": text} for name, text in tags.items()]
     made |= {"paths": paths, "webhooks": kinds}
     made["components"] |= {"schemas": components, "responses": errors.shared}
     return schemas.portable(made)  # type: ignore[no-any-return]
+
+
+def _skeleton() -> dict[str, Any]:
+    text = _SKELETON.read_text(encoding="utf-8").replace("{prefix}", settings.get().header_prefix)
+    return tomllib.loads(text.replace("{id}", ids.FORM).replace("{largest}", f"{settings.LARGEST_WEBHOOK:,}"))
 
 
 def _operations(app: Litestar) -> list[Operation]:

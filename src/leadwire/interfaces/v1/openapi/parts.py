@@ -9,7 +9,6 @@ from leadwire.interfaces.http import docstrings
 
 REF: Final = "#/components/schemas/{name}"
 REQUEST_ID: Final = "req_5f2b8c1d9e3a4b6c7d8e9f01"
-TRACEPARENT: Final = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 _TIMES: Final = " ISO 8601, extended or basic format, 1970 to 9998. A date alone, or a time without offset, is in UTC."
 
 

@@ -5,7 +5,8 @@ import pytest
 from leadwire.domain.bots.table import Bot
 from leadwire.domain.leads.table import Lead
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import any_of, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import any_of, columns, insert, param, sql, statement
+from leadwire.infrastructure.errors import NotFound
 
 
 def test_a_query_becomes_text_with_a_place_for_each_name():
@@ -45,6 +46,12 @@ def test_an_insert_names_its_columns_and_leaves_the_others_to_the_database():
     assert made.names == ("id", "name")
 
 
+def test_columns_are_named_in_their_order_and_one_that_is_not_there_fails_at_import():
+    assert columns(Lead, "score id") == [Lead.score, Lead.id]
+    with pytest.raises(ValueError, match="nope"):
+        columns(Lead, "id nope")
+
+
 @pytest.mark.parametrize("values", [{}, {"b": 1}, {"a": 1, "b": 2}])
 def test_values_that_do_not_fit_are_refused_before_anything_is_sent(values):
     with pytest.raises((KeyError, TypeError)):
@@ -63,3 +70,6 @@ async def test_a_statement_runs_in_the_open_transaction_and_answers_rows_a_row_o
         assert [tuple(row) for row in await found.rows(**sought, limit=5)] == [("bot_x", "Ada")]
     assert tuple(await found.row(**sought, limit=1)) == ("bot_x", "Ada")
     assert await found.row(workspace="ws_other", id="bot_x", limit=1) is None
+    assert tuple(await found.one(NotFound("no bot"), **sought, limit=1)) == ("bot_x", "Ada")
+    with pytest.raises(NotFound, match="no bot"):
+        await found.one(NotFound("no bot"), workspace="ws_other", id="bot_x", limit=1)

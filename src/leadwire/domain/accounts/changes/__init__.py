@@ -30,19 +30,15 @@ _ADD_WORKSPACE: Final = insert(*Workspace.all_columns())
 _ADD_KEY: Final = insert(*columns(ApiKey, "id workspace_id name lookup hash scopes created_at expires_at"))
 _COUNT_KEYS: Final = statement(ApiKey.count().where(ApiKey.workspace_id == param("workspace"), *_IN_USE))
 _END_KEY_LATER: Final = statement(
-    ApiKey.update({"expires_at": _NOT_AFTER})
-    .where(*_KEY, *_IN_USE)
-    .returning(*columns(ApiKey, "workspace_id name scopes"))
+    ApiKey.update(expires_at=_NOT_AFTER).where(*_KEY, *_IN_USE).returning(*columns(ApiKey, "workspace_id name scopes"))
 )
-_REVOKE_KEY: Final = statement(ApiKey.update({"revoked_at": _ONCE}).where(*_KEY).returning(ApiKey.id))
-_NOTE_USE: Final = statement(
-    ApiKey.update({"last_used_at": param("now")}).where(any_of(ApiKey.id, "ids"), _A_MINUTE_AGO)
-)
+_REVOKE_KEY: Final = statement(ApiKey.update(revoked_at=_ONCE).where(*_KEY).returning(ApiKey.id))
+_NOTE_USE: Final = statement(ApiKey.update(last_used_at=param("now")).where(any_of(ApiKey.id, "ids"), _A_MINUTE_AGO))
 _COLLEAGUES: Final = UserAccount.workspace_id == param("workspace")
 _USER: Final = (_COLLEAGUES, UserAccount.id == param("id"))
 _LOCK_USERS: Final = statement(UserAccount.select("id", "email", "role").where(_COLLEAGUES).order_by("id").lock_rows())
 _REMOVE_USER: Final = statement(UserAccount.delete().where(*_USER))
-_SET_ROLE: Final = statement(UserAccount.update({"role": param("role")}).where(*_USER))
+_SET_ROLE: Final = statement(UserAccount.update(role=param("role")).where(*_USER))
 
 
 async def create_workspace(name: str) -> str:

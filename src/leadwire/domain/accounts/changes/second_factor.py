@@ -28,16 +28,16 @@ _OFFERED: Final = 900  # seconds to set an app up
 _PURPOSE: Final = "second factor offered to"
 
 _BY_ID: Final = UserAccount.id == param("id")
-_ADD: Final = statement(UserAccount.update({"totp_secret": param("sealed"), "totp_step": param("step")}).where(_BY_ID))
+_ADD: Final = statement(UserAccount.update(totp_secret=param("sealed"), totp_step=param("step")).where(_BY_ID))
 _REMOVE: Final = statement(
-    UserAccount.update({"totp_secret": None, "totp_step": None})
+    UserAccount.update(totp_secret=None, totp_step=None)
     .where(UserAccount.workspace_id == param("workspace"), _BY_ID, UserAccount.totp_secret.is_not_null())
     .returning(UserAccount.email)
 )
 _STORED: Final = statement(UserAccount.select("password_hash", "totp_secret").where(_BY_ID))
 _UNCHANGED: Final = (UserAccount.password_hash == param("password_hash"), UserAccount.totp_secret == param("sealed"))
 _USE_STEP: Final = statement(
-    UserAccount.update({"totp_step": param("step")})
+    UserAccount.update(totp_step=param("step"))
     .where(_BY_ID, UserAccount.totp_step < param("step"), *_UNCHANGED)
     .returning(UserAccount.id)
 )

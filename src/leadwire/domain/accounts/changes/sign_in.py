@@ -21,14 +21,14 @@ _BY_EMAIL: Final = statement(
     )
 )
 _ACCOUNT: Final = statement(UserAccount.select("password_hash", "workspace_id", "email").where(_BY_ID))
-_SET_PASSWORD: Final = statement(UserAccount.update({"password_hash": param("hash")}).where(_BY_ID))
+_SET_PASSWORD: Final = statement(UserAccount.update(password_hash=param("hash")).where(_BY_ID))
 # A compare-and-set: while the password was checked, another may have been set, or a second factor.
 _UNCHANGED: Final = (
     UserAccount.password_hash == param("stored"),
     QueryString("({} IS NOT NULL) = {}", UserAccount.totp_secret, param("code_wanted")),
 )
 _STILL: Final = statement(
-    UserAccount.update({"password_hash": param("fresh")}).where(_BY_ID, *_UNCHANGED).returning(UserAccount.id)
+    UserAccount.update(password_hash=param("fresh")).where(_BY_ID, *_UNCHANGED).returning(UserAccount.id)
 )
 
 

@@ -20,7 +20,7 @@ _ERASE: Final = statement(
 )
 # Visitors name themselves also where nobody asked. What the bot wrote stays unless it repeats an answer.
 _ERASE_MESSAGES: Final = statement(
-    Message.update({"content": "[deleted]"}).where(
+    Message.update(content="[deleted]").where(
         any_of(Message.conversation_id, "conversation_ids"), (Message.role != "bot") | Message.answers.is_not_null()
     )
 )

@@ -16,7 +16,7 @@ from leadwire.infrastructure.errors import Conflict, Invalid
 # The row lock of this count gives each message its place, and no message is added once the conversation has ended.
 _COUNTED: Final = QueryString("{} + {}", Conversation.messages_count, param("count"))
 _COUNT: Final = statement(
-    Conversation.update({"messages_count": _COUNTED, "updated_at": param("now")})
+    Conversation.update(messages_count=_COUNTED, updated_at=param("now"))
     .where(
         Conversation.workspace_id == param("workspace"), Conversation.id == param("id"), Conversation.status != "ended"
     )

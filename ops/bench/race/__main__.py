@@ -38,7 +38,7 @@ def main() -> None:
         with services(Settings(data_dir=Path(place)), durable=True) as running:
             os.environ |= {"LEADWIRE_RATE_LIMIT": "0", "LEADWIRE_LOG_LEVEL": "warning", "LEADWIRE_DATA_DIR": place}
             os.environ |= {"LEADWIRE_DATABASE_URL": running.database_url, "LEADWIRE_REDIS_URL": running.redis_url}
-            os.environ["LEADWIRE_ALLOWED_NETWORKS"] = "127.0.0.1"
+            os.environ |= {"LEADWIRE_ALLOWED_NETWORKS": "127.0.0.1", "LEADWIRE_MAX_CONNECTIONS_PER_ADDRESS": "4096"}
             settings.get.cache_clear()
             uvloop.run(_run(options, running))
 

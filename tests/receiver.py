@@ -55,7 +55,7 @@ class Receiver:
         await asyncio.sleep(0)
 
     def hang(self) -> None:
-        """Answer nobody until `release`."""
+        """Leave requests unanswered until `release`."""
         self._open.clear()
 
     def release(self) -> None:

@@ -1,4 +1,4 @@
-"""The receiver that the pipeline's tests trust: it must count, answer, hang and end exactly as told."""
+"""The receiver that delivery tests rely on: it must count, answer, hang and close exactly as configured."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The house keeps its shape: rooms stay small, the tables are what the migrations make, the contracts hold."""
+"""The layout holds: files stay small, tables match the migrations, import contracts are kept."""
 
 import re
 import subprocess

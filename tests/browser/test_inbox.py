@@ -23,7 +23,7 @@ async def inbox(visit, door, workspace, visitor):  # noqa: F811
 
 
 async def something_said(inbox, visitor):  # noqa: F811
-    """The visitor says something, and the page has been told."""
+    """The visitor sends a message, and the page has received it."""
     await inbox.evaluate("""() => new Promise(open => {
         const told = new EventSource('/inbox/live')
         told.onopen = open

@@ -1,4 +1,4 @@
-"""The web area in a browser: what somebody does who has never seen it."""
+"""The web area in a browser: the first steps of a new user."""
 
 import importlib.resources
 import re

@@ -1,4 +1,4 @@
-"""The client stands alone: beside httpx and msgspec it needs neither our server's rooms nor a database's driver."""
+"""The client stands alone: beside httpx and msgspec it imports neither the server's packages nor a database driver."""
 
 import pathlib
 import subprocess

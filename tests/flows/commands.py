@@ -54,7 +54,7 @@ def refused(result: subprocess.CompletedProcess[str]) -> str:
 
 
 def free_port() -> int:
-    """A port that nobody listens on, below those that the system gives to whoever connects or asks for any."""
+    """A free port, below the system's range of ephemeral ports."""
     while True:
         port = _chance.randrange(20_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):

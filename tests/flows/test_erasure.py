@@ -1,4 +1,4 @@
-"""A person tells a bot who they are, everybody hears of it, and then they are erased: who still knows?"""
+"""A lead is captured, delivered and erased; then no trace of the person is left in any system."""
 
 import asyncio
 import secrets
@@ -73,7 +73,7 @@ async def processes(servers, redis):
 
 
 async def chat(client, bot):
-    """A visitor's whole visit, through the widget's door. Answers the conversation."""
+    """A complete visit through the widget. Returns the conversation."""
     known = f"?email={EMAIL}&name=Zaphodine"
     said = {
         "content": NAME, "client_message_id": secrets.token_hex(12), "page_url": f"https://shop.example/a{known}",

@@ -67,7 +67,7 @@ async def told(column, subject):
 
 
 async def test_a_patch_against_a_deletion(send, workspace, bot):
-    """Whatever was answered with 200 was told before the deletion, and nothing after it."""
+    """Every change that was answered with 200 has an event before the deletion, and none has one after it."""
     too_late = 0
     for number in range(60):
         lead = await make.lead(workspace, bot, email=f"p{number}@example.com")

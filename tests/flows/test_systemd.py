@@ -1,4 +1,4 @@
-"""What systemd hears of a process: that it is ready, that its loop turns; and nothing while it does not."""
+"""What a process reports to systemd: that it is ready and that its loop runs; and nothing while it does not."""
 
 import os
 import signal

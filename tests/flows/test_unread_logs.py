@@ -21,7 +21,7 @@ TIMES, AT_ONCE = 940, 16  # more at once would be refused
 
 @pytest.fixture
 def unread(servers, database):
-    """A `serve` whose standard error is a pipe that nobody reads; its port and that of its telemetry."""
+    """A `serve` process whose standard error is a pipe without a reader; its port and its telemetry port."""
     port, telemetry = free_port(), free_port()
     settings = settings_on(servers, LOG_LEVEL="debug", TELEMETRY_PORT=str(telemetry))
     reader, writer = os.pipe()

@@ -36,4 +36,4 @@ async def test_the_pool_asks_for_it_on_every_connection(servers, monkeypatch):
 
 class _Silent:
     async def set_type_codec(self, *_: object, **__: object) -> None:
-        """A connection that takes whatever it is told."""
+        """A connection that accepts every setting."""

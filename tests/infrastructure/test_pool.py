@@ -1,4 +1,4 @@
-"""The pool of connections: nobody waits for ever, nothing broken is handed out again."""
+"""The connection pool: no task waits forever, and no broken connection is handed out again."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The numbers of the overview come out of indexes alone, told by PostgreSQL's own plans."""
+"""The figures of the overview are read from indexes alone, according to PostgreSQL's plans."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What keeps the servers from running is told in one line, and soon."""
+"""What keeps the servers from running is reported in one line, and quickly."""
 
 import shutil
 import time

@@ -52,7 +52,7 @@ def test_what_is_no_secret_is_refused(secret):
 
 @pytest.fixture
 async def user(admin):  # noqa: F811
-    """The id of somebody with a second factor."""
+    """The ID of a user with a second factor."""
     sealed = second_factor.secret_box.get().seal(SECRET)
     await db.rows("UPDATE user_account SET totp_secret = $1, totp_step = 0, password_hash = $2", sealed, HASH)
     return await db.value("SELECT id FROM user_account")

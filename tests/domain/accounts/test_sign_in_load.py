@@ -1,4 +1,4 @@
-"""Many who sign in at once: nobody waits for long, and a whole IPv6 network has few tries."""
+"""Many sign-ins at once: none waits for long, and a whole IPv6 network gets few attempts."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Reading flows: what is wrong is told all at once, with its node and its line."""
+"""Reading flows: all errors are reported at once, each with its node and line."""
 
 import json
 import tomllib

@@ -1,4 +1,4 @@
-"""A person is asked for, and nobody is at the desk."""
+"""A handoff when no agent has the inbox open."""
 
 import time
 

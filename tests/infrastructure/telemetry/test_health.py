@@ -1,4 +1,4 @@
-"""What the probes are told: alive or not, ready or what is missing, and that probes do not pile up."""
+"""What health probes report: alive or not, ready or what is missing; and that probes do not pile up."""
 
 import asyncio
 

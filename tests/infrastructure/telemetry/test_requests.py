@@ -1,4 +1,4 @@
-"""HTTP requests are counted by route template, so that nobody can make up labels."""
+"""HTTP requests are counted by route template, so that callers cannot create labels."""
 
 from leadwire.infrastructure.ids import new
 from leadwire.interfaces.http import middleware

@@ -15,7 +15,7 @@ GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
 
 class App:
-    """Reads the whole body, then answers `ok`; keeps what it was told."""
+    """Reads the whole body, then answers `ok`; keeps what it received."""
 
     def __init__(self) -> None:
         self.calls = 0

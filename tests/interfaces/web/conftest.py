@@ -43,7 +43,7 @@ def browser() -> Browser:
 
 @pytest.fixture
 async def stranger(database: None) -> AsyncIterator[Browser]:
-    """A browser that nobody is signed in with."""
+    """A browser without a session."""
     async with browser() as it:
         yield it
 

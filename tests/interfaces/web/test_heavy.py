@@ -1,4 +1,4 @@
-"""Pages that somebody makes large: what is computed for them is bounded, and is no work of the event loop's thread."""
+"""Pages with large content: the work for them is bounded and does not block the event loop."""
 
 import threading
 

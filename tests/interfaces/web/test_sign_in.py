@@ -1,4 +1,4 @@
-"""Who comes in, how often they may try, and what the browser is told."""
+"""Signing in: who may, how often they may try, and which headers the browser gets."""
 
 import asyncio
 

@@ -11,7 +11,7 @@ from tests import make
 
 @pytest.fixture
 def operators(monkeypatch):
-    """Has LEADWIRE_OPERATORS name somebody."""
+    """Sets LEADWIRE_OPERATORS."""
     present = settings.get()
 
     def name(*emails: str) -> None:

@@ -1,4 +1,4 @@
-"""Live answers of a person: across processes, over lost connections, until nobody is there any more."""
+"""Live messages from an agent: across processes, over lost connections, until the visitor has left."""
 
 import asyncio
 import json

@@ -109,7 +109,7 @@ async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
     found = await _DETAIL.one(missing, workspace=workspace, id=conversation_id)
     id_, bot_id, status, email, name, created_at, updated_at, rows, lead, *rest = found
     visitor, times = schema.Visitor(email, name), (clock.iso(created_at), clock.iso(updated_at))
-    messages = [schema.Message(id_, role, content, clock.iso(at)) for id_, role, content, at in rows]
+    messages = [schema.Message(one, role, content, clock.iso(at)) for one, role, content, at in rows]
     known, metadata = leads.from_row(lead) if lead else None, schema.metadata_from_row(rest)
     return ConversationDetail(id_, bot_id, status, visitor, *times, messages, known, metadata)
 

@@ -40,7 +40,9 @@ from tests.receiver import Receiver  # noqa: E402
 
 _TABLES = (
     "audit_entry, invitation, user_session,"
-    " redrive_job, idempotent_answer, attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead,"
+    " redrive_job, idempotent_answer, attempt, delivery, delivery_result, outbox, discard, event, endpoint_sequence,"
+    " webhook_endpoint,"
+    " message, conversation, lead,"
     " bot, api_key, blocked_visitor, user_account, workspace"
 )
 

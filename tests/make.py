@@ -26,15 +26,28 @@ async def lead(workspace: str, bot: str, **found: Any) -> Lead:
 
 async def emitted(*, forget: bool = False) -> list[dict[str, Any]]:
     """Every event in the outbox, oldest first, decoded; `forget` then empties it."""
-    bodies = await db.rows("SELECT body FROM outbox_event ORDER BY id")
+    bodies = await db.rows("SELECT body FROM event ORDER BY id")
     if forget:
-        await db.rows("DELETE FROM outbox_event")
+        await db.rows("DELETE FROM event")
     return [json.loads(row["body"]) if row["body"] else {} for row in bodies]
 
 
 async def kinds() -> list[str]:
     """The kinds of the events in the outbox, oldest first."""
-    return [row["kind"] for row in await db.rows("SELECT kind FROM outbox_event ORDER BY id")]
+    return [row["kind"] for row in await db.rows("SELECT kind FROM event ORDER BY id")]
+
+
+async def ended(event_id: str, endpoint_id: str, state: str, **columns: Any) -> None:
+    """A delivery that has ended, after an attempt that nobody wrote down; it may have waited."""
+    await db.rows("DELETE FROM delivery WHERE event_id = $1 AND endpoint_id = $2", event_id, endpoint_id)
+    values = {"attempts": 1, "generation": 1, "test": False} | columns
+    places = ", ".join(f"${place}" for place in range(4, 4 + len(values)))
+    await db.rows(
+        f"""INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, created_at, finished_at,
+                {", ".join(values)})
+            SELECT id, $2, workspace_id, $3, now(), now(), {places} FROM event WHERE id = $1""",
+        event_id, endpoint_id, state, *values.values(),
+    )  # fmt: skip
 
 
 async def stored() -> dict[str, list[str]]:

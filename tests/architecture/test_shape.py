@@ -9,6 +9,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from leadwire.delivery.table import Delivery, DeliveryResult, EveryDelivery
 from leadwire.domain.bots.flow import Op
 from leadwire.infrastructure import db
 from leadwire.infrastructure.settings import Settings
@@ -41,7 +42,15 @@ async def test_a_table_is_what_the_migrations_make(table, database):
     )
     made = {row["column_name"]: row["nullable"] for row in found}
     declared = {column._meta.db_column_name: bool(column._meta.null) for column in table._meta.columns}
+    if table is EveryDelivery:  # PostgreSQL does not say what may be null in a view: the tables below it do
+        made = {name: any(_may_be_null(below, name) for below in (Delivery, DeliveryResult)) for name in made}
     assert made == declared
+
+
+def _may_be_null(table, name):
+    """In the view, where a column that a table does not have is null. `due_at` of what has ended is when it did."""
+    columns = {column._meta.db_column_name: bool(column._meta.null) for column in table._meta.columns}
+    return columns.get("finished_at" if name == "due_at" and table is DeliveryResult else name, True)
 
 
 def test_every_setting_is_documented():

@@ -19,8 +19,17 @@ READS = {
     "domain/bots": {"conversation", "message", "lead"},
     "domain/conversations": {"lead"},
     "domain/leads": {"bot"},
-    "domain/listing": {"outbox_event"},
-    "domain/webhooks": {"attempt", "delivery", "endpoint_hour", "outbox_event", "redrive_job", "webhook_endpoint"},
+    "domain/listing": {"event"},
+    "domain/webhooks": {
+        "attempt",
+        "delivery",
+        "delivery_result",
+        "endpoint_hour",
+        "event",
+        "every_delivery",
+        "redrive_job",
+        "webhook_endpoint",
+    },
 }
 """Which tables of others a package's statements may name."""
 

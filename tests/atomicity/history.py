@@ -42,7 +42,7 @@ async def assert_one_truth(world: World) -> int:
     """Every change has its event and every event its change. Answers how many events there are."""
     told = Told()
     events = await db.rows(
-        "SELECT kind, conversation_id, lead_id, body FROM outbox_event WHERE workspace_id = $1 ORDER BY position",
+        "SELECT kind, conversation_id, lead_id, body FROM event WHERE workspace_id = $1 ORDER BY position",
         world.workspace,
     )
     for event in events:

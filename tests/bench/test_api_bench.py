@@ -27,7 +27,7 @@ async def test_pgbench_does_what_a_request_does(kind, servers, database):
 
 async def written() -> int:
     """Leads that were changed and events that tell of it must agree."""
-    events = await db.value("SELECT count(*) FROM outbox_event WHERE kind = 'lead.updated'")
+    events = await db.value("SELECT count(*) FROM event WHERE kind = 'lead.updated'")
     assert await db.value("SELECT sum(version - 1) FROM lead") == events
     return events
 

@@ -15,8 +15,8 @@ from tests.delivery.wired import endpoint
 from tests.serving import served
 from tests.waiting import eventually
 
-QUIET = """SELECT NOT EXISTS (SELECT FROM outbox_event WHERE relayed_at IS NULL)
-    AND NOT EXISTS (SELECT FROM delivery WHERE state <> 'delivered')"""
+QUIET = """SELECT NOT EXISTS (SELECT FROM outbox)
+    AND NOT EXISTS (SELECT FROM every_delivery WHERE state <> 'delivered')"""
 
 
 def test_the_script_is_light():

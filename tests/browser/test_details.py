@@ -19,7 +19,7 @@ async def died(workspace, bot, receiver):
     receiver.answer = 410
     made = await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
-    await eventually(lambda: db.value("SELECT count(*) FROM delivery WHERE state = 'dead'"))
+    await eventually(lambda: db.value("SELECT count(*) FROM every_delivery WHERE state = 'dead'"))
     return made
 
 
@@ -62,8 +62,8 @@ async def test_a_waiting_delivery_says_when_it_is_due_with_one_stop(page, door, 
     receiver.answer = 500
     made = await endpoint(workspace, receiver.url, "lead.created")
     await make.lead(workspace, bot)
-    await eventually(lambda: db.value("SELECT count(*) FROM delivery WHERE state = 'waiting' AND attempts = 1"))
-    await page.goto(f"{door}/deliveries/{await db.value('SELECT event_id FROM delivery')}/{made.id}")
+    await eventually(lambda: db.value("SELECT count(*) FROM every_delivery WHERE state = 'waiting' AND attempts = 1"))
+    await page.goto(f"{door}/deliveries/{await db.value('SELECT event_id FROM every_delivery')}/{made.id}")
     await expect(page.locator(".why")).to_contain_text("Due in ")
     await expect(page.locator(".why")).not_to_contain_text("..")
     await expect(page.locator(".why")).to_contain_text("Your server returned an error (500)")
@@ -90,7 +90,7 @@ async def test_times_are_told_in_utc_where_they_are_filtered_by_it(page, door, w
 async def test_dead_letters_fit_and_leave_tests_out(page, door, workspace, bot, wire, receiver):
     made = await died(workspace, bot, receiver)
     await changes.send_test(workspace, made.id)
-    await eventually(lambda: db.value("SELECT count(*) = 1 FROM delivery WHERE state = 'dead' AND test"))
+    await eventually(lambda: db.value("SELECT count(*) = 1 FROM every_delivery WHERE state = 'dead' AND test"))
     await page.set_viewport_size({"width": 1440, "height": 900})
     await page.goto(f"{door}/dead-letters")
     await expect(page.locator("#found tbody tr")).to_have_count(1)

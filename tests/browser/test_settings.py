@@ -48,7 +48,7 @@ async def test_why_a_delivery_failed_and_sending_it_again(page, door, workspace,
     receiver.answer = 410
     made = await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
-    await eventually(lambda: db.value("SELECT count(*) FROM delivery WHERE state = 'dead'"))
+    await eventually(lambda: db.value("SELECT count(*) FROM every_delivery WHERE state = 'dead'"))
     await page.goto(f"{door}/dead-letters")
     await expect(async_row := page.locator("table.rows tbody tr")).to_have_count(1)
     await async_row.locator("a.cover").click()

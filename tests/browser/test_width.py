@@ -20,6 +20,7 @@ from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
 from leadwire.interfaces.web import router
+from tests import make
 from tests.browser.desk import signed_in
 from tests.delivery.wired import Wire
 
@@ -60,12 +61,12 @@ async def places(workspace, redis):
         await wire.relay()
     await db.rows(
         """INSERT INTO attempt SELECT event_id, endpoint_id, 1, number, true, now() + number * interval '1 second', 20,
-               'http_5xx', 500, $1, $2 FROM delivery, generate_series(1, 3) AS number""",
+               'http_5xx', 500, $1, $2 FROM every_delivery, generate_series(1, 3) AS number""",
         LONG[:900], json.dumps({"trace": LONG[:3000]}),
     )  # fmt: skip
-    await db.rows("UPDATE delivery SET state = 'dead', attempts = 3, last_outcome = 'http_5xx', finished_at = now()")
+    for event, to in await db.rows("SELECT event_id, endpoint_id FROM delivery"):
+        await make.ended(event, to, "dead", attempts=3, last_outcome="http_5xx")
     job = await redrives.start(workspace, Selection(), 10)
-    event = await db.value("SELECT event_id FROM delivery LIMIT 1")
     return {
         "bot_id": bot, "conversation_id": talk, "lead_id": lead.id, "endpoint_id": endpoint.id, "event_id": event,
         "job_id": job.id,

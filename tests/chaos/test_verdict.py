@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from ops.chaos.records import ORDERED, Accepted, Fault, Post, Recorded
+from ops.chaos.records import NUMBERED, ORDERED, Accepted, Fault, Post, Recorded
 from ops.chaos.verdict import Evidence, judge, spread
 
 CHANGES = [
@@ -96,37 +96,50 @@ def test_a_retry_of_what_was_acknowledged_is_a_duplicate():
         (Fault("kill-worker", "deliver-1", 100.4, 101.0), "deliver-1", False),
         (Fault("kill-worker", "deliver-1", 104.0, 105.0), "deliver-2", False),
         (Fault("stop-worker", "deliver-1", 100.6, 110.0), "deliver-2", True),
-        (Fault("stop-worker", "deliver-2", 94.0, 108.0), "deliver-2", True),
+        (Fault("stop-worker", "deliver-1", 100.6, 101.0), "deliver-2", False),  # shorter than its lease
+        (Fault("stop-worker", "deliver-2", 94.0, 108.0), "deliver-2", True),  # it had looked at its lease before
         (Fault("stop-worker", "deliver-2", 94.0, 98.0), "deliver-2", False),
-        (Fault("stop-relay", "relay-1", 94.0, 100.2), "deliver-2", True),
-        (Fault("flush-redis", "Valkey", 100.6, 100.6), "deliver-2", True),
-        (Fault("flush-redis", "Valkey", 100.6, 100.6), "deliver-1", False),
-        (Fault("flush-redis", "Valkey", 90.0, 90.0), "deliver-2", False),
+        (Fault("stop-relay", "relay-1", 94.0, 100.2), "deliver-2", False),
+        (Fault("flush-redis", "Valkey", 100.6, 100.6), "deliver-2", False),
+        (Fault("lose-answers", "proxy", 100.4, 103.0), "deliver-2", False),
         (Fault("kill-serve", "serve", 100.6, 101.0), "deliver-2", False),
         (Fault("kill-relay", "relay-1", 100.6, 101.0), "deliver-2", False),
-        (Fault("crash-postgres", "PostgreSQL", 100.6, 101.0), "deliver-2", False),
+        (Fault("crash-postgres", "PostgreSQL", 100.6, 101.0), "deliver-2", True),
+        (Fault("lock-table", "PostgreSQL", 100.6, 108.0), "deliver-2", True),
+        (Fault("lock-table", "PostgreSQL", 90.0, 94.0), "deliver-2", False),
     ],
 )
-def test_a_fault_explains_a_duplicate_only_while_the_first_was_in_hand(fault, second, explained):
+def test_a_duplicate_is_explained_only_by_what_kept_its_worker_from_recording(fault, second, explained):
     card = seen(post(EVENTS[0], 9, sender=second), faults=[fault])
     assert card.duplicates == {fault.kind if explained else "unexplained": 1}
 
 
-def test_a_sleeper_may_record_a_failure_of_what_another_one_has_in_hand():
+def test_no_fault_explains_a_duplicate_within_a_lease():
+    killed = Fault("kill-worker", "deliver-1", 100.6, 101.0)
+    assert seen(post(EVENTS[0], 0.9, sender="deliver-2"), faults=[killed]).unexplained == 1
+
+
+def test_a_duplicate_is_proven_by_its_two_posts_and_the_fault():
+    killed = Fault("kill-worker", "deliver-1", 100.6, 101.0)
+    again = post(EVENTS[0], 9, sender="deliver-2")
+    assert seen(again, faults=[killed]).proven == [(POSTS[0], again, killed)]
+
+
+def test_a_worker_that_was_stopped_records_nothing_of_what_another_one_has_claimed():
     posts = [
         post(EVENTS[0], 0.1, answer=0, held=60.0),
         post(EVENTS[0], 6, sender="deliver-2"),
         post(EVENTS[0], 8, sender="deliver-2", attempt=2),
     ]
     asleep = Fault("stop-worker", "deliver-1", 100.5, 106.5)
-    assert seen(posts=posts + POSTS[1:], faults=[asleep]).duplicates == {"stop-worker": 2}
-    assert seen(posts=posts[1:] + POSTS[1:], faults=[asleep]).unexplained == 1
+    assert seen(posts=posts + POSTS[1:], faults=[asleep]).duplicates == {"stop-worker": 1, "unexplained": 1}
 
 
 def test_what_could_not_be_recorded_stays_in_hand_while_the_database_is_away():
     away, killed = Fault("crash-postgres", "PostgreSQL", 100.6, 106.0), Fault("kill-worker", "deliver-1", 107.0, 108.0)
     assert seen(post(EVENTS[0], 20), faults=[killed]).unexplained == 1
     assert seen(post(EVENTS[0], 20), faults=[away, killed]).duplicates == {"kill-worker": 1}
+    assert seen(post(EVENTS[0], 20), faults=[away]).duplicates == {"crash-postgres": 1}
 
 
 @pytest.mark.parametrize(
@@ -161,6 +174,15 @@ def test_an_order_that_was_promised_counts_what_was_acknowledged_first():
     assert "misordered 1" in seen(*early, late).failures
     assert seen(*early, late, redriven=1).failures == []
     assert seen(post(EVENTS[0], endpoint=ORDERED), post(EVENTS[1], endpoint=ORDERED)).misordered == 0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "wrong"), [((1, 2, 1), 0), ((1, 3, 1), 1), ((1, 1, 1), 1), ((1, 2, 3), 1), ((1, None, 1), 1)]
+)
+def test_a_number_that_is_missing_double_or_changed_is_counted(numbers, wrong):
+    of = (EVENTS[0], EVENTS[1], EVENTS[0])
+    posts = [post(event, endpoint=NUMBERED, sequence=number) for event, number in zip(of, numbers, strict=True)]
+    assert seen(*posts).misnumbered == wrong
 
 
 def test_recovery_is_from_the_fault_to_the_first_later_change_that_arrives():

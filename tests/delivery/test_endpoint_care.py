@@ -1,19 +1,11 @@
-"""What an endpoint can be given: order, a rate, headers, a new secret; and when it is taken off the wire."""
-
-import json
+"""What an endpoint can be given: a rate, headers, a new secret; and when it is disabled."""
 
 import pytest
 from standardwebhooks.webhooks import Webhook
 
 from leadwire.delivery import signing
-from leadwire.delivery.relay.admit import admit
-from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.delivery.worker import health, window
-from leadwire.delivery.worker.health import FAILING_ATTEMPTS
-from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.leads import changes as leads
-from leadwire.domain.leads.schema import LeadPatch
-from leadwire.domain.privacy import changes as privacy
+from leadwire.delivery.worker.claim import put_back
+from leadwire.delivery.worker.health import FAILING_ATTEMPTS, LARGEST_WINDOW
 from leadwire.domain.webhooks import changes, reads, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db, ids
@@ -22,97 +14,9 @@ from tests import make
 from tests.delivery.wired import endpoint
 
 
-async def scores(receiver) -> list[int]:
-    return [json.loads(one.body)["data"]["score"] for one in receiver.deliveries]
-
-
 async def somebody(workspace, bot):
     """A lead that nobody else is."""
     return await make.lead(workspace, bot, email=f"{ids.new('x')}@example.com")
-
-
-async def patched(workspace, lead, *new_scores: int) -> None:
-    for score in new_scores:
-        await leads.update(workspace, lead.id, LeadPatch(score=score), unchanged={})
-
-
-async def ordered(workspace, receiver, *events: str) -> str:
-    made = await endpoint(workspace, receiver.url, *(events or ("lead.updated",)))
-    await changes.configure(workspace, made.id, EndpointChange(ordered=True))
-    return made.id
-
-
-async def test_in_order_one_at_a_time_goes_out_and_the_next_follows(workspace, bot, wire, receiver):
-    await ordered(workspace, receiver)
-    lead = await somebody(workspace, bot)
-    await patched(workspace, lead, 1, 2, 3)
-    for expected in ([1], [1, 2], [1, 2, 3]):
-        await wire.turn()
-        assert await scores(receiver) == expected
-
-
-async def test_order_holds_across_retries_and_other_subjects_go_on(workspace, bot, wire, receiver, db_clock):
-    await ordered(workspace, receiver)
-    one, other = await somebody(workspace, bot), await somebody(workspace, bot)
-    await patched(workspace, one, 1, 2)
-    receiver.answer = 500
-    await wire.turn()
-    receiver.answer = 200
-    await patched(workspace, one, 3)
-    await patched(workspace, other, 9)
-    for _ in range(3):
-        await wire.turn()
-    assert await scores(receiver) == [1, 9], "the second must wait for the retry of the first"
-    assert await db.value("SELECT count(*) FROM delivery WHERE state = 'waiting' AND due_at <= now()") == 0
-    await db_clock.forward(60)
-    for _ in range(3):
-        await wire.turn()
-    assert await scores(receiver) == [1, 9, 1, 2, 3]
-
-
-async def test_a_dead_letter_lets_the_next_of_its_subject_go(workspace, bot, wire, receiver, db_clock):
-    await ordered(workspace, receiver)
-    lead = await somebody(workspace, bot)
-    await patched(workspace, lead, 1, 2)
-    receiver.answer = 500
-    for seconds in (0, 60, 300, 1800):
-        await db_clock.forward(seconds)
-        await wire.turn()
-    receiver.answer = 200
-    await wire.turn()
-    assert await scores(receiver) == [1, 1, 1, 1, 2]
-
-
-async def test_order_waits_for_what_another_relay_has_not_fanned_out_yet(workspace, bot, wire, receiver):
-    """Two relays with a batch each: the later batch commits first."""
-    await ordered(workspace, receiver)
-    lead = await somebody(workspace, bot)
-    await patched(workspace, lead, 1, 2)
-    first = await db.value("SELECT id FROM outbox_event WHERE kind = 'lead.updated' ORDER BY position LIMIT 1")
-    async with db.transaction():
-        await db.rows("SELECT 1 FROM outbox_event WHERE id = $1 FOR UPDATE", first)  # what the other relay holds
-        outside = __import__("contextvars").Context()
-        loop = __import__("asyncio").get_running_loop()
-        await loop.create_task(fan_out(), context=outside)
-        assert await loop.create_task(admit(), context=outside) == []
-    for _ in range(3):
-        await wire.turn()
-    assert await scores(receiver) == [1, 2]
-
-
-async def test_a_conversation_is_told_in_order_with_its_lead(workspace, bot, wire, receiver):
-    kinds = ("conversation.started", "message.received", "lead.created", "lead.deleted", "conversation.ended")
-    await ordered(workspace, receiver, *kinds)
-    lead = await somebody(workspace, bot)
-    await conversations.end(workspace, lead.conversation_id, "api", "api")
-    await privacy.erase_lead(workspace, lead.id)
-    recorded = [
-        row["kind"] for row in await db.rows("SELECT kind FROM outbox_event WHERE body <> '' ORDER BY position")
-    ]
-    for _ in range(8):
-        await wire.turn()
-    assert [one.event for one in receiver.deliveries] == [kind for kind in recorded if kind in kinds]
-    assert receiver.deliveries[-1].event == "lead.deleted"
 
 
 async def test_a_rate_spreads_deliveries_out_without_using_up_attempts(workspace, bot, wire, receiver, db_clock):
@@ -127,7 +31,7 @@ async def test_a_rate_spreads_deliveries_out_without_using_up_attempts(workspace
         await wire.turn()  # nothing more in the same second
         counts.append(len(receiver.deliveries))
     assert counts == [2, 4, 5, 5]
-    assert {row["attempts"] for row in await db.rows("SELECT attempts FROM delivery")} == {1}
+    assert {row["attempts"] for row in await db.rows("SELECT attempts FROM every_delivery")} == {1}
 
 
 async def test_a_rate_below_one_a_second_waits_for_its_turn(workspace, bot, wire, receiver, db_clock):
@@ -271,14 +175,34 @@ async def test_a_few_failures_long_ago_do_not_disable_a_quiet_endpoint(workspace
     assert (await reads.endpoint(workspace, made.id)).enabled
 
 
-@pytest.mark.parametrize(
-    ("size", "successes", "halvings", "then"),
-    [(64, 3, 0, 67), (64, 0, 2, 16), (64, 0, 8, 1), (1, 0, 8, 1), (256, 300, 0, 256), (200, 60, 1, 160), (3, 0, 1, 1)],
-)
-async def test_a_window_is_halved_then_opened_from_one_to_its_largest(workspace, size, successes, halvings, then):
-    made = await endpoint(workspace, "http://127.0.0.1:8080/")
+@pytest.mark.parametrize(("posts", "then"), [(0, 1), (7, 7), (300, LARGEST_WINDOW)])
+async def test_a_window_is_as_wide_as_what_a_worker_could_hold(workspace, bot, wire, receiver, posts, then):
+    made = await endpoint(workspace, receiver.url)
+    await wire.relay()  # opens it
+    await somebody(workspace, bot)
+    await wire.relay()
+    (entry,) = await wire.read()
+    await put_back([entry.key], wire.consumer, {made.id: (posts, 0.2)})
+    row = await db.row("SELECT admission_window, open, due_at > now() AS later FROM webhook_endpoint")
+    assert tuple(row) == (then, False, True)
+
+
+@pytest.mark.parametrize(("size", "successes", "then"), [(1, 3, 4), (LARGEST_WINDOW - 1, 3, LARGEST_WINDOW)])
+async def test_a_window_opens_with_each_success_up_to_its_largest(
+    workspace, bot, wire, receiver, size, successes, then
+):
+    await endpoint(workspace, receiver.url)
     await db.rows("UPDATE webhook_endpoint SET admission_window = $1", size)
-    signal = {"ids": [made.id], "successes": [successes], "failures": [0], "halvings": [halvings], "gone": [False]}
-    limits = {"largest": window.LARGEST, "attempts": health.FAILING_ATTEMPTS, "days": health.FAILING_DAYS}
-    await health._UPDATE.rows(**signal, **limits)
+    for _ in range(successes):
+        await somebody(workspace, bot)
+    while await wire.turn():
+        pass
+    assert len(receiver.deliveries) == successes
     assert await db.value("SELECT admission_window FROM webhook_endpoint") == then
+
+
+async def test_failures_leave_a_window_as_it_is(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    receiver.answer = 500
+    await failures(workspace, bot, wire, 5)
+    assert await db.value("SELECT admission_window FROM webhook_endpoint") == LARGEST_WINDOW

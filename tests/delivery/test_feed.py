@@ -43,7 +43,7 @@ async def test_every_event_comes_once_in_the_order_of_commits(workspace, bot):
     for _ in range(5):
         await person(workspace, bot)
     await settled()
-    recorded = [row["id"] for row in await db.rows("SELECT id FROM outbox_event ORDER BY xact, position")]
+    recorded = [row["id"] for row in await db.rows("SELECT id FROM event ORDER BY xact, position")]
     seen, cursor = await read_to_the_end(workspace)
     assert seen == recorded
     assert await read_to_the_end(workspace, cursor) == ([], cursor)
@@ -63,9 +63,9 @@ async def test_an_event_committed_late_is_not_skipped(workspace, bot):
         seen, cursor = await loop.create_task(read_to_the_end(workspace), context=outside)
     await settled()
     rest, _ = await read_to_the_end(workspace, cursor)
-    recorded = {row["id"] for row in await db.rows("SELECT id FROM outbox_event")}
+    recorded = {row["id"] for row in await db.rows("SELECT id FROM event")}
     assert sorted([*seen, *rest]) == sorted(recorded)
-    assert await db.value("SELECT count(*) FROM outbox_event WHERE lead_id = $1 AND id = ANY($2)", slow.id, rest)
+    assert await db.value("SELECT count(*) FROM event WHERE lead_id = $1 AND id = ANY($2)", slow.id, rest)
 
 
 async def test_many_writers_and_a_reader_that_never_stops_miss_nothing(workspace, bot):
@@ -90,7 +90,7 @@ async def test_many_writers_and_a_reader_that_never_stops_miss_nothing(workspace
     await settled()
     done.set()
     await reader
-    recorded = [row["id"] for row in await db.rows("SELECT id FROM outbox_event ORDER BY xact, position")]
+    recorded = [row["id"] for row in await db.rows("SELECT id FROM event ORDER BY xact, position")]
     assert seen == recorded
 
 
@@ -144,15 +144,11 @@ async def test_a_restored_database_shows_its_events_and_then_those_that_follow(w
     await settled()
     old, _ = await read_to_the_end(workspace)
     middle = (await feed(workspace, limit=4))[-1]
-    await db.rows("UPDATE outbox_event SET xact = (xact::text::bigint + 1000000000)::text::xid8")
+    await db.rows("UPDATE event SET xact = (xact::text::bigint + 1000000000)::text::xid8")
     assert (await read_to_the_end(workspace))[0] == old
     await person(workspace, bot)
     await settled()
-    new = [
-        row["id"]
-        for row in await db.rows("SELECT id FROM outbox_event ORDER BY xact, position")
-        if row["id"] not in old
-    ]
+    new = [row["id"] for row in await db.rows("SELECT id FROM event ORDER BY xact, position") if row["id"] not in old]
     assert new
     seen, last = await read_to_the_end(workspace)
     assert seen == old + new, "with a cursor or without, what was restored comes first"
@@ -185,7 +181,7 @@ async def test_a_dump_on_a_new_server_keeps_its_feed(workspace, bot, servers, tm
     with data_directory() as directory, services(Settings(data_dir=directory), durable=False) as new:
         await tool("pg_restore", "--exit-on-error", "--single-transaction", "--dbname", new.database_url, dump)
         connection = await asyncpg.connect(new.database_url)
-        ahead = "SELECT count(*) FROM outbox_event WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())"
+        ahead = "SELECT count(*) FROM event WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())"
         assert await connection.fetchval(ahead) == len(old)
         with monkeypatch.context() as elsewhere:
             elsewhere.setattr(DB, "fetch", lambda sql, args: connection.fetch(sql, *args))

@@ -1,24 +1,26 @@
 """The event tables' days: nothing unfinished is dropped, and neither a wrong clock nor a long read does any harm."""
 
 import asyncio
-import contextvars
 from datetime import UTC, date, datetime, time, timedelta
 
 import asyncpg
 import pytest
 
-from leadwire.delivery.relay import loop, partitions
+from leadwire.delivery.relay import partitions
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.relay.partitions import maintain
+from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks import redrives
 from leadwire.infrastructure import clock, db, ids
 from tests import make
+from tests.delivery.interleaved import apart, ended_or_blocked
 from tests.delivery.wired import endpoint
 from tests.waiting import eventually
 
 _RETENTION = 30
-_TABLES = ("outbox_event", "delivery", "attempt")
-_BLOCKED = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)"
+_TABLES = ("event", "delivery_result", "attempt")
+_KEYS = (("id", "event"), ("event_id", "delivery_result"), ("event_id", "attempt"))
+_BY_DEFAULT = "SELECT {0} AS event_id FROM {1}_default ORDER BY 1"
 
 
 def today() -> date:
@@ -35,7 +37,7 @@ async def drop(*days: date) -> None:
             await db.rows(f"DROP TABLE {table}_{day:%Y%m%d}")
 
 
-async def places(table: str = "outbox_event") -> set[str]:
+async def places(table: str = "event") -> set[str]:
     """The partitions that have rows."""
     return {row["name"] for row in await db.rows(f"SELECT DISTINCT tableoid::regclass::text AS name FROM {table}")}
 
@@ -55,30 +57,49 @@ async def usual_days(database):
     await restore()
 
 
-async def dead_letter_of(day: date, workspace: str, endpoint_id: str) -> str:
-    """A day with one event, whose delivery is dead."""
+async def dead_letter_of(day: date, workspace: str, endpoint_id: str, hour: int = 12) -> str:
+    """A day with an event whose delivery is dead, after an attempt."""
     await db.rows("SELECT make_event_partitions($1, $1)", day)
-    event_id = ids.floor("evt", datetime.combine(day, time(12), UTC))
+    event_id = ids.floor("evt", datetime.combine(day, time(hour), UTC))
     await db.rows(
-        "INSERT INTO outbox_event (id, workspace_id, kind, body, occurred_at, relayed_at) "
-        "VALUES ($1, $2, 'lead.created', '{}', now(), now())", event_id, workspace)  # fmt: skip
+        "INSERT INTO event (id, workspace_id, kind, body, occurred_at) "
+        "VALUES ($1, $2, 'lead.created', '{}', now())", event_id, workspace)  # fmt: skip
     await db.rows(
-        "INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, attempts, due_at, last_outcome) "
-        "VALUES ($1, $2, $3, 'dead', 4, now(), 'http_5xx')", event_id, endpoint_id, workspace)  # fmt: skip
+        "INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, "
+        "created_at, finished_at, last_outcome) "
+        "VALUES ($1, $2, $3, 'dead', 4, 1, false, now(), now(), 'http_5xx')",
+        event_id, endpoint_id, workspace)  # fmt: skip
+    await db.rows(
+        "INSERT INTO attempt (event_id, endpoint_id, generation, number, counted, started_at, duration_ms, outcome) "
+        "VALUES ($1, $2, 1, 4, true, now(), 1, 'http_5xx')", event_id, endpoint_id)  # fmt: skip
     return event_id
 
 
-async def test_an_old_day_goes_when_all_of_it_is_finished(workspace, wire, receiver):
+async def test_an_old_day_goes_and_only_what_is_still_to_be_sent_stays(workspace, wire, receiver):
+    """Its events and attempts are kept by default, until the deliveries have ended."""
     made = await endpoint(workspace, receiver.url)
     old, kept = today() - timedelta(days=_RETENTION + 1), today() - timedelta(days=_RETENTION)
     event_id = await dead_letter_of(old, workspace, made.id)
+    await dead_letter_of(old, workspace, made.id, hour=13)
     await dead_letter_of(kept, workspace, made.id)
     await redrives.redrive_event(workspace, event_id)
-    assert (await maintain(_RETENTION))[1] == []
-    await wire.turn()
     assert (await maintain(_RETENTION))[1] == [old]
-    assert await db.value("SELECT count(*) FROM delivery") == 1
     assert kept in await existing()
+    by_default = [[row["event_id"] for row in await db.rows(_BY_DEFAULT.format(*one))] for one in _KEYS]
+    assert by_default == [[event_id], [], [event_id]]
+    assert await db.value("SELECT count(*) FROM every_delivery") == 2
+
+    receiver.answer = 410
+    await wire.turn()
+    await webhooks.enable(workspace, made.id)
+    receiver.answer = 204
+    assert await redrives.redrive_event(workspace, event_id) == 1, "as long as it is there, it can be sent again"
+    await maintain(_RETENTION)
+    await wire.turn()
+    assert [one.webhook_id for one in receiver.deliveries] == [event_id] * 2
+    assert await db.value("SELECT count(*) FROM attempt WHERE event_id = $1", event_id) == 3
+    await maintain(_RETENTION)
+    assert [await db.value(f"SELECT count(*) FROM {table}_default") for table in _TABLES] == [0, 0, 0]
 
 
 async def test_what_is_redriven_just_before_its_day_would_be_dropped_is_kept(workspace, wire, receiver):
@@ -88,11 +109,11 @@ async def test_what_is_redriven_just_before_its_day_would_be_dropped_is_kept(wor
     event_id = await dead_letter_of(old, workspace, made.id)
     async with db.transaction():
         assert await redrives.redrive_event(workspace, event_id) == 1
-        tending = asyncio.create_task(maintain(_RETENTION), context=contextvars.Context())
-        await eventually(lambda: tending.done() or db.value(_BLOCKED))
+        tending = apart(maintain(_RETENTION))
+        await ended_or_blocked(tending)
     await asyncio.wait([tending])
     tending.exception()  # a lock that it did not have in time is no fault
-    assert await db.value("SELECT state FROM delivery WHERE event_id = $1", event_id) == "waiting"
+    assert await db.value("SELECT state FROM every_delivery WHERE event_id = $1", event_id) == "waiting"
     await wire.turn()
     assert [one.webhook_id for one in receiver.deliveries] == [event_id]
 
@@ -110,7 +131,7 @@ async def test_a_clock_45_days_ahead_drops_nothing(workspace, bot, wire, receive
         with clock.at(clock.now() + timedelta(days=45)):
             await maintain(_RETENTION)
     assert before <= await existing()
-    assert await db.value("SELECT count(*) FROM delivery WHERE state = 'delivered'") == 1
+    assert await db.value("SELECT count(*) FROM every_delivery WHERE state = 'delivered'") == 1
 
 
 async def test_today_is_made_from_the_default_partition_while_events_come(workspace, bot, wire):
@@ -119,14 +140,14 @@ async def test_today_is_made_from_the_default_partition_while_events_come(worksp
     await make.lead(workspace, bot)
     async with db.transaction():
         await make.lead(workspace, bot, email="late@example.com")
-        tending = asyncio.create_task(maintain(_RETENTION), context=contextvars.Context())
-        await eventually(lambda: tending.done() or db.value(_BLOCKED))
+        tending = apart(maintain(_RETENTION))
+        await ended_or_blocked(tending)
     await asyncio.wait([tending])
     if error := tending.exception():
         assert isinstance(error, asyncpg.LockNotAvailableError)
     await maintain(_RETENTION)
     assert {today(), today() + timedelta(days=7)} <= await existing()
-    assert await places() == {f"outbox_event_{today():%Y%m%d}"}
+    assert await places() == {f"event_{today():%Y%m%d}"}
 
 
 async def test_a_change_that_comes_while_today_is_made_does_not_fail(workspace, bot, wire, monkeypatch):
@@ -136,12 +157,12 @@ async def test_a_change_that_comes_while_today_is_made_does_not_fail(workspace, 
     blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
     async with db.transaction():
         await db.rows("SELECT 1 FROM attempt_default")  # today's events are moved by then, its attempts are not
-        tending = asyncio.create_task(maintain(_RETENTION), context=contextvars.Context())
+        tending = apart(maintain(_RETENTION))
         await eventually(lambda: db.value(f"{blocked} HAVING count(*) = 1"))
-        change = asyncio.create_task(make.lead(workspace, bot), context=contextvars.Context())
+        change = apart(make.lead(workspace, bot))
         await eventually(lambda: db.value(f"{blocked} HAVING count(*) = 2"))
     await asyncio.gather(tending, change)
-    assert await places() == {f"outbox_event_{today():%Y%m%d}"}
+    assert await places() == {f"event_{today():%Y%m%d}"}
 
 
 async def test_a_day_that_fails_takes_no_other_with_it(workspace, bot, wire, monkeypatch):
@@ -164,12 +185,12 @@ async def test_rows_of_days_that_nobody_made_get_their_days(workspace, bot, wire
     yesterday = today() - timedelta(days=1)
     await drop(yesterday)
     await db.rows(
-        "INSERT INTO outbox_event (id, workspace_id, kind, body, occurred_at) "
+        "INSERT INTO event (id, workspace_id, kind, body, occurred_at) "
         "VALUES ($1, $2, 'lead.created', '{}', now())",
         ids.floor("evt", datetime.combine(yesterday, time(12), UTC)), workspace)  # fmt: skip
-    assert await places() == {"outbox_event_default"}
+    assert await places() == {"event_default"}
     assert (await maintain(_RETENTION))[0] == [yesterday]
-    assert await places() == {f"outbox_event_{yesterday:%Y%m%d}"}
+    assert await places() == {f"event_{yesterday:%Y%m%d}"}
 
 
 async def test_a_long_read_makes_no_write_wait_behind_the_relay(workspace, bot, wire, monkeypatch):
@@ -187,14 +208,14 @@ async def test_a_long_read_makes_no_write_wait_behind_the_relay(workspace, bot, 
         return await fetch(sql, args)
 
     monkeypatch.setattr(db.DB, "fetch", noted)
-    monkeypatch.setattr(loop, "_MAINTAIN_AGAIN", -1.0, raising=False)
     relay = Relay(wire.redis, wire.settings)
     async with db.transaction():
-        await db.rows("SELECT count(*) FROM outbox_event")  # every partition is in this reader's hands
-        await asyncio.create_task(relay.step(), context=contextvars.Context())
+        await db.rows("SELECT count(*) FROM event")  # every partition is in this reader's hands
+        again = await apart(relay.maintain())
+        assert again <= 15
         assert ahead not in await existing()
     assert patience
-    await relay.step()
+    await relay.maintain()
     assert ahead in await existing()
     assert old not in await existing()
     assert set(patience) == {50}

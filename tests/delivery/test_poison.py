@@ -8,14 +8,14 @@ import pytest
 
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import status
-from leadwire.delivery.worker import loop, quarantine
+from leadwire.delivery.worker import loop, quarantine, recorder
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.test_delivery import broken, states
-from tests.delivery.test_endpoint_care import ordered, patched, scores, somebody
+from tests.delivery.test_order import ordered, patched, scores, somebody
 from tests.delivery.wired import endpoint
 from tests.waiting import eventually
 
@@ -25,6 +25,8 @@ def hasty(wire, monkeypatch):
     """A worker that takes over at once."""
     monkeypatch.setattr(loop, "_RECLAIM_EVERY", 0.0)
     monkeypatch.setattr(loop, "_BLOCK_MS", 1)
+    monkeypatch.setattr(loop, "_MARGIN", 0.0)
+    monkeypatch.setattr(loop, "claim", lambda entries, owner, _lease, longest: claim(entries, owner, 60, longest))
     return Deliverer(wire.redis, wire.transport, msgspec.structs.replace(wire.settings, lease=0.001))
 
 
@@ -44,7 +46,7 @@ async def two(workspace, bot, wire, receiver) -> str:
     await make.lead(workspace, bot, email="bad@example.com")
     await make.lead(workspace, bot, email="good@example.com")
     await wire.relay()
-    return await db.value("SELECT min(event_id) FROM delivery")
+    return await db.value("SELECT min(event_id) FROM every_delivery")
 
 
 async def pending(wire) -> int:
@@ -57,13 +59,12 @@ async def test_what_every_worker_dies_of_is_set_aside_and_can_be_released(worksp
     taken, poison = await wire.read(), []
     for _ in range(2 * streams.RECLAIMS):  # workers, of whom each dies that holds it, with whatever else it holds
         if event not in {entry.key.event_id for entry in taken}:
-            jobs, _ = await claim(taken)
-            await wire.settle(await wire.post(jobs))
+            await wire.settle(await wire.post(await wire.claim_as(wire.consumer, taken)))
         taken, poison, _ = await streams.reclaim(wire.redis, "doomed", wire.settings.stream_shards, 0, 10)
         if poison:
             break
     assert [entry.key.event_id for entry in poison] == [event]
-    await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM delivery WHERE set_aside_at IS NOT NULL"))
+    await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM every_delivery WHERE set_aside_at IS NOT NULL"))
     assert len(receiver.deliveries) == 1
     assert await pending(wire) == 0
     assert len(await quarantine.listed()) == (await status.read(wire.redis, 1, finished=False)).set_aside == 1
@@ -111,20 +112,20 @@ async def test_an_outcome_that_cannot_be_written_down_holds_nobody_up(
     workspace, bot, wire, receiver, hasty, monkeypatch
 ):
     event = await two(workspace, bot, wire, receiver)
-    honest = loop.record
+    honest = recorder.record
 
-    async def record(done, schedule):
+    async def record(done, owner, schedule):
         if event in {one.job.entry.key.event_id for one in done}:
             raise asyncpg.DataError("invalid input")
-        return await honest(done, schedule)
+        return await honest(done, owner, schedule)
 
-    monkeypatch.setattr(loop, "record", record)
-    await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM delivery WHERE set_aside_at IS NOT NULL"))
+    monkeypatch.setattr(recorder, "record", record)
+    await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM every_delivery WHERE set_aside_at IS NOT NULL"))
     assert await states() == {"delivered": 1, "waiting": 1}
-    monkeypatch.setattr(loop, "record", honest)
+    monkeypatch.setattr(recorder, "record", honest)
     await quarantine.release()
     await wire.relay()
-    await run_until(hasty, lambda: db.value("SELECT count(*) = 2 FROM delivery WHERE state = 'delivered'"))
+    await run_until(hasty, lambda: db.value("SELECT count(*) = 2 FROM every_delivery WHERE state = 'delivered'"))
 
 
 async def test_an_attempt_that_breaks_the_worker_keeps_no_place(workspace, bot, wire, receiver, hasty, monkeypatch):
@@ -137,7 +138,7 @@ async def test_an_attempt_that_breaks_the_worker_keeps_no_place(workspace, bot, 
         return await honest(job, *others)
 
     monkeypatch.setattr(loop, "attempt", attempt)
-    await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM delivery WHERE set_aside_at IS NOT NULL"))
+    await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM every_delivery WHERE set_aside_at IS NOT NULL"))
     assert await states() == {"delivered": 1, "waiting": 1}
     assert len(receiver.deliveries) == 1
 
@@ -158,7 +159,7 @@ async def test_an_entry_that_is_not_ours_is_put_away(workspace, bot, wire, recei
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await wire.relay()
-    await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM delivery WHERE state = 'delivered'"))
+    await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM every_delivery WHERE state = 'delivered'"))
     assert await pending(wire) == 0
 
 

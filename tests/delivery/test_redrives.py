@@ -1,20 +1,14 @@
 """Sending many things again: what is chosen, how fast, and that nothing is sent twice whoever is killed when."""
 
-import asyncio
-import contextvars
-from functools import partial
-
 import pytest
 
 from leadwire.delivery.redrive import changes as redrive
-from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests import make
 from tests.delivery.wired import endpoint
-from tests.waiting import eventually
 
 
 async def people(workspace, bot, count: int) -> None:
@@ -35,7 +29,7 @@ async def dead(workspace, bot, wire, receiver, count: int, *kinds: str) -> str:
 
 
 async def states() -> dict[str, int]:
-    found = await db.rows("SELECT state, count(*) FROM delivery GROUP BY state")
+    found = await db.rows("SELECT state, count(*) FROM every_delivery GROUP BY state")
     return {row["state"]: row["count"] for row in found}
 
 
@@ -97,7 +91,7 @@ async def test_a_step_that_is_cut_off_is_taken_again_whole(workspace, bot, wire,
     assert await states() == {"dead": 4}
     assert await redrive.step() == 4
     assert (await redrives.one(workspace, job.id)).done == 4
-    assert await db.value("SELECT max(drive) FROM delivery") == 2
+    assert await db.value("SELECT max(generation) FROM every_delivery") == 2
 
 
 async def test_what_dies_again_while_the_job_runs_is_not_sent_a_third_time(workspace, bot, wire, receiver, db_clock):
@@ -152,7 +146,9 @@ async def test_a_replay_sends_every_event_of_the_time_to_one_endpoint(workspace,
     assert await redrive.step() == 3
     await wire.turn()
     assert len({one.webhook_id for one in receiver.deliveries}) == len(receiver.deliveries) == 3
-    assert await db.value("SELECT count(*) FROM delivery WHERE endpoint_id = $1 AND drive > 1", early.id) == 0
+    assert (
+        await db.value("SELECT count(*) FROM every_delivery WHERE endpoint_id = $1 AND generation > 1", early.id) == 0
+    )
 
 
 async def test_a_replay_leaves_alone_what_is_on_its_way(workspace, bot, wire, receiver):
@@ -164,24 +160,6 @@ async def test_a_replay_leaves_alone_what_is_on_its_way(workspace, bot, wire, re
     assert await states() == {"queued": 1}
     await wire.deliver()
     assert len(receiver.deliveries) == 1
-
-
-@pytest.mark.parametrize("first", ["replay", "erasure"])
-async def test_a_replay_and_an_erasure_at_the_same_time_leave_nothing_to_send(workspace, bot, wire, receiver, first):
-    """Neither sees what the other has not committed yet."""
-    lead = await make.lead(workspace, bot)
-    await wire.relay()
-    made = await endpoint(workspace, receiver.url)
-    await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
-    moves = [redrive.step, partial(privacy.erase_lead, workspace, lead.id)]
-    if first == "erasure":
-        moves.reverse()
-    async with db.transaction():
-        await moves[0]()
-        second = asyncio.create_task(moves[1](), context=contextvars.Context())
-        await eventually(lambda: second.done() or db.value("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)"))
-    await second
-    assert not (await states()).keys() & {"waiting", "queued"}
 
 
 async def test_another_workspace_has_no_part_in_it(workspace, bot, wire, receiver, other_workspace):
@@ -208,55 +186,3 @@ async def test_a_selection_that_means_nothing_is_refused(workspace, selection):
     for rate in (0, -1, 1001):
         with pytest.raises(Invalid):
             await redrives.start(workspace, Selection(), rate)
-
-
-LOCKED = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-
-
-@pytest.fixture
-def again(workspace):
-    """The ways to send something again to an endpoint."""
-
-    async def one_event(endpoint_id: str) -> None:
-        await redrives.redrive_event(workspace, await db.value("SELECT event_id FROM delivery LIMIT 1"), endpoint_id)
-
-    async def job(_endpoint_id: str) -> None:
-        await redrive.step()
-
-    return {"one": one_event, "redrive": job, "replay": job}
-
-
-@pytest.mark.parametrize("how", ["one", "redrive", "replay"])
-async def test_nothing_waits_for_an_endpoint_that_is_deleted_meanwhile(workspace, bot, wire, receiver, again, how):
-    """The deletion is under way, and what it cancels is found, when the redrive comes; or the other way round."""
-    endpoint_id = await dead(workspace, bot, wire, receiver, 2)
-    if how != "one":
-        await redrives.start(workspace, Selection(endpoint_id=endpoint_id, replay=how == "replay"), 1000)
-    outside = contextvars.copy_context()
-    async with db.transaction():
-        await changes.delete(workspace, endpoint_id)
-        redriving = asyncio.get_running_loop().create_task(again[how](endpoint_id), context=outside.copy())
-        await eventually(lambda: redriving.done() or _locked(outside))
-    await asyncio.gather(redriving, return_exceptions=True)
-    assert await states() == {"dead": 2}
-
-
-@pytest.mark.parametrize("how", ["one", "redrive", "replay"])
-async def test_a_deletion_waits_for_what_is_sent_again(workspace, bot, wire, receiver, again, how):
-    endpoint_id = await dead(workspace, bot, wire, receiver, 1)
-    if how != "one":
-        await redrives.start(workspace, Selection(endpoint_id=endpoint_id, replay=how == "replay"), 1000)
-    outside = contextvars.copy_context()
-    async with db.transaction():
-        await again[how](endpoint_id)
-        deleting = asyncio.get_running_loop().create_task(
-            changes.delete(workspace, endpoint_id), context=outside.copy()
-        )
-        await eventually(lambda: deleting.done() or _locked(outside))
-    await deleting
-    assert await states() == {"cancelled": 1}
-
-
-async def _locked(outside: contextvars.Context) -> bool:
-    """Whether somebody waits for a lock."""
-    return bool(await asyncio.get_running_loop().create_task(db.value(LOCKED), context=outside.copy()))

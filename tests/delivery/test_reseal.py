@@ -55,7 +55,7 @@ async def test_what_no_key_opens_stays_and_is_told(sealed):
     assert await sealed() == before
 
 
-async def test_every_sealed_column_is_known():
+async def test_every_sealed_column_is_known(database):
     """Whoever seals something new has to add it: a key that is thrown away takes it along."""
     found = await db.rows(
         """SELECT table_name || '.' || column_name FROM information_schema.columns

@@ -1,4 +1,4 @@
-"""The pure rules of the wire: retries, the admission window, sealed secrets."""
+"""The pure rules of delivery: retries, sealed secrets."""
 
 import base64
 import hashlib
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from leadwire.delivery import retries
 from leadwire.delivery.retries import NextStep
 from leadwire.delivery.states import OUTCOMES, of_status
-from leadwire.delivery.worker import window
 from leadwire.infrastructure import secret_box, settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.secret_box import SecretBox
@@ -57,11 +56,6 @@ def test_what_follows_an_attempt():
 )  # fmt: skip
 def test_what_retry_after_asks_for(header, seconds):
     assert retries.retry_after(header, NOW) == seconds
-
-
-def test_the_window_opens_by_success_and_halves_by_setbacks():
-    assert window.signals(["delivered"] * 3 + ["http_5xx", "timeout", "connect_error"]) == (3, 2)
-    assert window.signals(["timeout"] * 200) == (0, 8)
 
 
 @pytest.mark.parametrize(

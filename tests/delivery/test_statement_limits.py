@@ -7,7 +7,7 @@ from asyncio.subprocess import PIPE
 import pytest
 
 from leadwire.delivery import metrics
-from leadwire.delivery.relay import loop
+from leadwire.delivery.relay import loop, partitions
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.relay.partitions import maintain
 from leadwire.domain.leads import reads as leads
@@ -15,6 +15,7 @@ from leadwire.infrastructure import db
 from leadwire.infrastructure.db import engine
 from leadwire.infrastructure.db.engine import LIMITS
 from tests import make
+from tests.delivery.wired import endpoint
 from tests.waiting import eventually
 
 SLOW = "SELECT pg_sleep(600)"
@@ -51,8 +52,10 @@ async def test_a_transaction_with_a_slow_statement_is_undone_and_its_connection_
 
 
 async def test_the_relay_goes_on_after_a_statement_that_took_too_long(workspace, bot, wire, receiver, monkeypatch):
+    await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
-    fan_out, failed, began = loop.fan_out, metrics.FAILED.cell("relay"), metrics.FAILED.cell("relay").value
+    assert await db.value("SELECT count(*) FROM outbox") == 1
+    fan_out, failed, began = loop.fan_out, metrics.FAILED.cell("fan_out"), metrics.FAILED.cell("fan_out").value
 
     async def slow_once(after: str):
         return await (fan_out(after) if failed.value > began else slow())
@@ -62,7 +65,7 @@ async def test_the_relay_goes_on_after_a_statement_that_took_too_long(workspace,
     monkeypatch.setitem(LIMITS, "engine", 1.0)
     stop = asyncio.Event()
     relay = asyncio.create_task(Relay(wire.redis, wire.settings).run(stop))
-    await eventually(lambda: db.value("SELECT NOT EXISTS (SELECT 1 FROM outbox_event WHERE relayed_at IS NULL)"))
+    await eventually(lambda: db.value("SELECT NOT EXISTS (SELECT 1 FROM outbox)"))
     assert failed.value > began
     stop.set()
     await relay
@@ -77,8 +80,8 @@ async def test_maintenance_has_no_limit(workspace, wire, monkeypatch):
         seen.append(engine._role.get())
         return await maintain(days)
 
-    monkeypatch.setattr(loop, "maintain", noted)
-    await Relay(wire.redis, wire.settings).step()
+    monkeypatch.setattr(partitions, "maintain", noted)
+    await Relay(wire.redis, wire.settings).maintain()
     assert seen == ["maintenance"]
 
 

@@ -6,10 +6,12 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from leadwire.delivery import metrics, streams
+from leadwire.delivery.relay import loop
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.development.embedded import Services, services
@@ -84,7 +86,8 @@ async def switched(switch: Switch) -> AsyncIterator["redis_pool.redis.Redis"]:
     server.close()
 
 
-async def test_delivery_goes_on_after_a_switch_over(workspace, bot, wire, receiver, switch, switched):
+async def test_delivery_goes_on_after_a_switch_over(workspace, bot, wire, receiver, switch, switched, monkeypatch):
+    monkeypatch.setattr(redis_pool, "_client", switched)  # what changes queue goes the same way
     await endpoint(workspace, receiver.url)
     stop = asyncio.Event()
     working = [
@@ -93,7 +96,7 @@ async def test_delivery_goes_on_after_a_switch_over(workspace, bot, wire, receiv
     ]
     await make.lead(workspace, bot)
     await receiver.received(1)
-    await eventually(lambda: db.value("SELECT count(*) = 1 FROM delivery WHERE state = 'delivered'"))
+    await eventually(lambda: db.value("SELECT count(*) = 1 FROM every_delivery WHERE state = 'delivered'"))
 
     switch.over()
     await make.lead(workspace, bot, email="after@example.com")
@@ -123,10 +126,12 @@ async def test_a_replica_is_not_ready_and_a_refused_write_drops_every_connection
         assert switch.pair[0] not in switch.open
 
 
-async def test_a_relay_that_only_finds_a_replica_reads_nothing_from_it_and_has_not_turned(wire, switch, switched):
+async def test_a_relay_that_only_finds_a_replica_reads_nothing_from_it_and_ends_no_round(
+    wire, switch, switched, monkeypatch
+):
     """An old replica's empty streams would look as if everything queued were lost."""
-    relay, failed, stop = Relay(switched, wire.settings), metrics.FAILED.cell("relay"), asyncio.Event()
-    made, before = relay._turned, failed.value
+    relay, failed, stop = Relay(switched, wire.settings), metrics.FAILED.cell("reconcile"), asyncio.Event()
+    before = failed.value
     redis(switch.pair[0], "REPLICAOF", "127.0.0.1", "1")
     with pytest.raises(NotPrimary):
         await streams.states(switched, wire.settings.stream_shards)
@@ -134,4 +139,8 @@ async def test_a_relay_that_only_finds_a_replica_reads_nothing_from_it_and_has_n
     await eventually(lambda: failed.value >= before + 3)
     stop.set()
     await running
-    assert relay._turned == made
+    began = relay._loops["reconcile"]._since
+    assert began is not None
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "time", SimpleNamespace(monotonic=lambda: began + 136))
+        assert relay.stuck() == "reconcile has not ended a round for 136 s", "connecting again does not help"

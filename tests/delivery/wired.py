@@ -1,33 +1,36 @@
 """The wire taken step by step: each hop run once, by hand, so that a test can stop between any two."""
 
+import asyncio
 from typing import Self
 
 from redis.asyncio import Redis
 
 from leadwire.delivery import streams
+from leadwire.delivery.endpoints import discard
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.delivery.relay.reconcile import reconcile
+from leadwire.delivery.relay.reconcile import now, reconcile
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker.attempt import attempt
-from leadwire.delivery.worker.claim import claim
+from leadwire.delivery.worker.claim import claim, put_back
 from leadwire.delivery.worker.jobs import Attempt, ClaimedDelivery
+from leadwire.delivery.worker.number import number
 from leadwire.delivery.worker.record import record
 from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import NewEndpoint
-from leadwire.infrastructure import settings
+from leadwire.infrastructure import redis_pool, settings
 from leadwire.infrastructure.settings import Settings
 
 
 class Wire:
     """One relay and one worker."""
 
-    def __init__(self, redis: Redis, timeout: float = 5.0) -> None:
+    def __init__(self, redis: Redis, timeout: float = 5.0, consumer: str = "test") -> None:
         self.redis = redis
         self.settings: Settings = settings.get()
         self._timeout = timeout
-        self._consumer = "test"
+        self.consumer = consumer
 
     async def __aenter__(self) -> Self:
         self.transport = GuardedTransport(self.settings.allowed_networks, timeout=self._timeout)
@@ -38,30 +41,48 @@ class Wire:
         await self.transport.aclose()
 
     async def relay(self) -> int:
-        """Fan out and admit, once; answers how many keys went into the streams."""
+        """Fan out and admit, once, and cancel all that is to be. Return how many keys went into the streams, without
+        those of changes.
+        """
+        while redis_pool._background_tasks:  # the streams have what changes have queued
+            await asyncio.wait(redis_pool._background_tasks)
         keys = (await fan_out()).keys
         admitted = await admit()
+        while await discard.run_once():
+            pass
         await streams.add(self.redis, [*keys, *admitted], self.settings.stream_shards)
         return len(keys) + len(admitted)
 
     async def read(self) -> list[Entry]:
-        return await streams.read(self.redis, self._consumer, self.settings.stream_shards, 200, 1)
+        return await streams.read(self.redis, self.consumer, self.settings.stream_shards, 200, 1)
 
     async def claim(self) -> list[ClaimedDelivery]:
         """Read and claim; what is stale is acknowledged."""
         entries = await self.read()
         if not entries:
             return []
-        jobs, stale = await claim(entries)
-        await streams.done(self.redis, stale)
+        jobs = await self.claim_as(self.consumer, entries)
+        kept = {job.entry.id for job in jobs}
+        if fresh := [job.entry.key for job in jobs if job.numbered and job.sequence is None]:
+            numbers = await number(fresh, self.consumer)
+            jobs = [job._replace(sequence=numbers.get(job.entry.key[:2], job.sequence)) for job in jobs]
+            jobs = [job for job in jobs if job.sequence or not job.numbered]
+        await streams.done(self.redis, [entry for entry in entries if entry.id not in kept])
         return jobs
+
+    async def claim_as(self, owner: str, entries: list[Entry]) -> list[ClaimedDelivery]:
+        """Claim for any worker. What its endpoint does not take now waits again."""
+        found = await claim(entries, owner, self.settings.lease, self.settings.delivery_timeout)
+        if found.held:
+            await put_back([entry.key for entry in found.held], owner, dict.fromkeys(found.unreadable, (1, 60.0)))
+        return found.jobs
 
     async def post(self, jobs: list[ClaimedDelivery]) -> list[Attempt]:
         return [await attempt(job, self.transport, self.settings) for job in jobs]
 
     async def settle(self, done: list[Attempt]) -> None:
         if done:
-            await record(done, self.settings.retry_schedule)
+            await record(done, self.consumer, self.settings.retry_schedule)
             await streams.done(self.redis, [one.job.entry for one in done])
 
     async def deliver(self) -> list[Attempt]:
@@ -76,8 +97,11 @@ class Wire:
         return await self.deliver()
 
     async def reconcile(self) -> int:
-        loads = await streams.states(self.redis, self.settings.stream_shards)
-        return await reconcile(loads, self.settings.reconcile_after)
+        read_at = await now()
+        states = await streams.states(self.redis, self.settings.stream_shards)
+        lost = await reconcile(states, read_at, self.settings.reconcile_after)
+        await streams.add(self.redis, lost, self.settings.stream_shards)
+        return len(lost)
 
 
 async def endpoint(workspace: str, url: str, *events: str) -> NewEndpoint:

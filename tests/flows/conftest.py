@@ -37,12 +37,14 @@ async def settings(servers: Services, request: pytest.FixtureRequest) -> dict[st
 @pytest.fixture
 async def deployment(settings: dict[str, str]) -> AsyncIterator[Deployment]:
     sql = await asyncpg.connect(settings["DATABASE_URL"])
-    await sql.execute("TRUNCATE outbox_event, delivery, attempt")
+    await sql.execute("TRUNCATE event, outbox, delivery, delivery_result, attempt")
     redis = Redis.from_url(settings["REDIS_URL"])
     await redis.flushdb()
     async with Receiver() as receiver:
         await sql.execute(
-            "UPDATE webhook_endpoint SET url = $1, enabled = true, admission_window = 64, failures = 0", receiver.url
+            """UPDATE webhook_endpoint SET url = $1, enabled = true, open = false, due_at = now(), paused_until = NULL,
+                   admission_window = 256, failing_since = NULL, failures = 0""",
+            receiver.url,
         )
         deployment = Deployment(settings, sql, redis, receiver)
         try:

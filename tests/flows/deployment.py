@@ -11,11 +11,18 @@ from tests.flows.commands import Started, run
 from tests.receiver import Receiver
 from tests.waiting import eventually
 
-EVENTS = """
-INSERT INTO outbox_event (id, workspace_id, kind, body, occurred_at)
-SELECT id, $1, 'lead.created',
-       '{"event":"lead.created","timestamp":"2026-01-01T00:00:00.000Z","data":{"of":"' || id || '"}}', now()
-FROM unnest($2::text[]) id"""
+_EVENTS = """
+WITH made AS (
+    INSERT INTO event (id, workspace_id, kind, body, occurred_at)
+    SELECT id, $1, 'lead.created',
+           '{"event":"lead.created","timestamp":"2026-01-01T00:00:00.000Z","data":{"of":"' || id || '"}}', now()
+    FROM unnest($2::text[]) id RETURNING *
+)"""
+_LEFT_TO_RELAY = f"""{_EVENTS} INSERT INTO outbox (event_id, workspace_id, kind, position, recorded_at)
+SELECT id, workspace_id, kind, position, recorded_at FROM made"""
+_QUEUED = f"""{_EVENTS} INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at, queued_at)
+SELECT made.id, e.id, made.workspace_id, 'queued', now(), now() FROM made JOIN webhook_endpoint e USING (workspace_id)
+"""
 AGED = """
 UPDATE delivery SET queued_at = now() - interval '1 minute'
 WHERE state = 'queued' AND queued_at > now() - interval '40 s'"""
@@ -38,7 +45,7 @@ class Deployment:
         return process
 
     async def state(self, state: str) -> int:
-        return int(await self.sql.fetchval("SELECT count(*) FROM delivery WHERE state = $1", state))
+        return int(await self.sql.fetchval("SELECT count(*) FROM every_delivery WHERE state = $1", state))
 
     async def all_delivered(self, count: int, seconds: float = 30) -> None:
         """Every event arrived and is written down as delivered; what came twice came under one id."""
@@ -48,13 +55,13 @@ class Deployment:
 
         await eventually(done, seconds)
         arrived = Counter(one.webhook_id for one in self.receiver.deliveries)
-        assert set(arrived) == {row["id"] for row in await self.sql.fetch("SELECT id FROM outbox_event")}
+        assert set(arrived) == {row["id"] for row in await self.sql.fetch("SELECT id FROM event")}
         bodies = {(one.webhook_id, one.body) for one in self.receiver.deliveries}
         assert len(bodies) == len(arrived) == count
         ledger = await asyncio.to_thread(run, "ledger", "--json", **self.settings)
         assert ledger.returncode == 0, ledger.stdout
 
-    async def write(self, count: int) -> None:
-        """Events as a change would leave them, committed."""
+    async def write(self, count: int, *, queued: bool = False) -> None:
+        """Events as a change leaves them, committed: to the relay, or queued and in no stream yet."""
         workspace = await self.sql.fetchval("SELECT id FROM workspace")
-        await self.sql.execute(EVENTS, workspace, [ids.new("evt") for _ in range(count)])
+        await self.sql.execute(_QUEUED if queued else _LEFT_TO_RELAY, workspace, [ids.new("evt") for _ in range(count)])

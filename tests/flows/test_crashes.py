@@ -40,6 +40,16 @@ async def test_a_killed_relay_is_taken_over_by_another(deployment: Deployment) -
     await deployment.all_delivered(600)
 
 
+async def test_what_a_process_queued_before_it_was_killed_is_sent(deployment: Deployment) -> None:
+    """It had committed, and no stream has the entries: the relay finds them by their age."""
+    await deployment.write(300, queued=True)
+    await deployment.sql.execute(AGED)
+    await deployment.start("relay")
+    await deployment.start("deliver")
+    await deployment.all_delivered(300)
+    assert len(deployment.receiver.deliveries) == 300
+
+
 async def test_a_flushed_redis_in_the_middle_loses_none_of_2000(deployment: Deployment) -> None:
     await deployment.start("relay")
     await deployment.start("deliver")

@@ -169,13 +169,15 @@ async def test_nobody_knows_an_erased_person(servers, redis, workspace, api_key,
         client.headers["Authorization"] = f"Bearer {api_key}"
         await manage(client, lead)
         await clash(client, workspace, bot, lead)
-        await eventually(lambda: db.value("SELECT count(*) > 5 FROM delivery WHERE state = 'dead'"), 60)
+        await eventually(lambda: db.value("SELECT count(*) > 5 FROM every_delivery WHERE state = 'dead'"), 60)
         assert knowing(await stored()) >= {"lead", "conversation", "message", "idempotent_answer", "conversation_note"}
-        assert {name.rpartition("_")[0] for name in knowing(await stored())} >= {"outbox_event", "attempt"}
+        assert {name.rpartition("_")[0] for name in knowing(await stored())} >= {"event", "attempt"}
 
         assert (await client.delete(f"/v1/leads/{lead}")).status_code == 200
         await eventually(lambda: any(one.event == "lead.deleted" for one in good.deliveries))
-        await eventually(lambda: db.value("SELECT count(*) = 0 FROM delivery WHERE state IN ('waiting', 'queued')"), 60)
+        await eventually(
+            lambda: db.value("SELECT count(*) = 0 FROM every_delivery WHERE state IN ('waiting', 'queued')"), 60
+        )
     assert knowing(await stored()) == set()
     assert knowing(await in_redis(redis)) == set()
     logs = {" ".join(process.process.args[3:4]): process.err + process.out for process in started}

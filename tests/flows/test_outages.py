@@ -22,6 +22,7 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.flow
 
 LONGEST_PAUSE = 6.0  # seconds, of the retry backoff with its jitter
+LOOPS = ("fan_out", "admit", "redrive", "discard")  # of the relay: each pauses for itself
 SLACK = 4.0  # for a machine that is busy with other tests
 
 
@@ -104,10 +105,11 @@ def pids(outage):
     return [process.process.pid for process in outage.all]
 
 
-def failures(process, *events):
-    """When each of these was logged, in seconds."""
+def failures(process, *events, loop=None):
+    """When each of these was logged, in seconds; of one of the relay's loops, or of all."""
     lines = [json.loads(line) for line in process.err.splitlines()]
-    return [datetime.fromisoformat(line["at"]).timestamp() for line in lines if line["event"] in events]
+    of_loop = [line for line in lines if loop in (None, line.get("loop"))]
+    return [datetime.fromisoformat(line["at"]).timestamp() for line in of_loop if line["event"] in events]
 
 
 def assert_bounded(times):
@@ -143,14 +145,16 @@ async def test_postgresql_goes_away_and_comes_back(outage):
         answer = await outage.leads(key)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
         await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_database_up"), 20)
-        await eventually(lambda: len(failures(outage.relay, "relay.failed")) >= 5, 30)
+        for loop in LOOPS:
+            await eventually(lambda loop=loop: len(failures(outage.relay, "relay.failed", loop=loop)) >= 5, 30)
         await eventually(lambda: len(failures(outage.worker, "database.unreachable")) >= 5, 30)
 
     await outage.all_there(before)
     await outage.deployment.write(20)
     await outage.deployment.all_delivered(45)
     assert len(outage.deployment.receiver.deliveries) == 45  # what was answered meanwhile was not sent again
-    assert_bounded(failures(outage.relay, "relay.failed"))
+    for loop in LOOPS:
+        assert_bounded(failures(outage.relay, "relay.failed", loop=loop))
     assert_bounded(failures(outage.worker, "database.unreachable"))
     await eventually(lambda: outage.metric_is(outage.relay, 1, "leadwire_database_up"), 20)
     assert (await outage.leads(key)).status_code == 200

@@ -60,7 +60,7 @@ async def send(addresses, api_key):
 async def told(column, subject):
     """The kinds of the events about a lead or a conversation, in the order of its changes."""
     rows = await db.rows(
-        f"SELECT kind FROM outbox_event WHERE {column} = $1 AND kind NOT LIKE 'message.received' ORDER BY position",
+        f"SELECT kind FROM event WHERE {column} = $1 AND kind NOT LIKE 'message.received' ORDER BY position",
         subject,
     )
     return [row["kind"] for row in rows]
@@ -80,7 +80,7 @@ async def test_a_patch_against_a_deletion(send, workspace, bot):
         assert set(patched) <= {200, 404}
         too_late += patched.count(404)
         rows = await db.rows(
-            """SELECT kind FROM outbox_event WHERE lead_id = $1 OR (kind = 'lead.deleted' AND subject = $2)
+            """SELECT kind FROM event WHERE lead_id = $1 OR (kind = 'lead.deleted' AND subject = $2)
                ORDER BY position""",
             lead.id, lead.conversation_id,
         )  # fmt: skip

@@ -37,9 +37,9 @@ _INDEXES = """
 SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index
 WHERE indrelid IN ('lead'::regclass, 'conversation'::regclass) AND NOT indisprimary"""
 _MORE_EVENTS = f"""
-INSERT INTO outbox_event (id, workspace_id, kind, body, occurred_at)
+INSERT INTO event (id, workspace_id, kind, body, occurred_at)
 SELECT overlay(id PLACING lpad(n::text, 6, '0') FROM 25), workspace_id, kind, body, occurred_at
-FROM (SELECT * FROM outbox_event WHERE id = $1) one, generate_series(1, {_EVENTS}) n"""
+FROM (SELECT * FROM event WHERE id = $1) one, generate_series(1, {_EVENTS}) n"""
 
 
 class Crowd(NamedTuple):

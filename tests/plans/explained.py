@@ -1,4 +1,4 @@
-"""How PostgreSQL runs the statement that a read really sends, under the plan that the API's connections keep for it."""
+"""How PostgreSQL runs the statements that are really sent, under the plans that the connections of processes keep."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -25,12 +25,40 @@ async def explained(read: Callable[[], Awaitable[Any]], monkeypatch) -> list[Nod
     ((sql, args),) = sent
     async with db.transaction():
         assert await db.value("SHOW plan_cache_mode") == "force_generic_plan"
-        await db.rows(f"PREPARE asked AS {sql}")
-        # EXECUTE, for that is what meets the generic plan; EXPLAIN of a text would plan for these very values.
-        values = ", ".join(_literal(value) for value in args)
-        plan = await db.value(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE asked ({values})")
-        await db.rows("DEALLOCATE asked")
-    return list(nodes(json.loads(bytes(plan))[0]["Plan"]))
+        return list(nodes(await _plan(sql, args)))
+
+
+async def plans_of(work: Callable[[], Awaitable[Any]], monkeypatch) -> list[Node]:
+    """The plans of all statements of `work` on connections like those of relays and workers, with what they did.
+
+    `work` is done: what EXPLAIN ANALYZE does before each of its statements is rolled back.
+    """
+    fetch, plans = db.DB.fetch, []
+
+    async def noted(sql: str, args: Sequence[Any]) -> list[db.Row]:
+        with monkeypatch.context() as unpatched:
+            unpatched.setattr(db.DB, "fetch", fetch)
+            async with db.transaction():
+                roll_back = await db.savepoint()
+                for name, value in (db._KEPT_PLANS | db._INDEXES_ONLY).items():
+                    await db.rows(f"SET LOCAL {name} = {value}")
+                plans.append(await _plan(sql, args))
+                await roll_back()
+        return await fetch(sql, args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(db.DB, "fetch", noted)
+        await work()
+    return plans
+
+
+async def _plan(sql: str, args: Sequence[Any]) -> Node:
+    await db.rows(f"PREPARE asked AS {sql}")
+    # EXECUTE, for that is what meets the generic plan; EXPLAIN of a text would plan for these very values.
+    values = f"({', '.join(map(_literal, args))})" if args else ""
+    plan = await db.value(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE asked {values}")
+    await db.rows("DEALLOCATE asked")
+    return json.loads(bytes(plan))[0]["Plan"]
 
 
 def nodes(node: Node) -> Iterator[Node]:
@@ -43,10 +71,15 @@ def nodes(node: Node) -> Iterator[Node]:
 def _literal(value: Any) -> str:
     if value is None:
         return "NULL"
-    if isinstance(value, int):
+    if isinstance(value, int | float):
         return str(value)
     if isinstance(value, list):
-        return f"ARRAY[{', '.join(map(_literal, value))}]"
-    text = value.isoformat() if isinstance(value, datetime) else value
-    assert "'" not in text
-    return f"'{text}'"
+        members = ("NULL" if one is None else f'"{_text(one)}"' for one in value)
+        return f"'{{{','.join(members)}}}'"
+    return f"'{_text(value)}'"
+
+
+def _text(value: Any) -> str:
+    text = value.isoformat() if isinstance(value, datetime) else str(value)
+    assert not {"'", '"', "\\"} & set(text)
+    return text

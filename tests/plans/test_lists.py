@@ -96,7 +96,7 @@ async def test_a_total_is_counted_again_only_when_it_may_have_changed(crowd, rea
     nodes = await explained(read, monkeypatch)
     assert counting(nodes) == 0
     assert (await read())[1] == total
-    looked_at = [node for node in nodes if (node.get("Relation Name") or "").startswith("outbox_event")]
+    looked_at = [node for node in nodes if (node.get("Relation Name") or "").startswith("event")]
     assert looked_at
     for node in looked_at:
         assert "kind" in node["Index Cond"]

@@ -21,10 +21,18 @@ from tests.plans.explained import explained
 
 _LEAD, _TALK = f"lead_{77:026}", f"conv_{77:026}"
 _EVENTS = """
-INSERT INTO outbox_event (id, workspace_id, kind, body, occurred_at, lead_id, conversation_id)
+INSERT INTO event (id, workspace_id, kind, body, occurred_at, lead_id, conversation_id)
 SELECT overlay(id PLACING lpad(n::text, 6, '0') FROM 25), workspace_id, kind, body, occurred_at,
     'lead_' || lpad((n % 5000)::text, 26, '0'), 'conv_' || lpad((n % 5000)::text, 26, '0')
-FROM (SELECT * FROM outbox_event WHERE id = $1) one, generate_series(1, 20000) n"""
+FROM (SELECT * FROM event WHERE id = $1) one, generate_series(1, 20000) n"""
+# Most have ended; some are still to be sent.
+_RESULTS = """
+INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, created_at,
+    finished_at)
+SELECT id, 'we_1', workspace_id, 'delivered', 1, 1, false, now(), now() FROM event"""
+_OPEN = """
+INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at)
+SELECT id, 'we_2', workspace_id, 'waiting', now() FROM event ORDER BY id DESC LIMIT 5000"""
 _AUDIT = """
 INSERT INTO audit_entry (id, workspace_id, at, actor, action, subject, detail, address)
 SELECT 'aud_' || lpad(n::text, 26, '0'), $1, now(), 'u' || n % 20, 'thing.' || n % 40, '', '', ''
@@ -39,11 +47,11 @@ async def crowd(servers, connected):
             event = Event(workspace=workspace, kind="lead.created", at=clock.now(), data={}, lead_id="x")
             first = await event.record()
         await db.rows(_EVENTS, first)
-        await db.rows("INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at) "
-                      "SELECT id, 'we_1', workspace_id, 'delivered', now() FROM outbox_event")  # fmt: skip
+        await db.rows(_RESULTS)
+        await db.rows(_OPEN)
         await db.rows("UPDATE conversation SET lead_id = 'lead_' || substr(id, 6)")
         await db.rows(_AUDIT, workspace)
-        for table in ("outbox_event", "delivery", "conversation", "audit_entry"):
+        for table in ("event", "delivery", "delivery_result", "conversation", "audit_entry"):
             await db.rows(f"VACUUM ANALYZE {table}")
         yield crowd
 

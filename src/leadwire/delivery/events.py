@@ -26,7 +26,7 @@ LATEST: Final = 100
 _CURSOR: Final = re.compile(f"([0-9]{{1,19}})-([0-9]{{1,18}})-(evt_{ids.FORM})")
 _LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the partitions that are read
 
-_EVENTS: Final = """SELECT {era} AS era, xact, position, id, kind, occurred_at, body FROM outbox_event v
+_EVENTS: Final = """SELECT {era} AS era, xact, position, id, kind, occurred_at, body FROM event v
     WHERE workspace_id = :workspace AND v.kind = known.kind AND id >= :floor::text
       AND test_endpoint_id IS NULL AND body <> '' AND """
 _IN_ORDER: Final = "ORDER BY xact, position LIMIT :limit"
@@ -44,19 +44,19 @@ SELECT found.* FROM pg_current_snapshot() AS present, unnest(:kinds::text[]) AS 
 ) found ORDER BY era, xact, position LIMIT :limit""")
 
 # An event's place in the feed.
-_PLACE: Final = sql("SELECT xact::text, position FROM outbox_event WHERE workspace_id = :workspace AND id = :id")
+_PLACE: Final = sql("SELECT xact::text, position FROM event WHERE workspace_id = :workspace AND id = :id")
 
 # Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
 _ABOUT: Final = f"""
 WITH about AS MATERIALIZED (
-    SELECT id, kind, occurred_at, body FROM outbox_event WHERE workspace_id = :workspace AND {{}} = :subject
+    SELECT id, kind, occurred_at, body FROM event WHERE workspace_id = :workspace AND {{}} = :subject
 ) SELECT * FROM about ORDER BY id DESC LIMIT {LATEST}"""
 # The latest events about a lead; about a conversation.
 _ABOUT_LEAD: Final = sql(_ABOUT.format("lead_id"))
 _ABOUT_CONVERSATION: Final = sql(_ABOUT.format("conversation_id"))
 
 # Whether there are any: fails where nothing has been migrated.
-_ANY: Final = sql("SELECT EXISTS (SELECT 1 FROM outbox_event)")
+_ANY: Final = sql("SELECT EXISTS (SELECT 1 FROM event)")
 
 
 class StoredEvent(Struct, frozen=True):

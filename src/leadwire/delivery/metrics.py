@@ -16,11 +16,24 @@ _THEIRS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 3
 _WHOLE: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 120, 600, 3600)  # with retries
 
 HOPS: Final = ("commit", "relay", "claim", "send", "record")
-LOOPS: Final = ("relay", "add", "deliver", "record", "observe")
+LOOPS: Final = (
+    "fan_out",
+    "admit",
+    "redrive",
+    "reconcile",
+    "discard",
+    "maintain",
+    "add",
+    "deliver",
+    "record",
+    "observe",
+)
 
 COMMITTED: Final = Counter("events_committed", "Events committed to the outbox.", "kind", values=KINDS)
 RELAYED: Final = Counter("events_relayed", "Events that became deliveries.")
-ADDED: Final = Counter("stream_entries_added", "Entries put into the streams.", "by", values=("fan_out", "admit"))
+ADDED: Final = Counter(
+    "stream_entries_added", "Entries put into the streams.", "by", values=("change", "fan_out", "admit", "reconcile")
+)
 RECONCILED: Final = Counter("deliveries_reconciled", "Deliveries that Redis had lost, queued again.")
 REDRIVEN: Final = Counter("deliveries_redriven", "Deliveries scheduled again by redrive jobs.")
 HOP_SECONDS: Final = Histogram(
@@ -54,6 +67,9 @@ DEAD_LETTERED: Final = Counter(
     "reason",
     values=set(OUTCOMES) - {"delivered"},
 )
+PUT_BACK: Final = Counter(
+    "deliveries_put_back", "Deliveries that a worker returned because their endpoint had all the POSTs it may have."
+)
 FENCED: Final = Counter("attempts_fenced", "Attempts that did not count, because another worker had recorded one.")
 RECLAIMED: Final = Counter("stream_entries_reclaimed", "Entries taken over from a worker that is dead or stuck.")
 STALE: Final = Counter("stream_entries_stale", "Entries without a matching delivery, acknowledged without a POST.")
@@ -71,9 +87,10 @@ SLOTS: Final = Gauge("delivery_slots", "Maximum POSTs in progress in this worker
 _COMMIT, _RELAY = HOP_SECONDS.cell("commit"), HOP_SECONDS.cell("relay")
 
 
-def committed(kind: str, start: float) -> None:
-    """An event is committed whose recording began at `start`, by `time.perf_counter`."""
+def committed(kind: str, start: float, *, relayed: bool) -> None:
+    """An event is committed, `relayed` with its deliveries; recording began at `start`, by `time.perf_counter`."""
     COMMITTED.cell(kind).value += 1
+    RELAYED.cell().value += relayed
     _COMMIT.observe(time.perf_counter() - start)
 
 

@@ -1,19 +1,24 @@
 """The outbox: what happened, written in the transaction that makes it true. Here and nowhere else.
 
 Either `Event.record` inside the transaction of the change, or `Event.record_with`, which makes the change and its
-event one statement. There is no third way in, so neither can exist without the other.
+event one statement. There is no third way in, so neither can exist without the other. The event's deliveries are part
+of the same statement, or a row of `outbox` is, for which the relay makes them.
 """
 
 import functools
 import time
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any, Final
 
 import msgspec
 from piccolo.columns import BigInt, Column, Text, Timestamptz
 from piccolo.table import Table
 
-from leadwire.delivery import envelope, metrics, wakeup
+from leadwire.delivery import envelope, metrics, push
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.envelope import EventKind
+from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, ids, telemetry
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import Statement
@@ -29,8 +34,8 @@ class Xid8(Column):
         return "XID8"
 
 
-class OutboxEvent(Table, db=DB, tablename="outbox_event"):
-    """One event. `body` is the text that is signed and sent, to the letter."""
+class RecordedEvent(Table, db=DB, tablename="event"):
+    """One event. Its row is written once; only an erasure blanks the body."""
 
     id = Text(primary_key=True)
     workspace_id = Text()
@@ -39,17 +44,60 @@ class OutboxEvent(Table, db=DB, tablename="outbox_event"):
     lead_id = Text(null=True, default=None)
     subject = Text(null=True, default=None)  # within which order is kept: its conversation, or else its lead
     position = BigInt()  # taken while the subject's row is locked, so it is the order of its changes on any host
-    body = Text()
+    body = Text()  # the text that is signed and sent, to the letter
     test_endpoint_id = Text(null=True, default=None)  # a test event goes to this endpoint alone
     occurred_at = Timestamptz()
     traceparent = Text(null=True, default=None)
     xact = Xid8()  # who wrote it: makes exact totals and a gap-free feed possible
     recorded_at = Timestamptz()
-    relayed_at = Timestamptz(null=True, default=None)  # null: not yet fanned out
 
 
-_COLUMNS = "id, workspace_id, kind, conversation_id, lead_id, subject, body, occurred_at, traceparent, test_endpoint_id"
-_TYPES = ("text", "text", "text", "text", "text", "text", "text", "timestamptz", "text", "text")
+class Outbox(Table, db=DB, tablename="outbox"):
+    """An event whose deliveries the relay has still to make. It deletes the row when it has."""
+
+    event_id = Text(primary_key=True)
+    workspace_id = Text()
+    kind = Text()
+    subject = Text(null=True, default=None)
+    position = BigInt()
+    test_endpoint_id = Text(null=True, default=None)
+    recorded_at = Timestamptz()
+
+
+DIRECT: Final = 16
+"""An event that so many endpoints want, or fewer, gets its deliveries in the statement that records it."""
+_QUICK: Final = 8  # queued deliveries of an endpoint that has fewer take the quick stream
+_COLUMNS: Final = (
+    "id, workspace_id, kind, conversation_id, lead_id, subject, body, occurred_at, traceparent, test_endpoint_id"
+)
+_TYPES: Final = ("text", "text", "text", "text", "text", "text", "text", "timestamptz", "text", "text", "bool")
+
+# Run a change and record its event, if the change changed a row. Where few endpoints want it and each is open, with a
+# window that is not full, their deliveries are made and queued at once; else the relay makes them (`relay.fan_out`).
+# No endpoint is locked: that one was removed meanwhile is seen when a worker claims the delivery.
+_RECORD: Final = """
+WITH {change}event AS (
+    INSERT INTO event ({columns}) SELECT {values} {source} RETURNING id, workspace_id, kind, subject, position,
+        test_endpoint_id, recorded_at
+), subscriber AS (
+    SELECT e.id, e.open, (SELECT count(*) FROM (SELECT 1 FROM delivery d
+        WHERE d.endpoint_id = e.id AND d.state = 'queued' LIMIT {window}) found) AS queued
+    FROM webhook_endpoint e
+    WHERE e.workspace_id = {workspace} AND e.enabled AND {kind} = ANY(e.events) LIMIT {limit}
+), way AS (
+    SELECT {direct} AND {test} IS NULL AND count(*) <= {most}
+        AND coalesce(bool_and(open AND queued < {window}), true) AS direct, count(*) AS endpoints FROM subscriber
+), delivery AS (
+    INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at, queued_at)
+    SELECT event.id, subscriber.id, event.workspace_id, 'queued', now(), now() FROM event, subscriber, way
+    WHERE way.direct RETURNING endpoint_id
+), outbox AS (
+    INSERT INTO outbox (event_id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at)
+    SELECT event.* FROM event, way WHERE NOT way.direct AND (way.endpoints > 0 OR {test} IS NOT NULL) RETURNING 1
+)
+SELECT ARRAY(SELECT id FROM delivery JOIN subscriber ON id = endpoint_id WHERE queued < {quick}) AS quick,
+    ARRAY(SELECT id FROM delivery JOIN subscriber ON id = endpoint_id WHERE queued >= {quick}) AS others,
+    EXISTS (SELECT 1 FROM outbox) AS left_to_relay FROM event"""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,30 +122,34 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not db.in_transaction():
             raise RuntimeError(f"{self.kind} recorded outside the transaction of its change")
-        start = time.perf_counter()
-        values = self._values()
-        await db.rows(_insert(None), *values)
-        self._when_committed(values[0], start)
-        return values[0]
+        event = self._values()
+        await self._run(_statement(None), event, ())
+        return str(event[0])
 
     async def record_with(self, change: Statement, **values: object) -> bool:
         """Run `change` (an UPDATE or DELETE of one row) with `values` and record the event, in a single statement.
 
         Return False, and record nothing, when there was no such row.
         """
+        return await self._run(_statement(change), self._values(), change.arguments(values))
+
+    async def _run(self, text: str, event: tuple[Any, ...], change: Sequence[Any]) -> bool:
         start = time.perf_counter()
-        event = self._values()
-        made = await DB.fetch(_insert(change), [*change.arguments(values), *event])
-        if made:
-            self._when_committed(event[0], start)
-        return bool(made)
+        made = await DB.fetch(text, [*change, *event])
+        if not made:
+            return False
+        ((quick, others, left_to_relay),) = made
+        for endpoints, is_quick in ((quick, True), (others, False)):
+            if endpoints:
+                keys = [Key(event[0], endpoint_id, 0) for endpoint_id in endpoints]
+                db.after_commit(functools.partial(push.push, keys, quick=is_quick))
+        if left_to_relay:
+            db.after_commit(push.wake_relay)
+        db.after_commit(functools.partial(metrics.committed, self.kind, start, relayed=not left_to_relay))
+        db.after_commit(functools.partial(telemetry.recorded, self.workspace, event[0]))
+        return True
 
-    def _when_committed(self, event_id: str, start: float) -> None:
-        db.after_commit(wakeup.wake_relay)
-        db.after_commit(functools.partial(metrics.committed, self.kind, start))
-        db.after_commit(functools.partial(telemetry.recorded, self.workspace, event_id))
-
-    def _values(self) -> tuple[str, *tuple[object, ...]]:
+    def _values(self) -> tuple[Any, ...]:
         return (
             ids.new("evt"),
             self.workspace,
@@ -109,14 +161,25 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             self.at,
             telemetry.traceparent(),
             self.test_endpoint_id,
+            push.is_open(),
         )
 
 
 @functools.cache  # one text for each change that exists in the code
-def _insert(change: Statement | None) -> str:
+def _statement(change: Statement | None) -> str:
     taken = len(change.names) if change else 0
-    values = ", ".join(f"${place}::{kind}" for place, kind in enumerate(_TYPES, taken + 1))
-    if change is None:
-        return f"INSERT INTO outbox_event ({_COLUMNS}) VALUES ({values})"
-    return f"""WITH change AS ({change.text} RETURNING 1)
-        INSERT INTO outbox_event ({_COLUMNS}) SELECT {values} FROM change RETURNING 1"""
+    *values, direct = (f"${place}::{kind}" for place, kind in enumerate(_TYPES, taken + 1))
+    return _RECORD.format(
+        change=f"change AS ({change.text} RETURNING 1), " if change else "",
+        source="FROM change" if change else "",
+        columns=_COLUMNS,
+        values=", ".join(values),
+        workspace=values[1],
+        kind=values[2],
+        test=values[9],
+        direct=direct,
+        limit=DIRECT + 1,
+        most=DIRECT,
+        window=LARGEST_WINDOW,
+        quick=_QUICK,
+    )

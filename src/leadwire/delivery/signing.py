@@ -40,6 +40,7 @@ def headers(  # noqa: PLR0913 - one for each thing a header is made of
     prefix: str,
     traceparent: str | None = None,
     test: bool = False,
+    sequence: int | None = None,
 ) -> list[tuple[str, str]]:
     """Every header of one POST. `at` is in Unix seconds, `staged` the next secret while one is being rotated in."""
     content = b"%s.%d.%s" % (event_id.encode(), at, body)
@@ -57,6 +58,8 @@ def headers(  # noqa: PLR0913 - one for each thing a header is made of
         made.append(("traceparent", traceparent))
     if test:
         made.append((f"{prefix}Test", "true"))
+    if sequence is not None:
+        made.append((f"{prefix}Sequence", str(sequence)))
     return made
 
 

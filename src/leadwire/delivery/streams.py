@@ -81,22 +81,32 @@ class StreamState(NamedTuple):
 
 
 def names(shards: int) -> list[str]:
-    """Every stream. The hash tag spreads them over the slots of a Redis Cluster."""
-    return [f"leadwire:{{deliveries:{shard}}}" for shard in range(shards)]
+    """Every stream, the quick one first. The hash tag spreads them over the slots of a Redis Cluster."""
+    return [f"leadwire:{{deliveries:{name}}}" for name in labels(shards)]
+
+
+def labels(shards: int) -> list[str]:
+    """What the streams are called in metrics.
+
+    `quick` is for deliveries of endpoints that have next to nothing queued: they pass by the others, of which an
+    endpoint may have many.
+    """
+    return ["quick", *map(str, range(shards))]
 
 
 def shard_of(endpoint_id: str, shards: int) -> int:
-    """Which stream an endpoint's deliveries go through; `reconcile` computes the same in SQL."""
+    """Which shard an endpoint's deliveries go through, unless they are quick; `reconcile` computes it in SQL."""
     return int.from_bytes(hashlib.md5(endpoint_id.encode(), usedforsecurity=False).digest()[:2]) % shards
 
 
-async def add(redis: Redis, keys: Iterable[Key], shards: int) -> None:
-    """Append one entry per key."""
-    streams = names(shards)
+async def add(redis: Redis, keys: Iterable[Key], shards: int, *, quick: bool = False) -> None:
+    """Append one entry per key, to the quick stream or to the endpoints' shards."""
+    first, *streams = names(shards)
     pipeline = redis.pipeline(transaction=False)
     for event_id, endpoint_id, attempts in keys:
         fields = {b"e": event_id, b"w": endpoint_id, b"n": attempts}
-        pipeline.xadd(streams[shard_of(endpoint_id, shards)], fields)  # type: ignore[arg-type]
+        stream = first if quick else streams[shard_of(endpoint_id, shards)]
+        pipeline.xadd(stream, fields)  # type: ignore[arg-type]
     await pipeline.execute()
 
 
@@ -110,9 +120,11 @@ async def prepare(redis: Redis, shards: int) -> None:
                 raise
 
 
-async def read(redis: Redis, consumer: str, shards: int, count: int, block_ms: int) -> list[Entry]:
+async def read(
+    redis: Redis, consumer: str, shards: int, count: int, block_ms: int, *, quick_only: bool = False
+) -> list[Entry]:
     """Take up to `count` new entries per stream, waiting for the first up to `block_ms` (1 or more)."""
-    wanted = dict.fromkeys(names(shards), ">")
+    wanted = dict.fromkeys(names(shards)[: 1 if quick_only else None], ">")
     answer = await redis.xreadgroup(GROUP, consumer, wanted, count=count, block=block_ms)  # type: ignore[arg-type]
     return [entry for stream, entries in _streams(answer) for entry in _entries(stream, entries)]
 

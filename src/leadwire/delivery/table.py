@@ -1,6 +1,7 @@
-"""Deliveries (one row per event and endpoint), attempts (one per POST), and hourly counts for plots.
+"""Deliveries (one per event and endpoint), attempts (one per POST), and hourly counts for plots.
 
-These rows, not Redis, say what is still to be sent to whom.
+What is still to be sent is in `delivery`, a small table; what has ended is in `delivery_result`, by day. A delivery is
+in one of the two. These rows, not Redis, say what is still to be sent to whom.
 """
 
 from piccolo.columns import Array, BigInt, Boolean, Integer, SmallInt, Text, Timestamptz
@@ -10,22 +11,67 @@ from leadwire.infrastructure.db import DB
 
 
 class Delivery(Table, db=DB, tablename="delivery"):
-    """One event to be sent to one endpoint. Key: (event_id, endpoint_id)."""
+    """One event that is still to be sent to one endpoint. Key: (event_id, endpoint_id)."""
+
+    event_id = Text(primary_key=True)
+    endpoint_id = Text()
+    workspace_id = Text()
+    state = Text()  # waiting or queued
+    attempts = SmallInt(default=0)  # of this generation; the fence of claim and record
+    generation = SmallInt(default=1)  # +1 a redrive
+    test = Boolean(default=False)
+    subject = Text(null=True, default=None)  # set where the endpoint wants order: one at a time within a subject
+    position = BigInt(null=True, default=None)  # the event's, beside `subject`
+    created_at = Timestamptz()
+    due_at = Timestamptz()  # infinity: behind another of its subject, or in quarantine
+    queued_at = Timestamptz(null=True, default=None)
+    owner = Text(null=True, default=None)  # the worker that claimed it last
+    lease_until = Timestamptz(null=True, default=None)  # until then no other worker may claim it
+    set_aside_at = Timestamptz(null=True, default=None)  # in quarantine until an operator releases it
+    last_outcome = Text(null=True, default=None)
+    sequence = BigInt(null=True, default=None)  # its number, where the endpoint is numbered; `worker.number`
+
+
+class EndpointSequence(Table, db=DB, tablename="endpoint_sequence"):
+    """The highest number that a delivery to an endpoint has. Made with the first."""
+
+    endpoint_id = Text(primary_key=True)
+    last = BigInt()
+
+
+class DeliveryResult(Table, db=DB, tablename="delivery_result"):
+    """A delivery that has ended. A redrive moves it back to `delivery`."""
+
+    event_id = Text(primary_key=True)
+    endpoint_id = Text()
+    workspace_id = Text()
+    state = Text()  # delivered, dead or cancelled
+    attempts = SmallInt()
+    generation = SmallInt()
+    test = Boolean()
+    created_at = Timestamptz()
+    finished_at = Timestamptz()
+    last_outcome = Text(null=True, default=None)
+    sequence = BigInt(null=True, default=None)
+
+
+class EveryDelivery(Table, db=DB, tablename="every_delivery"):
+    """A view of both: for reading, never on the way of an event."""
 
     event_id = Text(primary_key=True)
     endpoint_id = Text()
     workspace_id = Text()
     state = Text()
-    attempts = SmallInt(default=0)  # of this generation; the fence of claim and record
-    generation = SmallInt(default=1, db_column_name="drive")  # +1 a redrive; to rename the column takes a migration
-    test = Boolean(default=False)
-    subject = Text(null=True, default=None)  # set where the endpoint wants order: one at a time within a subject
-    position = BigInt(null=True, default=None)  # the event's, beside `subject`
-    due_at = Timestamptz()
+    attempts = SmallInt()
+    generation = SmallInt()
+    test = Boolean()
+    created_at = Timestamptz()
+    due_at = Timestamptz()  # of one that has ended: when it did
     queued_at = Timestamptz(null=True, default=None)
+    set_aside_at = Timestamptz(null=True, default=None)
     finished_at = Timestamptz(null=True, default=None)
-    set_aside_at = Timestamptz(null=True, default=None)  # in quarantine until an operator releases it
     last_outcome = Text(null=True, default=None)
+    sequence = BigInt(null=True, default=None)
 
 
 class Attempt(Table, db=DB, tablename="attempt"):
@@ -33,7 +79,7 @@ class Attempt(Table, db=DB, tablename="attempt"):
 
     event_id = Text(primary_key=True)
     endpoint_id = Text()
-    generation = SmallInt(db_column_name="drive")  # of the delivery at that time
+    generation = SmallInt()  # of the delivery at that time
     number = SmallInt()
     counted = Boolean()
     started_at = Timestamptz()

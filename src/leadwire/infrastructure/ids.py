@@ -42,6 +42,11 @@ def moment(text: str) -> datetime:
     return _EPOCH + timedelta(milliseconds=number)
 
 
+def day(text: str) -> str:
+    """Return the day on which an id was made, as YYYYMMDD."""
+    return f"{moment(text):%Y%m%d}"
+
+
 def is_id(prefix: str, text: str) -> bool:
     """Whether `text` has the form of an id of this type."""
     return text.startswith(f"{prefix}_") and _SUFFIX.fullmatch(text, len(prefix) + 1) is not None

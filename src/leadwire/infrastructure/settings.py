@@ -41,7 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds from a failed attempt to the next; after the last one fails the delivery is a dead letter."""
     delivery_timeout: Annotated[float, Meta(gt=0, le=300)] = 30.0
     """Seconds for a whole attempt: name lookup, connect, TLS, request, response."""
-    delivery_concurrency: Annotated[int, Meta(ge=1, le=4096)] = 128
+    delivery_concurrency: Annotated[int, Meta(ge=1, le=4096)] = 512
     """Requests that one worker process has under way at the most: more for receivers that are slow to answer."""
     lease: Annotated[float, Meta(gt=0)] = 60.0
     """Seconds an unacknowledged stream entry stays with its worker; must exceed `delivery_timeout`."""

@@ -2,10 +2,11 @@
 
 from piccolo.conf.apps import AppConfig
 
+from leadwire.delivery.endpoints.discard import Discard
 from leadwire.delivery.endpoints.table import WebhookEndpoint
-from leadwire.delivery.outbox import OutboxEvent
+from leadwire.delivery.outbox import Outbox, RecordedEvent
 from leadwire.delivery.redrive.table import RedriveJob
-from leadwire.delivery.table import Attempt, Delivery, EndpointHour
+from leadwire.delivery.table import Attempt, Delivery, DeliveryResult, EndpointHour, EndpointSequence, EveryDelivery
 from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, UserSession, Workspace
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, ScoreEntry, Visit
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
@@ -32,10 +33,15 @@ TABLES = [
     ScoreEntry,
     BlockedVisitor,
     WebhookEndpoint,
-    OutboxEvent,
+    RecordedEvent,
+    Outbox,
     Delivery,
+    DeliveryResult,
+    EveryDelivery,
+    Discard,
     Attempt,
     EndpointHour,
+    EndpointSequence,
     RedriveJob,
     IdempotentResponse,
 ]

@@ -1,6 +1,7 @@
 """How a process runs and stops: SIGTERM or SIGINT, then work in progress is finished, then exit 0."""
 
 import asyncio
+import resource
 from collections.abc import Awaitable, Callable
 
 from leadwire.delivery import events
@@ -19,11 +20,13 @@ async def run(
     work: Callable[[asyncio.Event], Awaitable[None]],
     *,
     check: Callable[[], Awaitable[None]] | None = None,
-    keep_plans: bool = False,
+    indexes_only: bool = True,
 ) -> None:
     """Do `work` with the servers connected and telemetry served, until a signal. `check` goes before; if it raises, so
     does this.
     """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a POST that hangs keeps a socket, not a place
     stop, over = stop_event(), asyncio.Event()
     health.stopping = stop.is_set
     process.begin(name)
@@ -31,7 +34,7 @@ async def run(
     listening = bind(settings.telemetry_host, settings.telemetry_port)
     host, number, *_ = listening.getsockname()
     urls = settings.database_url, settings.redis_url
-    async with connections(*urls, settings.pool_size, keep_plans=keep_plans, role="engine"):
+    async with connections(*urls, settings.pool_size, keep_plans=True, indexes_only=indexes_only, role="engine"):
         await events.check_table()  # told now, not by the first round of work
         if check:
             await check()

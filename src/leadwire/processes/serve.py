@@ -46,7 +46,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
         for task in beside:
             task.cancel()
 
-    await runtime.run(settings, "serve", health, run, keep_plans=True)
+    await runtime.run(settings, "serve", health, run, indexes_only=False)
 
 
 async def _leave(stop: asyncio.Event) -> None:

@@ -132,7 +132,7 @@ async def test_test_events_to_one_host_have_a_rate(workspace, redis, limits):
     refused = [result for result in results if isinstance(result, RateLimited)]
     assert len(refused) == 7
     assert refused[0].headers == {"Retry-After": "300"}
-    assert await db.value("SELECT count(*) FROM outbox_event") == 3
+    assert await db.value("SELECT count(*) FROM event") == 3
     await webhooks.send_test(workspace, elsewhere.id)
 
 

@@ -65,7 +65,7 @@ async def test_the_ids_of_events_tell_their_order_where_timestamps_are_the_same(
         await asyncio.gather(*(changes.add_message(workspace, conversation, "bot", f"more {n}") for n in range(30)))
         await changes.end(workspace, conversation, "agent")
     assert len({event["timestamp"] for event in await make.emitted()}) == 1
-    happened = await db.rows("SELECT id FROM outbox_event ORDER BY position")
+    happened = await db.rows("SELECT id FROM event ORDER BY position")
     assert len(happened) == 55
     assert [row["id"] for row in happened] == sorted(row["id"] for row in happened)
 

@@ -14,7 +14,7 @@ async def test_erasure_leaves_no_trace(workspace, bot):
         "UPDATE message SET content = 'secret.person@example.com', answers = 'email' WHERE workspace_id = $1", workspace
     )
     await changes.erase_lead(workspace, lead.id)
-    for table in ("lead", "conversation", "message", "outbox_event", "delivery", "attempt"):
+    for table in ("lead", "conversation", "message", "event", "delivery", "attempt"):
         for row in await db.rows(f"SELECT {table}::text AS everything FROM {table}"):
             assert not any(trace in row["everything"] for trace in ("secret.person", "Secretia", "15550100999"))
     assert (await make.emitted())[-1]["data"] == {"id": lead.id, "deleted": True}

@@ -9,7 +9,6 @@ import pytest
 from leadwire.__main__ import cli
 from leadwire.development.stack import Stack
 from leadwire.domain.webhooks import changes
-from leadwire.infrastructure import db
 from leadwire.infrastructure.settings import Settings
 from tests import make
 from tests.delivery.wired import endpoint
@@ -92,10 +91,7 @@ async def test_an_invitation_is_a_whole_address(command, workspace):
 async def test_what_is_gone_is_not_called_none(command, workspace, bot):
     made = await endpoint(workspace, "http://127.0.0.1:9001/", "lead.created")
     event = await changes.send_test(workspace, made.id)
-    await db.rows(
-        "INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at) VALUES ($1, $2, $3, 'dead', now())",
-        event, made.id, workspace,
-    )  # fmt: skip
+    await make.ended(event, made.id, "dead")
     await changes.delete(workspace, made.id)
     done = await command("dead-letters", "show", event)
     assert done.returncode == 0, done.stderr

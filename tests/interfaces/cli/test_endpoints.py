@@ -3,6 +3,10 @@
 import asyncio
 import json
 
+from leadwire.delivery.endpoints.discard import run_once
+from leadwire.delivery.relay.fan_out import fan_out
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
@@ -49,3 +53,23 @@ async def test_configure_says_what_it_removed_and_leaves_an_audit_entry(servers,
     noted = await db.row("SELECT actor, subject, detail FROM audit_entry WHERE action = 'endpoint.changed'")
     told = "url: http://127.0.0.1:9001/ -> http://127.0.0.1:9002/; headers: X-Partner-Key -> none"
     assert tuple(noted) == ("operator", made.id, told)
+
+
+async def test_discard_counts_asks_and_leaves_an_audit_entry(servers, workspace, bot):
+    made = await changes.create(workspace, "http://127.0.0.1:9001/", ["conversation.started"])
+    await changes.enable(workspace, made.id)
+    for _ in range(3):
+        await conversations.start(workspace, bot, Origin())
+    await fan_out()
+    command = ("endpoints", "discard", made.id, "--json")
+    done = await asyncio.to_thread(run, *command, "--dry-run", **access(servers))
+    assert json.loads(done.stdout) == {"would_discard": 3}
+    done = await asyncio.to_thread(run, *command, **access(servers))
+    assert (done.returncode, "--yes" in done.stderr) == (1, True)
+    assert await db.value("SELECT count(*) FROM discard") == 0
+    done = await asyncio.to_thread(run, *command, "--yes", **access(servers))
+    assert json.loads(done.stdout) == {"id": made.id, "discarded": 3}
+    assert await run_once() == 3
+    noted = await db.row("SELECT actor, subject, detail FROM audit_entry WHERE action = 'endpoint.discarded'")
+    assert tuple(noted) == ("operator", made.id, "waiting: 3 -> 0")
+    assert await db.value("SELECT count(*) FROM delivery_result WHERE state = 'cancelled'") == 3

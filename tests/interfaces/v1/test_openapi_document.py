@@ -163,8 +163,8 @@ async def test_every_event_is_there_with_its_sample(document):
         content = item["post"]["requestBody"]["content"]["application/json"]
         assert content["example"]["data"] == SAMPLES[kind]
         assert {parameter["name"] for parameter in item["post"]["parameters"]} == {
-            "X-Service-Signature", "X-Service-Attempt", "X-Service-Test", "webhook-id", "webhook-timestamp",
-            "webhook-signature", "traceparent",
+            "X-Service-Signature", "X-Service-Attempt", "X-Service-Test", "X-Service-Sequence", "webhook-id",
+            "webhook-timestamp", "webhook-signature", "traceparent",
         }  # fmt: skip
 
 

@@ -72,7 +72,7 @@ async def test_a_trial_keeps_nothing(admin, greeter):
     assert "work e-mail" in page
     page = await admin.open(f"/bots/{greeter}/preview?said=%3Cscript%3Ealert(1)%3C/script%3E")
     assert "<script>alert" not in page
-    for table in ("conversation", "message", "lead", "outbox_event"):
+    for table in ("conversation", "message", "lead", "event"):
         assert await db.value(f"SELECT count(*) FROM {table}") == 0
 
 

@@ -3,6 +3,8 @@
 import html
 import re
 
+from leadwire.domain.webhooks import changes
+from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.wired import endpoint
@@ -21,12 +23,23 @@ async def test_signatures_are_shown_to_admins_alone(agent, viewer, workspace, bo
             assert delivery.headers[name] not in page
 
 
+async def test_the_number_is_shown_and_among_the_headers(viewer, workspace, bot, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    await changes.configure(workspace, made.id, EndpointChange(numbered=True))
+    await make.lead(workspace, bot)
+    await wire.turn()
+    (delivery,) = await receiver.received(1)
+    page = html.unescape(await viewer.open(f"/deliveries/{delivery.webhook_id}/{made.id}"))
+    assert "· number 1 ·" in page
+    assert "-H 'X-Service-Sequence: 1'" in page
+
+
 async def test_of_many_attempts_the_last_twenty_are_shown(viewer, workspace, bot, wire, receiver):
     made = await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await wire.turn()
     (delivery,) = await receiver.received(1)
-    columns = "event_id, endpoint_id, drive, counted, duration_ms, outcome, http_status, error"
+    columns = "event_id, endpoint_id, generation, counted, duration_ms, outcome, http_status, error"
     await db.rows(
         f"""INSERT INTO attempt ({columns}, number, started_at, response_body)
             SELECT {columns}, n, started_at + n * interval '1 second', $1 FROM attempt, generate_series(2, 300) n""",

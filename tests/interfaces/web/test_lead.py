@@ -173,11 +173,8 @@ async def test_another_workspace_s_lead_is_not_there(admin):
 
 async def test_each_event_leads_to_its_deliveries(viewer, workspace, bot):
     lead = await make.lead(workspace, bot)
-    await db.rows(
-        """INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at)
-           SELECT id, 'we_one', workspace_id, 'dead', now() FROM outbox_event WHERE kind = 'lead.created'"""
-    )
-    event_id = await db.value("SELECT event_id FROM delivery")
+    event_id = await db.value("SELECT id FROM event WHERE kind = 'lead.created'")
+    await make.ended(event_id, "we_one", "dead")
     link = f'<a href="/deliveries/{event_id}/we_one" title="A removed endpoint"><small class="ellipsis">removed</small>'
     assert link in await viewer.open(f"/leads/{lead.id}")
     assert link in await viewer.open(f"/conversations/{lead.conversation_id}")

@@ -7,6 +7,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.infrastructure import db, redis_pool, settings
 from tests import make
+from tests.delivery.wired import endpoint
 
 
 @pytest.fixture
@@ -54,6 +55,7 @@ def test_operators_are_read_from_the_environment():
 
 
 async def test_what_waits_is_counted(admin, workspace, bot):
+    await endpoint(workspace, "http://127.0.0.1:9001/", "conversation.started", "message.received")
     await make.conversation(workspace, bot)
     page = await admin.open("/system")
     assert "<dt>Not relayed yet</dt><dd>2<small>oldest" in page
@@ -70,10 +72,7 @@ async def test_the_ledger_tells_what_is_wrong(admin, workspace):
     assert "Not balanced" not in await admin.open("/system/ledger")
     other = await bots.create(workspace, "Bot")
     await make.conversation(workspace, other)
-    await db.rows(
-        """INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at)
-           SELECT id, 'we_x', workspace_id, 'delivered', now() FROM outbox_event LIMIT 1"""
-    )
+    await make.ended(await db.value("SELECT id FROM event LIMIT 1"), "we_x", "delivered")
     page = await admin.open("/system/ledger")
     assert "Not balanced" in page
     assert "deliveries marked delivered without a 2xx attempt" in page

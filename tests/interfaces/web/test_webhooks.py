@@ -5,8 +5,12 @@ from datetime import timedelta
 
 import pytest
 
+from leadwire.delivery.endpoints.discard import run_once
+from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.webhooks import changes, history, stats
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import clock, db
@@ -107,12 +111,13 @@ async def test_an_erased_delivery_says_so(admin, workspace, bot, wire, receiver)
 async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
     made = await endpoint(workspace, receiver.url)
     await admin.open(f"/webhooks/{made.id}")
-    form = {"url": receiver.url, "event": ["lead.deleted"], "ordered": "on", "rate_limit": "60"}
+    form = {"url": receiver.url, "event": ["lead.deleted"], "ordered": "on", "numbered": "on", "rate_limit": "60"}
     await admin.fill(f"/webhooks/{made.id}/settings", **form)
     await admin.fill(f"/webhooks/{made.id}/headers", headers="X-Token: sesame-77\nX-Other: d: e")
     kept = await changes.reads.endpoint(workspace, made.id)
-    assert (kept.events, kept.ordered, kept.rate_limit, kept.headers) == (
+    assert (kept.events, kept.ordered, kept.numbered, kept.rate_limit, kept.headers) == (
         ["lead.deleted"],
+        True,
         True,
         60,
         ["X-Token", "X-Other"],
@@ -121,6 +126,19 @@ async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
     assert "A rate is 1 to 60000" in page
     assert "is not `Name: value`" in await admin.fill(f"/webhooks/{made.id}/headers", 422, headers="nonsense")
     assert "sesame-77" not in await admin.open(f"/webhooks/{made.id}")
+
+
+async def test_what_waits_is_discarded_after_a_question(admin, workspace, bot, receiver):
+    made = await endpoint(workspace, receiver.url, "conversation.started")
+    assert "/discard" not in await admin.open(f"/webhooks/{made.id}")
+    await conversations.start(workspace, bot, Origin())
+    await fan_out()
+    assert "Discard what waits (1)" in await admin.open(f"/webhooks/{made.id}")
+    await admin.fill(f"/webhooks/{made.id}/discard")
+    assert await run_once() == 1
+    assert "/discard" not in await admin.open(f"/webhooks/{made.id}")
+    noted = await db.row("SELECT subject, detail FROM audit_entry WHERE action = 'endpoint.discarded'")
+    assert tuple(noted) == (made.id, "waiting: 1 -> 0")
 
 
 async def test_a_secret_is_rotated_on_the_screen(admin, workspace, receiver):
@@ -153,6 +171,7 @@ async def test_a_viewer_sees_and_changes_nothing(viewer, workspace, receiver):
     page = await viewer.open(f"/webhooks/{made.id}")
     assert "/settings" not in page
     assert "/delete" not in page
+    await viewer.fill(f"/webhooks/{made.id}/discard", 403)
     await viewer.open(f"/webhooks/{made.id}/secret", 403)
 
 

@@ -62,7 +62,7 @@ async def test_a_conversation_with_everything_the_page_tells(workspace, caller, 
 async def test_the_token_is_not_stored(caller):
     await caller.says("ada@example.com")
     token = caller.headers["Authorization"].removeprefix("Bearer ")
-    for table in ("visit", "conversation", "outbox_event"):
+    for table in ("visit", "conversation", "event"):
         assert await db.value(f"SELECT count(*) FROM {table} t WHERE t::text LIKE '%' || $1 || '%'", token) == 0
 
 

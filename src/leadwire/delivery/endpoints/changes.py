@@ -9,72 +9,33 @@ from typing import Any, Final
 
 from piccolo.columns import Column
 
+from leadwire.delivery.endpoints import discard, schedule
 from leadwire.delivery.endpoints.table import WebhookEndpoint
-from leadwire.delivery.table import Delivery
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import NOW, Statement, if_given, insert, param, statement
+from leadwire.infrastructure.db.statements import Statement, columns, if_given, insert, param, statement
 
 _IS_ID: Final = WebhookEndpoint.id == param("id")
 _OF_WORKSPACE: Final = if_given(WebhookEndpoint.workspace_id, "workspace")
 
-_INSERT: Final = insert(
-    WebhookEndpoint.id,
-    WebhookEndpoint.workspace_id,
-    WebhookEndpoint.url,
-    WebhookEndpoint.events,
-    WebhookEndpoint.secret,
-    WebhookEndpoint.created_at,
-    WebhookEndpoint.updated_at,
-)
+_INSERT: Final = insert(*columns(WebhookEndpoint, "id workspace_id url events secret created_at updated_at"))
 _LOCK: Final = statement(WebhookEndpoint.select(WebhookEndpoint.id).where(_IS_ID), "FOR NO KEY UPDATE")
-_LOCK_TO_DELETE: Final = statement(WebhookEndpoint.select(WebhookEndpoint.id).where(_IS_ID), "FOR UPDATE")
 _DELETE: Final = statement(WebhookEndpoint.delete().where(_IS_ID))
-_CANCELLED: Final[dict[Column | str, Any]] = {
-    Delivery.state: "cancelled",
-    Delivery.finished_at: NOW,
-    Delivery.queued_at: None,
-}
-_OF_ENDPOINT: Final = Delivery.endpoint_id == param("endpoint_id")
-_CANCEL_WAITING: Final = statement(Delivery.update(_CANCELLED).where(_OF_ENDPOINT, Delivery.state == "waiting"))
-_CANCEL: Final = statement(Delivery.update(_CANCELLED).where(_OF_ENDPOINT, Delivery.state.is_in(["waiting", "queued"])))
-_STAGE: Final = statement(
-    WebhookEndpoint.update(
-        {WebhookEndpoint.staged_secret: param("secret"), WebhookEndpoint.staged_at: param("now")}
-    ).where(_IS_ID)
-)
+_STAGE: Final = statement(WebhookEndpoint.update(staged_secret=param("secret"), staged_at=param("now")).where(_IS_ID))
 _PROMOTE: Final = statement(
     WebhookEndpoint.update(
-        {
-            WebhookEndpoint.secret: WebhookEndpoint.staged_secret,
-            WebhookEndpoint.staged_secret: None,
-            WebhookEndpoint.staged_at: None,
-            WebhookEndpoint.updated_at: param("now"),
-        }
+        secret=WebhookEndpoint.staged_secret, staged_secret=None, staged_at=None, updated_at=param("now")
     ).where(_IS_ID)
 )
 _DISCARD: Final = statement(
-    WebhookEndpoint.update(
-        {
-            WebhookEndpoint.staged_secret: None,
-            WebhookEndpoint.staged_at: None,
-            WebhookEndpoint.updated_at: param("now"),
-        }
-    ).where(_IS_ID, _OF_WORKSPACE)
+    WebhookEndpoint.update(staged_secret=None, staged_at=None, updated_at=param("now")).where(_IS_ID, _OF_WORKSPACE)
 )
 
 
 def _switch(*, enabled: bool) -> Statement:
-    return statement(
-        WebhookEndpoint.update(
-            {
-                WebhookEndpoint.enabled: enabled,
-                WebhookEndpoint.disabled_reason: None if enabled else "by a person",
-                WebhookEndpoint.failing_since: None,
-                WebhookEndpoint.failures: 0,
-                WebhookEndpoint.updated_at: param("now"),
-            }
-        ).where(_IS_ID, _OF_WORKSPACE, WebhookEndpoint.enabled != enabled)
-    )
+    reason = None if enabled else "by a person"
+    values: dict[Column | str, Any] = {"enabled": enabled, "disabled_reason": reason, "updated_at": param("now")}
+    values |= schedule.LOOK | {"failing_since": None, "failures": 0}
+    return statement(WebhookEndpoint.update(values).where(_IS_ID, _OF_WORKSPACE, WebhookEndpoint.enabled != enabled))
 
 
 _ENABLE: Final = _switch(enabled=True)
@@ -84,15 +45,8 @@ _DISABLE: Final = _switch(enabled=False)
 async def create(workspace: str, url: str, events: Sequence[str], sealed_secret: bytes) -> str:
     """Make a disabled endpoint. Return its id."""
     endpoint_id, now = ids.new("we"), clock.now()
-    await _INSERT.rows(
-        id=endpoint_id,
-        workspace_id=workspace,
-        url=url,
-        events=events,
-        secret=sealed_secret,
-        created_at=now,
-        updated_at=now,
-    )
+    values = {"id": endpoint_id, "workspace_id": workspace, "url": url, "events": events, "secret": sealed_secret}
+    await _INSERT.rows(**values, created_at=now, updated_at=now)
     return endpoint_id
 
 
@@ -102,14 +56,14 @@ async def lock(endpoint_id: str) -> None:
 
 
 async def update(endpoint_id: str, values: Mapping[str, Any]) -> None:
-    """Set columns, by their names. `updated_at` is set, too."""
+    """Set columns, by their names, and let the relay look at the endpoint. `updated_at` is set, too."""
     await _update(tuple(values)).rows(**values, updated_at=clock.now(), id=endpoint_id)
 
 
 @functools.cache  # a text for each set of settings that a form or a command can send
-def _update(columns: tuple[str, ...]) -> Statement:
-    values: dict[Column | str, Any] = {name: param(name) for name in (*columns, "updated_at")}
-    return statement(WebhookEndpoint.update(values).where(_IS_ID))
+def _update(names: tuple[str, ...]) -> Statement:
+    values: dict[Column | str, Any] = {name: param(name) for name in (*names, "updated_at")}
+    return statement(WebhookEndpoint.update(values | schedule.LOOK).where(_IS_ID))
 
 
 async def enable(workspace: str | None, endpoint_id: str) -> None:
@@ -123,13 +77,10 @@ async def disable(workspace: str | None, endpoint_id: str) -> None:
 
 
 async def delete(endpoint_id: str) -> None:
-    """Remove an endpoint, and cancel the deliveries to it that are not finished."""
+    """Remove an endpoint. The relay then cancels the deliveries to it that are not finished, some at a time."""
     async with db.transaction():
-        # A backlog goes first: fan-out for any customer, and redrives, wait from the moment the endpoint is locked.
-        await _CANCEL_WAITING.rows(endpoint_id=endpoint_id)
-        await _LOCK_TO_DELETE.rows(id=endpoint_id)
-        await _CANCEL.rows(endpoint_id=endpoint_id)
-        await _DELETE.rows(id=endpoint_id)
+        await _DELETE.rows(id=endpoint_id)  # first: it waits for whoever is making deliveries to it
+        await discard.start(endpoint_id)
 
 
 async def stage_secret(endpoint_id: str, sealed: bytes) -> None:

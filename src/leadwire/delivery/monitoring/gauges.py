@@ -1,7 +1,7 @@
 """Gauges of what waits where, looked up in the servers by one process: alerts rest on them.
 
-Every statement stays on the partial indexes over what is unfinished, so it costs the same however much is finished;
-counts stop at `CAPPED`, because beyond it the exact number makes no difference.
+What is unfinished has tables of its own, so it costs the same however much is finished; counts
+stop at `CAPPED`, because beyond it the exact number makes no difference.
 """
 
 from typing import Any, Final
@@ -47,47 +47,31 @@ ALL: Final = (
 
 _COUNT: Final = "(SELECT count(*) FROM (SELECT 1 FROM {} LIMIT %d) AS found)" % CAPPED
 
-# What is unfinished, what is overdue, which windows are full. They leap from workspace to workspace, or endpoint to
-# endpoint, along the partial indexes, as `relay.fan_out` and `admit` do.
+# What is unfinished, what is overdue, which windows are full: open work is in small tables, whatever has ended.
 STATEMENTS: Final = {
     "counts": sql(f"""
-WITH RECURSIVE busy(workspace_id) AS (
-    (SELECT workspace_id FROM outbox_event WHERE relayed_at IS NULL ORDER BY workspace_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT workspace_id FROM outbox_event WHERE relayed_at IS NULL AND workspace_id > busy.workspace_id
-            ORDER BY workspace_id LIMIT 1)
-    FROM busy WHERE busy.workspace_id IS NOT NULL
-)
-SELECT {_COUNT.format("outbox_event WHERE relayed_at IS NULL")} AS unrelayed,
-    (SELECT max(extract(epoch FROM now() - first.recorded_at))::float8 FROM busy CROSS JOIN LATERAL (
-        SELECT v.recorded_at FROM outbox_event v WHERE v.workspace_id = busy.workspace_id AND v.relayed_at IS NULL
-        ORDER BY v.position LIMIT 1) first) AS oldest,
+SELECT {_COUNT.format("outbox")} AS unrelayed,
+    (SELECT extract(epoch FROM now() - min(recorded_at))::float8 FROM (
+        SELECT recorded_at FROM outbox LIMIT {CAPPED}) AS found) AS oldest,
     {_COUNT.format("delivery WHERE state = 'waiting'")} AS waiting,
     {_COUNT.format("delivery WHERE state = 'queued'")} AS queued,
-    {_COUNT.format("delivery WHERE state = 'dead' AND NOT test")} AS dead,
+    {_COUNT.format("delivery_result WHERE state = 'dead' AND NOT test")} AS dead,
     {_COUNT.format("delivery WHERE set_aside_at IS NOT NULL")} AS aside"""),
-    "overdue": sql(
-        """
-WITH RECURSIVE due(endpoint_id) AS (
-    (SELECT endpoint_id FROM delivery WHERE state = 'waiting' ORDER BY endpoint_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT endpoint_id FROM delivery WHERE state = 'waiting' AND endpoint_id > due.endpoint_id
-            ORDER BY endpoint_id LIMIT 1)
-    FROM due WHERE due.endpoint_id IS NOT NULL
-), late AS (
-    SELECT e.id, first.due_at, e.ordered OR e.rate_limit IS NOT NULL OR e.admission_window <=
-        (SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued') AS held
-    FROM due JOIN webhook_endpoint e ON e.id = due.endpoint_id AND e.enabled
-    CROSS JOIN LATERAL (SELECT d.due_at FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
+    "overdue": sql(f"""
+WITH late AS (
+    SELECT e.id, first.due_at, e.ordered OR e.rate_limit IS NOT NULL OR e.paused_until > now()
+        OR e.admission_window <= (
+            SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued') AS held
+    FROM webhook_endpoint e CROSS JOIN LATERAL (
+        SELECT d.due_at FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
         ORDER BY d.due_at LIMIT 1) first
-    WHERE first.due_at < now()
+    WHERE e.enabled AND (NOT e.open OR e.due_at < now()) AND first.due_at < now()
 )
-SELECT held, sum(counted.count)::int AS count, max(extract(epoch FROM now() - due_at))::float8 AS oldest
+SELECT coalesce(held, false) AS held, sum(counted.count)::int AS count,
+    max(extract(epoch FROM now() - due_at))::float8 AS oldest
 FROM late CROSS JOIN LATERAL (SELECT count(*) FROM (SELECT 1 FROM delivery d
-    WHERE d.endpoint_id = late.id AND d.state = 'waiting' AND d.due_at < now() LIMIT %d) AS found) counted
-GROUP BY held"""
-        % CAPPED
-    ),
+    WHERE d.endpoint_id = late.id AND d.state = 'waiting' AND d.due_at < now() LIMIT {CAPPED}) AS found) counted
+GROUP BY 1"""),
     "saturated": sql("""
 SELECT count(*) AS count
 FROM (SELECT endpoint_id, count(*) FROM delivery WHERE state = 'queued' GROUP BY endpoint_id) busy
@@ -134,11 +118,12 @@ async def _ledger() -> None:
 
 
 async def _streams(redis: Redis, shards: int) -> None:
-    states = {(str(shard),): state for shard, state in enumerate(await streams.states(redis, shards))}
+    labels = [(label,) for label in streams.labels(shards)]
+    states = dict(zip(labels, await streams.states(redis, shards), strict=True))
     idle = await workers.longest_held(redis, shards)
     LENGTH.show_all({shard: state.length for shard, state in states.items()})
     LAG.show_all({shard: state.lag for shard, state in states.items()})
     PENDING.show_all({shard: state.pending for shard, state in states.items()})
     OLDEST.show_all({shard: state.oldest for shard, state in states.items()})
-    IDLE.show_all({(str(shard),): seconds for shard, seconds in enumerate(idle)})
+    IDLE.show_all(dict(zip(labels, idle, strict=True)))
     WORKERS.show(len(await workers.alive(redis, shards)))

@@ -34,9 +34,7 @@ IMBALANCE: Final = Gauge(
     "check",
 )
 DAYS_AHEAD: Final = Gauge("partitions_ahead", "Days ahead for which the event tables have partitions.")
-DAYS_OVERDUE: Final = Gauge(
-    "partitions_overdue", "Days past retention that are kept because they contain unfinished deliveries."
-)
+DAYS_OVERDUE: Final = Gauge("partitions_overdue", "Days past retention that the relay has not dropped yet.")
 
 
 class Observer:

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import workers as consumers
 from leadwire.delivery.states import STATES
-from leadwire.delivery.table import Delivery
+from leadwire.delivery.table import Delivery, DeliveryResult
 from leadwire.infrastructure.db.statements import Statement, sql, statement
 from leadwire.infrastructure.redis_pool import AWAY
 
@@ -16,16 +16,15 @@ _UNFINISHED_STATES: Final = ("waiting", "queued", "dead")
 _LISTED: Final = 5  # endpoints
 
 # Deliveries by state: all, or only those of the states that have an index of their own.
-_COUNTED: Final = sql("SELECT state, count(*) FROM delivery GROUP BY state")
+_COUNTED: Final = sql("SELECT state, count(*) FROM every_delivery GROUP BY state")
 _UNFINISHED: Final = sql(
     " UNION ALL ".join(
-        f"SELECT '{state}' AS state, count(*) FROM delivery WHERE state = '{state}'" for state in _UNFINISHED_STATES
+        f"SELECT '{state}' AS state, count(*) FROM every_delivery WHERE state = '{state}'"
+        for state in _UNFINISHED_STATES
     )
 )
 # Events that no relay has taken, and the age of the oldest.
-_UNRELAYED: Final = sql(
-    "SELECT count(*), extract(epoch FROM now() - min(recorded_at)) FROM outbox_event WHERE relayed_at IS NULL"
-)
+_UNRELAYED: Final = sql("SELECT count(*), extract(epoch FROM now() - min(recorded_at)) FROM outbox")
 _OVERDUE_OF: Final = """FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
     WHERE d.state = 'waiting' AND d.due_at < now()"""
 # Deliveries past their time: all, and of the endpoints that have the most.
@@ -33,7 +32,7 @@ _OVERDUE: Final = sql(f"SELECT count(*), extract(epoch FROM now() - min(d.due_at
 _BEHIND: Final = sql(f"""
 SELECT e.id, e.url, count(*), extract(epoch FROM now() - min(d.due_at)), e.admission_window {_OVERDUE_OF}
 GROUP BY e.id ORDER BY count(*) DESC, e.id LIMIT :limit""")
-_DEAD: Final = statement(Delivery.count().where(Delivery.state == "dead", Delivery.test.eq(False)))
+_DEAD: Final = statement(DeliveryResult.count().where(DeliveryResult.state == "dead", DeliveryResult.test.eq(False)))
 _QUARANTINED: Final = statement(Delivery.count().where(Delivery.set_aside_at.is_not_null()))
 
 

@@ -6,6 +6,7 @@ A batch and the job's place after it are one transaction, so a job never does an
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from leadwire.delivery.endpoints import schedule
 from leadwire.delivery.redrive.table import JobState, RedriveJob
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import NOW, any_of, if_given, param, sql, statement
@@ -20,51 +21,68 @@ WHERE state = 'running' AND NOT id = ANY(:seen::text[]) ORDER BY stepped_at LIMI
 
 # The dead letters that meet the criteria.
 _DEAD: Final = """
-FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id
+FROM delivery_result d JOIN webhook_endpoint e ON e.id = d.endpoint_id
 WHERE d.workspace_id = :workspace_id AND d.state = 'dead' AND NOT d.test
   AND d.event_id >= :first_event AND d.event_id < :end_event
   AND (:endpoint_id::text IS NULL OR d.endpoint_id = :endpoint_id)
-  AND (:kinds::text[] IS NULL OR EXISTS (SELECT 1 FROM outbox_event v WHERE v.id = d.event_id AND v.kind = ANY(:kinds)))
+  AND (:kinds::text[] IS NULL OR EXISTS (SELECT 1 FROM event v WHERE v.id = d.event_id AND v.kind = ANY(:kinds)))
   AND (:outcomes::text[] IS NULL OR d.last_outcome = ANY(:outcomes))"""
 
 # The events that an endpoint could have had, by the same criteria; without kinds, those it subscribes to now.
 _PAST: Final = """
-FROM outbox_event v JOIN webhook_endpoint e ON e.id = :endpoint_id AND e.workspace_id = v.workspace_id
+FROM event v JOIN webhook_endpoint e ON e.id = :endpoint_id AND e.workspace_id = v.workspace_id
 WHERE v.workspace_id = :workspace_id AND v.id >= :first_event AND v.id < :end_event
   AND v.kind = ANY(coalesce(:kinds::text[], e.events)) AND :outcomes::text[] IS NULL
-  AND v.test_endpoint_id IS NULL AND v.body <> '' AND v.relayed_at IS NOT NULL"""
+  AND v.test_endpoint_id IS NULL AND v.body <> '' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)"""
 
-# The next batch of dead letters waits again, as a new generation.
-# KEY SHARE makes deleting an endpoint wait for us, or us for the deletion: no delivery waits for one that is gone.
-# SHARE does the same for the erasure of an event: nothing of it is left to send, so its delivery would never end.
-_REDRIVE: Final = sql(f"""
-WITH batch AS (
-    SELECT d.event_id, d.endpoint_id {_DEAD} AND (d.event_id, d.endpoint_id) > (:after_event, :after_endpoint)
-      AND d.event_id >= :after_event
-    ORDER BY d.event_id, d.endpoint_id LIMIT :allowed FOR UPDATE OF d FOR KEY SHARE OF e
-), again AS (
-    UPDATE delivery d SET state = 'waiting', attempts = 0, drive = drive + 1, due_at = now(), queued_at = NULL,
-        finished_at = NULL
-    FROM batch WHERE d.event_id = batch.event_id AND d.endpoint_id = batch.endpoint_id
-)
-SELECT event_id, endpoint_id FROM batch ORDER BY event_id, endpoint_id""")
+# The next batch of dead letters; of past events.
+_NEXT_DEAD: Final = sql(f"""
+SELECT d.event_id, d.endpoint_id {_DEAD} AND (d.event_id, d.endpoint_id) > (:after_event, :after_endpoint)
+  AND d.event_id >= :after_event
+ORDER BY d.event_id, d.endpoint_id LIMIT :allowed""")
+_NEXT_PAST: Final = sql(f"""
+SELECT v.id AS event_id, e.id AS endpoint_id {_PAST} AND (v.id, e.id) > (:after_event, :after_endpoint)
+  AND v.id >= :after_event
+ORDER BY v.id LIMIT :allowed""")
+_DEAD_OF_EVENT: Final = sql("""
+SELECT event_id, endpoint_id FROM delivery_result
+WHERE event_id = :event_id AND state = 'dead' AND NOT test AND (:workspace::text IS NULL OR workspace_id = :workspace)
+  AND (:endpoint_id::text IS NULL OR endpoint_id = :endpoint_id)""")
 
-# The next batch of past events: a delivery of each, or a new generation of the one that has ended.
-_REPLAY: Final = sql(f"""
-WITH batch AS (
-    SELECT v.id AS event_id, e.id AS endpoint_id, v.workspace_id, v.position,
-        CASE WHEN e.ordered THEN v.subject END AS subject
-    {_PAST} AND (v.id, e.id) > (:after_event, :after_endpoint) AND v.id >= :after_event ORDER BY v.id LIMIT :allowed
-    FOR KEY SHARE OF e FOR SHARE OF v
+# The deliveries to an endpoint that have ended and have one of these numbers.
+_NUMBERED: Final = sql("""
+SELECT event_id, endpoint_id FROM delivery_result
+WHERE endpoint_id = :endpoint_id AND sequence BETWEEN :first AND :last AND state IN ('delivered', 'dead')""")
+
+# Let deliveries wait again, as a new generation: those that have ended in one of `states`, and with `replay` those
+# that have never been. SHARE makes the erasure of an event wait for us: nothing of it would be left to send.
+_AGAIN: Final = sql("""
+WITH asked AS (
+    SELECT a.event_id, e.id AS endpoint_id, v.workspace_id, CASE WHEN e.ordered THEN v.subject END AS subject,
+        CASE WHEN e.ordered AND v.subject IS NOT NULL THEN v.position END AS position
+    FROM unnest(:events::text[], :endpoints::text[]) AS a(event_id, endpoint_id)
+    JOIN event v ON v.id = a.event_id AND v.id BETWEEN :first AND :last AND v.body <> ''
+    JOIN webhook_endpoint e ON e.id = a.endpoint_id FOR SHARE OF v
+), ended AS (
+    DELETE FROM delivery_result d USING asked a
+    WHERE d.event_id = a.event_id AND d.endpoint_id = a.endpoint_id AND d.event_id BETWEEN :first AND :last
+      AND d.state = ANY(:states::text[])
+    RETURNING d.event_id, d.endpoint_id, d.generation, d.sequence
 ), again AS (
-    INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, subject, position, due_at)
-    SELECT event_id, endpoint_id, workspace_id, 'waiting', subject,
-        CASE WHEN subject IS NOT NULL THEN position END, now()
-    FROM batch ON CONFLICT (event_id, endpoint_id) DO UPDATE SET state = 'waiting', attempts = 0,
-        drive = delivery.drive + 1, due_at = now(), queued_at = NULL, finished_at = NULL
-    WHERE delivery.state IN ('delivered', 'dead')
+    INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, generation, subject, position, due_at,
+        sequence)
+    SELECT a.event_id, a.endpoint_id, a.workspace_id, 'waiting', coalesce(ended.generation, 0) + 1, a.subject,
+        a.position, CASE WHEN a.subject IS NULL THEN now() ELSE 'infinity' END, ended.sequence
+    FROM asked a LEFT JOIN ended USING (event_id, endpoint_id)
+    WHERE ended.event_id IS NOT NULL OR :replay AND NOT EXISTS (SELECT 1 FROM delivery_result d
+        WHERE d.event_id = a.event_id AND d.endpoint_id = a.endpoint_id AND d.event_id BETWEEN :first AND :last)
+    ON CONFLICT DO NOTHING RETURNING endpoint_id, subject, position
+), behind AS (
+    UPDATE delivery d SET due_at = 'infinity' FROM again
+    WHERE d.endpoint_id = again.endpoint_id AND d.subject = again.subject AND d.position > again.position
+      AND d.state = 'waiting'
 )
-SELECT event_id, endpoint_id FROM batch ORDER BY event_id""")
+SELECT endpoint_id, subject FROM again""")
 
 # A job's place after a batch.
 _STEPPED: Final = sql("""
@@ -91,15 +109,6 @@ _MOVE: Final = statement(
     )
     .returning(RedriveJob.id)
 )
-
-# The dead letters of one event wait again, as a new generation; KEY SHARE as above.
-_REDRIVE_EVENT: Final = sql("""
-UPDATE delivery SET state = 'waiting', attempts = 0, drive = drive + 1, due_at = now(), queued_at = NULL,
-    finished_at = NULL
-WHERE event_id = :event_id AND state = 'dead' AND NOT test AND (:workspace::text IS NULL OR workspace_id = :workspace)
-  AND (:endpoint_id::text IS NULL OR endpoint_id = :endpoint_id)
-  AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = endpoint_id FOR KEY SHARE)
-RETURNING 1""")
 
 
 class Criteria(NamedTuple):
@@ -140,7 +149,16 @@ async def move(workspace: str | None, job_id: str, before: Sequence[JobState], a
 
 async def redrive_event(workspace: str | None, event_id: str, endpoint_id: str | None = None) -> int:
     """Let the dead letters of one event wait again. Return how many there were."""
-    return len(await _REDRIVE_EVENT.rows(workspace=workspace, event_id=event_id, endpoint_id=endpoint_id))
+    async with db.transaction():
+        batch = await _DEAD_OF_EVENT.rows(workspace=workspace, event_id=event_id, endpoint_id=endpoint_id)
+        return await _again(batch, replay=False)
+
+
+async def redrive_numbers(endpoint_id: str, first: int, last: int) -> int:
+    """Let what was sent with these numbers wait again, delivered or dead. Return how many deliveries."""
+    async with db.transaction():
+        batch = await _NUMBERED.rows(endpoint_id=endpoint_id, first=first, last=last)
+        return await _again(batch, replay=True)
 
 
 async def step() -> int:
@@ -163,8 +181,28 @@ async def _step_one(seen: list[str]) -> int | None:
             return 0
         criteria = Criteria(*(job[name] for name in Criteria._fields))
         place = {name: job[name] for name in ("after_event", "after_endpoint")}
-        batch = await (_REPLAY if job["replay"] else _REDRIVE).rows(**criteria._asdict(), **place, allowed=allowed)
+        batch = await (_NEXT_PAST if job["replay"] else _NEXT_DEAD).rows(**criteria._asdict(), **place, allowed=allowed)
+        await _again(batch, replay=job["replay"])
         if batch:
             place = {"after_event": batch[-1]["event_id"], "after_endpoint": batch[-1]["endpoint_id"]}
         await _STEPPED.rows(id=job["id"], moved=len(batch), **place, finished=len(batch) < allowed)
         return len(batch)
+
+
+async def _again(batch: Sequence[db.Row], *, replay: bool) -> int:
+    """Let these (event, endpoint) wait again. Return how many do; in an order, what comes after them waits for them."""
+    if not batch:
+        return 0
+    events, endpoints = map(list, zip(*batch, strict=True))
+    known = await schedule.wake(endpoints)
+    again = await _AGAIN.rows(
+        events=events,
+        endpoints=endpoints,
+        first=min(events),
+        last=max(events),
+        states=["delivered", "dead"] if replay else ["dead"],
+        replay=replay,
+    )
+    if any(known.values()):
+        await schedule.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})
+    return len(again)

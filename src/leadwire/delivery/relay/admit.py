@@ -1,69 +1,75 @@
-"""Deliveries that are due and may be sent now go from `waiting` to `queued`, in one statement.
+"""Deliveries that are due and may be sent now go from `waiting` to `queued`.
 
 This is where an endpoint's window, rate and order are kept. None of them costs a retry: what has to wait stays
-`waiting`.
+`waiting`. Only endpoints whose own time has come are looked at, so neither other endpoints nor the length of a backlog
+cost anything.
 """
 
 from typing import Final
 
 from leadwire.delivery.streams import Key
+from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
 
 BATCH: Final = 1000  # deliveries
+_ENDPOINTS: Final = 100  # a round
+_FAIR: Final = 10  # endpoints of a round that may share all of a batch
 
-# Queue what is due and may be sent. `due` leaps from endpoint to endpoint along the partial index, 200 deliveries or
-# more at a time: what it costs depends on how many endpoints have something due, not on how much waits for a
-# dead one, and little on what is not due yet.
-# A rate is a bucket of one second's tokens on the endpoint's row, which one relay at a time holds. In an order, a
-# delivery may go when all events before it have been fanned out (`frontier`) and none of its subject is unfinished
-# before it. The bounds on the event id in the UPDATE keep it from reading all that waits.
+# Lock endpoints that are due. The next statement sees all that others have committed before they let go of the rows.
+_DUE: Final = sql("""
+SELECT id FROM webhook_endpoint WHERE enabled AND due_at < 'infinity' AND due_at <= now() ORDER BY due_at LIMIT :most
+FOR NO KEY UPDATE SKIP LOCKED""")
+# Queue what the window, the rate (a bucket of one second's tokens) and a pause of each endpoint let through. An
+# endpoint with nothing left to do is due with its next retry, and open unless it has an order or a rate; one with more
+# than it may send is due when its rate allows another, or soon: before that, whoever records an outcome wakes it.
 _ADMIT: Final = sql("""
-WITH RECURSIVE leap(endpoints) AS (
-    SELECT ARRAY['' COLLATE "C"]
-    UNION ALL
-    SELECT (SELECT array_agg(DISTINCT endpoint_id) FROM (SELECT endpoint_id FROM delivery
-        WHERE state = 'waiting' AND due_at <= now() AND endpoint_id > leap.endpoints[cardinality(leap.endpoints)]
-        ORDER BY endpoint_id LIMIT 200) next)
-    FROM leap WHERE leap.endpoints IS NOT NULL
-), due AS (
-    SELECT unnest(endpoints) AS endpoint_id FROM leap
-), bucket AS (
-    SELECT e.id, least(greatest(1.0, e.rate_limit / 60.0), coalesce(e.rate_tokens
-        + extract(epoch FROM now() - e.rate_at)::float8 * e.rate_limit / 60.0, 'infinity')) AS tokens
-    FROM webhook_endpoint e WHERE e.rate_limit IS NOT NULL AND e.enabled AND e.id IN (SELECT endpoint_id FROM due)
-    FOR NO KEY UPDATE OF e SKIP LOCKED
-), room AS (
-    SELECT e.id, greatest(0, least(
-        e.admission_window - (SELECT count(*) FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued'),
-        CASE WHEN e.rate_limit IS NULL THEN e.admission_window ELSE coalesce(floor(bucket.tokens), 0) END)) AS free,
-        coalesce((SELECT v.position FROM outbox_event v WHERE e.ordered AND v.workspace_id = e.workspace_id
-            AND v.relayed_at IS NULL ORDER BY v.position LIMIT 1), 9223372036854775807) AS frontier
-    FROM due JOIN webhook_endpoint e ON e.id = due.endpoint_id AND e.enabled LEFT JOIN bucket ON bucket.id = e.id
+WITH endpoint AS MATERIALIZED (
+    SELECT e.id, e.ordered, e.rate_limit / 60.0 AS rate, e.paused_until > now() AS paused, e.paused_until,
+        e.admission_window - (
+            SELECT count(*) FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued') AS free,
+        least(greatest(1.0, e.rate_limit / 60.0), coalesce(e.rate_tokens
+            + extract(epoch FROM now() - e.rate_at)::float8 * e.rate_limit / 60.0, 'infinity')) AS tokens
+    FROM webhook_endpoint e WHERE e.id = ANY(:ids::text[])
+), allowed AS (
+    SELECT *, CASE WHEN paused THEN 0
+        ELSE greatest(0, least(free, :share, CASE WHEN rate IS NULL THEN free ELSE floor(tokens) END)) END AS count
+    FROM endpoint
 ), picked AS (
-    (SELECT p.event_id, p.endpoint_id FROM room CROSS JOIN LATERAL (
-        SELECT d.event_id, d.endpoint_id FROM delivery d
-        WHERE d.endpoint_id = room.id AND d.state = 'waiting' AND d.due_at <= now() AND (
-            d.subject IS NULL OR d.position < room.frontier AND NOT EXISTS (
-                SELECT 1 FROM delivery before WHERE before.endpoint_id = d.endpoint_id AND before.subject = d.subject
-                  AND before.position < d.position AND before.state IN ('waiting', 'queued')))
-        ORDER BY d.due_at, d.event_id LIMIT room.free FOR UPDATE SKIP LOCKED
-    ) p LIMIT :limit)
-    UNION
-    (SELECT d.event_id, d.endpoint_id FROM delivery d WHERE d.state = 'waiting' AND d.test AND d.due_at <= now()
-     LIMIT :limit)
-), spent AS (
-    UPDATE webhook_endpoint e SET rate_tokens = bucket.tokens - taken.count, rate_at = now()
-    FROM bucket JOIN (SELECT endpoint_id, count(*) FROM picked GROUP BY endpoint_id) taken
-      ON taken.endpoint_id = bucket.id
-    WHERE e.id = bucket.id
+    SELECT p.* FROM allowed CROSS JOIN LATERAL (
+        SELECT d.ctid, d.endpoint_id FROM delivery d
+        WHERE d.endpoint_id = allowed.id AND d.state = 'waiting' AND d.due_at <= now()
+        ORDER BY d.due_at LIMIT allowed.count FOR UPDATE SKIP LOCKED
+    ) p
+), taken AS (
+    SELECT allowed.*, (SELECT count(*) FROM picked WHERE picked.endpoint_id = allowed.id) AS picked FROM allowed
+), looked AS MATERIALIZED (
+    SELECT taken.*, (SELECT d.due_at FROM delivery d WHERE d.endpoint_id = taken.id AND d.state = 'waiting'
+        ORDER BY d.due_at OFFSET taken.picked LIMIT 1) AS next FROM taken
+), updated AS (
+    UPDATE webhook_endpoint e SET
+        open = coalesce(next > now(), true) AND free > picked AND NOT looked.ordered AND rate IS NULL
+            AND NOT coalesce(paused, false),
+        rate_tokens = CASE WHEN rate IS NULL THEN e.rate_tokens ELSE tokens - picked END,
+        rate_at = CASE WHEN rate IS NULL THEN e.rate_at ELSE now() END,
+        due_at = CASE
+            WHEN next IS NULL AND free > picked THEN 'infinity'
+            WHEN paused THEN greatest(next, looked.paused_until)
+            WHEN next > now() THEN next
+            WHEN rate IS NOT NULL AND tokens - picked < 1
+                THEN now() + (1 - tokens + picked) / rate * interval '1 second'
+            WHEN picked = :share THEN now()
+            ELSE now() + interval '1 second' END
+    FROM looked WHERE e.id = looked.id
 )
-UPDATE delivery d SET state = 'queued', queued_at = now() FROM picked
-WHERE d.event_id = picked.event_id AND d.endpoint_id = picked.endpoint_id AND d.state = 'waiting'
-  AND d.event_id = ANY(ARRAY(SELECT event_id FROM picked))
-  AND d.event_id BETWEEN (SELECT min(event_id) FROM picked) AND (SELECT max(event_id) FROM picked)
-RETURNING d.event_id, d.endpoint_id, d.attempts""")
+UPDATE delivery SET state = 'queued', queued_at = now(), owner = NULL, lease_until = NULL
+WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING event_id, endpoint_id, attempts""")
 
 
-async def admit(limit: int = BATCH) -> list[Key]:
-    """Queue what is due. Return the keys to put into the streams once this has committed."""
-    return [Key(*row) for row in await _ADMIT.rows(limit=limit)]
+async def admit(batch: int = BATCH) -> list[Key]:
+    """Queue what is due. Return the keys to put into the streams."""
+    async with db.transaction():
+        due = [row["id"] for row in await _DUE.rows(most=_ENDPOINTS)]
+        if not due:
+            return []
+        share = max(1, batch // max(_FAIR, len(due)))
+        return [Key(*row) for row in await _ADMIT.rows(ids=due, share=share)]

@@ -1,102 +1,113 @@
-"""Outbox rows become delivery rows, one per enabled and subscribed endpoint, in one statement."""
+"""Events that were left to the relay become deliveries, one per enabled and subscribed endpoint.
+
+One workspace at a time, in a transaction that no other relay has for the same workspace at once: so deliveries are made
+in the order of the events.
+"""
 
 from typing import Final, NamedTuple
 
 from leadwire.delivery import metrics
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.streams import Key
+from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
 
-BATCH: Final = 500  # events of one workspace
-SHARE: Final = 100  # events of each workspace while others have some too
-DELIVERIES: Final = 2000  # of a batch, unless the first event of each workspace alone makes more
-_WORKSPACES: Final = 20  # a batch
+DELIVERIES: Final = 2000
+"""Deliveries of a batch, unless one event alone makes more."""
+_WORKSPACES: Final = 20  # a round
+_PATIENCE: Final = "100ms"  # for an endpoint that somebody is changing: the other workspaces wait as well
 
-# Take a batch of events, insert their deliveries, mark the events. The flag, not a cursor, says what is left: a
-# transaction with a lower id may commit later. SKIP LOCKED lets relays share. A batch leaps from workspace to
-# workspace, so that an import of one is no wait for the others, and takes fewer events where many endpoints may want
-# each. An endpoint with a full window, or with a backlog of its own, gets its deliveries `waiting` behind it; so does
-# one that wants order or has a rate, because `admit` keeps both. In an order, what follows a delivery that waits for
-# its retry is due no sooner; behind one in quarantine it is due now, and `admit` holds it until that one is released.
-# KEY SHARE makes deleting an endpoint wait for us, so that no delivery is left without one. Statistics lag behind a
-# backlog, so nothing here may depend on them: the room is counted at each endpoint's first event instead of joined, and
-# a backlog is seen by its first delivery, where EXISTS would choose to read whole tables. now() is of the statement's
-# begin: an event that was committed while it was planned is younger.
-_FAN_OUT: Final = sql("""
+# The next workspaces that have events, from one to the next along the index.
+_BUSY: Final = sql("""
 WITH RECURSIVE busy(workspace_id, place) AS (
-    (SELECT workspace_id, 1 FROM outbox_event WHERE relayed_at IS NULL AND workspace_id > :after
-     ORDER BY workspace_id LIMIT 1)
+    (SELECT workspace_id, 1 FROM outbox WHERE workspace_id > :after ORDER BY workspace_id LIMIT 1)
     UNION ALL
-    SELECT (SELECT v.workspace_id FROM outbox_event v WHERE v.relayed_at IS NULL AND v.workspace_id > busy.workspace_id
-            ORDER BY v.workspace_id LIMIT 1), place + 1
-    FROM busy WHERE busy.workspace_id IS NOT NULL AND place < :workspaces
-), batch AS (
-    SELECT own.* FROM busy CROSS JOIN LATERAL (
-        SELECT id, workspace_id, kind, subject, position, test_endpoint_id FROM outbox_event v
-        WHERE v.workspace_id = busy.workspace_id AND v.relayed_at IS NULL ORDER BY v.position
-        LIMIT (SELECT greatest(1, least(greatest(:share, :limit / all_busy.count),
-            :deliveries / all_busy.count / greatest(1, (
-            SELECT count(*) FROM webhook_endpoint e WHERE e.workspace_id = busy.workspace_id AND e.enabled))))
-            FROM (SELECT greatest(1, count(workspace_id)) AS count FROM busy) all_busy) FOR UPDATE SKIP LOCKED
-    ) own
+    SELECT (SELECT o.workspace_id FROM outbox o WHERE o.workspace_id > busy.workspace_id
+            ORDER BY o.workspace_id LIMIT 1), place + 1
+    FROM busy WHERE busy.workspace_id IS NOT NULL AND place < :most
+)
+SELECT workspace_id FROM busy WHERE workspace_id IS NOT NULL""")
+# Whether this relay has the workspace, until the transaction ends.
+_HAVE: Final = sql("""
+SELECT pg_try_advisory_xact_lock(7224, hashtext(:workspace)), set_config('lock_timeout', :patience, true)""")
+# Lock the endpoints whose deliveries are going to wait, and let admission look at them: those that are closed, and
+# those whose window is full.
+_WAKE: Final = sql(f"""
+WITH locked AS MATERIALIZED (
+    SELECT id FROM webhook_endpoint WHERE id = ANY(ARRAY(
+        SELECT w.id FROM webhook_endpoint w WHERE w.workspace_id = :workspace AND (NOT w.open OR {LARGEST_WINDOW} <= (
+            SELECT count(*) FROM (SELECT 1 FROM delivery d
+                WHERE d.endpoint_id = w.id AND d.state = 'queued' LIMIT {LARGEST_WINDOW}) found))))
+    ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE webhook_endpoint SET due_at = least(due_at, now()), open = false WHERE id = ANY(ARRAY(SELECT id FROM locked))
+RETURNING id""")
+# Make deliveries of a batch of events and take these from the outbox. Those of `closed` endpoints wait: behind others,
+# for their rate, or in order, where only the first of a subject is due. Those of other endpoints are queued.
+_FAN_OUT: Final = sql("""
+WITH batch AS (
+    DELETE FROM outbox WHERE event_id = ANY(ARRAY(
+        SELECT o.event_id FROM outbox o WHERE o.workspace_id = :workspace ORDER BY o.position
+        LIMIT greatest(1, :deliveries / greatest(1, (
+            SELECT count(*) FROM webhook_endpoint e WHERE e.workspace_id = :workspace AND e.enabled))) FOR UPDATE))
+    RETURNING *
 ), pair AS (
-    SELECT batch.id AS event_id, e.id AS endpoint_id, e.workspace_id, e.admission_window,
-        batch.test_endpoint_id IS NOT NULL AS test, e.ordered OR e.rate_limit IS NOT NULL AS governed,
-        CASE WHEN e.ordered AND batch.test_endpoint_id IS NULL THEN batch.subject END AS subject, batch.position
-    FROM batch JOIN webhook_endpoint e ON e.workspace_id = batch.workspace_id AND CASE
-        WHEN batch.test_endpoint_id IS NULL THEN e.enabled AND batch.kind = ANY(e.events)
-        ELSE e.id = batch.test_endpoint_id END
-    FOR KEY SHARE OF e
+    SELECT b.event_id, e.id AS endpoint_id, e.workspace_id, b.test_endpoint_id IS NOT NULL AS test, b.position,
+        b.test_endpoint_id IS NULL AND e.id = ANY(:closed::text[]) AS waits,
+        CASE WHEN e.ordered AND b.test_endpoint_id IS NULL AND e.id = ANY(:closed::text[]) THEN b.subject END AS subject
+    FROM batch b JOIN webhook_endpoint e ON e.workspace_id = b.workspace_id AND CASE
+        WHEN b.test_endpoint_id IS NULL THEN e.enabled AND b.kind = ANY(e.events) ELSE e.id = b.test_endpoint_id END
 ), placed AS (
-    SELECT pair.*, row_number() OVER (PARTITION BY endpoint_id ORDER BY position) AS place FROM pair
-), room AS (
-    SELECT p.*, CASE
-        WHEN place > 1 THEN NULL
-        WHEN governed OR (SELECT d.due_at FROM delivery d WHERE d.endpoint_id = p.endpoint_id AND d.state = 'waiting'
-            ORDER BY d.due_at LIMIT 1) <= now() THEN 0
-        ELSE admission_window - (SELECT count(*) FROM delivery d
-            WHERE d.endpoint_id = p.endpoint_id AND d.state = 'queued') END AS free
-    FROM placed p
-), decided AS (
-    SELECT room.*, test OR place <= max(free) OVER (PARTITION BY endpoint_id) AS admitted FROM room
+    SELECT pair.*, subject IS NOT NULL AND (
+        row_number() OVER (PARTITION BY endpoint_id, subject ORDER BY position) > 1
+        OR (SELECT d.position FROM delivery d WHERE d.endpoint_id = pair.endpoint_id AND d.subject = pair.subject
+            ORDER BY d.position LIMIT 1) IS NOT NULL) AS behind
+    FROM pair
 ), made AS (
     INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, test, subject, position, due_at, queued_at)
-    SELECT event_id, endpoint_id, workspace_id, CASE WHEN admitted THEN 'queued' ELSE 'waiting' END, test,
-        subject, CASE WHEN subject IS NOT NULL THEN position END,
-        CASE WHEN subject IS NULL THEN now() ELSE greatest(now(), (
-            SELECT nullif(first.due_at, 'infinity') FROM delivery first WHERE first.endpoint_id = decided.endpoint_id
-              AND first.subject = decided.subject AND first.state IN ('waiting', 'queued')
-            ORDER BY first.position LIMIT 1)) END,
-        CASE WHEN admitted THEN now() END
-    FROM decided ON CONFLICT DO NOTHING
-    RETURNING event_id, endpoint_id, state
-), marked AS (
-    UPDATE outbox_event SET relayed_at = greatest(now(), recorded_at) FROM batch WHERE outbox_event.id = batch.id
-    RETURNING extract(epoch FROM clock_timestamp() - recorded_at)::float8 AS age
+    SELECT event_id, endpoint_id, workspace_id, CASE WHEN waits THEN 'waiting' ELSE 'queued' END, test, subject,
+        CASE WHEN subject IS NOT NULL THEN position END, CASE WHEN behind THEN 'infinity' ELSE now() END,
+        CASE WHEN NOT waits THEN now() END
+    FROM placed ON CONFLICT DO NOTHING RETURNING event_id, endpoint_id, state
 )
-SELECT (SELECT coalesce(array_agg(age), '{}') FROM marked), (SELECT workspace_id FROM busy WHERE place = :workspaces),
-    NULL AS event_id, NULL AS endpoint_id, NULL AS state
-UNION ALL SELECT NULL, NULL, event_id, endpoint_id, state FROM made""")
+SELECT extract(epoch FROM clock_timestamp() - recorded_at)::float8 AS age, NULL AS event_id, NULL AS endpoint_id,
+    NULL AS state FROM batch
+UNION ALL SELECT NULL, event_id, endpoint_id, state FROM made""")
 
 
 class FanOut(NamedTuple):
-    """How many events were relayed, the keys to put into the streams once this has committed, and whether some
-    deliveries have to wait. `after` is where the next batch begins, '' for the first workspace.
+    """How many events were relayed, the keys to put into the streams, and how many deliveries have to wait. `after`
+    is where the next round begins, '' for the first workspace.
     """
 
     events: int
     keys: list[Key]
-    held_back: bool
+    waiting: int
     after: str
 
 
-async def fan_out(after: str = "", limit: int = BATCH) -> FanOut:
-    """Relay a batch: the oldest events of each of the workspaces that follow `after` and have some.
+async def fan_out(after: str = "", deliveries: int = DELIVERIES) -> FanOut:
+    """Relay a batch of each of the workspaces that follow `after` and have events."""
+    busy = [row["workspace_id"] for row in await _BUSY.rows(after=after, most=_WORKSPACES)]
+    events, waiting, keys = 0, 0, list[Key]()
+    for workspace in busy:
+        try:
+            found = await _of_workspace(workspace, deliveries // len(busy))
+        except db.Locked:
+            continue  # the next round tries again
+        ages = [row["age"] for row in found if row["age"] is not None]
+        made = [row for row in found if row["age"] is None]
+        metrics.relayed(ages)
+        events += len(ages)
+        queued = [Key(row["event_id"], row["endpoint_id"], 0) for row in made if row["state"] == "queued"]
+        keys += queued
+        waiting += len(made) - len(queued)
+    return FanOut(events, keys, waiting, busy[-1] if len(busy) == _WORKSPACES else "")
 
-    `limit` is in events; `DELIVERIES` bounds it as well.
-    """
-    (ages, last, *_), *made = await _FAN_OUT.rows(
-        after=after, workspaces=_WORKSPACES, limit=limit, share=min(SHARE, limit), deliveries=DELIVERIES
-    )
-    metrics.relayed(ages)
-    keys = [Key(row["event_id"], row["endpoint_id"], 0) for row in made if row["state"] == "queued"]
-    return FanOut(len(ages), keys, len(keys) < len(made), last or "")
+
+async def _of_workspace(workspace: str, deliveries: int) -> list[db.Row]:
+    async with db.transaction():
+        if not await _HAVE.value(workspace=workspace, patience=_PATIENCE):
+            return []
+        closed = [row["id"] for row in await _WAKE.rows(workspace=workspace)]
+        return await _FAN_OUT.rows(workspace=workspace, deliveries=deliveries, closed=closed)

@@ -1,4 +1,7 @@
-"""The event tables' days: made ahead, and dropped when they are past retention and nothing in them is unfinished.
+"""The days of the tables that keep what has happened: made ahead, and dropped when they are past retention.
+
+What is still to be sent is not among them. Of a day that is dropped, the events of such deliveries and their attempts
+stay behind in the default partition, so that nobody who is disabled for long keeps everybody's history.
 
 Each day is a transaction of its own that waits for no lock longer than `_LOCK_TIMEOUT`, because what comes after it
 waits as well. What could not be locked raises asyncpg's LockNotAvailableError, and is tried again by the caller.
@@ -18,13 +21,21 @@ _LOCK_TIMEOUT: Final = "50ms"
 # The days that have partitions.
 _DAYS: Final = sql("""
 SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-WHERE i.inhparent = 'outbox_event'::regclass AND c.relname ~ '_[0-9]{8}$' ORDER BY day""")
+WHERE i.inhparent = 'event'::regclass AND c.relname ~ '_[0-9]{8}$' ORDER BY day""")
 # Today by the database's clock.
 _TODAY: Final = sql("SELECT (now() AT TIME ZONE 'UTC')::date")
+_TABLES: Final = {"event": "id", "delivery_result": "event_id", "attempt": "event_id"}
+_UNFINISHED: Final = """(EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.{key})
+    OR EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.{key}))"""
 # The oldest event of a day that had no partition when it came.
-_OLDEST_BY_DEFAULT: Final = sql("SELECT id FROM outbox_event_default ORDER BY id LIMIT 1")
+_OLDEST_BY_DEFAULT: Final = sql("SELECT id FROM event_default ORDER BY id LIMIT 1")
 # Delete plots past retention.
 _DELETE_HOURS: Final = sql("DELETE FROM endpoint_hour WHERE hour < now() - :days * interval '1 day'")
+# Delete what was kept for deliveries that have ended by now.
+_DELETE_KEPT: Final = tuple(
+    sql(f"DELETE FROM {table}_default v WHERE {key} < event_id_floor(:earliest) AND NOT {_UNFINISHED.format(key=key)}")
+    for table, key in _TABLES.items()
+)
 # Make a day's partitions, and move into them what the default partition has of it.
 _MAKE: Final = sql("SELECT make_event_partitions(:day, :day)")
 # Whether it is for this process: the lock ends with the transaction.
@@ -33,7 +44,7 @@ _TRY_LOCK: Final = sql("SELECT pg_try_advisory_xact_lock(7223)")
 # Everything that reads or writes a partition locks its parent first, so with these locks nobody has one. Both need it:
 # DROP, which must not take what was redriven a moment ago; and the move of rows out of the default partition, because
 # a row that was on its way there would fail when the day has got a partition of its own.
-_LOCK: Final = "LOCK TABLE ONLY outbox_event, ONLY delivery, ONLY attempt IN ACCESS EXCLUSIVE MODE"
+_LOCK: Final = "LOCK TABLE ONLY event, ONLY delivery_result, ONLY attempt IN ACCESS EXCLUSIVE MODE"
 
 
 async def maintain(retention_days: int) -> tuple[list[date], list[date]]:
@@ -51,6 +62,8 @@ async def maintain(retention_days: int) -> tuple[list[date], list[date]]:
     # A wrong clock alone, the database's or ours, makes no day old.
     kept_from = min(earliest, clock.now().date() - timedelta(days=retention_days))
     dropped = [day for day in sorted(existing) if day < kept_from and await _drop(day)]
+    for statement in _DELETE_KEPT:
+        await statement.rows(earliest=kept_from)
     return made, dropped
 
 
@@ -86,13 +99,16 @@ async def _make(day: date) -> bool:
 
 
 async def _drop(day: date) -> bool:
-    """Unless something in it is unfinished, which is only sure once nobody else has the tables: see redrives."""
+    """Keep what belongs to unfinished deliveries, which is only sure once nobody else has the tables: see redrives."""
     async with _locked() as locked:
-        if not locked:
+        if not locked or day not in await _existing():
             return False
-        if day not in await _existing() or await _unfinished(day):
-            return False
-        await db.rows(f"DROP TABLE attempt_{day:%Y%m%d}, delivery_{day:%Y%m%d}, outbox_event_{day:%Y%m%d}")
+        for table, key in _TABLES.items():
+            old = f"{table}_{day:%Y%m%d}"
+            await db.rows(f"ALTER TABLE {table} DETACH PARTITION {old}")
+            if table != "delivery_result":
+                await db.rows(f"INSERT INTO {table} SELECT * FROM {old} v WHERE {_UNFINISHED.format(key=key)}")
+            await db.rows(f"DROP TABLE {old}")
         return True
 
 
@@ -105,12 +121,3 @@ async def _locked() -> AsyncIterator[bool]:
             await db.rows(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
             await db.rows(_LOCK)
         yield locked
-
-
-async def _unfinished(day: date) -> bool:
-    return bool(
-        await db.value(f"""
-            SELECT EXISTS (SELECT 1 FROM outbox_event_{day:%Y%m%d} WHERE relayed_at IS NULL)
-                OR EXISTS (SELECT 1 FROM delivery_{day:%Y%m%d} WHERE state = 'waiting')
-                OR EXISTS (SELECT 1 FROM delivery_{day:%Y%m%d} WHERE state = 'queued')""")
-    )

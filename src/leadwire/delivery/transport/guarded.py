@@ -33,7 +33,7 @@ _NOWHERE: Final = "http://127.0.0.1:0"  # nothing listens on port 0
 _ANSWER_HOLDS: Final = 60.0  # seconds that a vetted address is used before the name is looked up again
 _LOOKUP_LIMIT: Final = 5.0  # seconds
 _OWN_HEADERS: Final = ("host", "content-length")  # pyreqwest sets these itself
-_LOOKUPS: Final = 16  # at once; a slow name server must not take every thread there is
+_LOOKUPS: Final = 512  # threads: a look-up may hang for half a minute, and each host has one at the most
 
 
 class _Origin(NamedTuple):
@@ -77,6 +77,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._target = functools.lru_cache(4096)(functools.partial(_judged, self._allowed))
         self._pinned: dict[_Origin, _Pinned] = {}
         self._pinning: dict[_Origin, asyncio.Future[Client]] = {}
+        self._looking_up: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
 
     async def post(self, url: str, headers: list[tuple[str, str]], body: bytes) -> ReceiverResponse:
         """Send one POST. No redirect is followed; a 3xx is the answer.
@@ -181,10 +182,19 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         return found[0]
 
     async def _look_up(self, host: str, port: int) -> list[str]:
-        # As bytes, or Python would apply its own reading of international names, which is that of 2003.
-        lookup = functools.partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
-        found = await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
-        return list(dict.fromkeys(str(address[0]) for *_, address in found))
+        """Join a look-up of this host that is under way: one that hangs goes on after its caller has given up."""
+        asked = host, port
+        lookup = self._looking_up.get(asked)
+        if lookup is None:
+            lookup = asyncio.get_running_loop().run_in_executor(self._threads, _addresses, host, port)
+            self._looking_up[asked] = lookup
+            lookup.add_done_callback(functools.partial(self._looked_up, asked))
+        return await asyncio.shield(lookup)
+
+    def _looked_up(self, asked: tuple[str, int], lookup: asyncio.Future[list[str]]) -> None:
+        del self._looking_up[asked]
+        if not lookup.cancelled():
+            lookup.exception()  # perhaps nobody waits for it any more
 
     def _build(self, origin: _Origin, address: str) -> Client:
         builder = (
@@ -209,6 +219,12 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         if not literal(origin.host):
             builder = builder.resolve(origin.host, address, origin.port)
         return builder.build()
+
+
+def _addresses(host: str, port: int) -> list[str]:
+    # As bytes, or Python would apply its own reading of international names, which is that of 2003.
+    found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 def _judged(allowed: Sequence[Network], url: str) -> _Target:

@@ -37,6 +37,7 @@ async def _attempt(
         prefix=settings.header_prefix,
         traceparent=traceparent,
         test=job.test,
+        sequence=job.sequence,
     )
     headers.extend(job.headers)
 

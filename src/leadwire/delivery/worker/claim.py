@@ -1,87 +1,149 @@
-"""Stream entries become jobs. What does not match the delivery's row is stale and never sent: the first fence."""
+"""Stream entries become jobs: the first fence.
+
+A claim takes a delivery for this worker until its lease ends. What does not match the delivery's row is stale, and
+never sent: it was recorded, or another worker has it.
+"""
 
 import functools
 import logging
 import time
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from leadwire.delivery.endpoints import discard, schedule
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.worker.jobs import ClaimedDelivery
-from leadwire.infrastructure import secret_box, telemetry
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure import db, ids, secret_box, telemetry
+from leadwire.infrastructure.db.statements import Statement, sql
 from leadwire.infrastructure.errors import OperatorError
 
-# All that is needed to send what the entries name, as far as it is still to be sent. The bounds on the event id let
-# PostgreSQL leave out the days that cannot matter.
-_CLAIM: Final = sql("""
-SELECT d.event_id, d.endpoint_id, d.attempts, d.drive, d.test, d.subject, e.url, e.secret, e.staged_secret, e.headers,
-    e.admission_window, e.failing_since IS NOT NULL, v.body, v.traceparent, v.workspace_id,
-    extract(epoch FROM v.relayed_at - v.recorded_at)::float8, extract(epoch FROM now() - d.queued_at)::float8,
+_ASKED: Final = """unnest(:events::text[], :endpoints::text[], :attempts::smallint[])
+    AS asked(event_id, endpoint_id, attempts)"""
+
+# Claim what the entries name, and return all that is needed to send it. The body is read from the one day that its id
+# names. A claim that a crash of PostgreSQL forgets is made again, so its commit need not wait for the disk. What
+# somebody else has locked is being claimed, recorded or erased.
+_CLAIM: Final = f"""
+WITH asked AS (SELECT * FROM {_ASKED}), claimed AS (
+    UPDATE delivery SET owner = :owner, lease_until = now() + :lease * interval '1 second'
+    WHERE ctid = ANY(ARRAY(SELECT d.ctid FROM asked CROSS JOIN LATERAL (
+        SELECT d.ctid FROM delivery d
+        WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
+          AND d.state = 'queued' AND (d.lease_until IS NULL OR d.lease_until < now() OR d.owner = :owner)
+        FOR UPDATE SKIP LOCKED) d))
+    RETURNING *
+)
+SELECT d.event_id, d.endpoint_id, d.attempts, d.generation, d.test, d.subject, e.url, e.secret, e.staged_secret,
+    e.headers, NOT e.open OR e.failing_since IS NOT NULL OR e.admission_window < 256, v.body, v.traceparent,
+    d.workspace_id, e.numbered AND NOT d.test, d.sequence, e.enabled AND coalesce(e.paused_until, now()) <= now(),
+    extract(epoch FROM d.created_at - v.recorded_at)::float8, extract(epoch FROM now() - d.queued_at)::float8,
     extract(epoch FROM now() - v.recorded_at)::float8
-FROM unnest(:events::text[], :endpoints::text[], :attempts::smallint[]) AS asked(event_id, endpoint_id, attempts)
-JOIN delivery d ON d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
-    AND d.state = 'queued' AND d.attempts = asked.attempts AND d.event_id BETWEEN :first AND :last
-JOIN outbox_event v ON v.id = d.event_id AND v.id BETWEEN :first AND :last AND v.body <> ''
-JOIN webhook_endpoint e ON e.id = d.endpoint_id AND (e.enabled OR d.test)""")
+FROM claimed d CROSS JOIN (SELECT set_config('synchronous_commit', 'off', true)) AS fast
+LEFT JOIN webhook_endpoint e ON e.id = d.endpoint_id
+LEFT JOIN {{events}} v ON v.id = d.event_id"""
 
-# What is queued for an endpoint that was disabled meanwhile waits for it.
-_KEEP_FOR_LATER: Final = sql("""
-UPDATE delivery d SET state = 'waiting', queued_at = NULL
-FROM unnest(:events::text[], :endpoints::text[], :attempts::smallint[]) AS asked(event_id, endpoint_id, attempts),
-    webhook_endpoint e
-WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.state = 'queued'
-  AND d.attempts = asked.attempts AND e.id = d.endpoint_id AND NOT e.enabled AND NOT d.test""")
+# What cannot be sent any more: its endpoint was removed, or its event erased.
+_CANCEL: Final = sql(f"""
+WITH canceled AS (
+    DELETE FROM delivery d USING {_ASKED} WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
+      AND d.owner = :owner AND d.attempts = asked.attempts RETURNING d.*
+)
+INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, created_at,
+    finished_at, last_outcome, sequence)
+SELECT event_id, endpoint_id, workspace_id, 'cancelled', attempts, generation, test, created_at, now(), last_outcome,
+    sequence
+FROM canceled""")
+
+# What is not to be sent now waits.
+_PUT_BACK: Final = sql(f"""
+UPDATE delivery d SET state = 'waiting', queued_at = NULL, owner = NULL, lease_until = NULL FROM {_ASKED}
+WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
+  AND d.state = 'queued' AND (d.owner = :owner OR d.lease_until IS NULL OR d.lease_until < now())""")
+# No more deliveries of an endpoint are queued at a time than it may have POSTs, and those not at once.
+_NARROW: Final = sql("""
+UPDATE webhook_endpoint e SET admission_window = greatest(1, least(256, asked.posts)),
+    due_at = now() + asked.pause * interval '1 second'
+FROM unnest(:endpoints::text[], :posts::int[], :pauses::float8[]) AS asked(endpoint_id, posts, pause)
+WHERE e.id = asked.endpoint_id""")
 
 
-async def claim(entries: Sequence[Entry]) -> tuple[list[ClaimedDelivery], list[Entry]]:
-    """Return what is to be sent of `entries`, and the entries that are stale and are only to be acknowledged.
+class Claim(NamedTuple):
+    """What is to be sent, and what is to be put back: its endpoint takes nothing now, or has an unreadable secret."""
 
-    A delivery of an endpoint that was disabled meanwhile is put back to wait for it.
+    jobs: list[ClaimedDelivery]
+    held: list[Entry]
+    unreadable: set[str]
+
+
+async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: float) -> Claim:
+    """Claim for `owner`, for `lease` seconds, what is to be sent of `entries`; the rest is stale.
+
+    `longest` is how many seconds a POST may take. What cannot be sent any more is canceled.
     """
+    asked_at = time.perf_counter()
     by_key = {entry.key: entry for entry in entries}
-    asked = _columns(list(by_key))
-    found = await _CLAIM.rows(**asked, first=min(asked["events"]), last=max(asked["events"]))
+    found: list[db.Row] = []
+    for day, keys in groupby(sorted(by_key), key=lambda key: ids.day(key.event_id)):
+        values = _columns(list(keys)) | {"owner": owner, "lease": lease}
+        try:
+            found += await _claim_of(f"event_{day}").rows(**values)
+        except db.NoTable:  # of a day that is dropped, or that the relay has not made: the default partition has it
+            found += await _claim_of("event").rows(**values)
     box = secret_box.get()
     now = time.perf_counter()
     jobs: list[ClaimedDelivery] = []
-    unreadable: set[bytes] = set()
-    for (
-        event_id,
-        endpoint_id,
-        attempts,
-        generation,
-        test,
-        subject,
-        url,
-        sealed,
-        *more,
-        window,
-        failing,
-        body,
-        trace,
-        workspace,
-        relaying,
-        queued,
-        age,
-    ) in found:
-        entry = by_key.pop(Key(event_id, endpoint_id, attempts))
+    refused: list[Key] = []
+    held: list[Entry] = []
+    unreadable: set[str] = set()
+    for row in found:
+        event_id, endpoint_id, attempts, generation, test, subject, url, sealed, *more = row
+        *sealed_too, watched, body, trace, workspace, numbered, sequence, takes, relaying, queued, age = more
+        key = Key(event_id, endpoint_id, attempts)
+        if url is None or not body:
+            refused.append(key)
+            continue
+        if not (takes or test):
+            held.append(by_key[key])
+            continue
         try:
             secret = box.open(sealed)
-            staged, headers = (box.open(one) if one else None for one in more)
-        except OperatorError as error:  # its entries stay pending until the key is set right
+            staged, headers = (box.open(one) if one else None for one in sealed_too)
+        except OperatorError as error:  # it waits until our key is set right
             telemetry.log("secret.unreadable", level=logging.ERROR, error=error, endpoint_id=endpoint_id)
-            unreadable.add(entry.id)
+            held.append(by_key[key])
+            unreadable.add(endpoint_id)
             continue
         own = _pairs(headers) if headers else ()
-        what = (url, secret, staged, own, window, failing, body.encode(), trace, workspace)
-        jobs.append(ClaimedDelivery(entry, generation, test, subject is not None, *what, relaying, queued, age, now))
-    if by_key:
-        await _KEEP_FOR_LATER.rows(**_columns(list(by_key)))
-    kept = {job.entry.id for job in jobs} | unreadable
-    return jobs, [entry for entry in entries if entry.id not in kept]
+        what = (url, secret, staged, own, watched, body.encode(), trace, workspace, numbered, sequence)
+        times = (relaying, queued, age, now, asked_at + lease - longest)
+        jobs.append(ClaimedDelivery(by_key[key], generation, test, subject, *what, *times))
+    if refused:
+        await _CANCEL.rows(**_columns(refused), owner=owner)
+    return Claim(jobs, held, unreadable)
+
+
+async def put_back(keys: Sequence[Key], owner: str, limits: Mapping[str, tuple[int, float]]) -> bool:
+    """Let queued deliveries wait. `limits`: how many POSTs these endpoints may have, and not before so many seconds.
+
+    Return True. Raise db.Locked when somebody is changing one of them.
+    """
+    async with db.transaction():
+        await schedule.PATIENCE.rows()
+        await discard.wake({key.endpoint_id for key in keys}, stay_open=False)
+        if limits:
+            posts, pauses = map(list, zip(*limits.values(), strict=True))
+            await _NARROW.rows(endpoints=list(limits), posts=posts, pauses=pauses)
+        await _PUT_BACK.rows(**_columns(keys), owner=owner)
+    return True
+
+
+@functools.cache
+def _claim_of(events: str) -> Statement:
+    """The claim that reads bodies from a table of events: that of a day, or their parent."""
+    return sql(_CLAIM.format(events=events))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""What outcomes say of their endpoint: how far its window opens, since when it fails, whether it is to be disabled."""
+"""What outcomes say of their endpoint: whether it fails, is to be paused or disabled, and when to look at it again."""
 
 import functools
 import logging
@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from leadwire.delivery import metrics
-from leadwire.delivery.states import Outcome
-from leadwire.delivery.worker import window
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.worker.jobs import Attempt
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.db.statements import sql
@@ -18,57 +17,64 @@ FAILING_DAYS: Final = 5
 FAILING_ATTEMPTS: Final = 20
 """and at least so many attempts."""
 
-# Open or halve windows, count failures, disable what is gone or has failed for too long.
+_LONGEST_PAUSE: Final = 3600.0  # seconds
+
+# Open windows, pause what asks for it, count failures, disable what is gone or has failed for too long.
 _UPDATE: Final = sql("""
-WITH signal AS (
-    SELECT * FROM unnest(:ids::text[], :successes::int[], :failures::int[], :halvings::int[], :gone::bool[])
-    AS signal(id, successes, failures, halvings, gone)
-), health AS (
-    SELECT e.id, e.enabled AS was_enabled, e.admission_window, signal.successes, signal.halvings,
+WITH verdict AS (
+    SELECT e.id, e.admission_window, asked.successes, asked.pause,
         CASE WHEN successes > 0 THEN NULL ELSE coalesce(e.failing_since, now()) END AS failing_since,
-        CASE WHEN successes > 0 THEN 0 ELSE e.failures + signal.failures END AS failures, gone
-    FROM webhook_endpoint e JOIN signal ON signal.id = e.id ORDER BY e.id FOR NO KEY UPDATE OF e
-), verdict AS (
-    SELECT *, CASE WHEN NOT was_enabled THEN NULL WHEN gone THEN 'gone'
-        WHEN failures >= :attempts AND failing_since <= now() - make_interval(days => :days) THEN 'failing'
-        END AS reason
-    FROM health
+        CASE WHEN successes > 0 THEN 0 ELSE e.failures + asked.failures END AS failures,
+        CASE WHEN NOT e.enabled THEN NULL WHEN asked.gone THEN 'gone'
+            WHEN successes = 0 AND e.failures + asked.failures >= :attempts
+                AND e.failing_since <= now() - make_interval(days => :days) THEN 'failing'
+            END AS reason
+    FROM unnest(:ids::text[], :successes::int[], :failures::int[], :gone::bool[], :pauses::float8[])
+        AS asked(id, successes, failures, gone, pause) JOIN webhook_endpoint e ON e.id = asked.id
 )
 UPDATE webhook_endpoint e SET
-    admission_window = greatest(1, least(:largest, (v.admission_window >> v.halvings) + v.successes)),
+    admission_window = least(:largest, v.admission_window + v.successes),
+    paused_until = CASE WHEN pause > 0 THEN now() + pause * interval '1 second' ELSE e.paused_until END,
     failing_since = v.failing_since, failures = v.failures,
+    open = e.open AND pause = 0 AND v.reason IS NULL,
     enabled = e.enabled AND v.reason IS NULL,
     disabled_reason = coalesce(v.reason, e.disabled_reason)
 FROM verdict v WHERE e.id = v.id
 RETURNING e.id, v.reason""")
 
 
-def informative(settled: Sequence[Attempt]) -> list[Attempt]:
-    """Return those that say something new of their endpoint: a healthy one with an open window costs nothing."""
-    return [one for one in settled if one.outcome != "delivered" or one.job.failing or one.job.window < window.LARGEST]
+def is_informative(one: Attempt) -> bool:
+    """Whether it says something new of its endpoint: a healthy one without a backlog costs nothing."""
+    return one.outcome != "delivered" or one.job.watched or one.job.subject is not None
 
 
 async def record(settled: Sequence[Attempt]) -> None:
-    """Write what `settled` says of each endpoint into its row."""
-    outcomes: dict[str, list[Outcome]] = defaultdict(list)
-    for one in informative(settled):
-        outcomes[one.job.entry.key.endpoint_id].append(one.outcome)
-    if not outcomes:
+    """Write what `settled` says of each endpoint into its row, which is locked."""
+    by_endpoint: dict[str, list[Attempt]] = defaultdict(list)
+    for one in settled:
+        if is_informative(one):
+            by_endpoint[one.job.entry.key.endpoint_id].append(one)
+    if not by_endpoint:
         return
-    signals = [window.signals(made) for made in outcomes.values()]
+    successes = [sum(one.outcome == "delivered" for one in made) for made in by_endpoint.values()]
     updated = await _UPDATE.rows(
-        ids=list(outcomes),
-        successes=[successes for successes, _ in signals],
-        failures=[len(made) - successes for made, (successes, _) in zip(outcomes.values(), signals, strict=True)],
-        halvings=[halvings for _, halvings in signals],
-        gone=["gone" in made for made in outcomes.values()],
-        largest=window.LARGEST,
+        ids=list(by_endpoint),
+        successes=successes,
+        failures=[len(made) - good for made, good in zip(by_endpoint.values(), successes, strict=True)],
+        gone=[any(one.outcome == "gone" for one in made) for made in by_endpoint.values()],
+        pauses=[min(max(map(_pause, made)), _LONGEST_PAUSE) for made in by_endpoint.values()],
+        largest=LARGEST_WINDOW,
         attempts=FAILING_ATTEMPTS,
         days=FAILING_DAYS,
     )
     for endpoint_id, reason in updated:
         if reason:
             db.after_commit(functools.partial(_disabled, endpoint_id, reason))
+
+
+def _pause(one: Attempt) -> float:
+    """The seconds for which a receiver wants nothing at all: it is overloaded (429) or out of service (503)."""
+    return one.retry_after if one.http_status in (429, 503) else 0.0
 
 
 def _disabled(endpoint_id: str, reason: str) -> None:

@@ -13,20 +13,22 @@ class ClaimedDelivery(NamedTuple):
     entry: Entry
     generation: int  # 1, and one more each time that the delivery was sent again
     test: bool
-    ordered: bool
+    subject: str | None  # set where the endpoint wants order
     url: str
     secret: str
     staged_secret: str | None
     headers: tuple[tuple[str, str], ...]
-    window: int
-    failing: bool
+    watched: bool  # its endpoint has a backlog, an order, a rate or failures: each outcome matters to it
     body: bytes
     traceparent: str | None
     workspace: str
+    numbered: bool  # has to have a number before it is sent
+    sequence: int | None  # that number
     relaying: float  # seconds from the event's recording until the relay took it
     queued: float  # seconds in the stream until this claim
     age: float  # of the event, in seconds
     claimed: float  # when, by `time.perf_counter`
+    send_before: float  # after that, by the same clock, the lease might end before the answer comes
 
     @property
     def number(self) -> int:

@@ -1,44 +1,50 @@
 """The worker: reads only what it can hold, acknowledges only what is recorded, and finishes what it has begun.
 
-A crash anywhere before `record` leaves the entry pending, and another worker takes it over: a second POST with the
-same `webhook-id` is possible, a loss is not. After `record` the entry is stale and is only acknowledged.
+A crash anywhere before `record` leaves the entry pending, and another worker takes it over when the lease has ended: a
+second POST with the same `webhook-id` is possible, a loss is not. After `record` the entry is stale and is only
+acknowledged.
 """
 
 import asyncio
+import contextlib
 import functools
 import logging
 import os
 import secrets
 import socket
 import time
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from collections.abc import Coroutine
+from typing import Any, Final
 
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from leadwire.delivery import metrics, streams
-from leadwire.delivery.streams import Entry
+from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker.attempt import attempt
-from leadwire.delivery.worker.claim import claim
-from leadwire.delivery.worker.jobs import Attempt, ClaimedDelivery
-from leadwire.delivery.worker.observe import Liveness, log_attempts
+from leadwire.delivery.worker.claim import claim, put_back
+from leadwire.delivery.worker.jobs import ClaimedDelivery
+from leadwire.delivery.worker.number import Numbering
+from leadwire.delivery.worker.observe import Liveness
+from leadwire.delivery.worker.places import SLOW_AFTER, SLOW_FACTOR, Place, Places
 from leadwire.delivery.worker.quarantine import set_aside
-from leadwire.delivery.worker.record import record
+from leadwire.delivery.worker.recorder import Recorder, persist
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff
 from leadwire.infrastructure.redis_pool import NotPrimary
 from leadwire.infrastructure.settings import Settings
 
-_BATCH: Final = 200  # entries
+_BATCH: Final = 100  # entries, of all shards; and some of the quick stream
 _BLOCK_MS: Final = 1000
+_BLOCK_BUSY_MS: Final = 5
+_BUSY: Final = 0.01  # seconds that everything else in the event loop takes
 _GATHER: Final = 0.004  # seconds in which several free places come together for one claim
-_GATHER_OUTCOMES: Final = 0.01  # and several outcomes for one statement: this delays no delivery
-_CLAIMED_WITHIN: Final = 1.0  # seconds, though the lease has less to spare: nothing would be sent at all
 _RECLAIM_EVERY: Final = 5.0
-
-T = TypeVar("T")
+_MARGIN: Final = 5.0  # seconds after the lease: a claim comes later than the read from which Redis counts
+_PUT_BACK_FOR: Final = 0.2  # seconds
+_UNREADABLE_FOR: Final = 60.0
+_LOCKED_FOR: Final = 1.0
 
 
 class Deliverer:
@@ -52,16 +58,21 @@ class Deliverer:
         self.consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._held: dict[tuple[str, str], Entry] = {}  # from claim to record: the database may be away past the lease
         self._posts: set[asyncio.Task[None]] = set()
+        self._aside: set[asyncio.Task[None]] = set()  # what is being put back
+        self._putting_back = asyncio.Lock()
+        self._turns = 0
+        self._places = Places(settings.delivery_concurrency)
         self._room = asyncio.Event()
-        self._outcomes: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._reclaimed = float("-inf")
         self._liveness = Liveness(settings.delivery_timeout)
+        self._recorder = Recorder(redis, self.consumer, settings.retry_schedule, self._held, self._liveness)
+        self._numbering = Numbering(self.consumer, self._liveness)
         metrics.IN_HAND.follow(lambda: len(self._posts))
-        metrics.SLOTS.show(settings.delivery_concurrency)
+        metrics.SLOTS.show(settings.delivery_concurrency * (1 + SLOW_FACTOR))
 
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set, then finish what is in hand: at most one delivery timeout, and one to record."""
-        recording = asyncio.create_task(self._record_outcomes())
+        recording = asyncio.create_task(self._recorder.run())
         await self._leave()  # takes off the names of workers that were killed
         pause = Backoff()
         while not stop.is_set():
@@ -77,9 +88,9 @@ class Deliverer:
                 metrics.FAILED.cell("deliver").add()
                 telemetry.log("deliver.failed", level=logging.WARNING, error=error)
                 await asyncio.sleep(pause.next())
-        if self._posts:
-            await asyncio.wait(self._posts)
-        self._outcomes.put_nowait(None)
+        while running := self._posts | self._aside:
+            await asyncio.wait(running)
+        self._recorder.end()
         try:
             await asyncio.wait_for(recording, self._settings.delivery_timeout)
         except TimeoutError:  # the database is away: the entries stay pending for whoever takes them over
@@ -97,20 +108,20 @@ class Deliverer:
             telemetry.log("deliver.not_left", level=logging.WARNING, error=error)
 
     async def _take(self) -> list[Entry]:
-        """Return new entries, as many as there are free places; now and then also what another worker dropped."""
-        free = self._settings.delivery_concurrency - len(self._posts)
-        if free < _BATCH // 2 and self._posts:
+        """Return new entries while there are free places; now and then also what another worker dropped.
+
+        More than there are places: what is in front may be of endpoints that get none.
+        """
+        if self._places.free <= 0:
             self._room.clear()
-            if free <= 0:
-                await self._room.wait()
+            await self._room.wait()
             await asyncio.sleep(_GATHER)
-            free = self._settings.delivery_concurrency - len(self._posts)
-        count = max(1, min(_BATCH, free) // self._shards)
+        count = max(1, _BATCH // self._shards)
         loop = asyncio.get_running_loop()
         try:
             if loop.time() - self._reclaimed > _RECLAIM_EVERY:
                 self._reclaimed = loop.time()
-                idle_ms = int(self._settings.lease * 1000)
+                idle_ms = int((self._settings.lease + _MARGIN) * 1000)
                 ours = {(entry.stream, entry.id) for entry in self._held.values()}
                 taken, poison, soon = await streams.reclaim(
                     self._redis, self.consumer, self._shards, idle_ms, count, ours
@@ -123,12 +134,21 @@ class Deliverer:
                     metrics.RECLAIMED.cell().add(len(taken))
                     telemetry.log("stream.reclaimed", level=logging.WARNING, entries=len(taken))
                     return taken
-            return await streams.read(self._redis, self.consumer, self._shards, count, _BLOCK_MS)
+            busy = await self._is_busy()
+            block_ms = _BLOCK_BUSY_MS if busy else _BLOCK_MS
+            return await streams.read(self._redis, self.consumer, self._shards, count, block_ms, quick_only=busy)
         except ResponseError as error:
             if not str(error).startswith("NOGROUP"):
                 raise
             await streams.prepare(self._redis, self._shards)  # a new or a flushed Redis
             return []
+
+    async def _is_busy(self) -> bool:
+        """Whether the event loop is behind, so that only quick deliveries are begun; the others each fourth time."""
+        self._turns += 1
+        start = time.perf_counter()
+        await asyncio.sleep(0)
+        return time.perf_counter() - start > _BUSY and self._turns % 4 > 0
 
     async def _set_aside(self, poison: list[Entry]) -> None:
         for event_id, endpoint_id in await set_aside(poison):
@@ -138,95 +158,88 @@ class Deliverer:
 
     async def _start(self, entries: list[Entry], stop: asyncio.Event) -> None:
         """Claim, and begin a POST for each job. Entries are kept until the database has answered."""
-        entries = [entry for entry in entries if entry.key[:2] not in self._held]
-        if not entries:
+        quick = streams.names(self._shards)[0].encode()
+        chosen: dict[Key, Place] = {}
+        full: list[Entry] = []
+        entries = list({entry.key: entry for entry in entries if entry.key[:2] not in self._held}.values())
+        for entry in entries:
+            if place := self._places.take(entry.key.endpoint_id, quick=entry.stream == quick):
+                chosen[entry.key] = place
+            else:
+                full.append(entry)
+        if full:
+            metrics.PUT_BACK.cell().add(len(full))
+            names = {entry.key.endpoint_id for entry in full}
+            limits = {name: (self._places.taken(name), _PUT_BACK_FOR) for name in names}
+            self._begin(self._put_back(full, limits, stop), self._aside)
+        claimable = [entry for entry in entries if entry.key in chosen]
+        if not claimable:
             return
-        read = time.monotonic()
-        jobs, stale = await self._persist(functools.partial(claim, entries), stop) or ([], [])
-        self._liveness.moved = time.monotonic()
-        if self._liveness.moved - read > max(_CLAIMED_WITHIN, self._settings.lease - self._settings.delivery_timeout):
-            # A POST might outlast the lease, and another worker would send the same: let one that is quicker do it.
-            telemetry.log("deliver.too_late", level=logging.WARNING, entries=len(entries))
-            return
-        for job in jobs:
-            self._held[job.entry.key[:2]] = job.entry
-            post = asyncio.create_task(self._post(job))
-            self._posts.add(post)
-            post.add_done_callback(self._posted)
-        if stale:
+        lease, timeout = self._settings.lease, self._settings.delivery_timeout
+        try:
+            found = await persist(
+                functools.partial(claim, claimable, self.consumer, lease, timeout), self._liveness, stop
+            )
+            if found is None:
+                return
+            self._liveness.moved = time.monotonic()
+            for job in found.jobs:
+                self._held[job.entry.key[:2]] = job.entry
+                self._begin(self._post(job, chosen.pop(job.entry.key), stop), self._posts)
+        finally:
+            for place in chosen.values():
+                self._places.leave(place)
+        if found.held:
+            limits = dict.fromkeys(found.unreadable, (1, _UNREADABLE_FOR))
+            self._begin(self._put_back(found.held, limits, stop), self._aside)
+        known = {entry.key for entry in found.held}
+        if stale := [entry for entry in claimable if entry.key in chosen and entry.key not in known]:
             metrics.STALE.cell().add(len(stale))
             telemetry.log("stream.stale", entries=len(stale))
             await streams.done(self._redis, stale)
 
-    async def _post(self, job: ClaimedDelivery) -> None:
+    def _begin(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+        task = asyncio.create_task(work)
+        tasks.add(task)
+        task.add_done_callback(functools.partial(self._ended, tasks))
+
+    async def _put_back(self, entries: list[Entry], limits: dict[str, tuple[int, float]], stop: asyncio.Event) -> None:
+        """Let deliveries wait, in a task of its own, one after the other: claims need the connections more."""
+        work = functools.partial(put_back, [entry.key for entry in entries], self.consumer, limits)
+        async with self._putting_back:
+            with contextlib.suppress(db.Locked):
+                if await persist(work, self._liveness, stop):
+                    await streams.done(self._redis, entries)
+                return
+        await asyncio.sleep(_LOCKED_FOR)
+        await self._put_back(entries, limits, stop)
+
+    async def _post(self, job: ClaimedDelivery, place: Place, stop: asyncio.Event) -> None:
+        place.timer = asyncio.get_running_loop().call_later(SLOW_AFTER, self._slow_down, place)
         try:
-            self._outcomes.put_nowait(await attempt(job, self._transport, self._settings))
+            if job.numbered and job.sequence is None:
+                job = job._replace(sequence=await self._numbering.of(job.entry.key, stop))
+                if job.sequence is None:  # it is being erased or canceled, or we have to stop: the entry stays pending
+                    del self._held[job.entry.key[:2]]
+                    return
+            if time.perf_counter() > job.send_before:  # another worker might send the same: let it
+                telemetry.log("deliver.too_late", level=logging.WARNING, event_id=job.entry.key.event_id)
+                del self._held[job.entry.key[:2]]
+                return
+            self._recorder.put(await attempt(job, self._transport, self._settings))
         except Exception as error:  # noqa: BLE001 - stays pending; after some rounds it is set aside
             telemetry.log("delivery.failed", level=logging.ERROR, error=error, event_id=job.entry.key.event_id)
             del self._held[job.entry.key[:2]]
+        finally:
+            place.timer.cancel()
+            self._places.leave(place)
 
-    def _posted(self, post: asyncio.Task[None]) -> None:
-        self._posts.discard(post)
-        self._liveness.moved = time.monotonic()
+    def _slow_down(self, place: Place) -> None:
+        if not self._places.slow_down(place):
+            place.timer = asyncio.get_running_loop().call_later(SLOW_AFTER, self._slow_down, place)
         self._room.set()
 
-    async def _record_outcomes(self) -> None:
-        """Record outcomes in batches, then acknowledge. Ends at the None that `run` puts last."""
-        ended = False
-        while not ended:
-            batch = [await self._outcomes.get()]
-            self._liveness.settled = time.monotonic()
-            await asyncio.sleep(_GATHER_OUTCOMES)
-            batch.extend(self._outcomes.get_nowait() for _ in range(self._outcomes.qsize()))
-            ended = None in batch
-            if done := [one for one in batch if one is not None]:
-                await self._record(done)
-
-    async def _record(self, done: list[Attempt]) -> None:
-        try:
-            dead = await self._persist(functools.partial(record, done, self._settings.retry_schedule))
-        except db.UNSTORABLE as error:
-            if len(done) > 1:  # one of them cannot be written down: the others must not wait for it
-                for one in done:
-                    await self._record([one])
-                return
-            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=error, event_id=done[0].job.entry.key[0])
-            del self._held[done[0].job.entry.key[:2]]
-            return
-        for one in done:
-            del self._held[one.job.entry.key[:2]]
-        await self._acknowledge(done, dead or [])
-
-    async def _acknowledge(self, done: list[Attempt], dead: list[Attempt]) -> None:
-        telemetry.log(
-            "batch.delivered",
-            attempts=len(done),
-            delivered=sum(one.outcome == "delivered" for one in done),
-            dead=len(dead),
-        )
-        log_attempts(done)
-        try:
-            await streams.done(self._redis, [one.job.entry for one in done])
-            if dead:
-                await streams.announce_dead(self._redis, [(*one.job.entry.key[:2], one.outcome) for one in dead])
-        except Exception as error:  # noqa: BLE001 - the entries are stale now; whoever takes them over acknowledges them
-            telemetry.log("stream.not_acknowledged", level=logging.WARNING, error=error, entries=len(done))
-
-    async def _persist(self, work: Callable[[], Awaitable[T]], stop: asyncio.Event | None = None) -> T | None:
-        """Do `work` however long the database is away; None when `stop` came first. Raises db.UNSTORABLE.
-
-        Once is always tried: entries that were read just before `stop` would otherwise wait for their lease to end.
-        """
-        pause = Backoff()
-        while True:
-            self._liveness.begin_round(recording=stop is None)
-            try:
-                return await work()
-            except db.UNSTORABLE:
-                raise
-            except Exception as error:  # noqa: BLE001 - as above
-                metrics.FAILED.cell("record" if stop is None else "deliver").add()
-                telemetry.log("database.unreachable", level=logging.WARNING, error=error)
-            if stop is not None and stop.is_set():
-                return None
-            await asyncio.sleep(pause.next())
+    def _ended(self, tasks: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
+        tasks.discard(task)
+        self._liveness.moved = time.monotonic()
+        self._room.set()

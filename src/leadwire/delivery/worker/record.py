@@ -1,73 +1,71 @@
 """Outcomes become attempt rows and next states, in one statement: the second fence.
 
-A delivery is only moved when it is still at the attempt that was made, so a worker that slept past its lease changes
-nothing; its POST is kept as an attempt that did not count. It may be `waiting` again by then, when Redis forgot it
-while the database was away: who knows what came of the attempt saves the receiver another.
+A delivery is only moved when this worker was the last to claim it and it is still at the attempt that was made. So a
+worker that slept past its lease changes nothing if another one has claimed the delivery meanwhile; its POST is kept as
+an attempt that did not count.
 """
 
-import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from leadwire.delivery import retries
-from leadwire.delivery.endpoints.table import WebhookEndpoint
+from leadwire.delivery.endpoints import discard, schedule
+from leadwire.delivery.retries import NextStep
 from leadwire.delivery.worker import health, hourly_stats, observe
 from leadwire.delivery.worker.jobs import Attempt
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import any_of, sql, statement
+from leadwire.infrastructure.db.statements import sql
 
-# Move the deliveries that are still at these attempts, insert the attempts. Due times are the database's: a worker with
-# a wrong clock cannot make a retry early.
+# Move the deliveries that this worker has claimed and that are still at these attempts: on to their next attempt, or to
+# what has ended. Insert the attempts. Due times are the database's: a worker with a wrong clock cannot make a retry
+# early; and in an order a retry waits for what was redriven before it meanwhile.
 _RECORD: Final = sql("""
 WITH made AS (
     SELECT * FROM unnest(:events::text[], :endpoints::text[], :generations::smallint[], :numbers::smallint[],
         :starts::timestamptz[], :durations::int[], :outcomes::text[], :statuses::smallint[], :errors::text[],
         :response_bodies::text[], :nexts::text[], :delays::float8[])
-    AS made(event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status, error,
+    AS made(event_id, endpoint_id, generation, number, started_at, duration_ms, outcome, http_status, error,
         response_body, next, delay)
-), settled AS (
-    UPDATE delivery d SET state = made.next, attempts = made.number, last_outcome = made.outcome, queued_at = NULL,
-        due_at = CASE made.next WHEN 'waiting' THEN now() + made.delay * interval '1 second' ELSE d.due_at END,
-        finished_at = CASE made.next WHEN 'waiting' THEN NULL ELSE now() END
+), again AS (
+    UPDATE delivery d SET state = 'waiting', attempts = made.number, last_outcome = made.outcome, queued_at = NULL,
+        owner = NULL, lease_until = NULL, due_at = CASE WHEN EXISTS (
+            SELECT 1 FROM delivery f WHERE f.endpoint_id = d.endpoint_id AND f.subject = d.subject
+              AND f.position < d.position) THEN 'infinity' ELSE now() + made.delay * interval '1 second' END
     FROM made
-    WHERE d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id AND d.event_id BETWEEN :first AND :last
-      AND d.state IN ('queued', 'waiting') AND d.attempts = made.number - 1 AND d.drive = made.drive
+    WHERE made.next = 'waiting' AND d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id
+      AND d.owner = :owner AND d.attempts = made.number - 1 AND d.generation = made.generation
     RETURNING d.event_id, d.endpoint_id
+), ended AS (
+    DELETE FROM delivery d USING made
+    WHERE made.next <> 'waiting' AND d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id
+      AND d.owner = :owner AND d.attempts = made.number - 1 AND d.generation = made.generation
+    RETURNING d.event_id, d.endpoint_id, d.workspace_id, made.next, made.number, d.generation, d.test, d.created_at,
+        made.outcome, d.sequence
+), kept AS (
+    INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, created_at,
+        finished_at, last_outcome, sequence)
+    SELECT event_id, endpoint_id, workspace_id, next, number, generation, test, created_at, now(), outcome, sequence
+    FROM ended
+), settled AS (
+    SELECT event_id, endpoint_id FROM again UNION ALL SELECT event_id, endpoint_id FROM ended
 ), noted AS (
-    INSERT INTO attempt (event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status,
+    INSERT INTO attempt (event_id, endpoint_id, generation, number, started_at, duration_ms, outcome, http_status,
         error, response_body, counted)
-    SELECT event_id, endpoint_id, drive, number, started_at, duration_ms, outcome, http_status,
+    SELECT event_id, endpoint_id, generation, number, started_at, duration_ms, outcome, http_status,
         error, CASE WHEN counted THEN response_body END, counted
     FROM made, LATERAL (SELECT (event_id, endpoint_id) IN (SELECT event_id, endpoint_id FROM settled)) AS fence(counted)
     ON CONFLICT DO NOTHING
 )
 SELECT event_id, endpoint_id FROM settled""")
 
-# What follows in an order is due when the failed one is, so that nobody looks at it before.
-_HOLD: Final = sql("""
-UPDATE delivery d SET due_at = failed.due_at FROM delivery failed
-WHERE (failed.event_id, failed.endpoint_id) IN (SELECT * FROM unnest(:events::text[], :endpoints::text[]))
-  AND failed.state = 'waiting' AND d.endpoint_id = failed.endpoint_id AND d.subject = failed.subject
-  AND d.position > failed.position AND d.state = 'waiting' AND d.due_at < failed.due_at""")
 
-_LOCK: Final = statement(
-    WebhookEndpoint.select(WebhookEndpoint.id).where(any_of(WebhookEndpoint.id, "ids")).order_by(WebhookEndpoint.id),
-    "FOR NO KEY UPDATE",
-)
-
-
-async def record(done: Sequence[Attempt], schedule: Sequence[int]) -> list[Attempt]:
-    """Write down what came of `done`. Return those that counted and ended in a dead letter."""
+async def record(done: Sequence[Attempt], owner: str, retry_schedule: Sequence[int]) -> list[Attempt]:
+    """Write down what came of `done`, claimed by `owner`. Return those that counted and ended in a dead letter."""
     nexts = [
-        retries.after(one.outcome, one.job.number, schedule, retry_after=one.retry_after, test=one.job.test)
+        retries.after(one.outcome, one.job.number, retry_schedule, retry_after=one.retry_after, test=one.job.test)
         for one in done
     ]
-    async with _with_health(done):
-        settled = await _record(done, nexts)
-        if late := [one for one in settled if one.job.ordered and one.outcome != "delivered"]:
-            events, endpoints = map(list, zip(*(one.job.entry.key[:2] for one in late), strict=True))
-            await _HOLD.rows(events=events, endpoints=endpoints)
-        await health.record([one for one in settled if not one.job.test])
+    settled = await _record_with_health(done, nexts, owner)
     observe.count_attempts(done)
     hourly_stats.add(settled)
     counted = {id(one) for one in settled}
@@ -80,27 +78,28 @@ async def record(done: Sequence[Attempt], schedule: Sequence[int]) -> list[Attem
     return dead
 
 
-@contextlib.asynccontextmanager
-async def _with_health(done: Sequence[Attempt]) -> AsyncIterator[None]:
-    """Open one transaction for attempts and what they say of their endpoints, where they say something.
+async def _record_with_health(done: Sequence[Attempt], nexts: Sequence[NextStep], owner: str) -> list[Attempt]:
+    """One statement where the outcomes say nothing new of their endpoints; else one transaction.
 
     A failure between the two would leave an endpoint that is gone enabled: a second try finds the attempts recorded.
-
-    The endpoints are locked first, as whoever deletes one does.
     """
-    if not (informative := health.informative(done)):
-        yield
-        return
+    informative = [one for one in done if health.is_informative(one)]
+    if not informative:
+        return await _record(done, nexts, owner)
     async with db.transaction():
-        await _LOCK.rows(ids=sorted({one.job.entry.key.endpoint_id for one in informative}))
-        yield
+        await schedule.PATIENCE.rows()
+        await discard.wake({one.job.entry.key.endpoint_id for one in informative})
+        settled = await _record(done, nexts, owner)
+        in_order = {(one.job.entry.key.endpoint_id, one.job.subject) for one in settled if one.job.subject}
+        await schedule.release_first(in_order)
+        await health.record([one for one in settled if not one.job.test])
+    return settled
 
 
-async def _record(done: Sequence[Attempt], nexts: Sequence[retries.NextStep]) -> list[Attempt]:
+async def _record(done: Sequence[Attempt], nexts: Sequence[NextStep], owner: str) -> list[Attempt]:
     """Return those that counted."""
-    events = [one.job.entry.key.event_id for one in done]
     found = await _RECORD.rows(
-        events=events,
+        events=[one.job.entry.key.event_id for one in done],
         endpoints=[one.job.entry.key.endpoint_id for one in done],
         generations=[one.job.generation for one in done],
         numbers=[one.job.number for one in done],
@@ -112,8 +111,7 @@ async def _record(done: Sequence[Attempt], nexts: Sequence[retries.NextStep]) ->
         response_bodies=[one.response_body for one in done],
         nexts=[following.state for following in nexts],
         delays=[following.delay for following in nexts],
-        first=min(events),
-        last=max(events),
+        owner=owner,
     )
     counted = {(event_id, endpoint_id) for event_id, endpoint_id in found}
     return [one for one in done if one.job.entry.key[:2] in counted]

@@ -97,7 +97,7 @@ class Totals:
     WITH counted AS MATERIALIZED (
         SELECT pg_current_snapshot()::text, CASE WHEN :snapshot::text IS NULL OR EXISTS (
             SELECT 1 FROM unnest(:kinds::text[]) AS changing (kind) CROSS JOIN LATERAL (
-                SELECT 1 FROM outbox_event
+                SELECT 1 FROM event
                 WHERE workspace_id = :workspace AND kind = changing.kind AND id >= :first::text AND id < :end::text
                   AND xact >= pg_snapshot_xmin(:snapshot::text::pg_snapshot)
                   AND xact < pg_snapshot_xmax(pg_current_snapshot())

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET
 
-from leadwire.delivery import signing, wakeup
+from leadwire.delivery import push, signing
 from leadwire.delivery.endpoints import changes as rows
+from leadwire.delivery.endpoints import discard as discards
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.outbox import Event
@@ -62,7 +63,7 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
             values["headers"] = None
         if values:
             await rows.update(endpoint_id, values)
-            db.after_commit(wakeup.wake_relay)
+            db.after_commit(push.wake_relay)
         after = await reads.endpoint(workspace, endpoint_id)
     differences = _differences(before, after, new_values=bool(after.headers) and change.headers is not UNSET)
     return ChangedEndpoint(**msgspec.structs.asdict(after), changes=differences, removed_headers=removed)
@@ -77,6 +78,8 @@ def _assigned(change: EndpointChange) -> dict[str, object]:
         values["events"] = _known_kinds(change.events)
     if change.ordered is not UNSET:
         values["ordered"] = change.ordered
+    if change.numbered is not UNSET:
+        values["numbered"] = change.numbered
     if change.rate_limit is not UNSET:
         values |= {"rate_limit": _rate(change.rate_limit), "rate_at": None}
     if change.headers is not UNSET:
@@ -87,7 +90,7 @@ def _assigned(change: EndpointChange) -> dict[str, object]:
 def _differences(before: Endpoint, after: Endpoint, *, new_values: bool) -> list[str]:
     """What the audit log says of a change. `new_values`: headers were given anew, perhaps under the same names."""
     told = []
-    for name in ("url", "events", "ordered", "rate_limit", "headers"):
+    for name in ("url", "events", "ordered", "numbered", "rate_limit", "headers"):
         old, new = getattr(before, name), getattr(after, name)
         if old != new or (name == "headers" and new_values):
             told.append(f"{name}: {_shown(old)} -> {_shown(new)}")
@@ -106,7 +109,7 @@ def _origin(url: str) -> tuple[str, str | None, int]:
 async def enable(workspace: str | None, endpoint_id: str) -> Endpoint:
     """Let events flow, those that waited meanwhile too. Raises NotFound."""
     await rows.enable(workspace, endpoint_id)
-    wakeup.wake_relay()
+    push.wake_relay()
     return await reads.endpoint(workspace, endpoint_id)
 
 
@@ -121,6 +124,23 @@ async def delete(workspace: str | None, endpoint_id: str) -> None:
     async with db.transaction():
         await reads.endpoint(workspace, endpoint_id)
         await rows.delete(endpoint_id)
+
+
+async def count_waiting(workspace: str | None, endpoint_id: str) -> int:
+    """Return how many deliveries wait for an endpoint. Raise NotFound."""
+    await reads.endpoint(workspace, endpoint_id)
+    return await discards.count(endpoint_id)
+
+
+async def discard(workspace: str | None, endpoint_id: str) -> int:
+    """Let the relay cancel all that waits for an endpoint now. Return how many deliveries that is. Raise NotFound.
+
+    Retries are among it. What is being sent is not, nor what waits later.
+    """
+    async with db.transaction():
+        waiting = await count_waiting(workspace, endpoint_id)
+        await discards.start(endpoint_id)
+    return waiting
 
 
 async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = None) -> str:

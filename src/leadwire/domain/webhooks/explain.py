@@ -86,6 +86,7 @@ async def request_headers(
         prefix=settings.get().header_prefix,
         traceparent=delivery.traceparent,
         test=delivery.test,
+        sequence=delivery.sequence,
     )
     shown = [(name, value if signed or not name.lower().endswith("signature") else _HIDDEN) for name, value in made]
     return [*shown, *((name, _KEPT) for name in own)]
@@ -100,7 +101,7 @@ def curl(delivery: DeliveryDetail, sent: Sequence[tuple[str, str]]) -> str:
 
 
 def _hops(delivery: DeliveryDetail, first: Attempt | None) -> list[Hop]:
-    recorded, relayed = clock.parse(delivery.recorded_at), _moment(delivery.relayed_at)
+    recorded, relayed = clock.parse(delivery.recorded_at), clock.parse(delivery.relayed_at)
     sent = _moment(first.started_at) if first else None
     alone = delivery.finished_at and first and delivery.attempts == 1 and delivery.generation == 1
     done = _moment(delivery.finished_at) if alone else None

@@ -33,7 +33,7 @@ _SHOWN: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.las
 # `before`, `since` and `until` are event ids.
 _NEWEST: Final = sql("""
 SELECT newest.id FROM unnest(:kinds::text[]) AS wanted(kind), LATERAL (
-    SELECT v.id, v.xact FROM outbox_event v
+    SELECT v.id, v.xact FROM event v
     WHERE v.workspace_id = :workspace AND v.kind = wanted.kind AND v.id < :before AND v.id >= :since AND v.id < :until
     ORDER BY v.xact DESC LIMIT :limit) AS newest
 ORDER BY newest.id DESC LIMIT :limit""")
@@ -46,14 +46,15 @@ WHERE e.workspace_id = :workspace AND d.event_id < :before AND d.event_id >= :si
 ORDER BY id DESC LIMIT :limit""")
 _DEAD: Final = sql("""
 SELECT DISTINCT d.event_id AS id FROM webhook_endpoint e, LATERAL (
-    SELECT d.event_id FROM delivery d WHERE d.workspace_id = :workspace AND d.endpoint_id = e.id AND d.state = 'dead'
+    SELECT d.event_id FROM delivery_result d
+    WHERE d.workspace_id = :workspace AND d.endpoint_id = e.id AND d.state = 'dead'
         AND d.event_id < :before AND d.event_id >= :since AND d.event_id < :until
     ORDER BY d.event_id DESC LIMIT :limit) AS d
 WHERE e.workspace_id = :workspace ORDER BY id DESC LIMIT :limit""")
 # Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
 _SUBJECT: Final = """
 WITH about AS MATERIALIZED (
-    SELECT id, kind FROM outbox_event WHERE workspace_id = :workspace AND {column} = :subject
+    SELECT id, kind FROM event WHERE workspace_id = :workspace AND {column} = :subject
 ) SELECT id FROM about WHERE id < :before AND id >= :since AND id < :until AND kind = ANY(:kinds)
 ORDER BY id DESC LIMIT :limit"""
 _ABOUT_LEAD: Final = sql(_SUBJECT.format(column="lead_id"))
@@ -62,7 +63,7 @@ _ABOUT_CONVERSATION: Final = sql(_SUBJECT.format(column="conversation_id"))
 # The deliveries of some events, with the last attempt of each.
 _PAGE: Final = sql(f"""
 SELECT {_SHOWN}, e.url, last.duration_ms, last.http_status
-FROM delivery d JOIN outbox_event v ON v.id = d.event_id
+FROM every_delivery d JOIN event v ON v.id = d.event_id
 LEFT JOIN webhook_endpoint e ON e.id = d.endpoint_id
 LEFT JOIN LATERAL (SELECT a.duration_ms, a.http_status FROM attempt a WHERE a.event_id = d.event_id
     AND a.endpoint_id = d.endpoint_id ORDER BY a.started_at DESC LIMIT 1) AS last ON true

@@ -1,8 +1,7 @@
 """Looking endpoints and deliveries up. A workspace of None is an operator, who sees all."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from leadwire.delivery import table
 from leadwire.delivery.endpoints.table import WebhookEndpoint
@@ -10,47 +9,30 @@ from leadwire.delivery.states import State
 from leadwire.domain.webhooks import custom_headers
 from leadwire.domain.webhooks.schema import Attempt, Delivery, DeliveryDetail, Endpoint
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import if_given, param, sql, statement
-from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
+from leadwire.infrastructure.errors import Invalid, NotFound
 
-_COLUMNS: Final = (
-    WebhookEndpoint.id,
-    WebhookEndpoint.workspace_id,
-    WebhookEndpoint.url,
-    WebhookEndpoint.events,
-    WebhookEndpoint.enabled,
-    WebhookEndpoint.disabled_reason,
-    WebhookEndpoint.ordered,
-    WebhookEndpoint.rate_limit,
-    WebhookEndpoint.headers,
-    WebhookEndpoint.staged_at,
-    WebhookEndpoint.failing_since,
-    WebhookEndpoint.created_at,
+MOST_NUMBERS: Final = 1000  # at once
+_COLUMNS: Final = columns(
+    WebhookEndpoint,
+    "id workspace_id url events enabled disabled_reason ordered numbered rate_limit headers staged_at failing_since"
+    " created_at",
 )
 _OF_WORKSPACE: Final = if_given(WebhookEndpoint.workspace_id, "workspace")
-_ENDPOINTS: Final = statement(
-    WebhookEndpoint.select(*_COLUMNS).where(_OF_WORKSPACE).order_by(WebhookEndpoint.created_at, WebhookEndpoint.id)
-)
+_ENDPOINTS: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(_OF_WORKSPACE).order_by("created_at", "id"))
 _ENDPOINT: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(WebhookEndpoint.id == param("id"), _OF_WORKSPACE))
 _ATTEMPTS: Final = statement(
     table.Attempt.select(
-        table.Attempt.generation,
-        table.Attempt.number,
-        table.Attempt.counted,
-        table.Attempt.started_at,
-        table.Attempt.duration_ms,
-        table.Attempt.outcome,
-        table.Attempt.http_status,
-        table.Attempt.error,
+        *columns(table.Attempt, "generation number counted started_at duration_ms outcome http_status error"),
         table.Attempt.response_body,
     )
     .where(table.Attempt.event_id == param("event_id"), table.Attempt.endpoint_id == param("endpoint_id"))
-    .order_by(table.Attempt.started_at)
+    .order_by("started_at")
 )
 
 _LISTED: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.last_outcome, v.occurred_at, d.due_at,
     d.finished_at"""
-_OF: Final = """FROM delivery d JOIN outbox_event v ON v.id = d.event_id
+_OF: Final = """FROM every_delivery d JOIN event v ON v.id = d.event_id
     WHERE (:workspace::text IS NULL OR d.workspace_id = :workspace)
       AND (:endpoint_id::text IS NULL OR d.endpoint_id = :endpoint_id)"""
 _DEAD: Final = f"""{_OF} AND d.state = 'dead' AND NOT d.test AND (:event_id::text IS NULL OR d.event_id = :event_id)"""
@@ -59,13 +41,17 @@ _DEAD_LETTERS: Final = sql(f"SELECT {_LISTED} {_DEAD} ORDER BY d.event_id DESC L
 _DEAD_LETTERS_COUNT: Final = sql(f"SELECT count(*) {_DEAD}")
 # One event's deliveries with the event.
 _DELIVERIES: Final = sql(f"""
-SELECT {_LISTED}, v.body, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), d.test, d.drive,
-    coalesce(v.lead_id, v.conversation_id), v.recorded_at, v.relayed_at, v.traceparent
+SELECT {_LISTED}, (SELECT url FROM webhook_endpoint e WHERE e.id = d.endpoint_id), v.body, d.test, d.generation,
+    d.sequence, coalesce(v.lead_id, v.conversation_id), v.recorded_at, d.created_at, v.traceparent
 {_OF} AND d.event_id = :event_id ORDER BY d.endpoint_id""")
+# The events whose deliveries to an endpoint have these numbers.
+_NUMBERED: Final = sql("""
+SELECT event_id FROM every_delivery WHERE endpoint_id = :endpoint_id AND sequence BETWEEN :first AND :last
+ORDER BY sequence""")
 # How the deliveries of some events stand; the range of ids leaves out the partitions of other days.
 _STATES: Final = sql("""
 SELECT event_id, endpoint_id, state, (SELECT url FROM webhook_endpoint e WHERE e.id = endpoint_id)
-FROM delivery
+FROM every_delivery
 WHERE workspace_id = :workspace AND event_id = ANY(:events) AND event_id >= :first AND event_id <= :last""")
 
 
@@ -76,10 +62,8 @@ async def endpoints(workspace: str | None) -> list[Endpoint]:
 
 async def endpoint(workspace: str | None, endpoint_id: str) -> Endpoint:
     """Return one endpoint. Raise NotFound."""
-    found = await _ENDPOINT.row(id=endpoint_id, workspace=workspace)
-    if found is None:
-        raise NotFound(f"There is no endpoint {endpoint_id}.")
-    return _endpoint(found)
+    missing = NotFound(f"There is no endpoint {endpoint_id}.")
+    return _endpoint(await _ENDPOINT.one(missing, id=endpoint_id, workspace=workspace))
 
 
 async def dead_letters(
@@ -88,7 +72,7 @@ async def dead_letters(
     """Return dead letters, newest first, and how many there are."""
     which = {"workspace": workspace, "endpoint_id": endpoint_id, "event_id": event_id}
     total = await _DEAD_LETTERS_COUNT.value(**which)
-    return [_delivery(row) for row in await _DEAD_LETTERS.rows(**which, limit=limit)], total
+    return [Delivery(*clock.texts(row)) for row in await _DEAD_LETTERS.rows(**which, limit=limit)], total
 
 
 async def deliveries_of(
@@ -101,25 +85,20 @@ async def deliveries_of(
     return [await _with_history(row) for row in found]
 
 
+async def events_of_numbers(workspace: str | None, endpoint_id: str, first: int, last: int) -> list[str]:
+    """Return the events that an endpoint was or will be sent with these numbers. Raise NotFound, Invalid."""
+    if not 0 <= last - first < MOST_NUMBERS:
+        raise Invalid(f"Numbers are from N to M, at most {MOST_NUMBERS} at once.")
+    found = await _NUMBERED.rows(endpoint_id=(await endpoint(workspace, endpoint_id)).id, first=first, last=last)
+    if not found:
+        raise NotFound(f"No delivery to {endpoint_id} has such a number: it is not given yet, or past retention.")
+    return [row["event_id"] for row in found]
+
+
 async def _with_history(row: db.Row) -> DeliveryDetail:
-    *listed, body, url, test, latest, subject, recorded_at, relayed_at, traceparent = row
     attempts = await _ATTEMPTS.rows(event_id=row["event_id"], endpoint_id=row["endpoint_id"])
-    history = [
-        Attempt(generation, number, counted, clock.iso(at), *rest)
-        for generation, number, counted, at, *rest in attempts
-    ]
-    return DeliveryDetail(
-        *_delivery_fields(listed),
-        url=url,
-        body=body,
-        test=test,
-        generation=latest,
-        subject=subject,
-        recorded_at=clock.iso(recorded_at),
-        relayed_at=_iso(relayed_at),
-        traceparent=traceparent,
-        history=history,
-    )
+    history = [Attempt(*clock.texts(one)) for one in attempts]
+    return DeliveryDetail(*[*clock.texts(row), history])
 
 
 async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[tuple[str, State, str | None]]]:
@@ -133,33 +112,7 @@ async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[
     return states
 
 
-def _endpoint(row: Any) -> Endpoint:
-    id_, workspace, url, events, enabled, reason, ordered, rate, own, staged_at, failing_since, created_at = row
-    names, since = list(custom_headers.opened(own)), _iso(failing_since)
-    return Endpoint(
-        id_,
-        workspace,
-        url,
-        events,
-        enabled,
-        reason,
-        ordered,
-        rate,
-        names,
-        _iso(staged_at),
-        since,
-        clock.iso(created_at),
-    )
-
-
-def _delivery(row: Any) -> Delivery:
-    return Delivery(*_delivery_fields(row))
-
-
-def _delivery_fields(row: Any) -> tuple[Any, ...]:
-    *fields, occurred_at, due_at, finished_at = row
-    return *fields, clock.iso(occurred_at), clock.iso(due_at), _iso(finished_at)
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return clock.iso(moment) if moment else None
+def _endpoint(row: db.Row) -> Endpoint:
+    values = dict(row)
+    values["headers"] = list(custom_headers.opened(values["headers"]))
+    return Endpoint(*clock.texts(values.values()))

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
-from leadwire.delivery import wakeup
+from leadwire.delivery import push
 from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.redrive import changes as rows
 from leadwire.delivery.redrive.changes import Criteria
@@ -14,29 +14,18 @@ from leadwire.delivery.redrive.table import JobState, RedriveJob
 from leadwire.delivery.states import OUTCOMES
 from leadwire.domain.webhooks import reads
 from leadwire.infrastructure import clock, ids
-from leadwire.infrastructure.db.statements import if_given, param, statement
+from leadwire.infrastructure.db.statements import columns, if_given, param, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 FASTEST: Final = 1000  # deliveries a second
-_COLUMNS: Final = (
-    RedriveJob.id,
-    RedriveJob.workspace_id,
-    RedriveJob.endpoint_id,
-    RedriveJob.replay,
-    RedriveJob.kinds,
-    RedriveJob.outcomes,
-    RedriveJob.per_second,
-    RedriveJob.state,
-    RedriveJob.total,
-    RedriveJob.done,
-    RedriveJob.created_at,
-    RedriveJob.updated_at,
+_COLUMNS: Final = columns(
+    RedriveJob,
+    "id workspace_id endpoint_id replay kinds outcomes per_second state total done created_at updated_at",
 )
 _OF_WORKSPACE: Final = if_given(RedriveJob.workspace_id, "workspace")
 _ONE: Final = statement(RedriveJob.select(*_COLUMNS).where(RedriveJob.id == param("id"), _OF_WORKSPACE))
 _LATEST: Final = statement(
-    RedriveJob.select(*_COLUMNS).where(_OF_WORKSPACE).order_by(RedriveJob.created_at, RedriveJob.id, ascending=False),
-    "LIMIT :limit",
+    RedriveJob.select(*_COLUMNS).where(_OF_WORKSPACE).order_by("created_at", "id", ascending=False), "LIMIT :limit"
 )
 
 
@@ -83,7 +72,7 @@ async def start(workspace: str, selection: Selection, per_second: int = 100) -> 
     criteria = await _criteria(workspace, selection)
     total = await rows.count(criteria, replay=selection.replay)
     job_id = await rows.create(criteria, per_second, total, replay=selection.replay)
-    wakeup.wake_relay()
+    push.wake_relay()
     return await one(workspace, job_id)
 
 
@@ -95,7 +84,18 @@ async def redrive_event(workspace: str | None, event_id: str, endpoint_id: str |
     count = await rows.redrive_event(workspace, event_id, endpoint_id)
     if not count:
         await reads.deliveries_of(workspace, event_id, endpoint_id)
-    wakeup.wake_relay()
+    push.wake_relay()
+    return count
+
+
+async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, last: int) -> int:
+    """Send what has these numbers to a numbered endpoint again, delivered or dead. Return how many deliveries.
+
+    Raise NotFound when there is no such endpoint or number, Invalid.
+    """
+    await reads.events_of_numbers(workspace, endpoint_id, first, last)
+    count = await rows.redrive_numbers(endpoint_id, first, last)
+    push.wake_relay()
     return count
 
 
@@ -116,15 +116,13 @@ async def cancel(workspace: str | None, job_id: str) -> Redrive:
 
 async def one(workspace: str | None, job_id: str) -> Redrive:
     """Return one job. Raise NotFound."""
-    found = await _ONE.row(workspace=workspace, id=job_id)
-    if found is None:
-        raise NotFound(f"There is no redrive {job_id}.")
-    return _redrive(found)
+    missing = NotFound(f"There is no redrive {job_id}.")
+    return Redrive(*clock.texts(await _ONE.one(missing, workspace=workspace, id=job_id)))
 
 
 async def listed(workspace: str | None, limit: int = 100) -> list[Redrive]:
     """Return jobs, newest first."""
-    return [_redrive(row) for row in await _LATEST.rows(workspace=workspace, limit=limit)]
+    return [Redrive(*clock.texts(row)) for row in await _LATEST.rows(workspace=workspace, limit=limit)]
 
 
 async def _move(workspace: str | None, job_id: str, before: Sequence[JobState], after: JobState) -> Redrive:
@@ -157,8 +155,3 @@ async def _criteria(workspace: str, selection: Selection) -> Criteria:
 
 def _invalid(code: str, message: str, pointer: str) -> Invalid:
     return Invalid(message, errors=(FieldError(code, message, pointer),))
-
-
-def _redrive(row: Any) -> Redrive:
-    *plain, created_at, updated_at = row
-    return Redrive(*plain, clock.iso(created_at), clock.iso(updated_at))  # type: ignore[call-arg]  # mypy counts `*` as many

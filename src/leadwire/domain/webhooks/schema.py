@@ -1,6 +1,6 @@
 """Endpoints, deliveries and attempts as operators and pages see them."""
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType
 
 from leadwire.delivery.states import Outcome, State
 
@@ -10,7 +10,8 @@ REMOVED = "The address has another origin, so the custom headers were removed"
 class Endpoint(Struct, frozen=True):
     """A webhook endpoint, without its secret.
 
-    `ordered`: one delivery at a time and in order within a conversation or lead. `rate_limit`: deliveries a minute.
+    `ordered`: one delivery at a time and in order within a conversation or lead. `numbered`: deliveries carry numbers
+    without gaps. `rate_limit`: deliveries a minute.
     `headers`: the names of its own ones. `staged_at`: since when a next secret signs too.
     """
 
@@ -21,6 +22,7 @@ class Endpoint(Struct, frozen=True):
     enabled: bool
     disabled_reason: str | None
     ordered: bool
+    numbered: bool
     rate_limit: int | None
     headers: list[str]
     staged_at: str | None
@@ -48,6 +50,7 @@ class EndpointChange(Struct, frozen=True, kw_only=True):
     url: str | UnsetType = UNSET
     events: list[str] | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
+    numbered: bool | UnsetType = UNSET
     rate_limit: int | None | UnsetType = UNSET
     headers: dict[str, str] | UnsetType = UNSET
 
@@ -55,7 +58,7 @@ class EndpointChange(Struct, frozen=True, kw_only=True):
 class Attempt(Struct, frozen=True):
     """One POST."""
 
-    generation: int = field(name="drive")
+    generation: int
     """1, and one more each time that the delivery was sent again."""
     number: int
     counted: bool
@@ -81,16 +84,18 @@ class Delivery(Struct, frozen=True):
     finished_at: str | None
 
 
-class DeliveryDetail(Delivery, frozen=True, kw_only=True):
+class DeliveryDetail(Delivery, frozen=True):
     """A delivery with everything that is known of it."""
 
     url: str | None
     body: str
     test: bool
-    generation: int = field(name="drive")
+    generation: int
+    sequence: int | None
+    """Its number among the deliveries to a numbered endpoint; None until its first attempt."""
     subject: str | None
     """The lead or conversation it is about; None once that is erased."""
     recorded_at: str
-    relayed_at: str | None
+    relayed_at: str
     traceparent: str | None
     history: list[Attempt]

@@ -24,7 +24,7 @@ _NOW: Final = sql("""
 SELECT e.id, due.next_at,
     (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
         AND NOT d.test LIMIT 10000) AS few) AS waiting,
-    (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.workspace_id = e.workspace_id
+    (SELECT count(*) FROM (SELECT 1 FROM delivery_result d WHERE d.workspace_id = e.workspace_id
         AND d.endpoint_id = e.id AND d.state = 'dead' AND NOT d.test LIMIT 10000) AS few) AS dead,
     last.last_at, last.last_outcome
 FROM webhook_endpoint e

@@ -19,6 +19,9 @@ from leadwire.infrastructure.db.engine import acting_as as acting_as
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
 Deadlock = asyncpg.DeadlockDetectedError
+Locked = asyncpg.LockNotAvailableError
+"""A lock was not granted in time, where a transaction has set `lock_timeout`."""
+NoTable = asyncpg.UndefinedTableError
 Canceled = asyncpg.QueryCanceledError
 """A statement ran for longer than its limit. The server is available: this is not one of `GONE`."""
 Orphaned = asyncpg.ForeignKeyViolationError
@@ -60,14 +63,21 @@ def configure(url: str) -> None:
     }
 
 
-async def open_pool(url: str, size: int, *, keep_plans: bool = False, role: Role = "maintenance") -> None:
+_INDEXES_ONLY: Final = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+
+
+async def open_pool(
+    url: str, size: int, *, keep_plans: bool = False, indexes_only: bool = False, role: Role = "maintenance"
+) -> None:
     """Connect. Raise one of `GONE`, or asyncpg's error for a wrong database or user.
 
     `role` sets how long a statement may take, unless `acting_as` says otherwise, and whether a transaction may idle.
 
-    `keep_plans` plans each statement once for each connection, for average values: right for the API, where planning
-    a list costs more than running it, and where each set of filters has a text of its own; wrong for the relay, whose
-    batches vary. PostgreSQL plans again when the statistics of a table change, as a table that was small grows.
+    `keep_plans` plans each statement once for each connection, for average values: planning a list or a claim costs
+    more than running it. PostgreSQL plans again when the statistics of a table change, as a table that was small grows.
+
+    `indexes_only` is for what reads queues: empty when a statement is planned, and long a minute later, before there
+    are statistics again. Every statement of theirs has an index for each table.
     """
     configure(url)
     DB.role = role
@@ -75,6 +85,8 @@ async def open_pool(url: str, size: int, *, keep_plans: bool = False, role: Role
         DB.config["server_settings"] |= {"idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION}
     if keep_plans:
         DB.config["server_settings"] |= _KEPT_PLANS
+    if indexes_only:
+        DB.config["server_settings"] |= _INDEXES_ONLY
     await DB.start_connection_pool(
         min_size=min(size, 2),
         max_size=size,

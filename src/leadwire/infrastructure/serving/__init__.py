@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 
@@ -39,15 +39,13 @@ async def serve_until(stop: asyncio.Event, config: uvicorn.Config, listening: so
 
 
 @asynccontextmanager
-async def connections(
-    database_url: str, redis_url: str, pool_size: int, *, keep_plans: bool = False, role: db.Role = "maintenance"
-) -> AsyncIterator[None]:
-    """The database pool (`keep_plans` and `role` as for `db.open_pool`) and the Redis client, open inside the block.
+async def connections(database_url: str, redis_url: str, pool_size: int, **options: Any) -> AsyncIterator[None]:
+    """The database pool (`options` as for `db.open_pool`) and the Redis client, open inside the block.
 
     Raise OperatorError for an invalid address.
     """
     try:
-        await db.open_pool(database_url, pool_size, keep_plans=keep_plans, role=role)
+        await db.open_pool(database_url, pool_size, **options)
     except ValueError as error:
         raise OperatorError(f"LEADWIRE_DATABASE_URL cannot be used: {error}") from error
     redis_pool.connect(redis_url)

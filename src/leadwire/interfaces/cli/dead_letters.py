@@ -1,8 +1,36 @@
 """`leadwire dead-letters`: deliveries whose attempts have all failed, and sending them again."""
 
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from leadwire.interfaces.cli.runtime import json_option, print_json, running
+
+
+def _numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", text)
+    if not found:
+        raise click.BadParameter("a number such as 17, or a range such as 17-20")
+    return int(found[1]), int(found[2] or found[1])
+
+
+def _of_event_or_numbers(command: Callable[..., None]) -> Callable[..., None]:
+    """Add EVENT_ID and `--sequence`, and check that there is one of them, before anything is connected to."""
+
+    @functools.wraps(command)
+    def checked(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None, **more: Any) -> None:
+        if (event is None) == (numbers is None) or (numbers and not endpoint):
+            raise click.UsageError("Give an EVENT_ID, or --endpoint and --sequence.")
+        command(event=event, endpoint=endpoint, numbers=numbers, **more)
+
+    told = "Instead of an event: the deliveries to a numbered endpoint with these numbers, delivered ones too."
+    option = click.option("--sequence", "numbers", metavar="N[-M]", callback=_numbers, help=told)
+    return click.argument("event", metavar="[EVENT_ID]", required=False)(option(checked))
 
 
 @click.group("dead-letters")
@@ -35,20 +63,24 @@ async def list_(endpoint: str | None, event: str | None, limit: int, as_json: bo
 
 
 @dead_letters.command("show")
-@click.argument("event", metavar="EVENT_ID")
+@_of_event_or_numbers
 @click.option("--endpoint", metavar="ID")
 @json_option
 @running
-async def show_(event: str, endpoint: str | None, as_json: bool) -> None:
-    """Show the deliveries of one event: body, attempts, responses."""
+async def show_(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None, as_json: bool) -> None:
+    """Show the deliveries of one event, or with some numbers, in any state: body, attempts, responses."""
     from leadwire.domain.webhooks import reads
 
-    found = await reads.deliveries_of(None, event, endpoint)
+    events = [event] if event else await reads.events_of_numbers(None, endpoint or "", *(numbers or ()))
+    found = [delivery for one in events for delivery in await reads.deliveries_of(None, one, endpoint)]
     if as_json:
         print_json(found)
         return
     for delivery in found:
-        click.echo(f"{delivery.event} to {delivery.endpoint_id} ({delivery.url or 'deleted'}): {delivery.state}")
+        number = f"number {delivery.sequence}: " if delivery.sequence else ""
+        click.echo(
+            f"{number}{delivery.event} to {delivery.endpoint_id} ({delivery.url or 'deleted'}): {delivery.state}"
+        )
         for one in delivery.history:
             answer = one.http_status or one.error or ""
             click.echo(f"  {one.started_at}  attempt {one.number}: {one.outcome} {answer} in {one.duration_ms} ms")
@@ -56,16 +88,20 @@ async def show_(event: str, endpoint: str | None, as_json: bool) -> None:
 
 
 @dead_letters.command()
-@click.argument("event", metavar="EVENT_ID")
+@_of_event_or_numbers
 @click.option("--endpoint", metavar="ID", help="Only the delivery to this endpoint.")
 @json_option
 @running
-async def redrive(event: str, endpoint: str | None, as_json: bool) -> None:
+async def redrive(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None, as_json: bool) -> None:
     """Send the dead letters of one event again, with a new series of attempts. For many: `leadwire redrives start`."""
     from leadwire.domain.webhooks import redrives
 
-    count = await redrives.redrive_event(None, event, endpoint)
+    if event:
+        count = await redrives.redrive_event(None, event, endpoint)
+    else:
+        count = await redrives.redrive_numbers(None, endpoint or "", *(numbers or ()))
     if as_json:
         print_json({"redriven": count})
     else:
-        click.echo(f"{count} dead letter{'' if count == 1 else 's'} sent again.")
+        what = ("dead letter", "dead letters") if event else ("delivery", "deliveries")
+        click.echo(f"{count} {what[count != 1]} sent again.")

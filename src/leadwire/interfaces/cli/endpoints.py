@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from leadwire.interfaces.cli.discard import discard
 from leadwire.interfaces.cli.endpoint_secrets import secret
 from leadwire.interfaces.cli.runtime import (
     json_option,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from leadwire.domain.accounts.changes.audit import Entry
     from leadwire.domain.webhooks.schema import Attempt, Endpoint, EndpointChange
 
-
 _POLL: Final = 0.05  # seconds
 _LONGEST_WAIT: Final = 35.0  # seconds, more than a delivery may take
 
@@ -35,6 +35,7 @@ def endpoints() -> None:
 
 
 endpoints.add_command(secret)
+endpoints.add_command(discard)
 
 
 @endpoints.command()
@@ -71,9 +72,8 @@ async def list_(workspace: str | None, as_json: bool) -> None:
     """List endpoints."""
     from leadwire.domain.webhooks import reads
 
-    found = await reads.endpoints(workspace and await the_workspace(workspace))
     empty = "No endpoints yet. Create one: leadwire endpoints create --url URL --event lead.created"
-    print_list(found, _line, empty, as_json=as_json)
+    print_list(await reads.endpoints(workspace and await the_workspace(workspace)), _line, empty, as_json=as_json)
 
 
 def _rate(_context: click.Context, _option: click.Parameter, text: str | None) -> "int | None | UnsetType":
@@ -101,9 +101,8 @@ def _headers(_context: click.Context, _option: click.Parameter, texts: tuple[str
     multiple=True,
     help="The kinds of events to subscribe to, instead of the current ones. Repeatable.",
 )
-@click.option(
-    "--ordered/--unordered", default=None, help="Send the events of a lead or conversation in order, one at a time."
-)
+@click.option("--ordered/--unordered", default=None, help="Send the events of a lead or conversation in order.")
+@click.option("--numbered/--unnumbered", default=None, help="Number its deliveries without gaps.")
 @click.option("--rate", callback=_rate, help="Maximum deliveries a minute, or `none`.")
 @click.option(
     "--header",
@@ -220,10 +219,10 @@ def _change(
     *,
     url: str | None,
     events: tuple[str, ...],
-    ordered: bool | None,
     rate: "int | None | UnsetType",
     headers: dict[str, str],
     no_headers: bool,
+    **switches: bool | None,
 ) -> "EndpointChange":
     from msgspec import UNSET
 
@@ -232,7 +231,7 @@ def _change(
     return EndpointChange(
         url=url or UNSET,
         events=list(events) or UNSET,
-        ordered=UNSET if ordered is None else ordered,
+        **{name: UNSET if value is None else value for name, value in switches.items()},
         rate_limit=rate,
         headers=headers if headers or no_headers else UNSET,
     )
@@ -242,6 +241,7 @@ def _line(endpoint: "Endpoint") -> str:
     state = "enabled" if endpoint.enabled else f"disabled ({endpoint.disabled_reason or 'not enabled yet'})"
     more = [
         "ordered" if endpoint.ordered else "",
+        "numbered" if endpoint.numbered else "",
         f"{endpoint.rate_limit} a minute" if endpoint.rate_limit else "",
         f"headers {' '.join(endpoint.headers)}" if endpoint.headers else "",
         f"next secret staged {endpoint.staged_at}" if endpoint.staged_at else "",

@@ -32,9 +32,9 @@ async def list_(as_json: bool) -> None:
 @running
 async def release(event: str | None, as_json: bool) -> None:
     """Try them again."""
-    from leadwire.delivery import wakeup
+    from leadwire.delivery import push
     from leadwire.delivery.worker import quarantine
 
     count = await quarantine.release(event)
-    wakeup.wake_relay()
+    push.wake_relay()
     print_json({"released": count}) if as_json else click.echo(f"{count} released.")

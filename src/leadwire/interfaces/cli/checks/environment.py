@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from leadwire.delivery.worker.places import SLOW_FACTOR
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 
@@ -104,11 +105,11 @@ def _networks(settings: Settings) -> Finding:
 
 
 def _files(settings: Settings) -> Finding:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * settings.delivery_concurrency + settings.pool_size + _BESIDE
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # processes raise their own to it
+    wanted = (2 + SLOW_FACTOR) * settings.delivery_concurrency + settings.pool_size + _BESIDE
     return unless(
-        soft != resource.RLIM_INFINITY and soft < wanted,
+        hard != resource.RLIM_INFINITY and hard < wanted,
         "open files",
-        f"{soft} allowed, a delivery worker may need {wanted}",
+        f"{hard} allowed, a delivery worker may need {wanted}",
         f"raise the limit (LimitNOFILE={max(65_536, wanted)} in systemd, ulimit -n in a shell)",
     )

@@ -70,6 +70,7 @@ async def configure(context: PageContext) -> Response[Any]:
         url=context.form.text("url"),
         events=context.form.all("event"),
         ordered=context.form.on("ordered"),
+        numbered=context.form.on("numbered"),
         rate_limit=context.form.number("rate_limit"),
     )
     endpoint_id = context.path_param("endpoint_id")
@@ -114,6 +115,16 @@ async def delete(context: PageContext) -> Response[Any]:
     async with audit.transaction(context.me, "endpoint.deleted", endpoint_id, shown.url):
         await changes.delete(context.workspace, endpoint_id)
     return await context.redirect("/webhooks", f"{shown.url} is removed.")
+
+
+@action("/webhooks/{endpoint_id:str}/discard", shown_on=endpoint)
+async def discard(context: PageContext) -> Response[Any]:
+    """Cancel what waits for it."""
+    endpoint_id = context.path_param("endpoint_id")
+    async with audit.transaction(context.me, "endpoint.discarded", endpoint_id) as entry:
+        count = await changes.discard(context.workspace, endpoint_id)
+        entry.detail = f"waiting: {count} -> 0"
+    return await context.redirect(f"/webhooks/{endpoint_id}", f"{count} waiting deliveries are being canceled.")
 
 
 @action("/webhooks/{endpoint_id:str}/test", shown_on=endpoint)

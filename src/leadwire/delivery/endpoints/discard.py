@@ -1,0 +1,82 @@
+"""Cancel what waits for an endpoint: of one that was removed, or that somebody wants to be empty.
+
+There may be hundreds of thousands, so a row of `discard` says what is to go, and the relay does it some at a time.
+"""
+
+from typing import Final
+
+from piccolo.columns import Text, Timestamptz
+from piccolo.table import Table
+
+from leadwire.delivery.endpoints import schedule
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db.statements import sql
+
+BATCH: Final = 1000  # deliveries
+
+
+class Discard(Table, db=DB, tablename="discard"):
+    """Deliveries to one endpoint that were made before `until` are to be canceled."""
+
+    endpoint_id = Text(primary_key=True)
+    until = Timestamptz()
+
+
+# Cancel what waits by now; a second call includes what came after the first.
+_START: Final = sql("""
+INSERT INTO discard (endpoint_id, until) VALUES (:endpoint_id, clock_timestamp())
+ON CONFLICT (endpoint_id) DO UPDATE SET until = EXCLUDED.until""")
+# The job that has waited longest; other relays leave it alone.
+_NEXT: Final = sql("SELECT endpoint_id, until FROM discard ORDER BY until LIMIT 1 FOR UPDATE SKIP LOCKED")
+# A batch ends as canceled. What is queued is in a worker's hands, which sees for itself whether the endpoint is gone.
+_CANCEL: Final = sql("""
+WITH canceled AS (
+    DELETE FROM delivery WHERE ctid = ANY(ARRAY(
+        SELECT d.ctid FROM delivery d WHERE d.endpoint_id = :endpoint_id AND d.state = 'waiting'
+          AND d.created_at <= :until LIMIT :batch FOR UPDATE))
+    RETURNING *
+)
+INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, created_at,
+    finished_at, last_outcome, sequence)
+SELECT event_id, endpoint_id, workspace_id, 'cancelled', attempts, generation, test, created_at, now(), last_outcome,
+    sequence
+FROM canceled RETURNING 1""")
+_FINISH: Final = sql("DELETE FROM discard WHERE endpoint_id = :endpoint_id")
+# Subjects whose first delivery may have been among those.
+_HELD: Final = sql("""
+SELECT DISTINCT endpoint_id, subject FROM delivery
+WHERE endpoint_id = :endpoint_id AND subject IS NOT NULL AND state = 'waiting' AND due_at = 'infinity'""")
+# Deliveries that wait for an endpoint.
+_COUNT: Final = sql("SELECT count(*) FROM delivery WHERE endpoint_id = :endpoint_id AND state = 'waiting'")
+
+
+async def start(endpoint_id: str) -> None:
+    """Let the relay cancel all that waits for this endpoint now. Retries are among it; what is being sent is not."""
+    await _START.rows(endpoint_id=endpoint_id)
+
+
+async def wake(endpoint_ids: set[str], *, stay_open: bool = True) -> None:
+    """Wake endpoints for deliveries that are going to wait; what waits for one that was removed is canceled."""
+    known = await schedule.wake(endpoint_ids, stay_open=stay_open)
+    for endpoint_id in sorted(endpoint_ids - known.keys()):
+        await start(endpoint_id)
+
+
+async def count(endpoint_id: str) -> int:
+    """Return how many deliveries wait for an endpoint."""
+    return int(await _COUNT.value(endpoint_id=endpoint_id))
+
+
+async def run_once() -> int:
+    """Cancel a batch. Return how many deliveries that were."""
+    async with db.transaction():
+        job = await _NEXT.row()
+        if job is None:
+            return 0
+        canceled = len(await _CANCEL.rows(endpoint_id=job["endpoint_id"], until=job["until"], batch=BATCH))
+        if not canceled:
+            await _FINISH.rows(endpoint_id=job["endpoint_id"])
+            if await schedule.wake([job["endpoint_id"]]):
+                await schedule.release_first(await _HELD.rows(endpoint_id=job["endpoint_id"]))
+        return canceled

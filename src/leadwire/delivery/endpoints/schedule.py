@@ -1,0 +1,51 @@
+"""When the relay has to look at an endpoint.
+
+Whoever lets a delivery wait, or makes room for one, calls `wake` first, in the same transaction. It locks the
+endpoint's row, and so does admission: neither misses what the other does. That is the order of all locks: endpoints by
+id, then deliveries.
+"""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from piccolo.columns import Column
+
+from leadwire.infrastructure.db.statements import NOW, sql
+
+LOOK: Final[dict[Column | str, Any]] = {"open": False, "due_at": NOW}
+"""What a change of an endpoint's settings sets: the relay looks at it at once, and opens it if it may."""
+
+PATIENCE: Final = sql("SELECT set_config('lock_timeout', '200ms', true)")
+"""Where many endpoints are woken at once: one that somebody is changing is tried again later."""
+_WAKE: Final = sql("""
+WITH locked AS MATERIALIZED (
+    SELECT id FROM webhook_endpoint WHERE id = ANY(:ids::text[]) ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE webhook_endpoint SET due_at = least(due_at, now()), open = open AND :open
+WHERE id = ANY(ARRAY(SELECT id FROM locked)) RETURNING id, ordered""")
+# The first delivery of each subject becomes due, unless it is in quarantine; those behind it are due never.
+_RELEASE_FIRST: Final = sql("""
+UPDATE delivery SET due_at = now() WHERE ctid = ANY(ARRAY(
+    SELECT first.ctid FROM unnest(:endpoints::text[], :subjects::text[]) AS asked(endpoint_id, subject)
+    CROSS JOIN LATERAL (SELECT d.ctid, d.due_at, d.state, d.set_aside_at FROM delivery d
+        WHERE d.endpoint_id = asked.endpoint_id AND d.subject = asked.subject ORDER BY d.position LIMIT 1) first
+    WHERE first.state = 'waiting' AND first.due_at = 'infinity' AND first.set_aside_at IS NULL))""")
+
+
+async def wake(endpoint_ids: Collection[str], *, stay_open: bool = True) -> dict[str, bool]:
+    """Lock endpoints, and let the relay look at them after the commit. Return those that exist, and whether
+    each wants order.
+
+    Unless `stay_open`, deliveries are no longer queued past those that wait.
+    """
+    if not endpoint_ids:
+        return {}
+    found = await _WAKE.rows(ids=sorted(set(endpoint_ids)), open=stay_open)
+    return {row["id"]: row["ordered"] for row in found}
+
+
+async def release_first(pairs: Collection[Any]) -> None:
+    """Let the first unfinished delivery of each (endpoint, subject) be sent. The endpoints are locked by `wake`."""
+    if pairs:
+        endpoints, subjects = map(list, zip(*pairs, strict=True))
+        await _RELEASE_FIRST.rows(endpoints=endpoints, subjects=subjects)

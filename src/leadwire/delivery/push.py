@@ -1,0 +1,120 @@
+"""What a process tells Redis right after a commit: the deliveries that it has queued, and that there is work to relay.
+
+Neither can be lost. A delivery that is queued and not in a stream is put back by `relay.reconcile`; the relay looks
+for work anyway. A PUBLISH, never a NOTIFY in the changing transaction, which would take a database-wide lock at every
+commit.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from redis.asyncio import Redis
+
+from leadwire.delivery import metrics, streams
+from leadwire.delivery.streams import Key
+from leadwire.infrastructure import redis_pool, settings, telemetry
+from leadwire.infrastructure.backoff import Backoff
+
+WAKE: Final = "leadwire:wake"
+"""The channel on which relays are told of work."""
+_WAKE_EVERY: Final = 0.005  # seconds
+_BATCH: Final = 500  # entries
+_SHUT: Final = 5.0  # seconds after a failure in which the relay makes the deliveries
+
+
+class _Push:
+    """Of one process: what it has still to add to the streams, and whether adding works."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[bool, list[Key]] = {True: [], False: []}  # quick ones, others
+        self.adding = self.waking = False
+        self.woken = 0.0
+        self.failed = float("-inf")  # when, by the monotonic clock
+
+
+_state = _Push()
+
+
+def is_open() -> bool:
+    """Whether deliveries may be queued by the change itself: this process has a Redis, and it takes entries."""
+    return redis_pool.client() is not None and time.monotonic() - _state.failed > _SHUT
+
+
+def push(keys: Sequence[Key], *, quick: bool = False) -> None:
+    """Add committed deliveries to their streams soon: those of the commits that come meanwhile go along."""
+    _state.waiting[quick].extend(keys)
+    if not _state.adding:
+        _state.adding = True
+        redis_pool.run_in_background(_add_waiting())
+
+
+async def _add_waiting() -> None:
+    try:
+        while any(_state.waiting.values()) and (client := redis_pool.client()) is not None:
+            for quick, waiting in _state.waiting.items():
+                batch, waiting[:_BATCH] = waiting[:_BATCH], []
+                await add(client, batch, "change", quick=quick)
+    finally:
+        _state.adding = False
+
+
+async def add(redis: Redis, keys: Sequence[Key], by: str, *, quick: bool = False) -> None:
+    """Put committed keys into the streams, trying for as long as reconcile cannot have taken them for lost."""
+    if not keys:
+        return
+    known, loop, pause = settings.get(), asyncio.get_running_loop(), Backoff()
+    start = loop.time()
+    while loop.time() - start < known.reconcile_after / 2:
+        try:
+            await streams.add(redis, keys, known.stream_shards, quick=quick)
+        except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
+            _state.failed = time.monotonic()
+            metrics.FAILED.cell("add").add()
+            telemetry.log("stream.unreachable", level=logging.WARNING, error=error, keys=len(keys))
+            await asyncio.sleep(pause.next())
+        else:
+            _state.failed = float("-inf")
+            metrics.ADDED.cell(by).add(len(keys))
+            return
+    telemetry.log("stream.left_to_reconcile", level=logging.WARNING, keys=len(keys))
+
+
+def wake_relay() -> None:
+    """Wake the relays soon. Does nothing in a process without Redis or outside an event loop."""
+    if _state.waking or redis_pool.client() is None:
+        return
+    loop = asyncio.get_running_loop()
+    _state.waking = True
+    loop.call_later(max(0.0, _state.woken + _WAKE_EVERY - loop.time()), _wake)
+
+
+def _wake() -> None:
+    _state.woken, _state.waking = asyncio.get_running_loop().time(), False
+    redis_pool.run_in_background(_publish())
+
+
+async def _publish() -> None:
+    if (client := redis_pool.client()) is None:
+        return
+    try:
+        await client.publish(WAKE, b"")
+    except redis_pool.AWAY:
+        return  # the poll is the backstop
+
+
+async def listen(redis: Redis, woken: Callable[[], None], stop: asyncio.Event) -> None:
+    """Call `woken` whenever a process says that there is work, until `stop` is set. To miss some does no harm."""
+    pause = Backoff()
+    while not stop.is_set():
+        try:
+            async with redis.pubsub(ignore_subscribe_messages=True) as subscription:
+                await subscription.subscribe(WAKE)
+                pause.reset()
+                while True:
+                    if await subscription.get_message(timeout=5.0):
+                        woken()
+        except Exception:  # noqa: BLE001 - the poll is the backstop
+            await asyncio.sleep(pause.next())

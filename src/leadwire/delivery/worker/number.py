@@ -1,0 +1,91 @@
+"""Numbers without gaps for the deliveries of an endpoint that asks for them, in the order of first attempts.
+
+A number is on disk before it is sent: else a crash of PostgreSQL could give it to another delivery. So this is a
+transaction of its own after the claim, and deliveries of other endpoints do not wait for it.
+"""
+
+import asyncio
+import functools
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from leadwire.delivery.streams import Key
+from leadwire.delivery.worker.observe import Liveness
+from leadwire.delivery.worker.recorder import persist
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import sql
+
+# Lock what this worker has claimed, so that none goes away once numbers are counted. What somebody else has locked is
+# being erased or canceled, and an endpoint that is gone gets no numbers.
+_LOCK: Final = sql("""
+SELECT d.event_id, d.endpoint_id, d.sequence
+FROM unnest(:events::text[], :endpoints::text[], :attempts::smallint[]) AS asked(event_id, endpoint_id, attempts)
+CROSS JOIN LATERAL (
+    SELECT * FROM delivery d WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
+      AND d.attempts = asked.attempts AND d.owner = :owner AND d.state = 'queued'
+      AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id)
+    FOR UPDATE SKIP LOCKED) d""")
+# Give locked deliveries the next numbers of their endpoints. Another worker that numbers waits for the commit, and so
+# the numbers that it gets come after these.
+_NUMBER: Final = sql("""
+WITH locked AS (
+    SELECT *, row_number() OVER (PARTITION BY endpoint_id ORDER BY event_id) - count(*) OVER (PARTITION BY endpoint_id)
+        AS place
+    FROM unnest(:events::text[], :endpoints::text[]) AS locked(event_id, endpoint_id)
+), taken AS (
+    INSERT INTO endpoint_sequence AS s (endpoint_id, last)
+    SELECT endpoint_id, count(*) FROM locked GROUP BY endpoint_id ORDER BY endpoint_id
+    ON CONFLICT (endpoint_id) DO UPDATE SET last = s.last + EXCLUDED.last RETURNING s.endpoint_id, s.last
+)
+UPDATE delivery d SET sequence = taken.last + locked.place FROM locked JOIN taken USING (endpoint_id)
+WHERE d.event_id = locked.event_id AND d.endpoint_id = locked.endpoint_id
+RETURNING d.event_id, d.endpoint_id, d.sequence""")
+
+
+async def number(keys: Sequence[Key], owner: str) -> dict[tuple[str, str], int]:
+    """Number deliveries that `owner` has claimed. Return their numbers, by event and endpoint.
+
+    Those that are gone, or that somebody else has locked, are missing: they must not be sent.
+    """
+    events, endpoints, attempts = map(list, zip(*keys, strict=True))
+    async with db.transaction():
+        found = await _LOCK.rows(events=events, endpoints=endpoints, attempts=attempts, owner=owner)
+        known = [row for row in found if row["sequence"] is not None]  # by a transaction whose answer was lost
+        if fresh := [row for row in found if row["sequence"] is None]:
+            columns = {"events": [row["event_id"] for row in fresh], "endpoints": [row["endpoint_id"] for row in fresh]}
+            known += await _NUMBER.rows(**columns)
+    return {(row["event_id"], row["endpoint_id"]): row["sequence"] for row in known}
+
+
+class Numbering:
+    """Numbers the deliveries of one worker. What comes while it waits for the disk shares the next transaction."""
+
+    def __init__(self, owner: str, liveness: Liveness) -> None:
+        self._owner, self._liveness = owner, liveness
+        self._asked: dict[Key, asyncio.Future[int | None]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def of(self, key: Key, stop: asyncio.Event) -> int | None:
+        """Return the number of a claimed delivery, or None when it must not be sent. Raise what the database does."""
+        future: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+        self._asked[key] = future
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run(stop))
+        return await future
+
+    async def _run(self, stop: asyncio.Event) -> None:
+        while self._asked:
+            asked, self._asked = self._asked, {}
+            try:
+                found = await persist(functools.partial(self._number, list(asked)), self._liveness, stop) or {}
+            except Exception as error:  # noqa: BLE001 - for whoever waits for it
+                for future in asked.values():
+                    future.set_exception(error)
+            else:
+                for key, future in asked.items():
+                    future.set_result(found.get(key[:2]))
+
+    async def _number(self, keys: list[Key]) -> dict[tuple[str, str], int]:
+        self._liveness.moved = time.monotonic()  # these POSTs cannot end while the database refuses us
+        return await number(keys, self._owner)

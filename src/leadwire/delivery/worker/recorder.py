@@ -1,0 +1,140 @@
+"""Outcomes are recorded in batches, and only then acknowledged."""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
+
+from redis.asyncio import Redis
+
+from leadwire.delivery import metrics, streams
+from leadwire.delivery.streams import Entry
+from leadwire.delivery.worker.health import is_informative
+from leadwire.delivery.worker.jobs import Attempt
+from leadwire.delivery.worker.observe import Liveness, log_attempts
+from leadwire.delivery.worker.record import record
+from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure.backoff import Backoff
+
+_GATHER: Final = 0.025  # seconds in which several outcomes come together for one statement: this delays no delivery
+_GATHER_INFORMATIVE: Final = 0.005  # other deliveries may wait for these
+_AGAIN: Final = 1.0  # seconds until an endpoint that somebody has locked is tried again
+
+_APART: Final[tuple[type[BaseException], ...]] = (*db.UNSTORABLE, db.Locked)
+
+T = TypeVar("T")
+
+
+class Recorder:
+    """Writes down what `consumer` has done. `held` are its entries from claim to record; each leaves it here."""
+
+    def __init__(
+        self,
+        redis: Redis,
+        consumer: str,
+        schedule: Sequence[int],
+        held: dict[tuple[str, str], Entry],
+        liveness: Liveness,
+    ) -> None:
+        self._redis, self._consumer, self._schedule = redis, consumer, schedule
+        self._held, self._liveness = held, liveness
+        self._plain: asyncio.Queue[Attempt | None] = asyncio.Queue()
+        self._informative: asyncio.Queue[Attempt | None] = asyncio.Queue()
+        self._later: set[asyncio.Task[None]] = set()
+
+    def put(self, outcome: Attempt) -> None:
+        """Record this soon. What changes its endpoint's row, too, takes longer, and nothing else waits for it."""
+        (self._informative if is_informative(outcome) else self._plain).put_nowait(outcome)
+
+    def end(self) -> None:
+        """Let `run` end when it has recorded all that was put."""
+        self._plain.put_nowait(None)
+        self._informative.put_nowait(None)
+
+    async def run(self) -> None:
+        """Record until `end`."""
+        await asyncio.gather(self._drain(self._plain, _GATHER), self._drain(self._informative, _GATHER_INFORMATIVE))
+        while self._later:
+            await asyncio.wait(self._later)
+
+    async def _drain(self, outcomes: asyncio.Queue[Attempt | None], gather: float) -> None:
+        ended = False
+        while not ended:
+            batch = [await outcomes.get()]
+            self._liveness.settled = asyncio.get_running_loop().time()
+            await asyncio.sleep(gather)
+            batch.extend(outcomes.get_nowait() for _ in range(outcomes.qsize()))
+            ended = None in batch
+            if done := [one for one in batch if one is not None]:
+                await self._record(done)
+
+    async def _record(self, done: list[Attempt]) -> None:
+        work = functools.partial(record, done, self._consumer, self._schedule)
+        try:
+            dead = await persist(work, self._liveness)
+        except _APART as error:
+            await self._record_apart(done, error)
+            return
+        for one in done:
+            del self._held[one.job.entry.key[:2]]
+        await self._acknowledge(done, dead or [])
+
+    async def _record_apart(self, done: list[Attempt], error: BaseException) -> None:
+        """One of them cannot be written down, or somebody has locked an endpoint: the others must not wait for it."""
+        parts: dict[str, list[Attempt]] = {}
+        for one in done:
+            parts.setdefault(one.job.entry.key.endpoint_id, []).append(one)
+        if len(parts) > 1:
+            for part in parts.values():
+                await self._record(part)
+        elif isinstance(error, db.Locked):
+            task = asyncio.create_task(self._record_later(done))
+            self._later.add(task)
+            task.add_done_callback(self._later.discard)
+        elif len(done) > 1:
+            for one in done:
+                await self._record([one])
+        else:
+            key = done[0].job.entry.key
+            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=error, event_id=key.event_id)
+            del self._held[key[:2]]
+
+    async def _record_later(self, done: list[Attempt]) -> None:
+        await asyncio.sleep(_AGAIN)
+        await self._record(done)
+
+    async def _acknowledge(self, done: list[Attempt], dead: list[Attempt]) -> None:
+        telemetry.log(
+            "batch.delivered",
+            attempts=len(done),
+            delivered=sum(one.outcome == "delivered" for one in done),
+            dead=len(dead),
+        )
+        log_attempts(done)
+        try:
+            await streams.done(self._redis, [one.job.entry for one in done])
+            if dead:
+                await streams.announce_dead(self._redis, [(*one.job.entry.key[:2], one.outcome) for one in dead])
+        except Exception as error:  # noqa: BLE001 - the entries are stale now; whoever takes them over acknowledges them
+            telemetry.log("stream.not_acknowledged", level=logging.WARNING, error=error, entries=len(done))
+
+
+async def persist(work: Callable[[], Awaitable[T]], liveness: Liveness, stop: asyncio.Event | None = None) -> T | None:
+    """Do `work` however long the database is away; None when `stop` came first. Raise db.UNSTORABLE, db.Locked.
+
+    Once is always tried: entries that were read just before `stop` would otherwise wait for their lease to end.
+    """
+    pause = Backoff()
+    while True:
+        liveness.begin_round(recording=stop is None)
+        try:
+            return await work()
+        except _APART:
+            raise
+        except Exception as error:  # noqa: BLE001 - asyncpg raises more than it documents
+            metrics.FAILED.cell("record" if stop is None else "deliver").add()
+            telemetry.log("database.unreachable", level=logging.WARNING, error=error)
+        if stop is not None and stop.is_set():
+            return None
+        await asyncio.sleep(pause.next())

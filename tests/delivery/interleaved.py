@@ -1,0 +1,46 @@
+"""Two things at once, in an order that the test decides."""
+
+import asyncio
+import contextvars
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import Statement
+from tests.waiting import eventually
+
+T = TypeVar("T")
+
+_LOCKED = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+
+
+def apart(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Begin `work` outside of the transaction that is open here."""
+    return asyncio.get_running_loop().create_task(work, context=contextvars.Context())
+
+
+async def blocked() -> None:
+    """Wait until a statement waits for a lock."""
+    await eventually(_is_blocked)
+
+
+async def ended_or_blocked(task: asyncio.Task[Any]) -> None:
+    """Wait until `task` has ended or a statement waits for a lock."""
+    await eventually(lambda: task.done() or _is_blocked())
+
+
+async def _is_blocked() -> bool:
+    return bool(await apart(db.value(_LOCKED)))
+
+
+class Held:
+    """In place of a statement: it waits before it runs, until the test says `go`."""
+
+    def __init__(self, statement: Statement) -> None:
+        self._statement = statement
+        self.reached, self.go = asyncio.Event(), asyncio.Event()
+
+    async def rows(self, **values: Any) -> list[db.Row]:
+        self.reached.set()
+        await self.go.wait()
+        return await self._statement.rows(**values)

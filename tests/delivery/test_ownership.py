@@ -1,0 +1,153 @@
+"""A delivery is in one worker's hands at a time, whoever is slow, dies, or is told of it twice."""
+
+import asyncio
+
+from leadwire.delivery import push, streams
+from leadwire.delivery.relay.reconcile import now, reconcile
+from leadwire.delivery.worker.loop import Deliverer
+from leadwire.delivery.worker.record import record
+from leadwire.infrastructure import db
+from tests import make
+from tests.delivery.interleaved import apart
+from tests.delivery.test_delivery import broken, states
+from tests.delivery.wired import endpoint
+
+
+async def entries(workspace, bot, wire, receiver):
+    """One delivery, as two workers read it."""
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    (entry,) = await wire.read()
+    return [entry]
+
+
+async def test_another_claim_is_stale_until_the_lease_has_ended(workspace, bot, wire, receiver, db_clock):
+    read = await entries(workspace, bot, wire, receiver)
+    assert len(await wire.claim_as("first", read)) == 1
+    assert await wire.claim_as("second", read) == []
+    await db_clock.forward(wire.settings.lease - 1)
+    assert await wire.claim_as("second", read) == []
+    await db_clock.forward(2)
+    assert len(await wire.claim_as("second", read)) == 1
+    assert await wire.claim_as("first", read) == [], "now it is the other one's"
+
+
+async def test_a_worker_that_wakes_after_another_has_claimed_changes_nothing(workspace, bot, wire, receiver, db_clock):
+    """Its POST was made, so it is kept as an attempt; it does not count."""
+    read = await entries(workspace, bot, wire, receiver)
+    late = await wire.post(await wire.claim_as("first", read))
+    await db_clock.forward(wire.settings.lease + 1)
+    again = await wire.claim_as("second", read)
+    await record(late, "first", wire.settings.retry_schedule)
+    assert await states() == {"queued": 1}
+    receiver.answer = 500
+    await record(await wire.post(again), "second", wire.settings.retry_schedule)
+    assert await states() == {"waiting": 1}
+    kept = await db.rows("SELECT counted, number, outcome FROM attempt ORDER BY counted")
+    assert [tuple(row) for row in kept] == [(False, 1, "delivered"), (True, 1, "http_5xx")]
+    assert await db.value("SELECT attempts FROM delivery") == 1
+    assert await broken(wire) == []
+
+
+async def test_one_that_wakes_before_anybody_has_claimed_still_counts(workspace, bot, wire, receiver, db_clock):
+    read = await entries(workspace, bot, wire, receiver)
+    late = await wire.post(await wire.claim_as("first", read))
+    await db_clock.forward(wire.settings.lease + 1)
+    await record(late, "first", wire.settings.retry_schedule)
+    assert await states() == {"delivered": 1}
+    assert await wire.claim_as("second", read) == []
+
+
+async def test_a_claim_waits_for_no_other_and_makes_no_second_post(workspace, bot, wire, receiver):
+    """The other one has not committed yet: a claim that waited for it might go on after the lease."""
+    read = await entries(workspace, bot, wire, receiver)
+    async with db.transaction():
+        jobs = await wire.claim_as("first", read)
+        assert await apart(wire.claim_as("second", read)) == []
+    assert await wire.claim_as("second", read) == []
+    await record(await wire.post(jobs), "first", wire.settings.retry_schedule)
+    assert await states() == {"delivered": 1}
+    assert len(receiver.deliveries) == 1
+
+
+async def test_a_claim_of_what_somebody_has_locked_is_left_to_reconcile(workspace, bot, wire, receiver, db_clock):
+    read = await entries(workspace, bot, wire, receiver)
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM delivery FOR UPDATE")
+        assert await apart(wire.claim_as("first", read)) == []
+    await streams.done(wire.redis, read)
+    await db_clock.forward(31)
+    assert await wire.reconcile() == 1
+    await wire.deliver()
+    assert len(receiver.deliveries) == 1
+
+
+async def test_an_add_that_was_done_and_seemed_to_fail_makes_one_post(workspace, bot, wire, receiver, monkeypatch):
+    """It is done again: there are two entries."""
+    await endpoint(workspace, receiver.url)
+    await wire.relay()
+    honest, failed = streams.add, []
+
+    async def add(redis, keys, shards, **options):
+        await honest(redis, keys, shards, **options)
+        if not failed:
+            failed.append(True)
+            raise TimeoutError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(streams, "add", add)
+        await make.lead(workspace, bot)
+        await wire.relay()
+    assert push.is_open()
+    first, second = await wire.read()
+    assert first.key == second.key
+    jobs = await wire.claim_as("first", [first])
+    assert await wire.claim_as("second", [second]) == []
+    await record(await wire.post(jobs), "first", wire.settings.retry_schedule)
+    assert await wire.claim_as("second", [second]) == []
+    assert len(receiver.deliveries) == 1
+
+
+async def test_a_worker_that_has_both_entries_makes_one_post(workspace, bot, wire, receiver):
+    (entry,) = await entries(workspace, bot, wire, receiver)
+    await streams.add(wire.redis, [entry.key], wire.settings.stream_shards)
+    (twin,) = await wire.read()
+    receiver.hang()
+    worker, stop = Deliverer(wire.redis, wire.transport, wire.settings), asyncio.Event()
+    await worker._start([entry, twin], stop)
+    await receiver.received(1)
+    await worker._start([twin], stop)  # while the POST is under way
+    assert len(worker._posts) == 1
+    receiver.release()
+    await asyncio.gather(*worker._posts)
+    assert len(receiver.deliveries) == 1
+
+
+async def test_streams_that_were_looked_at_before_a_pause_make_nothing_look_lost(
+    workspace, bot, wire, receiver, db_clock
+):
+    """They were empty then; meanwhile something was queued, and is in a stream."""
+    await endpoint(workspace, receiver.url)
+    await wire.relay()
+    read_at = await now()
+    seen = await streams.states(wire.redis, wire.settings.stream_shards)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    await db_clock.forward(300)
+    assert await reconcile(seen, read_at, wire.settings.reconcile_after) == []
+
+
+async def test_what_reconcile_adds_again_makes_one_post(workspace, bot, wire, receiver, db_clock):
+    """It was not lost, only slow: both entries are read."""
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    await db_clock.forward(31)
+    assert await wire.reconcile() == 1
+    assert await wire.reconcile() == 0, "it counts as queued from then on"
+    assert await states() == {"queued": 1}
+    assert len(await wire.deliver()) == 1
+    assert await wire.turn() == []
+    assert len(receiver.deliveries) == 1
+    assert await broken(wire) == []

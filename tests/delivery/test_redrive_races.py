@@ -1,0 +1,78 @@
+"""Sending again while the endpoint is removed or the person is erased: nothing is left that waits for nobody."""
+
+import asyncio
+from functools import partial
+
+import pytest
+
+from leadwire.delivery.redrive import changes as redrive
+from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.webhooks import changes, redrives
+from leadwire.domain.webhooks.redrives import Selection
+from leadwire.infrastructure import db
+from tests import make
+from tests.delivery.interleaved import apart, ended_or_blocked
+from tests.delivery.test_delivery import states
+from tests.delivery.test_redrives import dead
+from tests.delivery.wired import endpoint
+
+
+@pytest.fixture
+def again(workspace):
+    """The ways to send something again to an endpoint."""
+
+    async def one_event(endpoint_id: str) -> None:
+        await redrives.redrive_event(
+            workspace, await db.value("SELECT event_id FROM every_delivery LIMIT 1"), endpoint_id
+        )
+
+    async def job(_endpoint_id: str) -> None:
+        await redrive.step()
+
+    return {"one": one_event, "redrive": job, "replay": job}
+
+
+@pytest.mark.parametrize("how", ["one", "redrive", "replay"])
+async def test_nothing_waits_for_an_endpoint_that_is_deleted_meanwhile(workspace, bot, wire, receiver, again, how):
+    """The deletion is under way, and what it cancels is found, when the redrive comes; or the other way round."""
+    endpoint_id = await dead(workspace, bot, wire, receiver, 2)
+    if how != "one":
+        await redrives.start(workspace, Selection(endpoint_id=endpoint_id, replay=how == "replay"), 1000)
+    async with db.transaction():
+        await changes.delete(workspace, endpoint_id)
+        redriving = apart(again[how](endpoint_id))
+        await ended_or_blocked(redriving)
+    await asyncio.gather(redriving, return_exceptions=True)
+    assert await states() == {"dead": 2}
+
+
+@pytest.mark.parametrize("how", ["one", "redrive", "replay"])
+async def test_a_deletion_waits_for_what_is_sent_again(workspace, bot, wire, receiver, again, how):
+    endpoint_id = await dead(workspace, bot, wire, receiver, 1)
+    if how != "one":
+        await redrives.start(workspace, Selection(endpoint_id=endpoint_id, replay=how == "replay"), 1000)
+    async with db.transaction():
+        await again[how](endpoint_id)
+        deleting = apart(changes.delete(workspace, endpoint_id))
+        await ended_or_blocked(deleting)
+    await deleting
+    await wire.relay()
+    assert await states() == {"cancelled": 1}
+
+
+@pytest.mark.parametrize("first", ["replay", "erasure"])
+async def test_a_replay_and_an_erasure_at_the_same_time_leave_nothing_to_send(workspace, bot, wire, receiver, first):
+    """Neither sees what the other has not committed yet."""
+    lead = await make.lead(workspace, bot)
+    await wire.relay()
+    made = await endpoint(workspace, receiver.url)
+    await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
+    moves = [redrive.step, partial(privacy.erase_lead, workspace, lead.id)]
+    if first == "erasure":
+        moves.reverse()
+    async with db.transaction():
+        await moves[0]()
+        second = apart(moves[1]())
+        await ended_or_blocked(second)
+    await second
+    assert not (await states()).keys() & {"waiting", "queued"}

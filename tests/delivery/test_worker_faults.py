@@ -1,0 +1,235 @@
+"""Break each step of a worker exactly where it can break: nothing is lost, and nothing is sent without need."""
+
+import asyncio
+import time
+from types import SimpleNamespace
+
+import msgspec
+
+from leadwire.delivery import streams
+from leadwire.delivery.monitoring import workers
+from leadwire.delivery.worker import health, loop
+from leadwire.delivery.worker.claim import claim
+from leadwire.delivery.worker.loop import Deliverer
+from leadwire.delivery.worker.record import record
+from leadwire.domain.webhooks import reads as webhooks
+from leadwire.infrastructure import db
+from tests import make
+from tests.delivery.interleaved import apart
+from tests.delivery.test_delivery import broken, states
+from tests.delivery.wired import endpoint
+from tests.waiting import eventually
+
+
+async def test_a_worker_that_dies_after_record_and_before_ack_causes_no_second_post(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    done = await wire.post(await wire.claim())
+    await record(done, wire.consumer, wire.settings.retry_schedule)  # and dies
+    taken, *_ = await streams.reclaim(wire.redis, "other", wire.settings.stream_shards, 0, 10)
+    assert len(taken) == 1
+    assert await wire.claim_as("other", taken) == []
+    assert len(receiver.deliveries) == 1
+
+
+async def test_an_outcome_known_after_redis_forgot_its_delivery_still_counts(
+    workspace, bot, wire, receiver, redis, db_clock
+):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    in_hand = await wire.post(await wire.claim())
+    await redis.flushall()
+    await streams.prepare(redis, wire.settings.stream_shards)
+    await db_clock.forward(31)
+    assert await wire.reconcile() == 0, "a worker has it"
+    await db_clock.forward(wire.settings.lease)
+    assert await wire.reconcile() == 1
+    await wire.settle(in_hand)
+    assert await db.value("SELECT state FROM every_delivery") == "delivered"
+    assert await wire.turn() == []
+    assert len(receiver.deliveries) == 1
+
+
+async def test_a_worker_that_cannot_record_does_not_take_over_from_itself(
+    workspace, bot, wire, receiver, db_clock, monkeypatch
+):
+    """Its lease ends while the outcome waits for the database: one POST, one attempt that counts."""
+    monkeypatch.setattr(loop, "_RECLAIM_EVERY", 0.0)
+    monkeypatch.setattr(loop, "_BLOCK_MS", 1)
+    monkeypatch.setattr(loop, "_MARGIN", 0.0)
+    monkeypatch.setattr(loop, "claim", lambda entries, owner, _lease, longest: claim(entries, owner, 60, longest))
+    impatient = msgspec.structs.replace(wire.settings, lease=0.01)
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    receiver.hang()
+    stop = asyncio.Event()
+    worker = asyncio.create_task(Deliverer(wire.redis, wire.transport, impatient).run(stop))
+    await receiver.received(1)
+    await db_clock.forward(61)
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM delivery FOR UPDATE")
+        receiver.release()
+        await eventually(lambda: overdue(wire, impatient.lease))
+        assert await taken(wire, 1)
+        assert not await taken(wire, 2)
+    await eventually(lambda: db.value("SELECT count(*) = 1 FROM every_delivery WHERE state = 'delivered'"))
+    stop.set()
+    await worker
+    assert len(receiver.deliveries) == 1
+    assert await db.value("SELECT count(*) FROM attempt") == 1
+    assert await broken(wire) == []
+
+
+async def test_a_stopping_worker_does_not_wait_for_the_database_for_ever(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    receiver.hang()
+    stop = asyncio.Event()
+    hasty = msgspec.structs.replace(wire.settings, delivery_timeout=0.2)
+    worker = asyncio.create_task(Deliverer(wire.redis, wire.transport, hasty).run(stop))
+    await receiver.received(1)
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM delivery FOR UPDATE")
+        receiver.release()
+        stop.set()
+        await asyncio.wait_for(worker, 10)
+    assert await states() == {"queued": 1}  # still owed, and its entry still there for another worker
+    assert sum(load.pending for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 1
+
+
+async def overdue(wire, lease):
+    """Whether an entry was held for many times the lease."""
+    held = [await wire.redis.xpending_range(stream, streams.GROUP, "-", "+", 10) for stream in names(wire)]
+    return any(entry["time_since_delivered"] > 20_000 * lease for entries in held for entry in entries)
+
+
+async def taken(wire, times):
+    """Whether an entry was handed out so many times."""
+    held = [await wire.redis.xpending_range(stream, streams.GROUP, "-", "+", 10) for stream in names(wire)]
+    return any(entry["times_delivered"] >= times for entries in held for entry in entries)
+
+
+def names(wire):
+    return streams.names(wire.settings.stream_shards)
+
+
+async def test_what_a_worker_reads_as_it_is_told_to_stop_does_not_wait_for_its_lease(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    stop = asyncio.Event()
+    worker = Deliverer(wire.redis, wire.transport, wire.settings)
+    reading = worker._take
+
+    async def take():
+        entries = await reading()
+        stop.set()
+        return entries
+
+    worker._take = take
+    await asyncio.wait_for(apart(worker.run(stop)), 20)
+    assert await states() == {"delivered": 1}
+    assert sum(load.length for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 0
+
+
+async def test_a_stopping_worker_finishes_what_it_has_in_hand(workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url)
+    receiver.hang()
+    await make.lead(workspace, bot)
+    await wire.relay()
+    stop = asyncio.Event()
+    worker = asyncio.create_task(Deliverer(wire.redis, wire.transport, wire.settings).run(stop))
+    await receiver.received(1)
+    stop.set()
+    receiver.release()
+    await worker
+    assert await states() == {"delivered": 1}
+    assert sum(load.length for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 0
+
+
+async def test_an_endpoint_whose_secret_cannot_be_read_holds_up_nobody_else(workspace, bot, wire, receiver, db_clock):
+    """What is for it waits, and costs no attempt; its key is tried again after a minute."""
+    bad = await endpoint(workspace, receiver.url)
+    good = await endpoint(workspace, receiver.url)
+    sealed = await db.value("SELECT secret FROM webhook_endpoint WHERE id = $1", bad.id)
+    await db.rows("UPDATE webhook_endpoint SET secret = 'nonsense' WHERE id = $1", bad.id)
+    await make.lead(workspace, bot)
+    (done,) = await wire.turn()
+    assert done.job.entry.key.endpoint_id == good.id
+    assert await states() == {"delivered": 1, "waiting": 1}
+    assert await wire.relay() == 0
+    await db.rows("UPDATE webhook_endpoint SET secret = $1 WHERE id = $2", sealed, bad.id)
+    await db_clock.forward(60)
+    (done,) = await wire.turn()
+    assert (done.outcome, done.job.number) == ("delivered", 1)
+
+
+async def test_what_was_claimed_too_late_is_left_to_a_quicker_worker(workspace, bot, wire, receiver, monkeypatch):
+    """Its POST could outlast the lease, and somebody else would have made it by then."""
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    worker = Deliverer(wire.redis, wire.transport, wire.settings)
+    late = SimpleNamespace(
+        monotonic=time.monotonic,
+        perf_counter=lambda: time.perf_counter() + wire.settings.lease - wire.settings.delivery_timeout,
+    )
+    entries = await wire.read()
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "time", late)
+        await worker._start(entries, asyncio.Event())
+        await asyncio.gather(*worker._posts)
+    assert (len(entries), worker._held, receiver.deliveries) == (1, {}, [])
+    await worker._start(entries, asyncio.Event())
+    await asyncio.gather(*worker._posts)
+    assert len(receiver.deliveries) == 1
+
+
+async def test_names_of_killed_workers_go_when_they_hold_nothing(wire, monkeypatch):
+    shards = wire.settings.stream_shards
+    await streams.add(wire.redis, [streams.Key("evt_1", "we_1", 0)], shards)
+    (entry,) = await streams.read(wire.redis, "holds", shards, 1, 1)
+    await streams.read(wire.redis, "killed", shards, 1, 1)
+    await streams.leave(wire.redis, "mine", shards)
+    assert set(await workers.consumers(wire.redis, shards)) == {"holds", "killed"}, "they may only be slow"
+    monkeypatch.setattr(streams, "_KILLED_MS", -1)
+    await streams.leave(wire.redis, "mine", shards)
+    assert set(await workers.consumers(wire.redis, shards)) == {"holds"}
+    assert len(await wire.redis.xpending_range(entry.stream, streams.GROUP, "-", "+", 10)) == 1
+    await streams.done(wire.redis, [entry])
+    monkeypatch.undo()
+    await streams.leave(wire.redis, "holds", shards)
+    assert await workers.consumers(wire.redis, shards) == {}
+    await wire.redis.flushall()
+    await streams.leave(wire.redis, "mine", shards)
+
+
+async def test_a_failure_amid_recording_loses_neither_a_410_nor_a_dead_letter(
+    workspace, bot, wire, receiver, monkeypatch
+):
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer = 410
+    await make.lead(workspace, bot)
+    await wire.relay()
+    note, failed = health.record, []
+
+    async def fails_once(settled):
+        if not failed:
+            failed.append(len(settled))
+            raise ConnectionResetError("the database went away")
+        await note(settled)
+
+    monkeypatch.setattr(health, "record", fails_once)
+    stop = asyncio.Event()
+    worker = asyncio.create_task(Deliverer(wire.redis, wire.transport, wire.settings).run(stop))
+    await eventually(lambda: wire.redis.xlen(streams.DEAD_LETTERS))
+    stop.set()
+    await worker
+    assert failed == [1]
+    assert (await webhooks.endpoint(workspace, made.id)).enabled is False
+    assert await db.value("SELECT count(*) FROM attempt WHERE counted") == 1
+    assert len(receiver.deliveries) == 1

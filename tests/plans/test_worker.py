@@ -1,0 +1,94 @@
+"""What a delivered event costs the database: how many statements, and which partitions they read."""
+
+import asyncio
+
+import pytest
+
+from leadwire.domain.leads import changes as leads
+from leadwire.domain.leads.schema import LeadPatch
+from leadwire.domain.webhooks import changes as endpoints
+from leadwire.domain.webhooks import reads
+from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.infrastructure import clock, db, redis_pool
+from tests import make
+from tests.delivery.wired import endpoint
+from tests.plans.explained import nodes, plans_of
+
+
+@pytest.fixture
+async def statements(monkeypatch) -> list[str]:
+    """The beginnings of all statements; BEGIN for each transaction."""
+    sent: list[str] = []
+    fetch, transaction = db.DB.fetch, db.DB.transaction
+
+    async def noted(sql, args):
+        sent.append(" ".join(sql.split()[:3]))
+        return await fetch(sql, args)
+
+    def begun(*options):
+        sent.append("BEGIN")
+        return transaction(*options)
+
+    monkeypatch.setattr(db.DB, "fetch", noted)
+    monkeypatch.setattr(db.DB, "transaction", begun)
+    return sent
+
+
+@pytest.fixture
+async def lead(workspace, bot, wire, receiver):
+    """A lead of whose changes an open endpoint is told."""
+    await endpoint(workspace, receiver.url, "lead.updated")
+    await wire.relay()
+    return await make.lead(workspace, bot)
+
+
+async def pushed() -> None:
+    """The streams have what changes have queued."""
+    while redis_pool._background_tasks:
+        await asyncio.wait(redis_pool._background_tasks)
+
+
+@pytest.mark.parametrize("changes", [1, 20])
+async def test_a_delivered_event_takes_a_statement_beside_its_share_of_two(
+    workspace, lead, wire, receiver, statements, changes
+):
+    """The change with its event and delivery; the claim; the record. No transaction, and nothing of the relay."""
+    for number in range(changes):
+        statements.clear()
+        await leads.update(workspace, lead.id, LeadPatch(name=f"Ada {number}"), unchanged={})
+        assert len(statements) == 2, "it reads the lead"
+        assert statements[1] == "WITH change AS"
+    statements.clear()
+    await pushed()
+    jobs = await wire.claim()
+    assert len(jobs) == changes
+    assert len(statements) == 1
+    done = await wire.post(jobs)
+    statements.clear()
+    await wire.settle(done)
+    assert len(statements) == 1
+    assert len(receiver.deliveries) == changes
+    assert await db.value("SELECT count(*) FROM delivery_result WHERE state = 'delivered'") == changes
+
+
+async def test_a_number_takes_one_transaction_for_all_that_is_claimed(workspace, lead, wire, receiver, statements):
+    (made,) = await reads.endpoints(workspace)
+    await endpoints.configure(workspace, made.id, EndpointChange(numbered=True))
+    for number in range(20):
+        await leads.update(workspace, lead.id, LeadPatch(name=f"Ada {number}"), unchanged={})
+    await wire.relay()
+    statements.clear()
+    jobs = await wire.claim()
+    assert sorted(job.sequence for job in jobs) == list(range(1, 21))
+    assert [one.split()[0] for one in statements] == ["WITH", "BEGIN", "SELECT", "WITH"]
+
+
+async def test_a_claim_reads_the_one_partition_of_its_day(workspace, lead, wire, receiver, monkeypatch):
+    await leads.update(workspace, lead.id, LeadPatch(name="Grace"), unchanged={})
+    await pushed()
+    (plan,) = await plans_of(wire.claim, monkeypatch)
+    read = [node["Relation Name"] for node in nodes(plan) if "Scan" in node["Node Type"] and "Relation Name" in node]
+    assert [name for name in read if name.startswith(("event", "attempt", "delivery_"))] == [
+        f"event_{clock.now():%Y%m%d}"
+    ]
+    assert "Seq Scan" not in {node["Node Type"] for node in nodes(plan)}

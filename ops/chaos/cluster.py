@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 
 from leadwire.development.embedded import Server, Services
 from leadwire.infrastructure.serving import SUPERVISED
+from ops.chaos.proxy import LossyProxy
 
 
 class ManagedProcess:
@@ -40,6 +41,8 @@ class ManagedProcess:
         self._pause, self._expected = pause, True
         doomed = self._process
         doomed.kill()
+        if await doomed.wait() != -signal.SIGKILL:
+            raise RuntimeError(f"{self.name} had ended by itself")
         while self._process is doomed:
             await asyncio.sleep(0.01)
 
@@ -87,14 +90,17 @@ class ManagedProcess:
 class Cluster:
     """`async with Cluster(...) as cluster`: one `serve`, two of each other process, and the servers."""
 
-    def __init__(self, running: Services, environment: Mapping[str, str], directory: Path, port: int) -> None:
+    def __init__(
+        self, running: Services, environment: Mapping[str, str], directory: Path, port: int, proxy: LossyProxy
+    ) -> None:
         logs = directory / "logs"
         logs.mkdir(exist_ok=True)
         self.url = f"http://127.0.0.1:{port}"
         self.environment = {name: text for name, text in os.environ.items() if not name.startswith("LEADWIRE_")}
         self.environment |= environment
-        self.serve = ManagedProcess("serve", ["serve", "--port", str(port)], self.environment, logs)
-        self.relays = [ManagedProcess(f"relay-{n}", ["relay"], self.environment, logs) for n in (1, 2)]
+        proxied = self.environment | {"LEADWIRE_REDIS_URL": proxy.url}
+        self.serve = ManagedProcess("serve", ["serve", "--port", str(port)], proxied, logs)
+        self.relays = [ManagedProcess(f"relay-{n}", ["relay"], proxied, logs) for n in (1, 2)]
         # Each worker's own headers have a prefix of their own: by it the journal knows who sent what.
         self.workers = [
             ManagedProcess(
@@ -102,6 +108,7 @@ class Cluster:
             )
             for n in (1, 2)
         ]
+        self.proxy, self.proxy_busy = proxy, asyncio.Lock()  # what adds to the streams reaches Redis through it
         self.postgres, self.valkey = running.servers["PostgreSQL"], running.servers["Valkey"]
         self.servers_busy = {self.postgres.name: asyncio.Lock(), self.valkey.name: asyncio.Lock()}
         self.append_log = next((directory / "servers").resolve().rglob("appendonlydir"))

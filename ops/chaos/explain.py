@@ -1,8 +1,8 @@
-"""Finds the fault that caused a duplicate. Pure.
+"""Proves what a duplicate came from. Pure.
 
-At-least-once delivery allows a second POST only when the outcome of the first could not be recorded: its worker was
-killed or stopped while it held the delivery, or Redis lost its claim, or a relay that had been stopped put its key
-into a stream again. Any other duplicate is a bug.
+A worker owns what it has claimed until its lease ends, and nobody but the owner can record it. So a second POST is
+allowed only where the first was made and its worker was unable to record it within its lease: it was killed, it was
+stopped, or it was cut off from the database. Whatever happens to Redis, to relays or to the API leads to none.
 """
 
 from collections.abc import Sequence
@@ -10,18 +10,11 @@ from typing import Final
 
 from ops.chaos.records import Fault, Post
 
-_RECORDING: Final = 2.0  # seconds from an outcome to its record and acknowledgement, on a machine under load
+_RECORDING: Final = 2.0  # seconds from an outcome to its record, on a machine under load
 _RETRY: Final = 8.0  # seconds: the longest pause (6) of a process whose server was away, and the try after it
-_TAIL: Final[dict[str, float]] = {
-    "kill-worker": 0.0,  # after its start: the process that comes next is another one
-    "stop-worker": _RECORDING,
-    "stop-relay": _RECORDING,
-    "flush-redis": _RETRY,
-    "crash-redis": _RETRY,
-    "truncate-redis": _RETRY,
-    "empty-redis": _RETRY,
-}
-"""The faults that may lead to duplicates, most particular first, and how long after their end they still do."""
+_SLACK: Final = 1.0  # seconds from the last look at the lease to the arrival of the POST
+_CUTS: Final = ("restart-postgres", "crash-postgres", "lock-rows", "lock-table")
+"""Faults that keep a worker from recording, although it is alive."""
 
 
 def repeated(post: Post, earlier: Sequence[Post]) -> Post | None:
@@ -29,32 +22,35 @@ def repeated(post: Post, earlier: Sequence[Post]) -> Post | None:
     return next((one for one in reversed(earlier) if one.good or one.attempt == post.attempt), None)
 
 
-def cause(post: Post, earlier: Sequence[Post], faults: Sequence[Fault], timeout: float) -> str | None:
-    """The kind of the fault that fell into the time in which what `post` repeats was in a worker's hands, if any did.
+def cause(post: Post, first: Post, faults: Sequence[Fault], timeout: float) -> Fault | None:
+    """Return the fault that kept the outcome of `first` from being recorded, so that `post` repeats it; None without.
 
-    `timeout` is the longest an attempt takes, in seconds. A worker's death explains the repetition of its own POSTs
-    alone. One that slept may have made either, or have woken to record as a failure what another one has in hand.
-    With two entries of one delivery, which Redis and relays are to blame for, two workers can have it in hand; one
-    worker alone knows what it has.
+    `timeout` is the longest an attempt takes, in seconds; a POST begins only while its lease lasts so much longer.
     """
-    first = repeated(post, earlier)
-    assert first is not None
+    if late := _sent_late(post, faults):
+        return late
+    if post.at < first.at + timeout - _SLACK:
+        return None  # the lease of the first cannot have ended: two workers had the delivery at once
     until = first.at + min(first.held, timeout) + _RECORDING
+    cuts = []
     for fault in sorted(faults, key=lambda fault: fault.start):
-        if "postgres" in fault.kind and fault.start <= until and fault.end >= first.at:
+        if fault.kind in _CUTS and fault.start <= until and fault.end >= first.at:
             until = max(until, fault.end + _RETRY)  # what could not be recorded was kept in hand
-    for kind, tail in _TAIL.items():
-        for fault in faults:
-            end = fault.start if kind == "kill-worker" else fault.end + tail
-            in_time = fault.start <= min(until, post.at) and end >= first.at
-            if fault.kind == kind and in_time and _guilty(fault, post, first, earlier):
-                return kind
+            cuts.append(fault)
+    for fault in faults:
+        if fault.target == first.sender and fault.kind == "kill-worker" and first.at <= fault.start <= until:
+            return fault
+    outlived = first.at + timeout - _SLACK  # no lease ends earlier
+    for fault in faults:
+        stopped = fault.target == first.sender and fault.kind == "stop-worker"
+        if stopped and fault.start <= until and fault.end >= outlived:
+            return fault
+    return cuts[0] if cuts else None
+
+
+def _sent_late(post: Post, faults: Sequence[Fault]) -> Fault | None:
+    """The stop that fell between a worker's look at its lease and its POST, which it then made when it woke up."""
+    for fault in faults:
+        if fault.kind == "stop-worker" and fault.target == post.sender and 0 <= post.at - fault.end <= _RECORDING:
+            return fault
     return None
-
-
-def _guilty(fault: Fault, post: Post, first: Post, earlier: Sequence[Post]) -> bool:
-    if fault.kind == "kill-worker":
-        return fault.target == first.sender
-    if fault.kind == "stop-worker":
-        return fault.target in {post.sender, *(one.sender for one in earlier)}
-    return post.sender != first.sender

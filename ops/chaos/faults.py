@@ -1,6 +1,7 @@
 """The faults, each a small function, and the seeded schedule of when each is injected and how severe it is."""
 
 import asyncio
+import contextlib
 import random
 import shutil
 import signal
@@ -8,7 +9,10 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
+import asyncpg
+
 from leadwire.development.embedded import Server
+from leadwire.infrastructure import db, settings
 from ops.chaos.cluster import Cluster, ManagedProcess
 from ops.chaos.records import Fault
 
@@ -96,11 +100,36 @@ async def crash_postgres(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
     return await _restart(cluster, cluster.postgres, signal.SIGKILL)
 
 
+async def lose_answers(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:
+    """What the API and the relays send to Redis is done, and no answer comes: they add the same entries again."""
+    async with cluster.proxy_busy:
+        start = time.time()
+        await cluster.proxy.lose_answers(0.5 + planned.force * 4)
+    return Hit("proxy", start)
+
+
+async def lock_rows(cluster: Cluster, planned: PlannedFault, lease: float) -> Hit:
+    """Somebody locks every endpoint and every delivery there is, as an operator's session or a long change does."""
+    return await _lock(
+        cluster,
+        planned,
+        lease,
+        "SELECT 1 FROM webhook_endpoint ORDER BY id FOR UPDATE",
+        "SELECT 1 FROM delivery FOR UPDATE",
+    )
+
+
+async def lock_table(cluster: Cluster, planned: PlannedFault, lease: float) -> Hit:
+    """Nobody can claim, record or make deliveries, half of the time for longer than the lease."""
+    return await _lock(cluster, planned, lease, "LOCK TABLE delivery IN SHARE MODE")
+
+
 FAULTS: Final[dict[str, _Work]] = {
     work.__name__.replace("_", "-"): work
     for work in (
         *(kill_serve, kill_relay, kill_worker, stop_relay, stop_worker),
-        *(flush_redis, crash_redis, truncate_redis, empty_redis, restart_postgres, crash_postgres),
+        *(flush_redis, crash_redis, truncate_redis, empty_redis, lose_answers),
+        *(restart_postgres, crash_postgres, lock_rows, lock_table),
     )
 }
 
@@ -160,12 +189,31 @@ async def _kill(process: ManagedProcess, planned: PlannedFault) -> Hit:
 
 
 async def _freeze(process: ManagedProcess, planned: PlannedFault, lease: float) -> Hit:
-    """Stop a process: half of the time for up to half a lease, else for 1.2 to 2 leases."""
-    share = planned.force if planned.force < 0.5 else 0.4 + planned.force * 1.6
     async with process.busy:
         start = time.time()
-        await process.freeze(share * lease)
+        await process.freeze(_length(planned, lease))
     return Hit(process.name, start)
+
+
+def _length(planned: PlannedFault, lease: float) -> float:
+    """Half of the time up to half a lease, else 1.2 to 2 leases."""
+    return lease * (planned.force if planned.force < 0.5 else 0.4 + planned.force * 1.6)
+
+
+async def _lock(cluster: Cluster, planned: PlannedFault, lease: float, *statements: str) -> Hit:
+    """Run statements that lock, and commit later. PostgreSQL may end before."""
+    async with cluster.servers_busy[cluster.postgres.name]:
+        connection = await asyncpg.connect(settings.get().database_url)
+        start = time.time()
+        try:
+            with contextlib.suppress(db.Deadlock):
+                async with connection.transaction():
+                    for statement in statements:
+                        await connection.execute(statement)
+                    await asyncio.sleep(_length(planned, lease))
+        finally:
+            await connection.close()
+    return Hit(cluster.postgres.name, start)
 
 
 async def _restart(

@@ -129,6 +129,7 @@ class _Protocol(asyncio.Protocol):
             digest=zlib.crc32(body),
             answer=answer,
             held=held,
+            sequence=int(headers.get(f"x-{sender}-sequence", "0")) or None,
         )
 
     def _answer(self, post: Post) -> None:

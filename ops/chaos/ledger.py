@@ -12,8 +12,8 @@ async def unfinished(workspace: str) -> int:
     """Return how many events are not relayed and how many deliveries are not finished."""
     return int(
         await db.value(
-            """SELECT (SELECT count(*) FROM outbox_event WHERE workspace_id = $1 AND relayed_at IS NULL)
-                + (SELECT count(*) FROM delivery WHERE workspace_id = $1 AND state IN ('waiting', 'queued'))""",
+            """SELECT (SELECT count(*) FROM outbox WHERE workspace_id = $1)
+                + (SELECT count(*) FROM delivery WHERE workspace_id = $1)""",
             workspace,
         )
     )
@@ -22,7 +22,7 @@ async def unfinished(workspace: str) -> int:
 async def events(workspace: str) -> list[Recorded]:
     """Every event of the kinds the harness causes."""
     found = await db.rows(
-        "SELECT id, body, recorded_at FROM outbox_event WHERE workspace_id = $1 AND kind = ANY($2) ORDER BY id",
+        "SELECT id, body, recorded_at FROM event WHERE workspace_id = $1 AND kind = ANY($2) ORDER BY id",
         workspace,
         list(KINDS),
     )
@@ -31,7 +31,7 @@ async def events(workspace: str) -> list[Recorded]:
 
 async def deliveries(workspace: str) -> dict[str, int]:
     """How many deliveries are in each state."""
-    found = await db.rows("SELECT state, count(*) FROM delivery WHERE workspace_id = $1 GROUP BY 1", workspace)
+    found = await db.rows("SELECT state, count(*) FROM every_delivery WHERE workspace_id = $1 GROUP BY 1", workspace)
     return {row["state"]: row["count"] for row in found}
 
 

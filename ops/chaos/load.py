@@ -20,7 +20,7 @@ from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.schema import EndpointChange
 from ops.chaos import payload
-from ops.chaos.records import ORDERED, Accepted
+from ops.chaos.records import NUMBERED, ORDERED, Accepted
 
 KINDS: Final = ("lead.updated", "conversation.ended")
 _WRITERS: Final = 24  # each changes leads of its own, one change at a time, so that their order is known
@@ -54,7 +54,8 @@ async def create_data(urls: dict[str, str], events: int) -> Workload:
     secrets = {}
     for name, url in urls.items():
         endpoint = await webhooks.create(workspace, url, KINDS)
-        await webhooks.configure(workspace, endpoint.id, EndpointChange(ordered=name == ORDERED))
+        change = EndpointChange(ordered=name == ORDERED, numbered=name == NUMBERED)
+        await webhooks.configure(workspace, endpoint.id, change)
         await webhooks.enable(workspace, endpoint.id)
         secrets[name] = endpoint.secret
     leads = []

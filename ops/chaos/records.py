@@ -6,6 +6,8 @@ import msgspec
 
 ORDERED: Final = "ordered"
 """The endpoint that is to get the changes of each lead one after the other, retries included."""
+NUMBERED: Final = "flaky"
+"""The endpoint whose deliveries are numbered."""
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -46,6 +48,7 @@ class Post(msgspec.Struct, frozen=True):
     digest: int
     answer: int
     held: float
+    sequence: int | None = None
 
     @property
     def good(self) -> bool:

@@ -16,6 +16,7 @@ from ops.chaos import ledger, load
 from ops.chaos.cluster import Cluster
 from ops.chaos.faults import PlannedFault, inject
 from ops.chaos.journal import Journal, free_port
+from ops.chaos.proxy import LossyProxy
 from ops.chaos.records import ORDERED, Accepted, Fault
 from ops.chaos.verdict import Evidence, Scorecard, judge
 
@@ -48,7 +49,10 @@ async def run(running: Services, environment: Mapping[str, str], directory: Path
     workload = await load.create_data({name: journal.url(name) for name in _ENDPOINTS}, options.events)
     journal.start(workload.secrets)
     try:
-        async with Cluster(running, environment, directory, free_port()) as cluster:
+        async with (
+            LossyProxy(running.redis_url) as proxy,
+            Cluster(running, environment, directory, free_port(), proxy) as cluster,
+        ):
             share = load.changes(workload, options.events, options.seed)
             sending = asyncio.create_task(
                 load.send_changes(workload, cluster.url, share, options.events / options.seconds)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from ops.chaos.explain import cause, repeated
-from ops.chaos.records import ORDERED, Accepted, Fault, Post, Recorded
+from ops.chaos.records import NUMBERED, ORDERED, Accepted, Fault, Post, Recorded
 
 Key = tuple[str, str, int | None]
 
@@ -55,6 +55,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     duplicates: Mapping[str, int]
     unexplained: int
     suspects: Sequence[tuple[Post, Post]]  # each unexplained POST behind the one that it repeats
+    proven: Sequence[tuple[Post, Post, Fault]]  # the others, each with the fault that it came from
     wrong_signature: int
     altered: int
     changes_without_event: int
@@ -64,6 +65,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     unfinished: int
     out_of_order: int
     misordered: int
+    misnumbered: int
     late: Mapping[str, Spread]
     recovery: Mapping[str, Spread]
     faults: Mapping[str, int]
@@ -74,6 +76,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
         """The counts that must be 0 and are not. A redrive is out of order by intention."""
         must = (
             *("lost", "unexplained", "wrong_signature", "altered", "changes_without_event", "events_without_change"),
+            "misnumbered",
             *(() if self.redriven else ("misordered",)),
             *("events_doubled", "wrong_state", "unfinished"),
         )
@@ -87,7 +90,7 @@ def judge(seen: Evidence) -> Scorecard:
     recorded = Counter(_key(one) for one in seen.events)
     acknowledged = {(post.endpoint, _key(post)) for post in seen.posts if post.good and post.verified}
     found = list(_causes(seen))
-    causes = Counter(cause for cause, *_ in found)
+    causes = Counter(fault.kind if fault else "unexplained" for *_, fault in found)
     bodies: defaultdict[str, set[int]] = defaultdict(set)
     for post in seen.posts:
         bodies[post.event_id].add(post.digest)
@@ -102,7 +105,8 @@ def judge(seen: Evidence) -> Scorecard:
         lost=sum((endpoint, key) not in acknowledged for endpoint in seen.endpoints for key in asked),
         duplicates=dict(causes.most_common()),
         unexplained=causes["unexplained"],
-        suspects=[(first, post) for cause, first, post in found if cause == "unexplained"],
+        suspects=[(first, post) for first, post, fault in found if not fault],
+        proven=[(first, post, fault) for first, post, fault in found if fault],
         wrong_signature=sum(not post.verified for post in seen.posts),
         altered=sum(len(digests) > 1 for digests in bodies.values()),
         changes_without_event=len(asked - recorded.keys()),
@@ -112,6 +116,7 @@ def judge(seen: Evidence) -> Scorecard:
         unfinished=seen.unfinished,
         out_of_order=_out_of_order(seen.posts),
         misordered=_out_of_order([post for post in seen.posts if post.endpoint == ORDERED and post.good]),
+        misnumbered=_misnumbered([post for post in seen.posts if post.endpoint == NUMBERED]),
         late=_late(seen),
         recovery=_recovery(seen),
         faults=dict(Counter(fault.kind for fault in seen.faults)),
@@ -124,13 +129,13 @@ def _key(one: Accepted | Recorded | Post) -> Key:
     return one.kind, one.subject, one.number if one.kind == "lead.updated" else None
 
 
-def _causes(seen: Evidence) -> Iterable[tuple[str, Post, Post]]:
+def _causes(seen: Evidence) -> Iterable[tuple[Post, Post, Fault | None]]:
     """The cause of each duplicate, what it repeats, and itself."""
     earlier: defaultdict[tuple[str, str], list[Post]] = defaultdict(list)
     for post in seen.posts:
         before = earlier[post.endpoint, post.event_id]
         if first := repeated(post, before):
-            yield cause(post, before, seen.faults, seen.timeout) or "unexplained", first, post
+            yield first, post, cause(post, first, seen.faults, seen.timeout)
         before.append(post)
 
 
@@ -140,6 +145,17 @@ def _wrong_state(seen: Evidence) -> int:
     for one in sorted(seen.accepted, key=lambda one: one.accepted):
         last[one.subject] = one.number if one.kind == "lead.updated" else -1
     return sum(seen.states.get(subject) != number for subject, number in last.items())
+
+
+def _misnumbered(posts: Sequence[Post]) -> int:
+    """Events without exactly one number, and numbers from 1 on without exactly one event."""
+    numbers: defaultdict[str, set[int]] = defaultdict(set)
+    events: defaultdict[int, set[str]] = defaultdict(set)
+    for post in posts:
+        numbers[post.event_id].add(post.sequence or 0)
+        events[post.sequence or 0].add(post.event_id)
+    given = range(1, max(events, default=0) + 1)
+    return sum(0 in one or len(one) > 1 for one in numbers.values()) + sum(len(events[number]) != 1 for number in given)
 
 
 def _out_of_order(posts: Sequence[Post]) -> int:

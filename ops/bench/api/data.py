@@ -114,8 +114,8 @@ async def _outbox(url: str) -> list[tuple[list[Any], Any]]:
     await db.open_pool(url, 2)
     try:
         found = await db.rows(
-            """SELECT workspace_id, kind, conversation_id, lead_id, test_endpoint_id, length(id), length(traceparent),
-               body FROM outbox_event ORDER BY recorded_at"""
+            """SELECT workspace_id, kind, conversation_id, lead_id, subject, test_endpoint_id, length(id),
+               length(traceparent), body FROM event ORDER BY recorded_at"""
         )
     finally:
         await db.close_pool()

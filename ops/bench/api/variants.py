@@ -14,7 +14,7 @@ import msgspec
 
 from leadwire import app
 from leadwire.__main__ import main
-from leadwire.delivery import wakeup
+from leadwire.delivery import push
 from leadwire.delivery.outbox import Event
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.db.statements import Statement
@@ -107,7 +107,7 @@ def _trace() -> None:
 
 
 def _nudge() -> None:
-    wakeup.wake_relay = lambda: None
+    push.wake_relay = lambda: None
 
 
 _ONE = ("lead", "patch")

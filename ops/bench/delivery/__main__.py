@@ -2,11 +2,11 @@
 
     uv run python -m ops.bench.delivery [--events 50000] [--seconds 10] [--only drain,latency]
 
-relay      committed events -> delivery rows -> stream entries, one relay, events/s and CPU per event
+relay      events left to the relay -> delivery rows -> stream entries, one relay, events/s and CPU per event
 drain      the same events through relay and worker processes to a receiver, CPU and the servers' work per delivery
 workers    one and two worker processes: as fast as the machine goes, and with a receiver that takes 50 ms
 latency    changes at a steady rate, from the commit to the receiver having the request, p50 and p99
-isolation  20 endpoints, one hangs and three reset connections: the healthy ones with and without them
+isolation  one quiet endpoint alone, and beside 1, 12 and 100 that hang, answer late, reset, or hang in DNS
 backlog    200,000 deliveries owed to a dead endpoint: Redis's memory, and the healthy ones
 bare       the same POSTs by httpx.AsyncClient and by pyreqwest alone
 change     a change itself, without HTTP and without delivery: CPU, WAL and disk of each
@@ -37,7 +37,9 @@ def main() -> None:
     """Run what was asked for and print it."""
     options = argparse.ArgumentParser(prog="python -m ops.bench.delivery")
     options.add_argument("--events", type=int, default=50_000, help="to drain")
-    options.add_argument("--seconds", type=float, default=10.0, help="of each rate of latency and steps")
+    options.add_argument(
+        "--seconds", type=float, default=10.0, help="of each rate of latency and steps; of each half of isolation"
+    )
     options.add_argument("--minutes", type=float, default=30.0, help="of soak")
     options.add_argument("--rates", default="200,400,800,1200,1600,2000,2500,3000,4000", help="a second, of steps")
     options.add_argument("--workers", type=int, default=1, help="of steps")

@@ -45,5 +45,5 @@ async def change(count: int) -> Cost:
     took = time.perf_counter() - start
     after = (own_cpu(), await postgres_cpu(), (await Counts.now()).wal, await size())
     ours, postgres, wal, disk = ((now - then) / count for now, then in zip(after, before, strict=True))
-    assert await db.value("SELECT count(*) >= $1 FROM outbox_event", count)
+    assert await db.value("SELECT count(*) >= $1 FROM event", count)
     return Cost(ours * 1e6, postgres * 1e6, wal, disk, count / took)

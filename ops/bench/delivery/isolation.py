@@ -1,27 +1,43 @@
-"""How much failing endpoints slow down the others."""
+"""What endpoints that misbehave cost another customer."""
 
 import asyncio
 import statistics
-from collections.abc import Sequence
-from typing import NamedTuple
+import sys
+from collections.abc import AsyncIterator
+from typing import Final, NamedTuple
 
 from leadwire.infrastructure import db
-from ops.bench.delivery import world
+from ops.bench.delivery import hanging_dns, world
 from ops.bench.delivery.process import Process
 from ops.bench.delivery.sink import Sink
 
-_HEALTHY = 16
-BAD = ("hang", "reset", "reset", "reset")
+MANNERS: Final = ("hang", "late", "reset", "dns")
+"""What bad receivers do: never answer; answer 204 after 4 s; cut the connection; have a name that is never found."""
+COUNTS: Final = (1, 12, 100)
+"""So many of them."""
+_OWED: Final = 400  # events of each bad endpoint
+_MOST: Final = 20_000  # of all of them
+_RATE: Final = 20.0  # events a second of the quiet endpoint
+_OTHERS: Final = 16
+_WORKER: Final = (sys.executable, "-m", "ops.bench.delivery.hanging_dns")
 
 
-class Healthy(NamedTuple):
-    """Milliseconds from commit to arrival at the healthy endpoints."""
+class Lags(NamedTuple):
+    """Milliseconds from commit to arrival."""
 
     p50: float
-    p95: float
     p99: float
     longest: float
     events: int
+
+
+class Isolation(NamedTuple):
+    """One quiet endpoint alone, and then beside `count` endpoints that are owed events and misbehave."""
+
+    manner: str
+    count: int
+    idle: Lags
+    beside: Lags
 
 
 class Backlog(NamedTuple):
@@ -31,52 +47,61 @@ class Backlog(NamedTuple):
     largest: float
     entries: int
     owed: int
-    healthy: Healthy
+    healthy: Lags
 
 
-async def neighbors(rate: float, seconds: float, bad: Sequence[str] = BAD) -> Healthy:
-    """20 endpoints under `rate` events a second; those in `bad` misbehave, or are healthy too when it is empty."""
+async def isolation(seconds: float) -> AsyncIterator[Isolation]:
+    """Every manner with every count, each on fresh tables with processes of its own; `seconds` for each half."""
+    async with Sink() as sink:
+        for manner in MANNERS:
+            for count in COUNTS:
+                yield await _beside(sink, manner, count, seconds)
+
+
+async def _beside(sink: Sink, manner: str, count: int, seconds: float) -> Isolation:
     await world.fresh()
-    manners = ["hook"] * _HEALTHY + list(bad or ["hook"] * len(BAD))
-    async with Sink() as sink, Process("relay"), Process("deliver"):
-        owners = await world.workspaces([sink.url(manner) for manner in manners])
-        await _warm(sink, owners)
-        committed = await world.steady(owners, rate, seconds)
-        return await _healthy(sink, committed, set(owners[:_HEALTHY]))
+    async with Process("relay"), Process("deliver", _WORKER) as worker:
+        urls = [hanging_dns.url(n) if manner == "dns" else sink.url(f"{manner}/{n}") for n in range(count)]
+        quiet, *bad = await world.workspaces([sink.url(host="localhost"), *urls])
+        await _warm(sink, [quiet])
+        idle = await _lags(sink, await world.steady([quiet], _RATE, seconds), {quiet})
+        await world.commit(bad, min(_OWED * count, _MOST))
+        load = asyncio.create_task(world.steady(bad, count / 2, seconds))  # what comes new while a backlog waits
+        beside = await _lags(sink, await world.steady([quiet], _RATE, seconds), {quiet})
+        await load
+        await worker.kill()  # what it has in hand hangs
+    return Isolation(manner, count, idle, beside)
 
 
 async def backlog(count: int) -> Backlog:
     """An endpoint that refuses connections is owed `count` at once, while others get 100 events a second."""
     await world.fresh()
     async with Sink() as sink, Process("relay"), Process("deliver"):
-        dead, *others = await world.workspaces(["http://127.0.0.1:8999/", *[sink.url()] * _HEALTHY])
+        dead, *others = await world.workspaces(["http://127.0.0.1:8999/", *[sink.url()] * _OTHERS])
         await _warm(sink, others)
         before = await _redis_mb()
         for _ in range(count // 20_000):
             await world.commit([dead], 20_000)
         sizes: list[tuple[float, int]] = []
         watching = asyncio.create_task(_watch(sizes))
-        committed = await world.steady(others, 100, 60)
-        healthy = await _healthy(sink, committed, set(others))
+        healthy = await _lags(sink, await world.steady(others, 100, 60), set(others))
         watching.cancel()
-        owed = count - await db.value(
-            """SELECT count(*) FROM outbox_event v WHERE workspace_id = $1
-                 AND EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.id AND d.state = 'delivered')""",
-            dead,
-        )
+        delivered = "SELECT count(*) FROM delivery_result WHERE workspace_id = $1 AND state = 'delivered'"
+        owed = count - await db.value(delivered, dead)
     return Backlog(before, max(size for size, _ in sizes), max(entries for _, entries in sizes), owed, healthy)
 
 
-async def _warm(sink: Sink, owners: Sequence[str]) -> None:
-    """Both processes are up when one event has arrived from each healthy endpoint."""
-    committed = await world.commit(owners[:_HEALTHY], _HEALTHY)
+async def _warm(sink: Sink, owners: list[str]) -> None:
+    """Both processes are up when one event has arrived from each owner."""
+    committed = await world.commit(owners, len(owners))
     arrived: set[str] = set()
     while not arrived.issuperset(committed):
         arrived |= (await sink.seen()).keys()
         await asyncio.sleep(0.05)
+    await asyncio.sleep(1)  # the relay opens what nothing waits for
 
 
-async def _healthy(sink: Sink, committed: dict[str, tuple[str, float]], healthy: set[str]) -> Healthy:
+async def _lags(sink: Sink, committed: dict[str, tuple[str, float]], healthy: set[str]) -> Lags:
     wanted = {event: at for event, (owner, at) in committed.items() if owner in healthy}
     arrived: dict[str, float] = {}
     while wanted.keys() - arrived.keys():
@@ -84,12 +109,12 @@ async def _healthy(sink: Sink, committed: dict[str, tuple[str, float]], healthy:
         await asyncio.sleep(0.1)
     lags = [(arrived[event] - at) * 1e3 for event, at in wanted.items()]
     cuts = statistics.quantiles(lags, n=100)
-    return Healthy(cuts[49], cuts[94], cuts[98], max(lags), len(lags))
+    return Lags(cuts[49], cuts[98], max(lags), len(lags))
 
 
 async def _watch(sizes: list[tuple[float, int]]) -> None:
     while True:
-        entries = sum([await world.redis().xlen(f"leadwire:{{deliveries:{shard}}}") for shard in range(4)])
+        entries = sum([await world.redis().xlen(f"leadwire:{{deliveries:{name}}}") for name in ("quick", *range(4))])
         sizes.append((await _redis_mb(), entries))
         await asyncio.sleep(0.5)
 

@@ -46,6 +46,6 @@ async def latency(rate: float, seconds: float) -> list[float]:
         while len(arrived) < len(committed):
             arrived |= await sink.seen()
             await asyncio.sleep(0.1)
-        rows = await db.rows("SELECT id, body FROM outbox_event WHERE kind = 'message.sent'")
+        rows = await db.rows("SELECT id, body FROM event WHERE kind = 'message.sent'")
     message_of = {row["id"]: row["body"].split('"data":{"id":"')[1].split('"')[0] for row in rows}
     return [at - committed[message_of[event]] for event, at in arrived.items() if message_of[event] in committed]

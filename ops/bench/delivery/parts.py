@@ -59,14 +59,10 @@ async def _latency(asked: argparse.Namespace) -> None:
         )
 
 
-async def _isolation(_: argparse.Namespace) -> None:
-    runs = [("all healthy", ()), ("4 bad", isolation.BAD), ("all healthy", ()), ("4 bad", isolation.BAD)]
-    p95: dict[str, list[float]] = {}
-    for name, bad in runs:
-        found = await isolation.neighbors(500, 60, bad)
-        p95.setdefault(name, []).append(found.p95)
-        _say("isolation", f"{name}: {_healthy(found)}")
-    _say("isolation", f"p95 with / without the bad {sum(p95['4 bad']) / sum(p95['all healthy']):.2f}")
+async def _isolation(asked: argparse.Namespace) -> None:
+    _say("isolation", "one quiet endpoint: p50, p99, worst (ms) alone -> beside the bad ones")
+    async for one in isolation.isolation(asked.seconds):
+        _say("isolation", f"{one.count:4} {one.manner:6} {_short(one.idle)} -> {_short(one.beside)}")
 
 
 async def _backlog(_: argparse.Namespace) -> None:
@@ -132,11 +128,12 @@ def _speed(one: Drained) -> str:
     return f"{one.rate:.0f} deliveries/s, {one.cpu:.1f} us worker CPU per delivery"
 
 
-def _healthy(found: isolation.Healthy) -> str:
-    return (
-        f"p50 {found.p50:.1f} ms, p95 {found.p95:.1f} ms, p99 {found.p99:.1f} ms, longest {found.longest:.1f} ms "
-        f"of {found.events}"
-    )
+def _healthy(found: isolation.Lags) -> str:
+    return f"p50 {found.p50:.1f} ms, p99 {found.p99:.1f} ms, longest {found.longest:.1f} ms of {found.events}"
+
+
+def _short(found: isolation.Lags) -> str:
+    return f"{found.p50:.1f}, {found.p99:.1f}, {found.longest:.1f}"
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Awaitable[None]]] = {

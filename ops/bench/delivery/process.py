@@ -22,7 +22,13 @@ class Process:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._process.terminate()
+        if self._process.returncode is None:
+            self._process.terminate()
+            await self._process.wait()
+
+    async def kill(self) -> None:
+        """End it at once, whatever it has in hand."""
+        self._process.kill()
         await self._process.wait()
 
     @property

@@ -1,6 +1,7 @@
 """A receiver that costs next to nothing: counts POSTs and notes when each event came, in a process of its own.
 
-The path says how it behaves: `/hook` answers at once, `/slow` after 50 ms, `/hang` never, `/reset` cuts the connection.
+The path says how it behaves: `/hook` answers at once, `/slow` after 50 ms, `/late` after 4 s, `/hang` never, `/reset`
+cuts the connection. What follows, as in `/hang/7`, makes addresses different.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from typing import Any, Self
 
 import uvloop
 
-_SLOW = 0.05  # seconds
+_AFTER = {b"/slow": 0.05, b"/late": 4.0}  # seconds
 _ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
@@ -27,9 +28,9 @@ class Sink:
         self._port = await asyncio.to_thread(ours.recv)
         return self
 
-    def url(self, manner: str = "hook") -> str:
+    def url(self, manner: str = "hook", host: str = "127.0.0.1") -> str:
         """Where it behaves so."""
-        return f"http://127.0.0.1:{self._port}/{manner}"
+        return f"http://{host}:{self._port}/{manner}"
 
     async def __aexit__(self, *_: object) -> None:
         self._process.kill()
@@ -64,7 +65,7 @@ class _Protocol(asyncio.Protocol):
             if len(self._buffer) < size:
                 return
             self._buffer = self._buffer[size:]
-            manner = head.split(b" ", 2)[1]
+            manner = b"/" + head.split(b" ", 2)[1].split(b"/")[1]
             if manner == b"/hang":
                 continue
             if manner == b"/reset":
@@ -72,10 +73,14 @@ class _Protocol(asyncio.Protocol):
                 return
             _Protocol.count += 1
             _Protocol.seen.setdefault(_value(head, b"webhook-id: ").decode(), time.monotonic())
-            if manner == b"/slow":
-                asyncio.get_running_loop().call_later(_SLOW, self._transport.write, _ANSWER)
+            if after := _AFTER.get(manner):
+                asyncio.get_running_loop().call_later(after, self._answer)
             else:
                 self._transport.write(_ANSWER)
+
+    def _answer(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(_ANSWER)
 
 
 def _value(head: bytes, name: bytes) -> bytes:
@@ -90,7 +95,11 @@ def _serve(pipe: Connection) -> None:
         pipe.send(server.sockets[0].getsockname()[1])
 
         def asked() -> None:
-            if pipe.recv() == "count":
+            try:
+                question = pipe.recv()
+            except EOFError:  # the bench was killed
+                os._exit(1)
+            if question == "count":
                 pipe.send(_Protocol.count)
             else:
                 pipe.send(_Protocol.seen)

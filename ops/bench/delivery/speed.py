@@ -6,6 +6,7 @@ import resource
 import time
 from typing import NamedTuple
 
+from leadwire.delivery import streams
 from leadwire.delivery.relay.loop import Relay
 from leadwire.infrastructure import db
 from leadwire.infrastructure.settings import Settings
@@ -14,7 +15,7 @@ from ops.bench.delivery.process import Process
 from ops.bench.delivery.sink import Sink
 from ops.bench.delivery.world import Counts
 
-_ENDPOINTS = 80  # as many windows as take the relay's events at once
+_ENDPOINTS = 80
 _RECEIVERS = 20
 
 
@@ -40,21 +41,21 @@ class Drained(NamedTuple):
 
 
 async def relay(chosen: Settings) -> Speed:
-    """One relay, as many events as the windows take at once, so that every one becomes a stream entry."""
+    """One relay, and events that were left to it for endpoints that are open: every one becomes a stream entry."""
     await world.fresh()
     count = _ENDPOINTS * 256
     owners = await world.workspaces(["http://127.0.0.1:8999/"] * _ENDPOINTS)
-    await world.open_windows()
+    await world.open_endpoints()
     await world.commit(owners, count)
     await db.rows("ANALYZE")
     one = Relay(world.redis(), chosen)
-    await one.step()  # makes partitions, prepares statements
-    left = await db.value("SELECT count(*) FROM outbox_event WHERE relayed_at IS NULL")
+    await one.fan_out()  # prepares statements
+    left = await db.value("SELECT count(*) FROM outbox")
     start, before = time.perf_counter(), own_cpu()
-    while await db.value("SELECT EXISTS (SELECT 1 FROM outbox_event WHERE relayed_at IS NULL)"):
-        await one.step()
+    while await db.value("SELECT EXISTS (SELECT 1 FROM outbox)"):
+        await one.fan_out()
     took, cpu = time.perf_counter() - start, own_cpu() - before
-    streamed = sum([await world.redis().xlen(f"leadwire:{{deliveries:{n}}}") for n in range(chosen.stream_shards)])
+    streamed = sum([await world.redis().xlen(name) for name in streams.names(chosen.stream_shards)])
     assert streamed == count, f"{streamed} of {count} were streamed"
     return Speed(left / took, cpu / left * 1e6)
 
@@ -63,7 +64,7 @@ async def drain(sink: Sink, count: int, workers: int = 1, manner: str = "hook") 
     """Real relay and worker processes, until everything committed beforehand has arrived."""
     await world.fresh()
     owners = await world.workspaces([sink.url(manner)] * _RECEIVERS)
-    await world.open_windows()
+    await world.open_endpoints()
     await world.commit(owners, count)
     await db.rows("ANALYZE")
     base, counted = await sink.count(), await Counts.now()
@@ -76,7 +77,7 @@ async def drain(sink: Sink, count: int, workers: int = 1, manner: str = "hook") 
         while await sink.count() - base < count:
             await asyncio.sleep(0.02)
         took, done = time.perf_counter() - start, count - (first - base)
-        while await db.value("SELECT EXISTS (SELECT 1 FROM delivery WHERE state <> 'delivered')"):
+        while await db.value("SELECT EXISTS (SELECT 1 FROM delivery)"):
             await asyncio.sleep(0.02)
         used = [(now - then) / count for now, then in zip(await Counts.now(), counted, strict=True)]
         cpu = sum(worker.cpu() for worker in team) - before

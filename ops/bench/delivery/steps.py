@@ -11,6 +11,7 @@ from ops.bench.api.measure import cpu
 from ops.bench.delivery import world
 from ops.bench.delivery.process import Process
 from ops.bench.delivery.sink import Sink
+from ops.bench.delivery.speed import own_cpu
 from ops.bench.delivery.world import Counts
 
 _ENDPOINTS: Final = 20
@@ -45,7 +46,7 @@ async def steps(rates: Sequence[float], seconds: float, workers: int) -> AsyncIt
         relay = await stack.enter_async_context(Process("relay"))
         team = [await stack.enter_async_context(Process("deliver")) for _ in range(workers)]
         owners = await world.workspaces([sink.url()] * _ENDPOINTS)
-        await world.open_windows()
+        await world.open_endpoints()
         warm = await world.steady(owners, 50, _WARM)
         await _arrived(sink, warm, _PATIENCE)
         for rate in rates:
@@ -89,6 +90,7 @@ async def _used(relay: Process, team: Sequence[Process]) -> dict[str, float]:
     """Seconds of CPU so far, by part."""
     told = await world.redis().info("cpu")
     return {
+        "changes": own_cpu(),  # recording, and adding to the streams
         "relay": relay.cpu(),
         "workers": sum(worker.cpu() for worker in team),
         "PostgreSQL": await postgres_cpu(),

@@ -7,14 +7,21 @@ from typing import NamedTuple, Self
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import envelope, wakeup
+from leadwire.delivery import envelope, push
+from leadwire.delivery.outbox import Event
+from leadwire.delivery.relay import admit
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import clock, db, ids, redis_pool
 
-_BODY = envelope.encode("lead.created", clock.now(), SAMPLES["lead.created"] | {"custom_fields": {"note": "x" * 500}})
+_DATA = SAMPLES["lead.created"] | {"custom_fields": {"note": "x" * 500}}
+_BODY = envelope.encode("lead.created", clock.now(), _DATA)
+_TABLES = """attempt, delivery, delivery_result, discard, outbox, event, webhook_endpoint, message, conversation, lead,
+    bot, api_key, workspace"""
 _COLUMNS = ["id", "workspace_id", "kind", "body", "occurred_at"]
+_OUTBOX = """INSERT INTO outbox (event_id, workspace_id, kind, position, recorded_at)
+    SELECT id, workspace_id, kind, position, recorded_at FROM event WHERE id = ANY($1)"""
 
 
 def redis() -> Redis:
@@ -26,8 +33,7 @@ def redis() -> Redis:
 
 async def fresh() -> None:
     """Empty everything."""
-    tables = "attempt, delivery, outbox_event, webhook_endpoint, message, conversation, lead, bot, api_key, workspace"
-    await db.rows(f"TRUNCATE {tables} CASCADE")
+    await db.rows(f"TRUNCATE {_TABLES} CASCADE")
     await redis().flushall()
 
 
@@ -40,34 +46,45 @@ async def workspaces(urls: Sequence[str]) -> list[str]:
     return made
 
 
-async def open_windows() -> None:
-    """As after some hundred successes."""
-    await db.rows("UPDATE webhook_endpoint SET admission_window = 256")
+async def open_endpoints() -> None:
+    """As the relay leaves endpoints that nothing waits for: deliveries to them are queued at once."""
+    while await db.value("SELECT EXISTS (SELECT 1 FROM webhook_endpoint WHERE enabled AND NOT open)"):
+        await admit.admit()
 
 
 async def commit(owners: Sequence[str], count: int) -> list[str]:
-    """So many events in one transaction, shared out evenly; answers their ids."""
+    """So many events in one transaction, shared out evenly and left to the relay; answers their ids."""
     rows = [
         (ids.new("evt"), owners[number % len(owners)], "lead.created", _BODY, clock.now()) for number in range(count)
     ]
-    async with db.DB.pool.acquire() as connection:
-        await connection.copy_records_to_table("outbox_event", records=rows, columns=_COLUMNS)
-    return [row[0] for row in rows]
+    async with db.DB.pool.acquire() as connection, connection.transaction():
+        await connection.copy_records_to_table("event", records=rows, columns=_COLUMNS)
+        await connection.execute(_OUTBOX, made := [row[0] for row in rows])
+    push.wake_relay()
+    return made
 
 
 async def steady(owners: Sequence[str], rate: float, seconds: float) -> dict[str, tuple[str, float]]:
-    """Events at a steady rate, each owner in turn: its owner and the moment of its commit (CLOCK_MONOTONIC) by id."""
+    """Events at a steady rate, each owner in turn: its owner and the moment of its commit (CLOCK_MONOTONIC) by id.
+
+    Each is recorded as a change records it, which makes the deliveries and adds them to the streams where it can.
+    """
     committed: dict[str, tuple[str, float]] = {}
+
+    async def record(owner: str) -> None:
+        async with db.transaction():
+            event = await Event(workspace=owner, kind="lead.created", at=clock.now(), data=_DATA).record()
+        committed[event] = owner, time.monotonic()
+
     start, done = time.monotonic(), 0
+    recording: set[asyncio.Task[None]] = set()
     while (passed := time.monotonic() - start) < seconds:
-        if (due := int(passed * rate)) > done:
-            these = [owners[number % len(owners)] for number in range(done, due)]
-            made = await commit(these, len(these))
-            moment = time.monotonic()
-            wakeup.wake_relay()
-            committed |= {event: (owner, moment) for event, owner in zip(made, these, strict=True)}
-            done = due
-        await asyncio.sleep(0.01)
+        for number in range(done, due := int(passed * rate)):
+            recording.add(task := asyncio.create_task(record(owners[number % len(owners)])))
+            task.add_done_callback(recording.discard)
+        done = due
+        await asyncio.sleep(min(0.01, 1 / rate))
+    await asyncio.gather(*recording)
     return committed
 
 

@@ -67,7 +67,7 @@ async def _fill(url: str, options: argparse.Namespace) -> tuple[database.Data, d
         data = await database.fill(options.leads)
         count = await past.make(data.workspace, options.deliveries)
         endpoint = await db.value("SELECT id FROM webhook_endpoint LIMIT 1")
-        delivery = await db.row("SELECT event_id, endpoint_id FROM delivery WHERE state = 'dead' LIMIT 1")
+        delivery = await db.row("SELECT event_id, endpoint_id FROM every_delivery WHERE state = 'dead' LIMIT 1")
         link = await invitations.invite(data.workspace, "ada@example.org", "admin")
     finally:
         await db.close_pool()

@@ -14,7 +14,8 @@ DELIVERY: Final = board(
         graph(
             "p99 at each hop",
             *quantiles("leadwire_hop_duration_seconds", 0.99, by="hop"),
-            about="commit: recording to committed. relay: recording to fanned out. claim: queued to claimed."
+            about="commit: recording to committed. relay: recording to fanned out, of events left to the relay. claim:"
+            " queued to claimed."
             " send: the POST, mostly the receiver's time. record: answer to written down.",
             unit="s",
             wide=12,
@@ -58,7 +59,7 @@ DELIVERY: Final = board(
             "Places of the workers",
             ("in hand {{instance}}", "leadwire_deliveries_in_hand"),
             ("limit", "max(leadwire_delivery_slots)"),
-            about="All in use: receivers are slow. See WorkersBehind.",
+            about="Fast and slow ones: a POST that takes longer than a second moves to a slow place.",
         ),
         graph(
             "p95 of a POST, by outcome",
@@ -71,7 +72,7 @@ DELIVERY: Final = board(
             "Endpoints",
             ("windows full", "max(leadwire_windows_saturated)"),
             ("disabled: {{reason}}", "sum by (reason) (increase(leadwire_endpoints_disabled_total[1h]))"),
-            about="A full window holds its endpoint's deliveries back. Disabled: by the system, within an hour.",
+            about="Full: as many are queued as workers could take. Disabled: by the system, within an hour.",
         ),
     ],
     [
@@ -88,9 +89,10 @@ DELIVERY: Final = board(
             ("reclaimed", "sum(increase(leadwire_stream_entries_reclaimed_total[5m]))"),
             ("stale", "sum(increase(leadwire_stream_entries_stale_total[5m]))"),
             ("fenced", "sum(increase(leadwire_attempts_fenced_total[5m]))"),
+            ("put back", "sum(increase(leadwire_deliveries_put_back_total[5m]))"),
             ("reconciled", "sum(increase(leadwire_deliveries_reconciled_total[5m]))"),
             ("set aside", "sum(increase(leadwire_deliveries_set_aside_total[5m]))"),
-            about="Within five minutes. All 0 while nothing dies.",
+            about="Within five minutes. All 0 while nothing dies; put back: a receiver is slow and has a backlog.",
         ),
         graph(
             "Failing loops, log lines dropped",
@@ -105,7 +107,7 @@ DELIVERY: Final = board(
             ("committed", "sum(rate(leadwire_events_committed_total[$__rate_interval]))"),
             ("relayed", "sum(rate(leadwire_events_relayed_total[$__rate_interval]))"),
             ("queued: {{by}}", "sum by (by) (rate(leadwire_stream_entries_added_total[$__rate_interval]))"),
-            about="fan_out: at once. admit: when their time or their turn came.",
+            about="change: by itself. fan_out: by the relay, at once. admit: when their time or their turn came.",
             unit="eps",
         ),
         graph(
@@ -118,7 +120,7 @@ DELIVERY: Final = board(
             "Partitions",
             ("days ahead", "max(leadwire_partitions_ahead)"),
             ("days past retention", "max(leadwire_partitions_overdue)"),
-            about="Of the event tables.",
+            about="Of the tables that keep events, results and attempts.",
         ),
     ],
 )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Query
-from models import Conversation, Lead, OutboxEvent
+from models import Conversation, Lead, RecordedEvent
 from shapes import ConversationOut, Envelope, LeadOut, LeadPatch, LeadQuery, LeadUpdated, One, Page
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
@@ -81,7 +81,7 @@ async def update_lead(lead_id: str, patch: LeadPatch, workspace: Workspace, db: 
         lead.version, lead.updated_at = lead.version + 1, at
         updated = LeadUpdated.model_construct(**dict(out), previous_attributes=previous)
         body = Envelope.model_construct(event="lead.updated", timestamp=at, data=updated).model_dump_json()
-        db.add(OutboxEvent.about(lead, event_id(), "lead.updated", body, at))
+        db.add(RecordedEvent.about(lead, event_id(), "lead.updated", body, at))
         await db.commit()
     return {"data": out}
 

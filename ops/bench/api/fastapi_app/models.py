@@ -107,26 +107,28 @@ class Conversation(Source, Base):
         return self
 
 
-class OutboxEvent(Base):
-    __tablename__ = "outbox_event"
+class RecordedEvent(Base):
+    __tablename__ = "event"
 
     id: Mapped[str] = mapped_column(primary_key=True)
     workspace_id: Mapped[str]
     kind: Mapped[str]
     conversation_id: Mapped[str | None]
     lead_id: Mapped[str | None]
+    subject: Mapped[str | None]
     body: Mapped[str]
     occurred_at: Mapped[datetime]
     traceparent: Mapped[str | None]
 
     @classmethod
-    def about(cls, lead: Lead, event_id: str, kind: str, body: str, at: datetime) -> "OutboxEvent":
+    def about(cls, lead: Lead, event_id: str, kind: str, body: str, at: datetime) -> "RecordedEvent":
         return cls(
             id=event_id,
             workspace_id=lead.workspace_id,
             kind=kind,
             conversation_id=lead.conversation_id,
             lead_id=lead.id,
+            subject=lead.conversation_id,
             body=body,
             occurred_at=at,
             traceparent=f"00-{os.urandom(16).hex()}-{os.urandom(8).hex()}-00",

@@ -16,7 +16,6 @@ from piccolo.columns import BigInt, Column, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.delivery import envelope, metrics, push
-from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.envelope import EventKind
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, ids, telemetry
@@ -72,21 +71,22 @@ _COLUMNS: Final = (
 )
 _TYPES: Final = ("text", "text", "text", "text", "text", "text", "text", "timestamptz", "text", "text", "bool")
 
-# Run a change and record its event, if the change changed a row. Where few endpoints want it and each is open, with a
-# window that is not full, their deliveries are made and queued at once; else the relay makes them (`relay.fan_out`).
-# No endpoint is locked: that one was removed meanwhile is seen when a worker claims the delivery.
+# Run a change and record its event, if the change changed a row. Where few endpoints want it and each is open, their
+# deliveries are made and queued at once; else the relay makes them (`relay.fan_out`). No endpoint is locked: that one
+# was removed meanwhile is seen when a worker claims the delivery. What is queued is counted from its newest end: at the
+# other there are entries of the index that are dead.
 _RECORD: Final = """
 WITH {change}event AS (
     INSERT INTO event ({columns}) SELECT {values} {source} RETURNING id, workspace_id, kind, subject, position,
         test_endpoint_id, recorded_at
 ), subscriber AS (
     SELECT e.id, e.open, (SELECT count(*) FROM (SELECT 1 FROM delivery d
-        WHERE d.endpoint_id = e.id AND d.state = 'queued' LIMIT {window}) found) AS queued
+        WHERE d.endpoint_id = e.id AND d.state = 'queued' ORDER BY d.event_id DESC LIMIT {quick}) found) AS queued
     FROM webhook_endpoint e
     WHERE e.workspace_id = {workspace} AND e.enabled AND {kind} = ANY(e.events) LIMIT {limit}
 ), way AS (
     SELECT {direct} AND {test} IS NULL AND count(*) <= {most}
-        AND coalesce(bool_and(open AND queued < {window}), true) AS direct, count(*) AS endpoints FROM subscriber
+        AND coalesce(bool_and(open), true) AS direct, count(*) AS endpoints FROM subscriber
 ), delivery AS (
     INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at, queued_at)
     SELECT event.id, subscriber.id, event.workspace_id, 'queued', now(), now() FROM event, subscriber, way
@@ -180,6 +180,5 @@ def _statement(change: Statement | None) -> str:
         direct=direct,
         limit=DIRECT + 1,
         most=DIRECT,
-        window=LARGEST_WINDOW,
         quick=_QUICK,
     )

@@ -7,6 +7,7 @@ cost anything.
 
 from typing import Final
 
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
@@ -63,6 +64,10 @@ WITH endpoint AS MATERIALIZED (
 )
 UPDATE delivery SET state = 'queued', queued_at = now(), owner = NULL, lease_until = NULL
 WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING event_id, endpoint_id, attempts""")
+# Endpoints that more is queued for than any window: their workers are away, or too slow. What comes now waits.
+_CLOSE: Final = sql("""
+UPDATE webhook_endpoint SET open = false, due_at = now() WHERE open AND id = ANY(ARRAY(
+    SELECT endpoint_id FROM delivery WHERE state = 'queued' GROUP BY endpoint_id HAVING count(*) > :most))""")
 
 
 async def admit(batch: int = BATCH) -> list[Key]:
@@ -73,3 +78,8 @@ async def admit(batch: int = BATCH) -> list[Key]:
             return []
         share = max(1, batch // max(_FAIR, len(due)))
         return [Key(*row) for row in await _ADMIT.rows(ids=due, share=share)]
+
+
+async def close_overfull(most: int = 2 * LARGEST_WINDOW) -> None:
+    """Let deliveries wait from now on where more than `most` of an endpoint are queued."""
+    await _CLOSE.rows(most=most)

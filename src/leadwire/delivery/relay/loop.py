@@ -16,7 +16,7 @@ from leadwire.delivery import metrics, push, streams
 from leadwire.delivery.endpoints import discard
 from leadwire.delivery.redrive import changes as redrive
 from leadwire.delivery.relay import partitions, reconcile
-from leadwire.delivery.relay.admit import admit
+from leadwire.delivery.relay.admit import admit, close_overfull
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff, either
@@ -26,6 +26,7 @@ from leadwire.infrastructure.settings import Settings
 _POLL: Final = 0.25  # seconds, when nothing wakes a loop
 _POLL_BACKLOG: Final = 0.01  # while an endpoint's window is what holds deliveries back
 _POLL_JOBS: Final = 1.0  # of redrives and discards, when there are none
+_CLOSE_EVERY: Final = 1.0
 _REDRIVE_EVERY: Final = 0.2
 _MAINTAIN_EVERY: Final = 3600.0
 _MAINTAIN_AGAIN: Final = 15.0  # after a lock that was not granted in time
@@ -72,6 +73,7 @@ class Relay:
         self._redis = redis
         self._settings = settings
         self._after = ""
+        self._closed = float("-inf")
         runs = (self.fan_out, self.admit, self.redrive, self.reconcile, self.discard, self.maintain)
         self._loops = {run.__name__: Loop(run.__name__, run) for run in runs}
 
@@ -102,7 +104,10 @@ class Relay:
         return 0.0 if batch.events or began else _POLL  # the workspaces before `began` may have some
 
     async def admit(self) -> float:
-        """Queue what is due."""
+        """Queue what is due; now and then look for endpoints that too much is queued for."""
+        if time.monotonic() - self._closed > _CLOSE_EVERY:
+            self._closed = time.monotonic()
+            await close_overfull()
         admitted = await admit()
         await push.add(self._redis, admitted, "admit")
         if admitted:

@@ -2,22 +2,21 @@
 
 from typing import Final
 
+from leadwire.delivery.table import END_CANCELED
 from leadwire.infrastructure.db.statements import sql
 
 _ABOUT: Final = "(v.lead_id = :lead_id OR v.conversation_id = ANY(:conversation_ids))"
 # Blank the bodies; what was not relayed yet is not to be relayed any more.
 _BLANK_BODIES: Final = sql(f"UPDATE event v SET body = '' WHERE {_ABOUT}")
 _FORGET: Final = sql(f"DELETE FROM outbox o USING event v WHERE v.id = o.event_id AND {_ABOUT}")
-# Cancel what is still to be sent, and what could be sent again.
+# Cancel what is still to be sent, in the order in which workers record, and what could be sent again.
 _CANCEL: Final = sql(f"""
 WITH canceled AS (
-    DELETE FROM delivery d USING event v WHERE v.id = d.event_id AND {_ABOUT} RETURNING d.*
+    DELETE FROM delivery WHERE ctid = ANY(ARRAY(
+        SELECT d.ctid FROM delivery d JOIN event v ON v.id = d.event_id WHERE {_ABOUT}
+        ORDER BY d.event_id, d.endpoint_id FOR UPDATE OF d)) RETURNING *
 )
-INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, created_at,
-    finished_at, last_outcome, sequence)
-SELECT event_id, endpoint_id, workspace_id, 'cancelled', attempts, generation, test, created_at, now(), last_outcome,
-    sequence
-FROM canceled""")
+{END_CANCELED}""")
 _CANCEL_DEAD: Final = sql(f"""
 UPDATE delivery_result d SET state = 'cancelled', finished_at = now() FROM event v
 WHERE v.id = d.event_id AND d.state = 'dead' AND {_ABOUT}""")

@@ -4,6 +4,8 @@ What is still to be sent is in `delivery`, a small table; what has ended is in `
 in one of the two. These rows, not Redis, say what is still to be sent to whom.
 """
 
+from typing import Final
+
 from piccolo.columns import Array, BigInt, Boolean, Integer, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
@@ -72,6 +74,15 @@ class EveryDelivery(Table, db=DB, tablename="every_delivery"):
     finished_at = Timestamptz(null=True, default=None)
     last_outcome = Text(null=True, default=None)
     sequence = BigInt(null=True, default=None)
+
+
+END_CANCELED: Final = """
+INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, created_at,
+    finished_at, last_outcome, sequence)
+SELECT event_id, endpoint_id, workspace_id, 'cancelled', attempts, generation, test, created_at, now(), last_outcome,
+    sequence
+FROM canceled"""
+"""SQL behind a CTE `canceled` that has taken deliveries from `delivery`: it keeps how they ended."""
 
 
 class Attempt(Table, db=DB, tablename="attempt"):

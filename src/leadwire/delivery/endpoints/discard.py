@@ -9,6 +9,7 @@ from piccolo.columns import Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.delivery.endpoints import schedule
+from leadwire.delivery.table import END_CANCELED
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import sql
@@ -30,18 +31,14 @@ ON CONFLICT (endpoint_id) DO UPDATE SET until = EXCLUDED.until""")
 # The job that has waited longest; other relays leave it alone.
 _NEXT: Final = sql("SELECT endpoint_id, until FROM discard ORDER BY until LIMIT 1 FOR UPDATE SKIP LOCKED")
 # A batch ends as canceled. What is queued is in a worker's hands, which sees for itself whether the endpoint is gone.
-_CANCEL: Final = sql("""
+_CANCEL: Final = sql(f"""
 WITH canceled AS (
     DELETE FROM delivery WHERE ctid = ANY(ARRAY(
         SELECT d.ctid FROM delivery d WHERE d.endpoint_id = :endpoint_id AND d.state = 'waiting'
           AND d.created_at <= :until LIMIT :batch FOR UPDATE))
     RETURNING *
 )
-INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, created_at,
-    finished_at, last_outcome, sequence)
-SELECT event_id, endpoint_id, workspace_id, 'cancelled', attempts, generation, test, created_at, now(), last_outcome,
-    sequence
-FROM canceled RETURNING 1""")
+{END_CANCELED} RETURNING 1""")
 _FINISH: Final = sql("DELETE FROM discard WHERE endpoint_id = :endpoint_id")
 # Subjects whose first delivery may have been among those.
 _HELD: Final = sql("""

@@ -15,6 +15,7 @@ import msgspec
 
 from leadwire.delivery.endpoints import discard, schedule
 from leadwire.delivery.streams import Entry, Key
+from leadwire.delivery.table import END_CANCELED
 from leadwire.delivery.worker.jobs import ClaimedDelivery
 from leadwire.infrastructure import db, ids, secret_box, telemetry
 from leadwire.infrastructure.db.statements import Statement, sql
@@ -51,11 +52,7 @@ WITH canceled AS (
     DELETE FROM delivery d USING {_ASKED} WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
       AND d.owner = :owner AND d.attempts = asked.attempts RETURNING d.*
 )
-INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, created_at,
-    finished_at, last_outcome, sequence)
-SELECT event_id, endpoint_id, workspace_id, 'cancelled', attempts, generation, test, created_at, now(), last_outcome,
-    sequence
-FROM canceled""")
+{END_CANCELED}""")
 
 # What is not to be sent now waits.
 _PUT_BACK: Final = sql(f"""

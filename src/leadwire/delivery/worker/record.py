@@ -61,6 +61,7 @@ SELECT event_id, endpoint_id FROM settled""")
 
 async def record(done: Sequence[Attempt], owner: str, retry_schedule: Sequence[int]) -> list[Attempt]:
     """Write down what came of `done`, claimed by `owner`. Return those that counted and ended in a dead letter."""
+    done = sorted(done, key=lambda one: one.job.entry.key)  # whoever locks several deliveries takes them in this order
     nexts = [
         retries.after(one.outcome, one.job.number, retry_schedule, retry_after=one.retry_after, test=one.job.test)
         for one in done

@@ -24,9 +24,9 @@ def after(
 ) -> NextStep:
     """What follows attempt `number` (1 is the first) with this `outcome`.
 
-    `schedule` holds the seconds before each retry: one more attempt than it is long. `retry_after` is what the
-    receiver asks for, in seconds: it can only put a retry off. A test is tried once; after
-    a 410 nothing is tried again.
+    `schedule` holds the seconds before each retry: three of them (setting `retry_schedule`) make four attempts.
+    `retry_after` is what the receiver asks for, in seconds: it can only put a retry off. A test is tried once; after a
+    410 nothing is tried again.
     """
     if outcome == "delivered":
         return NextStep("delivered")

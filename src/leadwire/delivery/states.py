@@ -3,7 +3,9 @@
 from typing import Final, Literal, get_args
 
 State = Literal["waiting", "queued", "delivered", "dead", "cancelled"]
-"""Of a delivery. `waiting`: due at `due_at`. `queued`: in a stream or in a worker's hands. The rest are ends."""
+"""Of a delivery. `waiting`: due at `due_at`. `queued`: in a stream or in a worker's hands. The rest are ends.
+
+Canceled ones are stored as `cancelled`: the value is older than our spelling."""
 
 Outcome = Literal[
     "delivered",

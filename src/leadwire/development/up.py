@@ -1,4 +1,7 @@
-"""`leadwire up`: everything, on this machine, in the foreground. `leadwire visitors`: the demo's visitors."""
+"""`leadwire up`: everything, on this machine, in the foreground. `leadwire visitors`: the demo's visitors.
+
+The processes that it starts are in `stack`.
+"""
 
 import asyncio
 import contextlib

@@ -23,7 +23,7 @@ LARGEST_WEBHOOK: Final = 65_536
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operator can set. The meaning of each is its docstring here and its line in the README."""
+    """What an operator can set. The meaning of each is its docstring here and its line in `docs/settings.md`."""
 
     database_url: str = ""
     """PostgreSQL >= 15. Empty: the embedded server in `data_dir`."""

@@ -9,7 +9,7 @@ from leadwire.interfaces.cli.runtime import run_loop
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
 def serve(host: str, port: int) -> None:
-    """Serve the /v1 API."""
+    """Serve the /v1 API, the web area, the widget and the documentation."""
     from leadwire.infrastructure.serving import bind
     from leadwire.processes.serve import serve
 

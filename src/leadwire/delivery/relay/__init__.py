@@ -1,1 +1,1 @@
-"""Hop 1: committed events become deliveries, deliveries that are due go into the streams. Any number of processes."""
+"""Committed events become deliveries, deliveries that are due go into the streams. Any number of processes."""

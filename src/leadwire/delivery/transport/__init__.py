@@ -1,1 +1,1 @@
-"""POSTs to addresses that strangers typed: resolved, vetted, pinned, bounded in time and size."""
+"""POSTs to addresses that strangers typed: resolved, vetted (SSRF), pinned, bounded in time and size."""

@@ -1,4 +1,5 @@
-"""Which addresses a webhook may reach. Pure; explicit lists, from the IANA special-purpose registries.
+"""Which addresses a webhook may reach: the check against SSRF. Pure; explicit lists, from the IANA registries of
+special-purpose addresses.
 
 `ipaddress.is_global` is not asked: it takes several spellings of 127.0.0.1 inside IPv6, multicast and others for
 public. An IPv4 address inside an IPv6 one is judged as what it is.

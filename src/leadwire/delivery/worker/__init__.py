@@ -1,2 +1,2 @@
-"""Hop 3: claim what the streams name, sign and POST it, record the outcome, only then acknowledge. Any number of
+"""Claim what the streams name, sign and POST it, record the outcome, only then acknowledge. Any number of
 processes."""

@@ -1,6 +1,7 @@
 """Signed-in browsers. The cookie holds 256 random bits, the database their SHA-256; each can be ended from outside.
 
 A token is only ever made here, at sign-in: one that a browser brings along is looked up, never adopted.
+How long one lasts is in the settings `session_idle` and `session_life`.
 """
 
 import hashlib

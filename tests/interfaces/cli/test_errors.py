@@ -81,7 +81,7 @@ def test_a_malformed_command_line_is_one_line_that_names_the_mistake(all_at_once
         (("--nonsense",), "--nonsense"),
         (("up", "--port", "many"), "--port"),
         (("up", "--port", "70000"), "--port"),
-        (("up", "--data-dir", os.devnull), os.devnull),
+        (("up", "--port", str(free_port()), "--data-dir", os.devnull), os.devnull),
         (("serve", "--port", "-1"), "--port"),
         (("status", "extra"), "extra"),
         (("endpoints", "nonsense"), "nonsense"),
@@ -112,7 +112,8 @@ def test_a_setting_that_cannot_be_used_is_named(all_at_once: AllAtOnce) -> None:
         name = next(iter(wrong))
         wrong.pop(name)
         assert f"LEADWIRE_{name}" in refused(result), text
-    for text, result in all_at_once([((name,), {"RETRY_SCHEDULE": "x"}) for name in ("up", "serve", "deliver")]):
+    commands = (("up", "--port", str(free_port())), ("serve", "--port", "0"), ("deliver",))
+    for text, result in all_at_once([(command, {"RETRY_SCHEDULE": "x"}) for command in commands]):
         assert "LEADWIRE_RETRY_SCHEDULE" in refused(result), text
 
 

@@ -11,7 +11,7 @@ from litestar import Litestar, Request
 from litestar import get as litestar_get
 from litestar.di import NamedDependency, Provide
 
-from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.accounts import schema as accounts
 from leadwire.domain.leads.reads import LeadQuery
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.http.responses import JSONResponse, Single

@@ -108,7 +108,7 @@ async def _lags(sink: Sink, committed: dict[str, tuple[str, float]], healthy: se
         arrived |= await sink.seen()
         await asyncio.sleep(0.1)
     lags = [(arrived[event] - at) * 1e3 for event, at in wanted.items()]
-    cuts = statistics.quantiles(lags, n=100)
+    cuts = statistics.quantiles(lags, n=100, method="inclusive")
     return Lags(cuts[49], cuts[98], max(lags), len(lags))
 
 

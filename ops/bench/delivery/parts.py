@@ -50,7 +50,7 @@ async def _latency(asked: argparse.Namespace) -> None:
     for rate in (200, 1000):
         start = time.perf_counter()
         lags = [lag * 1e3 for lag in await latency(rate, asked.seconds)]
-        cuts = statistics.quantiles(lags, n=100)
+        cuts = statistics.quantiles(lags, n=100, method="inclusive")
         done = len(lags) / (time.perf_counter() - start)
         _say(
             "latency",

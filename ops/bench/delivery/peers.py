@@ -12,7 +12,7 @@ import asyncpg
 from leadwire.infrastructure import settings
 from ops.bench import environment
 from ops.bench.delivery import world
-from ops.bench.delivery.process import Process
+from ops.bench.delivery.process import LEAST_CPU, Process
 from ops.bench.delivery.sink import Sink
 from ops.bench.delivery.speed import Speed
 
@@ -42,7 +42,7 @@ async def drain(name: str, sink: Sink, count: int) -> Speed:
             while await sink.count() - base < count:
                 await asyncio.sleep(0.02)
             took, done = time.perf_counter() - start, count - (first - base)
-            return Speed(done / took, (worker.cpu() - before) / done * 1e6)
+            return Speed(done / took, max(worker.cpu() - before, LEAST_CPU) / done * 1e6)
 
 
 async def _database() -> str:

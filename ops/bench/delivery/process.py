@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 _TICK = os.sysconf("SC_CLK_TCK")
+LEAST_CPU = 1 / _TICK  # seconds; a process that used less is told to have used none
 
 
 class Process:

@@ -11,7 +11,7 @@ from leadwire.delivery.relay.loop import Relay
 from leadwire.infrastructure import db
 from leadwire.infrastructure.settings import Settings
 from ops.bench.delivery import world
-from ops.bench.delivery.process import Process
+from ops.bench.delivery.process import LEAST_CPU, Process
 from ops.bench.delivery.sink import Sink
 from ops.bench.delivery.world import Counts
 
@@ -80,7 +80,7 @@ async def drain(sink: Sink, count: int, workers: int = 1, manner: str = "hook") 
         while await db.value("SELECT EXISTS (SELECT 1 FROM delivery)"):
             await asyncio.sleep(0.02)
         used = [(now - then) / count for now, then in zip(await Counts.now(), counted, strict=True)]
-        cpu = sum(worker.cpu() for worker in team) - before
+        cpu = max(sum(worker.cpu() for worker in team) - before, LEAST_CPU)
         memory = max(worker.memory() for worker in team)
         return Drained(done / took, cpu / done * 1e6, relay.cpu() / count * 1e6, *used, memory)
 

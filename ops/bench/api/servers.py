@@ -16,6 +16,7 @@ from ops.bench.api.data import Data
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[2]
 POOL = 10
+_PATIENCE = 180  # seconds: a dozen servers start on one core
 _LIMIT = 100_000_000  # requests a minute: limits are on, and never reached
 
 
@@ -84,12 +85,13 @@ def running(
 
 
 def _wait(server: Running, process: subprocess.Popen[bytes], data: Data, log: IO[bytes]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + _PATIENCE
     while True:
         if process.poll() is not None or time.monotonic() > end:
+            why = f"has not started in {_PATIENCE} s" if process.poll() is None else "does not start"
             process.kill()
             log.seek(0)
-            raise SystemExit(f"{server.name} does not start:\n{log.read().decode(errors='replace')[-2000:]}")
+            raise SystemExit(f"{server.name} {why}:\n{log.read().decode(errors='replace')[-2000:]}")
         with contextlib.suppress(OSError):
             status, _ = call(server.port, data.key, "GET", "/v1/leads?limit=1")
             if status == 200:

@@ -1,9 +1,13 @@
-"""`uv run python -m ops.screens [NAME ...] [--out DIR] [--axe]`: takes the pictures; --axe asks axe-core as well."""
+"""`uv run python -m ops.screens [NAME ...] [--out DIR] [--axe]`: takes the pictures; --axe asks axe-core as well.
+
+Exit 1 if that finds a serious fault.
+"""
 
 import argparse
 import asyncio
 import importlib.resources
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -101,3 +105,4 @@ if __name__ == "__main__":
     with instance(port) as told:
         serious = asyncio.run(main(told["url"], told["join"], chosen.out, chosen.names, axe=chosen.axe))
     print(f"pictures in {chosen.out}" + (f", {serious} serious violations" if chosen.axe else ""))
+    sys.exit(1 if serious else 0)

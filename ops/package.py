@@ -5,6 +5,7 @@ started with `leadwire up` until the demo's receiver has verified a webhook, and
     uv run python -m ops.package 3.13 /opt/python3.14/bin/python
 """
 
+import argparse
 import contextlib
 import os
 import shutil
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -68,7 +70,7 @@ def webhook_seconds(leadwire: Path, directory: Path) -> float:
             up.kill()
 
 
-def main(pythons: tuple[str, ...]) -> int:
+def main(pythons: Sequence[str]) -> int:
     work = Path(tempfile.mkdtemp(prefix="leadwire-package-"))
     work.chmod(0o711)
     failed = 0
@@ -90,4 +92,6 @@ def main(pythons: tuple[str, ...]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(tuple(sys.argv[1:]) or PYTHONS))
+    options = argparse.ArgumentParser(prog="python -m ops.package")
+    options.add_argument("python", nargs="*", default=PYTHONS, help="a version or an interpreter")
+    sys.exit(main(options.parse_args().python))

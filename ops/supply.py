@@ -6,6 +6,7 @@ Writes `sbom.cdx.json` (CycloneDX 1.5, from the lock) and `licenses.csv` there, 
 release. Exit 1 when a license is not a permissive one, when there is an advisory, or when one could not be asked about.
 """
 
+import argparse
 import csv
 import json
 import re
@@ -84,4 +85,6 @@ def main(directory: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(*sys.argv[1:2]) if sys.argv[1:] else ROOT / "dist"))
+    options = argparse.ArgumentParser(prog="python -m ops.supply")
+    options.add_argument("directory", nargs="?", type=Path, default=ROOT / "dist")
+    sys.exit(main(options.parse_args().directory))

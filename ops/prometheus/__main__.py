@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ops.prometheus.rules import RUNBOOKS, text
 
-parser = argparse.ArgumentParser(description="Write the recording and alert rules.")
+parser = argparse.ArgumentParser(prog="python -m ops.prometheus", description="Write the recording and alert rules.")
 parser.add_argument("--runbooks", default=RUNBOOKS, help="where ops/runbooks is served (default: %(default)s)")
 parser.add_argument("--to", type=Path, default=Path(__file__).with_name("rules.yml"), help="default: rules.yml here")
 chosen = parser.parse_args()

@@ -94,7 +94,7 @@ async def _violations(page: Page, where: str) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ops.screens", description=__doc__)
     parser.add_argument("names", nargs="*", default=list(SCREENS), metavar="NAME")
     parser.add_argument("--out", type=Path, default=Path("dist/screens"))
     parser.add_argument("--axe", action="store_true")

@@ -36,7 +36,7 @@ class Cost(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ops.bench.pages", description=__doc__)
     parser.add_argument("--leads", type=int, default=100_000)
     parser.add_argument("--deliveries", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=40)

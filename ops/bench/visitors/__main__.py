@@ -26,7 +26,7 @@ _ALONE = 100  # conversations one after the other
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ops.bench.visitors", description=__doc__)
     parser.add_argument("--talks", type=int, default=500)
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--port", type=int, default=8750)

@@ -58,6 +58,11 @@ def test_all_headers_of_a_plain_delivery():
     ]
 
 
+def test_the_number_of_a_numbered_delivery_comes_last():
+    numbered = made(b"{}", signing.new_secret(), sequence=17)
+    assert list(numbered.items())[-1] == ("X-Service-Sequence", "17")
+
+
 def test_a_secret_is_32_random_bytes():
     secrets = {signing.new_secret() for _ in range(10)}
     assert len(secrets) == 10

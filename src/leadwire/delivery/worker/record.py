@@ -1,8 +1,8 @@
 """Outcomes become attempt rows and next states, in one statement: the second fence.
 
-A delivery is only moved when this worker was the last to claim it and it is still at the attempt that was made. So a
-worker that slept past its lease changes nothing if another one has claimed the delivery meanwhile; its POST is kept as
-an attempt that did not count.
+A delivery is only moved when no other worker has claimed it since and it is still at the attempt that was made (a crash
+of PostgreSQL may have forgotten our claim, which is not waited for on disk). So a worker that slept past its lease
+changes nothing if another one has claimed the delivery meanwhile; its POST is kept as an attempt that did not count.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,12 @@ WITH made AS (
               AND f.position < d.position) THEN 'infinity' ELSE now() + made.delay * interval '1 second' END
     FROM made
     WHERE made.next = 'waiting' AND d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id
-      AND d.owner = :owner AND d.attempts = made.number - 1 AND d.generation = made.generation
+      AND coalesce(d.owner, :owner) = :owner AND d.attempts = made.number - 1 AND d.generation = made.generation
     RETURNING d.event_id, d.endpoint_id
 ), ended AS (
     DELETE FROM delivery d USING made
     WHERE made.next <> 'waiting' AND d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id
-      AND d.owner = :owner AND d.attempts = made.number - 1 AND d.generation = made.generation
+      AND coalesce(d.owner, :owner) = :owner AND d.attempts = made.number - 1 AND d.generation = made.generation
     RETURNING d.event_id, d.endpoint_id, d.workspace_id, made.next, made.number, d.generation, d.test, d.created_at,
         made.outcome, d.sequence
 ), kept AS (

@@ -1,18 +1,20 @@
 """What admission and its neighbours do at once: no wake-up is lost, and nobody waits for a stranger."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
 from leadwire.delivery.endpoints import changes as rows
+from leadwire.delivery.monitoring import status as monitoring
 from leadwire.delivery.relay import admit, fan_out
 from leadwire.delivery.worker import recorder
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.webhooks import changes, redrives
+from leadwire.domain.webhooks import changes, reads, redrives
 from leadwire.domain.webhooks.schema import EndpointChange
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db
 from tests import make
 from tests.delivery.interleaved import Held, apart, blocked
 from tests.delivery.test_delivery import states
@@ -130,7 +132,7 @@ async def test_retry_after_pauses_the_endpoint_and_costs_the_others_no_attempt(
     workspace, bot, wire, receiver, db_clock, status
 ):
     """Whether they were made before it or after, or were queued already."""
-    await endpoint(workspace, receiver.url)
+    made = await endpoint(workspace, receiver.url)
     await wire.relay()
     await make.lead(workspace, bot)
     await wire.relay()
@@ -142,6 +144,9 @@ async def test_retry_after_pauses_the_endpoint_and_costs_the_others_no_attempt(
     assert await wire.deliver() == [], "what was queued is put back"
     await make.lead(workspace, bot, email="new@example.com")
     assert await wire.turn() == []
+    now = await monitoring.read(wire.redis, wire.settings.stream_shards, finished=False)
+    assert (now.paused_endpoints, now.overdue.deliveries, now.behind) == (1, 0, []), "a pause is told, and is no lag"
+    assert (await reads.endpoint(workspace, made.id)).paused_until > clock.iso(clock.now())
     await db_clock.forward(590)
     assert await wire.turn() == []
     receiver.answer, receiver.extra_headers = 204, ""
@@ -149,6 +154,8 @@ async def test_retry_after_pauses_the_endpoint_and_costs_the_others_no_attempt(
     await wire.turn()
     assert await states() == {"delivered": 3}
     assert sorted(one.attempt for one in receiver.deliveries) == [1, 1, 1, 2]
+    with clock.at(clock.now() + timedelta(seconds=600)):
+        assert (await reads.endpoint(workspace, made.id)).paused_until is None
 
 
 async def test_any_other_answer_with_retry_after_puts_off_its_own_retry_only(workspace, bot, wire, receiver):

@@ -34,6 +34,20 @@ async def test_the_number_is_shown_and_among_the_headers(viewer, workspace, bot,
     assert "-H 'X-Service-Sequence: 1'" in page
 
 
+async def test_a_pause_is_told_wherever_its_endpoint_is_shown(viewer, workspace, bot, wire, receiver):
+    made = await endpoint(workspace, receiver.url)
+    receiver.answer, receiver.extra_headers = 503, "Retry-After: 600\r\n"
+    await make.lead(workspace, bot)
+    await wire.turn()
+    (delivery,) = await receiver.received(1)
+    for path, text in {
+        "/webhooks": "paused by its receiver until",
+        f"/webhooks/{made.id}": "The receiver asked for a pause (Retry-After). Deliveries wait",
+        f"/deliveries/{delivery.webhook_id}/{made.id}": "no attempt counts, until it ends.",
+    }.items():
+        assert text in await viewer.open(path), path
+
+
 async def test_of_many_attempts_the_last_twenty_are_shown(viewer, workspace, bot, wire, receiver):
     made = await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)

@@ -23,8 +23,9 @@ WAITING: Final = Gauge("deliveries_waiting", f"Deliveries that wait until they a
 QUEUED: Final = Gauge("deliveries_queued", f"Deliveries in a stream or held by a worker; counted up to {CAPPED}.")
 OVERDUE: Final = Gauge(
     "waiting_overdue",
-    f"Deliveries past their due time. held_by nothing: the relay should have queued them. held_by endpoint: their"
-    f" endpoint's window is full, or it has an order or a rate. Counted up to {CAPPED} for each endpoint.",
+    "Deliveries past their due time. held_by nothing: the relay should have queued them. held_by endpoint: their"
+    " endpoint's window is full, its receiver asked for a pause, or it has an order or a rate."
+    f" Counted up to {CAPPED} for each endpoint.",
     "held_by",
 )
 OVERDUE_OLDEST: Final = Gauge("waiting_overdue_oldest_seconds", "Time since the oldest of them was due.", "held_by")

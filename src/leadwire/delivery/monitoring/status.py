@@ -26,12 +26,14 @@ _UNFINISHED: Final = sql(
 # Events that no relay has taken, and the age of the oldest.
 _UNRELAYED: Final = sql("SELECT count(*), extract(epoch FROM now() - min(recorded_at)) FROM outbox")
 _OVERDUE_OF: Final = """FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
+        AND coalesce(e.paused_until, now()) <= now()
     WHERE d.state = 'waiting' AND d.due_at < now()"""
 # Deliveries past their time: all, and of the endpoints that have the most.
 _OVERDUE: Final = sql(f"SELECT count(*), extract(epoch FROM now() - min(d.due_at)) {_OVERDUE_OF}")
 _BEHIND: Final = sql(f"""
 SELECT e.id, e.url, count(*), extract(epoch FROM now() - min(d.due_at)), e.admission_window {_OVERDUE_OF}
 GROUP BY e.id ORDER BY count(*) DESC, e.id LIMIT :limit""")
+_PAUSED: Final = sql("SELECT count(*) FROM webhook_endpoint WHERE enabled AND paused_until > now()")
 _DEAD: Final = statement(DeliveryResult.count().where(DeliveryResult.state == "dead", DeliveryResult.test.eq(False)))
 _QUARANTINED: Final = statement(Delivery.count().where(Delivery.set_aside_at.is_not_null()))
 
@@ -44,7 +46,7 @@ class Unrelayed(Struct):
 
 
 class Overdue(Struct):
-    """Deliveries of enabled endpoints that wait past their time: the sign of trouble, not the depth of a queue."""
+    """Deliveries that wait past their time though their endpoint is enabled and not paused: a sign of trouble."""
 
     deliveries: int
     oldest_seconds: float
@@ -84,13 +86,15 @@ class Worker(Struct):
 class Status(Struct):
     """Everything. `behind` are the endpoints with the most overdue deliveries.
 
-    `streams` and `workers` are null while Redis is away.
+    `paused_endpoints`: how many receivers asked for a pause with Retry-After that has not ended. `streams` and
+    `workers` are null while Redis is away.
     """
 
     unrelayed: Unrelayed
     deliveries: dict[str, int]
     overdue: Overdue
     behind: list[OverdueEndpoint]
+    paused_endpoints: int
     dead_letters: int
     set_aside: int
     streams: list[Stream] | None
@@ -119,6 +123,7 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
             OverdueEndpoint(endpoint, url, count, round(float(age), 3), window)
             for endpoint, url, count, age, window in await _BEHIND.rows(limit=_LISTED)
         ],
+        paused_endpoints=await _PAUSED.value(),
         dead_letters=await _DEAD.value(),
         set_aside=await _QUARANTINED.value(),
         streams=found,

@@ -52,11 +52,13 @@ class Timeline(Struct, frozen=True):
     next: str
 
 
-def timeline(delivery: DeliveryDetail, schedule: Sequence[int]) -> Timeline:
-    """Return what happened to one delivery and what comes next, under the retry schedule in force."""
+def timeline(delivery: DeliveryDetail, schedule: Sequence[int], *, paused: bool) -> Timeline:
+    """Return what happened to one delivery and what comes next: the retry schedule, or its endpoint's pause."""
     first = next((a for a in delivery.history if a.counted), None)
     last = next((a for a in reversed(delivery.history) if a.counted), None)
-    return Timeline(_hops(delivery, first), meaning(last) if last else "", _next(delivery, last, schedule))
+    return Timeline(
+        _hops(delivery, first), meaning(last) if last else "", _next(delivery, last, schedule, paused=paused)
+    )
 
 
 def meaning(attempt: Attempt) -> str:
@@ -114,9 +116,13 @@ def _hops(delivery: DeliveryDetail, first: Attempt | None) -> list[Hop]:
     ]
 
 
-def _next(delivery: DeliveryDetail, last: Attempt | None, schedule: Sequence[int]) -> str:
+def _next(delivery: DeliveryDetail, last: Attempt | None, schedule: Sequence[int], *, paused: bool) -> str:
     if delivery.state != "waiting":
         return _ENDS[delivery.state]
+    if paused:
+        return (
+            "The receiver asked for a pause (Retry-After). Nothing is sent to it, and no attempt counts, until it ends."
+        )
     made = delivery.attempts
     if last is None or made == 0:
         return "It waits its turn: for the endpoint to be enabled, or for what goes before it."

@@ -16,7 +16,7 @@ MOST_NUMBERS: Final = 1000  # at once
 _COLUMNS: Final = columns(
     WebhookEndpoint,
     "id workspace_id url events enabled disabled_reason ordered numbered rate_limit headers staged_at failing_since"
-    " created_at",
+    " paused_until created_at",
 )
 _OF_WORKSPACE: Final = if_given(WebhookEndpoint.workspace_id, "workspace")
 _ENDPOINTS: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(_OF_WORKSPACE).order_by("created_at", "id"))
@@ -115,4 +115,6 @@ async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[
 def _endpoint(row: db.Row) -> Endpoint:
     values = dict(row)
     values["headers"] = list(custom_headers.opened(values["headers"]))
+    if values["paused_until"] and values["paused_until"] <= clock.now():
+        values["paused_until"] = None  # the pause is over
     return Endpoint(*clock.texts(values.values()))

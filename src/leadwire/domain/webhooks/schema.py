@@ -12,7 +12,8 @@ class Endpoint(Struct, frozen=True):
 
     `ordered`: one delivery at a time and in order within a conversation or lead. `numbered`: deliveries carry numbers
     without gaps. `rate_limit`: deliveries a minute.
-    `headers`: the names of its own ones. `staged_at`: since when a next secret signs too.
+    `headers`: the names of its own ones. `staged_at`: since when a next secret signs too. `paused_until`: when sending
+    goes on, while its receiver asked for a pause with Retry-After.
     """
 
     id: str
@@ -27,6 +28,7 @@ class Endpoint(Struct, frozen=True):
     headers: list[str]
     staged_at: str | None
     failing_since: str | None
+    paused_until: str | None
     created_at: str
 
 

@@ -28,8 +28,8 @@ SELECT e.id, due.next_at,
         AND d.endpoint_id = e.id AND d.state = 'dead' AND NOT d.test LIMIT 10000) AS few) AS dead,
     last.last_at, last.last_outcome
 FROM webhook_endpoint e
-LEFT JOIN LATERAL (SELECT min(d.due_at) AS next_at FROM delivery d
-    WHERE d.endpoint_id = e.id AND d.state = 'waiting' AND d.due_at < 'infinity') AS due ON true
+LEFT JOIN LATERAL (SELECT greatest(d.due_at, e.paused_until) AS next_at FROM delivery d WHERE d.endpoint_id = e.id
+    AND d.state = 'waiting' AND d.due_at < 'infinity' ORDER BY d.due_at LIMIT 1) AS due ON true
 LEFT JOIN LATERAL (SELECT h.last_at, h.last_outcome FROM endpoint_hour h WHERE h.endpoint_id = e.id
     ORDER BY h.hour DESC LIMIT 1) AS last ON true
 WHERE e.workspace_id = :workspace AND e.id = ANY(:endpoints)""")
@@ -54,7 +54,7 @@ class Stats(Struct, frozen=True):
     last_at: datetime | None
     last_outcome: Outcome | None
     next_at: datetime | None
-    """When the next waiting delivery is due."""
+    """When the next waiting delivery is due, and a pause of its endpoint over."""
     waiting: int
     dead: int
 

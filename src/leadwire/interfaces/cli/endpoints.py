@@ -246,5 +246,6 @@ def _line(endpoint: "Endpoint") -> str:
         f"headers {' '.join(endpoint.headers)}" if endpoint.headers else "",
         f"next secret staged {endpoint.staged_at}" if endpoint.staged_at else "",
         f"failing since {endpoint.failing_since}" if endpoint.failing_since else "",
+        f"paused by its receiver until {endpoint.paused_until}" if endpoint.paused_until else "",
     ]
     return "  ".join([endpoint.id, state, endpoint.url, f"[{' '.join(endpoint.events)}]", *filter(None, more)])

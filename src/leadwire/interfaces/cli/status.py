@@ -44,6 +44,10 @@ def _lines(now: "Status") -> list[str]:
         ),
         f"dead letters       {now.dead_letters}",
     ]
+    if now.paused_endpoints:
+        found.append(
+            f"paused             {now.paused_endpoints}   endpoints whose receivers asked for it (Retry-After)"
+        )
     if now.set_aside:
         found.append(f"set aside          {now.set_aside}   every worker died of them: leadwire set-aside list")
     if now.streams is None:

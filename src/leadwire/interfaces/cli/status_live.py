@@ -83,6 +83,7 @@ def picture(now: Status, pace: _Pace) -> RenderableType:
     counts.add_row("overdue", _alarming(now.overdue.deliveries), _age(now.overdue.oldest_seconds))
     for one in now.behind:
         counts.add_row(f"  {one.endpoint}, window {one.window}", str(one.deliveries), _age(one.oldest_seconds))
+    counts.add_row("paused endpoints", str(now.paused_endpoints), "")
     counts.add_row("dead letters", str(now.dead_letters), "")
     counts.add_row("set aside", _alarming(now.set_aside), "")
     if now.streams is None:

@@ -45,19 +45,21 @@ async def deliveries(context: PageContext) -> Response[str]:
 async def delivery(context: PageContext) -> Response[str]:
     """One delivery: the POST as it was made, every hop and attempt, and why the next comes when it comes."""
     shown = await _one(context)
-    own: list[str] = []
+    endpoint = None
     sent: list[tuple[str, str]] = []
     try:
-        own = (await reads.endpoint(context.workspace, shown.endpoint_id)).headers
-        sent = await explain.request_headers(context.workspace, shown, own, signed=context.may("admin"))
+        endpoint = await reads.endpoint(context.workspace, shown.endpoint_id)
+        sent = await explain.request_headers(context.workspace, shown, endpoint.headers, signed=context.may("admin"))
     except NotFound:
         pass  # the endpoint is gone, and its secret with it
+    paused_until = endpoint.paused_until if endpoint else None
     return await context.render(
         "webhooks/delivery.html",
         d=shown,
         sent=sent,
         curl=explain.curl(shown, sent) if sent and shown.body else "",
-        story=explain.timeline(shown, settings.get().retry_schedule),
+        story=explain.timeline(shown, settings.get().retry_schedule, paused=bool(paused_until)),
+        paused_until=paused_until,
         limit_ms=settings.get().delivery_timeout * 1000,
         prefix=settings.get().header_prefix,
     )

@@ -1,8 +1,9 @@
 """A delivery that comes twice takes effect once, with each database and driver that the inbox is for."""
 
 import asyncio
+import functools
 import sqlite3
-import time
+import threading
 from contextlib import closing, suppress
 
 import asyncpg
@@ -68,14 +69,25 @@ async def test_a_cancelled_delivery_takes_effect_the_next_time(driver, connect):
     assert [await other.handle(), await one.handle()] == [True, False]
 
 
-async def test_a_delivery_that_is_cancelled_at_its_begin_leaves_no_transaction_open(connect):
+async def test_a_delivery_that_is_cancelled_at_its_begin_leaves_no_transaction_open(connect, monkeypatch):
+    """Its BEGIN waits for the thread of the connection, and runs although it is cancelled."""
     one, other = await connect("aiosqlite"), await connect("aiosqlite")
-    await one.connection.create_function("nap", 0, lambda: time.sleep(0.3))
-    busy = asyncio.create_task(one.fetch("SELECT nap()"))
-    await asyncio.sleep(0.1)
-    waiting = asyncio.create_task(one.handle())  # its BEGIN waits for the thread, and runs although it is cancelled
-    await asyncio.sleep(0.1)
+    working, go = threading.Event(), threading.Event()
+
+    def work():
+        working.set()
+        go.wait(20)
+
+    await one.connection.create_function("work", 0, work)
+    busy = asyncio.create_task(one.fetch("SELECT work()"))
+    assert await asyncio.to_thread(working.wait, 20)
+    asked, execute = [], one.connection.execute
+    monkeypatch.setattr(one.connection, "execute", lambda sql, *values: (asked.append(sql), execute(sql, *values))[1])
+    waiting = asyncio.create_task(one.handle())
+    await eventually(lambda: asked == ["BEGIN"])
     waiting.cancel()
+    await eventually(lambda: asked == ["BEGIN", "ROLLBACK"])
+    go.set()
     with pytest.raises(asyncio.CancelledError):
         await waiting
     await busy
@@ -91,11 +103,14 @@ async def test_a_second_delivery_waits_for_the_first(driver, fails, connect, tab
         async with one.once() as first:
             assert first
             await one.effect()
+            begun = []
+            if driver not in POSTGRES:
+                await other.do("set_trace_callback", begun.append)
             second = asyncio.create_task(other.handle())
             if driver in POSTGRES:
                 await eventually(lambda: tables.fetchval(WAITING), 20)
             else:
-                await asyncio.sleep(0.3)
+                await eventually(lambda: any("INSERT INTO webhook_inbox" in sql for sql in begun))
             assert not second.done()
             if fails:
                 raise Boom
@@ -304,12 +319,16 @@ async def test_redis_keeps_an_id_for_the_lease_and_then_for_days(driver, decode,
     assert not await one.handle()
 
 
+async def _is_released(receiver, webhook_id):
+    return not await receiver.do("exists", f"webhook_inbox:{webhook_id}")
+
+
 @pytest.mark.parametrize("driver", ["redis", "redis-async"])
 async def test_redis_releases_an_id_whose_process_died(driver, connect):
     one, other = await connect(driver), await connect(driver)
     block = one.once(lease=1)
     assert await block.__aenter__()
-    await asyncio.sleep(1.2)
+    await eventually(functools.partial(_is_released, other, "evt_1"))
     assert await other.handle()
     assert not await block.__aexit__(Boom, Boom(), None)
     assert not await other.handle()  # the late one did not release the id of the other

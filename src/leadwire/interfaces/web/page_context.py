@@ -10,6 +10,7 @@ from litestar import Request, Response
 from litestar.response import Stream
 
 from leadwire.domain.accounts.changes import sessions
+from leadwire.domain.accounts.changes.audit import Entry
 from leadwire.domain.accounts.schema import Person, has_role
 from leadwire.infrastructure.errors import DomainError, NotFound
 from leadwire.interfaces.http import client_network, requests
@@ -18,16 +19,22 @@ from leadwire.interfaces.web.forms import Form, parsed
 
 Q = TypeVar("Q", bound=msgspec.Struct)
 
+PageResponse = Response[Any]
 HTML: Final = "text/html"
 
 
 class PageContext(msgspec.Struct):
-    """A request by a signed-in person; `refusal` is set when a form is shown again with what was wrong."""
+    """A request by a signed-in person."""
 
     request: "Request[Any, Any, Any]"
     me: Person
     form: Form
     refusal: DomainError | None = None
+    """Set when a form is shown again: what was wrong."""
+    entry: Entry = msgspec.field(default_factory=lambda: Entry(""))
+    """What an audited action leaves in the audit log."""
+    flash: str = ""
+    """What the next page says, once the action has ended well."""
 
     @property
     def workspace(self) -> str:
@@ -75,10 +82,9 @@ class PageContext(msgspec.Struct):
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Stream(chunks, media_type=kind, headers={**security.HEADERS, **disposition})
 
-    async def redirect(self, path: str, message: str = "") -> Response[None]:
-        """Redirect to another page, which shows `message` once."""
-        if message:
-            await sessions.set_flash(self.me.session_id, message)
+    def redirect(self, path: str, flash: str = "") -> Response[None]:
+        """Redirect to another page, which shows `flash` once."""
+        self.flash = flash
         return redirect(path)
 
 

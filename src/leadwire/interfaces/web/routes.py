@@ -1,24 +1,27 @@
 """How screens and actions are declared. Denied unless allowed: a session, a role, and for changes a form of ours.
 
     @screen("/keys", role="admin")
-    async def keys(context: PageContext) -> Response[str]: ...
+    async def keys(context: PageContext) -> PageResponse: ...
 
-    @action("/keys", shown_on=keys)
-    async def create(context: PageContext) -> Response[Any]: ...
+    @action("/keys/{key_id:str}/revoke", shown_on=keys, audit="api_key.revoked")
+    async def revoke(context: PageContext, key_id: str) -> PageResponse: ...
 
 A screen that names no role is every viewer's, an action an admin's. When an action refuses, the screen it is `shown_on`
 is rendered again with the refusal and what was filled in.
 """
 
+import contextlib
 import hmac
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
-from litestar import HttpMethod, Request, Response, route
+from litestar import HttpMethod, Request, route
 from litestar.handlers import HTTPRouteHandler
 
+from leadwire.domain.accounts.changes import audit as audit_log
 from leadwire.domain.accounts.changes import sessions, sign_in
 from leadwire.domain.accounts.schema import Role
 from leadwire.infrastructure import telemetry
@@ -27,9 +30,10 @@ from leadwire.interfaces.http import body
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.forms import Form
-from leadwire.interfaces.web.page_context import PageContext, address, redirect
+from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect
 
-Screen = Callable[[PageContext], Awaitable[Response[Any]]]
+Body = Callable[..., Awaitable[PageResponse]]
+"""Takes the context, and the parameters of its path by their names."""
 FORM_TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
 PASSWORD: Final = "confirm_password"  # noqa: S105 - the name of a field
 PAGE: Final = "confirm_page"
@@ -40,17 +44,28 @@ SECOND_FACTOR: Final = "/account/second-factor"
 _BEFORE_THE_FACTOR: Final = (SECOND_FACTOR, CONFIRM, "/sign-out")
 
 
-def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callable[[Screen], "Declared"]:
+class Declared(msgspec.Struct, eq=False):
+    """A screen or an action: what the router takes, and what tests walk through."""
+
+    path: str
+    role: Role
+    body: Body
+    handler: HTTPRouteHandler
+    confirmed: bool = False
+    """Whether it is an action that asks for the password again."""
+
+
+def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callable[[Body], Declared]:
     """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first."""
 
-    def declare(shown: Screen) -> Declared:
-        async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
+    def declare(shown: Body) -> Declared:
+        async def handler(request: Request[Any, Any, Any]) -> PageResponse:
             context = await _page_context(request, role, path)
             if isinstance(context, str):
                 return redirect(f"{context}?next={_address_of(request)}" if context == SIGN_IN else context)
             if confirmed and not context.me.confirmed:
                 return redirect(f"{CONFIRM}?next={_address_of(request)}")
-            return await shown(context)
+            return await shown(context, **_parameters(context, path))
 
         return Declared(path, role, shown, get(path, name=f"screen {path}")(handler))
 
@@ -60,19 +75,21 @@ def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callabl
 def action(
     path: str,
     role: Role = "admin",
-    shown_on: "Declared | None" = None,
+    shown_on: Declared | None = None,
     confirmed: bool = False,
+    audit: str = "",
     largest: int = body.LARGEST,
     download: bool = False,
-) -> Callable[[Screen], "Declared"]:
+) -> Callable[[Body], Declared]:
     """A change. It needs a form that a page of this very session was given, of at most `largest` bytes.
 
     `confirmed` asks for the password again first, on a page that carries the form along. A `download` leaves the page
-    as it is: after the password the page with the form is shown again.
+    as it is: after the password the page with the form is shown again. With `audit`, all of it is one transaction that
+    leaves an entry of this action, about the first parameter of the path, in the audit log.
     """
 
-    def declare(done: Screen) -> Declared:
-        async def handler(request: Request[Any, Any, Any]) -> Response[Any]:
+    def declare(done: Body) -> Declared:
+        async def handler(request: Request[Any, Any, Any]) -> PageResponse:
             if not security.same_origin(request.headers):
                 raise Forbidden("This request came from another site.")
             context = await _page_context(request, role, path)
@@ -81,27 +98,20 @@ def action(
             context.form = await forms.read(request, largest)
             if not hmac.compare_digest(context.form.text(FORM_TOKEN).encode(), context.me.form_token.encode()):
                 raise Forbidden("This form is not from a page of your session. Load the page again.")
-            if confirmed and (question := await _password(context, download=download)):
-                return question
-            return await _perform(context, done, shown_on)
+            response = await _password(context, download=download) if confirmed else None
+            response = response or await _perform(context, declared, audit, shown_on)
+            if context.flash:
+                await sessions.set_flash(context.me.session_id, context.flash)
+            return response
 
         made = route(path, http_method=HttpMethod.POST, status_code=200, name=f"action {path}")(handler)
-        return Declared(path, role, done, made, confirmed=confirmed)
+        declared = Declared(path, role, done, made, confirmed)
+        return declared
 
     return declare
 
 
-class Declared(msgspec.Struct, eq=False):
-    """A screen or an action: what the router takes, and what tests walk through."""
-
-    path: str
-    role: Role
-    body: Screen
-    handler: HTTPRouteHandler
-    confirmed: bool = False
-
-
-async def _password(context: PageContext, *, download: bool) -> Response[Any] | None:
+async def _password(context: PageContext, *, download: bool) -> PageResponse | None:
     """None when the action may go on, else the page that asks for the password. It holds what was filled in and sends
     it once more, together with the password, to the same address: nothing is kept elsewhere meanwhile.
     """
@@ -116,21 +126,28 @@ async def _password(context: PageContext, *, download: bool) -> Response[Any] | 
             context.refusal = refusal
         else:
             word = "Your password is confirmed. Start the download again."
-            return await context.redirect(page, word) if download else None
+            return context.redirect(page, word) if download else None
     query = context.request.scope["query_string"].decode("latin-1")
     action_ = quote(context.request.scope["path"]) + (f"?{query}" if query else "")
     held = [*context.form.without(FORM_TOKEN).pairs, (PAGE, page)]
     return await context.render("door/confirm.html", action=action_, held=held, field=PASSWORD, onward=page)
 
 
-async def _perform(context: PageContext, done: Screen, shown_on: Declared | None) -> Response[Any]:
+async def _perform(context: PageContext, done: Declared, audit: str, shown_on: Declared | None) -> PageResponse:
+    given = _parameters(context, done.path)
+    change = audit_log.transaction(context.me, audit, next(iter(given.values()), ""))
     try:
-        return await done(context)
+        async with change if audit else contextlib.nullcontext(context.entry) as context.entry:
+            return await done.body(context, **given)
     except DomainError as refusal:
         if shown_on is None or not 400 <= refusal.status < 500:
             raise
         context.refusal = refusal
-        return await shown_on.body(context)
+        return await shown_on.body(context, **_parameters(context, shown_on.path))
+
+
+def _parameters(context: PageContext, path: str) -> dict[str, str]:
+    return {name: context.path_param(name) for name in re.findall(r"{(\w+):", path)}
 
 
 async def _page_context(request: "Request[Any, Any, Any]", role: Role, path: str) -> PageContext | str:

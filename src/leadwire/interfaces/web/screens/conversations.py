@@ -1,23 +1,20 @@
 """Conversations: the list, and one of them word for word."""
 
-from typing import Any, Final
+from typing import Final
 
-from litestar import Response
-
-from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.reads import ConversationSearch
 from leadwire.domain.webhooks import reads as webhooks
-from leadwire.interfaces.web.page_context import PageContext
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
 _STATES: Final = {"": "Any state", "active": "With the bot", "handoff": "Wants a person", "ended": "Ended"}
 
 
 @screen("/conversations")
-async def conversations(context: PageContext) -> Response[str]:
+async def conversations(context: PageContext) -> PageResponse:
     """One page of the conversations that match."""
     wanted = context.query_as(ConversationSearch)
     found = await reads.search(context.workspace, wanted)
@@ -33,9 +30,9 @@ async def conversations(context: PageContext) -> Response[str]:
 
 
 @screen("/conversations/{conversation_id:str}")
-async def conversation(context: PageContext) -> Response[str]:
+async def conversation(context: PageContext, conversation_id: str) -> PageResponse:
     """What was said, by whom, and what is known of the visitor."""
-    one = await reads.detail(context.workspace, context.path_param("conversation_id"))
+    one = await reads.detail(context.workspace, conversation_id)
     events = await reads.events(context.workspace, one.id)
     return await context.render(
         "conversations/one.html",
@@ -50,10 +47,10 @@ async def conversation(context: PageContext) -> Response[str]:
     )
 
 
-@action("/conversations/{conversation_id:str}/unblock", role="agent", shown_on=conversation)
-async def unblock(context: PageContext) -> Response[Any]:
+@action(
+    "/conversations/{conversation_id:str}/unblock", role="agent", shown_on=conversation, audit="conversation.unblock"
+)
+async def unblock(context: PageContext, conversation_id: str) -> PageResponse:
     """Bots talk again with the visitor who was blocked here."""
-    conversation_id = context.path_param("conversation_id")
-    async with audit.transaction(context.me, "conversation.unblock", conversation_id):
-        await visitor_sessions.unblock(context.workspace, conversation_id)
-    return await context.redirect(f"/conversations/{conversation_id}", "The visitor can talk to your bots again.")
+    await visitor_sessions.unblock(context.workspace, conversation_id)
+    return context.redirect(f"/conversations/{conversation_id}", "The visitor can talk to your bots again.")

@@ -1,18 +1,20 @@
-"""Deliveries: what was sent to whom, why it failed, what comes next, and sending it again."""
+"""Deliveries: what was sent to whom, why it failed, what comes next. Dead letters, and the jobs that send them again:
+counted first, done at a chosen pace, stopped at any time.
+"""
 
 from collections.abc import Hashable
 from datetime import datetime
 from typing import Any, Final
 
-from litestar import Response
+from msgspec import structs
 
-from leadwire.domain.accounts.changes import audit
 from leadwire.domain.webhooks import explain, history, reads, redrives
+from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import clock, ids, settings
-from leadwire.infrastructure.errors import InvalidParameter, NotFound
+from leadwire.infrastructure.errors import Invalid, InvalidParameter, NotFound
 from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.live_updates import stream
-from leadwire.interfaces.web.page_context import PageContext
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
 _STAGES: Final = {
@@ -22,29 +24,33 @@ _STAGES: Final = {
     "dead": "Dead letters",
     "cancelled": "Canceled",
 }
+_OUTCOMES: Final[dict[str, str]] = {"": "Any outcome", **{name: name.replace("_", " ") for name in history.OUTCOMES}}
+_FILTERS: Final = ("endpoint_id", "stage", "kind", "outcome", "subject")
+_TIMES: Final = ("since", "until")
+_PACES: Final = {10: "10 a second", 100: "100 a second", 1000: "1,000 a second"}
+_STEPS: Final = {"pause": redrives.pause, "resume": redrives.resume, "cancel": redrives.cancel}
 
 
 @screen("/deliveries")
-async def deliveries(context: PageContext) -> Response[str]:
+async def deliveries(context: PageContext) -> PageResponse:
     """Newest first, with filters that are all in the address."""
-    wanted, query = filter_of(context.query), context.query
-    page = await history.page(context.workspace, wanted, query.text("after"))
-    kept = {name: query.text(name) for name in ("endpoint_id", "stage", "kind", "outcome", "subject", "since", "until")}
+    query = context.query
+    page = await history.page(context.workspace, _filter(query), query.text("after"))
     return await context.render(
         "webhooks/deliveries.html",
         page=page,
-        kept=kept,
+        kept={name: query.text(name) for name in (*_FILTERS, *_TIMES)},
         onward=context.link(after=page.after) if page.after else None,
-        endpoints=await choices(context),
+        endpoints=await _endpoints(context.workspace),
         stages=_STAGES,
-        outcomes={"": "Any outcome", **{name: name.replace("_", " ") for name in history.OUTCOMES}},
+        outcomes=_OUTCOMES,
     )
 
 
 @screen("/deliveries/{event_id:str}/{endpoint_id:str}")
-async def delivery(context: PageContext) -> Response[str]:
+async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
     """One delivery: the POST as it was made, every hop and attempt, and why the next comes when it comes."""
-    shown = await _one(context)
+    (shown,) = await reads.deliveries_of(context.workspace, event_id, endpoint_id)
     endpoint = None
     sent: list[tuple[str, str]] = []
     try:
@@ -65,20 +71,20 @@ async def delivery(context: PageContext) -> Response[str]:
     )
 
 
-@action("/deliveries/{event_id:str}/{endpoint_id:str}/redrive", role="agent", shown_on=delivery)
-async def redrive(context: PageContext) -> Response[Any]:
+@action(
+    "/deliveries/{event_id:str}/{endpoint_id:str}/redrive", role="agent", shown_on=delivery, audit="delivery.redriven"
+)
+async def redrive_one(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
     """A dead letter is sent again, as if for the first time."""
-    event_id, endpoint_id = context.path_param("event_id"), context.path_param("endpoint_id")
-    async with audit.transaction(context.me, "delivery.redriven", event_id, endpoint_id):
-        sent = await redrives.redrive_event(context.workspace, event_id, endpoint_id)
+    context.entry.detail = endpoint_id
+    sent = await redrives.redrive_event(context.workspace, event_id, endpoint_id)
     word = "On its way again." if sent else "It is no dead letter: there is nothing to send again."
-    return await context.redirect(f"/deliveries/{event_id}/{endpoint_id}", word)
+    return context.redirect(f"/deliveries/{event_id}/{endpoint_id}", word)
 
 
 @screen("/deliveries/{event_id:str}/{endpoint_id:str}/live")
-async def live(context: PageContext) -> Response[Any]:
+async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
     """Tells when something happened to the delivery; one that is still to be relayed is waited for."""
-    event_id, endpoint_id = context.path_param("event_id"), context.path_param("endpoint_id")
     if not ids.is_id("evt", event_id):
         raise NotFound(f"There is no delivery of {event_id}.")
 
@@ -87,45 +93,95 @@ async def live(context: PageContext) -> Response[Any]:
         if not found:
             return None, False
         shown = found[0]
-        return (shown.state, shown.attempts, shown.generation, len(shown.history)), shown.state not in (
-            "waiting",
-            "queued",
-        )
+        ended = shown.state not in ("waiting", "queued")
+        return (shown.state, shown.attempts, shown.generation, len(shown.history)), ended
 
     return stream(look, context.me.session_id)
 
 
-async def _one(context: PageContext) -> Any:
-    (found,) = await reads.deliveries_of(
-        context.workspace, context.path_param("event_id"), context.path_param("endpoint_id")
+@screen("/dead-letters")
+async def dead_letters(context: PageContext) -> PageResponse:
+    """What was given up on, how many a redrive would send, and the redrives so far."""
+    form = context.form or context.query
+    wanted = _filter(form)
+    dead = structs.replace(wanted, stage="dead", subject="", tests=False)
+    return await context.render(
+        "webhooks/dead_letters.html",
+        page=await history.page(context.workspace, dead, context.query.text("after")),
+        total=await redrives.count(context.workspace, _selection(wanted)),
+        jobs=await redrives.listed(context.workspace, 10),
+        kept={name: form.text(name) for name in ("endpoint_id", "kind", "outcome", *_TIMES)},
+        endpoints=await _endpoints(context.workspace),
+        outcomes={name: text for name, text in _OUTCOMES.items() if name != "delivered"},
+        paces=_PACES,
     )
-    return found
 
 
-async def choices(context: PageContext) -> dict[str, str]:
+@action("/dead-letters/redrive", role="agent", shown_on=dead_letters, audit="redrive.started")
+async def redrive(context: PageContext) -> PageResponse:
+    """Send all that match again, in the background."""
+    pace = context.form.number("per_second") or 100
+    if context.form.text("sure") != "yes":
+        raise Invalid("Tick the box: many requests are about to be made.")
+    job = await redrives.start(context.workspace, _selection(_filter(context.form)), pace)
+    context.entry.subject, context.entry.detail = job.id, f"{job.total} deliveries"
+    return context.redirect(f"/redrives/{job.id}")
+
+
+@screen("/redrives/{job_id:str}")
+async def job(context: PageContext, job_id: str) -> PageResponse:
+    """How far a redrive has come. It goes on when this page is left."""
+    return await context.render("webhooks/redrive.html", job=await redrives.one(context.workspace, job_id))
+
+
+@screen("/redrives/{job_id:str}/live")
+async def job_live(context: PageContext, job_id: str) -> PageResponse:
+    """Tells how far it has come."""
+
+    async def look() -> tuple[Hashable, bool]:
+        now = await redrives.one(context.workspace, job_id)
+        return (now.state, now.done), now.state in ("finished", "cancelled")
+
+    await look()
+    return stream(look, context.me.session_id)
+
+
+@action("/redrives/{job_id:str}/{step:str}", role="agent", shown_on=job, audit="redrive.changed")
+async def change_job(context: PageContext, job_id: str, step: str) -> PageResponse:
+    """Pause, resume or cancel."""
+    if step not in _STEPS:
+        raise Invalid("A redrive can be paused, resumed or canceled.")
+    context.entry.action = f"redrive.{step}"
+    await _STEPS[step](context.workspace, job_id)
+    return context.redirect(f"/redrives/{job_id}")
+
+
+async def _endpoints(workspace: str) -> dict[str, str]:
     """Every endpoint, to choose one from."""
-    found = await reads.endpoints(context.workspace)
+    found = await reads.endpoints(workspace)
     return {"": "Any endpoint", **{endpoint.id: endpoint.url.partition("://")[2] for endpoint in found}}
 
 
-def filter_of(query: Form) -> history.Filter:
+def _filter(query: Form) -> history.Filter:
     """The filter that an address or a form holds. Raises InvalidParameter."""
-    return history.Filter(
-        endpoint_id=query.text("endpoint_id"),
-        stage=query.text("stage"),
-        kind=query.text("kind"),
-        outcome=query.text("outcome"),
-        subject=query.text("subject"),
-        since=_moment(query, "since"),
-        until=_moment(query, "until"),
-    )
+    given: dict[str, Any] = {name: query.text(name) for name in _FILTERS}
+    given |= {name: _moment(name, query.text(name)) for name in _TIMES}
+    return history.Filter(**given)
 
 
-def _moment(query: Form, name: str) -> datetime | None:
+def _moment(name: str, text: str) -> datetime | None:
     """A time, as `<input type="datetime-local">` sends it (then in UTC) or with a zone. Raises InvalidParameter."""
-    if not (text := query.text(name)):
-        return None
     try:
-        return clock.parse(text)
+        return clock.parse(text) if text else None
     except ValueError as error:
         raise InvalidParameter(f"`{name}` is not a time, such as 2026-01-31T12:00.") from error
+
+
+def _selection(wanted: history.Filter) -> Selection:
+    return Selection(
+        endpoint_id=wanted.endpoint_id or None,
+        kinds=[wanted.kind] if wanted.kind else [],
+        outcomes=[wanted.outcome] if wanted.outcome else [],
+        since=wanted.since,
+        until=wanted.until,
+    )

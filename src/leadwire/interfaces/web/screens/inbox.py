@@ -1,12 +1,9 @@
 """The inbox: people who want a person, and answering them. Live across processes; what is half-written stays."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
-
-from litestar import Response
+from typing import Final
 
 from leadwire.domain.accounts import reads as accounts
-from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots import runtime
 from leadwire.domain.bots.changes import visitor_sessions
@@ -17,15 +14,20 @@ from leadwire.domain.leads import reads as leads
 from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.live_updates import conversation_events
-from leadwire.interfaces.web.page_context import PageContext
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens.leads import save
 
-Operation = Callable[[str, str, str], Awaitable[None]]
+_OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
+    "release": changes.release,  # back into the queue
+    "give-back": runtime.hand_back,  # to the bot
+    "end": changes.end,
+    "block": visitor_sessions.block,
+}
 
 
 @screen("/inbox", role="agent")
-async def threads(context: PageContext) -> Response[str]:
+async def threads(context: PageContext) -> PageResponse:
     """The threads and, with `c` in the address, one conversation."""
     chosen = context.query.text("c") or (context.request.path_params.get("conversation_id", ""))
     conversation = await reads.detail(context.workspace, chosen) if chosen else None
@@ -52,84 +54,69 @@ async def threads(context: PageContext) -> Response[str]:
 
 
 @screen("/inbox/live", role="agent")
-async def live(context: PageContext) -> Response[Any]:
+async def live(context: PageContext) -> PageResponse:
     """Tells when anything happened in any conversation of the workspace."""
     return conversation_events(context.workspace, context.me.session_id)
 
 
 @action("/inbox/{conversation_id:str}/reply", role="agent", shown_on=threads)
-async def reply(context: PageContext) -> Response[Any]:
+async def reply(context: PageContext, conversation_id: str) -> PageResponse:
     """Answer; that takes a conversation nobody has."""
-    content = context.form.raw("content")
-    await changes.reply(context.workspace, context.path_param("conversation_id"), context.me.user_id, content)
-    return await _to_conversation(context)
+    await changes.reply(context.workspace, conversation_id, context.me.user_id, context.form.raw("content"))
+    return context.redirect(f"/inbox?c={conversation_id}")
 
 
 @action("/inbox/{conversation_id:str}/note", role="agent", shown_on=threads)
-async def note(context: PageContext) -> Response[Any]:
+async def note(context: PageContext, conversation_id: str) -> PageResponse:
     """Write something for colleagues."""
-    content = context.form.raw("note")
-    await changes.note(context.workspace, context.path_param("conversation_id"), context.me.user_id, content)
-    return await _to_conversation(context)
+    await changes.note(context.workspace, conversation_id, context.me.user_id, context.form.raw("note"))
+    return context.redirect(f"/inbox?c={conversation_id}")
 
 
 @action("/inbox/{conversation_id:str}/claim", role="agent", shown_on=threads)
-async def claim(context: PageContext) -> Response[Any]:
+async def claim(context: PageContext, conversation_id: str) -> PageResponse:
     """Take it: from the queue, the bot, or the colleague who had it when the page was made."""
     held_by = context.form.text("held_by") or None
-    await changes.claim(context.workspace, context.path_param("conversation_id"), context.me.user_id, held_by=held_by)
-    return await _to_conversation(context)
+    await changes.claim(context.workspace, conversation_id, context.me.user_id, held_by=held_by)
+    return context.redirect(f"/inbox?c={conversation_id}")
 
 
-@action("/inbox/{conversation_id:str}/lead", role="agent", shown_on=threads)
-async def edit_lead(context: PageContext) -> Response[Any]:
+@action("/inbox/{conversation_id:str}/lead", role="agent", shown_on=threads, audit="lead.updated")
+async def edit_lead(context: PageContext, conversation_id: str) -> PageResponse:
     """Correct how to reach the visitor."""
-    conversation = await reads.detail(context.workspace, context.path_param("conversation_id"))
+    conversation = await reads.detail(context.workspace, conversation_id)
     if conversation.lead is None:
         raise NotFound("This visitor is no lead yet.")
     await save(context, conversation.lead.id, lead_form.contact(context.form, conversation.lead))
-    return await _to_conversation(context)
+    return context.redirect(f"/inbox?c={conversation_id}")
 
 
-@action("/inbox/{conversation_id:str}/{operation:str}", role="agent", shown_on=threads)
-async def do(context: PageContext) -> Response[Any]:
-    """Put it back into the queue, give it back to the bot, end it, block the visitor."""
-    operations: dict[str, Operation] = {
-        "release": changes.release,
-        "give-back": runtime.hand_back,
-        "end": changes.end,
-        "block": visitor_sessions.block,
-    }
-    conversation_id, operation = context.path_param("conversation_id"), context.path_param("operation")
-    if operation not in operations:
-        raise Invalid(f"A conversation can be: {', '.join(operations)}.")
-    async with audit.transaction(context.me, f"conversation.{operation.replace('-', '_')}", conversation_id):
-        await operations[operation](context.workspace, conversation_id, context.me.user_id)
-    return await _to_conversation(context)
+@action("/inbox/{conversation_id:str}/{operation:str}", role="agent", shown_on=threads, audit="conversation.changed")
+async def do(context: PageContext, conversation_id: str, operation: str) -> PageResponse:
+    """One of `_OPERATIONS`."""
+    if operation not in _OPERATIONS:
+        raise Invalid(f"A conversation can be: {', '.join(_OPERATIONS)}.")
+    context.entry.action = f"conversation.{operation.replace('-', '_')}"
+    await _OPERATIONS[operation](context.workspace, conversation_id, context.me.user_id)
+    return context.redirect(f"/inbox?c={conversation_id}")
 
 
 @screen("/inbox/replies", role="agent")
-async def saved_replies(context: PageContext) -> Response[str]:
+async def saved_replies(context: PageContext) -> PageResponse:
     """All saved replies, and the form for another."""
     return await context.render("inbox/replies.html", replies=await inbox.saved_replies(context.workspace))
 
 
-@action("/inbox/replies", role="agent", shown_on=saved_replies)
-async def add_reply(context: PageContext) -> Response[Any]:
+@action("/inbox/replies", role="agent", shown_on=saved_replies, audit="saved_reply.added")
+async def add_reply(context: PageContext) -> PageResponse:
     """Another saved reply, for everybody who answers visitors."""
-    name = context.form.text("name")
-    async with audit.transaction(context.me, "saved_reply.added", detail=name) as entry:
-        entry.subject = await replies.add(context.workspace, name, context.form.raw("content"))
-    return await context.redirect("/inbox/replies", f"“{name}” is in the inbox now.")
+    context.entry.detail = name = context.form.text("name")
+    context.entry.subject = await replies.add(context.workspace, name, context.form.raw("content"))
+    return context.redirect("/inbox/replies", f"“{name}” is in the inbox now.")
 
 
-@action("/inbox/replies/{reply_id:str}/remove", role="agent", shown_on=saved_replies)
-async def remove_reply(context: PageContext) -> Response[Any]:
+@action("/inbox/replies/{reply_id:str}/remove", role="agent", shown_on=saved_replies, audit="saved_reply.removed")
+async def remove_reply(context: PageContext, reply_id: str) -> PageResponse:
     """A saved reply is gone."""
-    async with audit.transaction(context.me, "saved_reply.removed", context.path_param("reply_id")) as entry:
-        entry.detail = await replies.remove(context.workspace, context.path_param("reply_id"))
-    return await context.redirect("/inbox/replies", f"“{entry.detail}” is removed.")
-
-
-async def _to_conversation(context: PageContext) -> Response[Any]:
-    return await context.redirect(f"/inbox?c={context.path_param('conversation_id')}")
+    context.entry.detail = name = await replies.remove(context.workspace, reply_id)
+    return context.redirect("/inbox/replies", f"“{name}” is removed.")

@@ -1,12 +1,10 @@
 """Leads: the list and its export; one lead, which can be corrected, exported or erased."""
 
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from litestar import Response
 
-from leadwire.domain.accounts.changes import audit
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import changes, reads
@@ -19,7 +17,7 @@ from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import PreconditionFailed
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.forms import wrong
-from leadwire.interfaces.web.page_context import PageContext
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
 _SORTS: Final = {"newest": "Newest first", "oldest": "Oldest first", "score": "Best score first"}
@@ -30,7 +28,7 @@ _OVERTAKEN: Final = (
 
 
 @screen("/leads")
-async def leads(context: PageContext) -> Response[str]:
+async def leads(context: PageContext) -> PageResponse:
     """One page of the leads that match."""
     wanted = context.query_as(LeadSearch)
     return await context.render(
@@ -43,23 +41,22 @@ async def leads(context: PageContext) -> Response[str]:
     )
 
 
-@action("/leads/export", role="agent", shown_on=leads, confirmed=True, download=True)
-async def export(context: PageContext) -> Response[Any]:
+@action("/leads/export", role="agent", shown_on=leads, confirmed=True, download=True, audit="leads.exported")
+async def export(context: PageContext) -> PageResponse:
     """Every lead that matches, as CSV or JSON."""
     wanted, kind = context.query_as(LeadSearch), context.form.choice("format", ("csv", "json"), "Choose CSV or JSON.")
-    names = await bots.names(context.workspace)
-    async with audit.transaction(context.me, "leads.exported", detail=kind):
-        pass  # nothing changes here, but that the data was taken out is worth knowing
+    context.entry.detail = kind
     name = f"leads-{clock.now():%Y-%m-%d}.{kind}"
     if kind == "csv":
+        names = await bots.names(context.workspace)
         return context.download(name, "text/csv", files.as_csv(context.workspace, wanted, names))
     return context.download(name, "application/json", files.as_json(context.workspace, wanted))
 
 
 @screen("/leads/{lead_id:str}")
-async def lead(context: PageContext) -> Response[str]:
+async def lead(context: PageContext, lead_id: str) -> PageResponse:
     """What is known, why they have their score, and what happened."""
-    stored = await reads.stored(context.workspace, context.path_param("lead_id"))
+    stored = await reads.stored(context.workspace, lead_id)
     one = stored.lead
     happened = await reads.events(context.workspace, one.id)
     return await context.render(
@@ -78,56 +75,53 @@ async def lead(context: PageContext) -> Response[str]:
     )
 
 
-@action("/leads/{lead_id:str}", role="agent", shown_on=lead)
-async def edit(context: PageContext) -> Response[Any]:
+@action("/leads/{lead_id:str}", role="agent", shown_on=lead, audit="lead.updated")
+async def edit(context: PageContext, lead_id: str) -> PageResponse:
     """Other values; refused when somebody else was quicker."""
-    lead_id = context.path_param("lead_id")
     before = await reads.stored(context.workspace, lead_id)
     after = await save(context, lead_id, lead_form.patch(context.form, before.lead))
     word = "Saved." if after.version != before.version else "Nothing was different."
-    return await context.redirect(f"/leads/{lead_id}", word)
+    return context.redirect(f"/leads/{lead_id}", word)
 
 
 async def save(context: PageContext, lead_id: str, patch: LeadPatch) -> StoredLead:
     """Apply a form's patch unless somebody else was quicker. Raises PreconditionFailed, NotFound, Conflict."""
     version = lead_form.version(context.form)
+    context.entry.subject, context.entry.detail = lead_id, ", ".join(msgspec.to_builtins(patch))
     try:
-        async with audit.transaction(context.me, "lead.updated", lead_id, ", ".join(msgspec.to_builtins(patch))):
-            return await changes.update(context.workspace, lead_id, patch, unchanged={}, if_match=version)
+        return await changes.update(context.workspace, lead_id, patch, unchanged={}, if_match=version)
     except PreconditionFailed as error:
         raise PreconditionFailed(_OVERTAKEN) from error
 
 
-@action("/leads/{lead_id:str}/erase", shown_on=lead)
-async def erase(context: PageContext) -> Response[Any]:
+@action("/leads/{lead_id:str}/erase", shown_on=lead, audit="lead.erased")
+async def erase(context: PageContext, lead_id: str) -> PageResponse:
     """Gone for good, once the way to reach them has been typed."""
-    stored = await reads.stored(context.workspace, context.path_param("lead_id"))
-    if context.form.text("confirm").casefold() != _way(stored.lead).casefold():
-        raise wrong("confirm", "not_confirmed", f"Type {_way(stored.lead)} to erase this person.")
-    async with audit.transaction(context.me, "lead.erased", stored.lead.id):
-        await privacy.erase_lead(context.workspace, stored.lead.id)
+    way = _way((await reads.stored(context.workspace, lead_id)).lead)
+    if context.form.text("confirm").casefold() != way.casefold():
+        raise wrong("confirm", "not_confirmed", f"Type {way} to erase this person.")
+    await privacy.erase_lead(context.workspace, lead_id)
     word = "The person is erased: here, in conversations, and in what was still to be sent."
-    return await context.redirect("/leads", word)
+    return context.redirect("/leads", word)
 
 
-@action("/leads/{lead_id:str}/export", role="agent", shown_on=lead, confirmed=True, download=True)
-async def export_one(context: PageContext) -> Response[Any]:
+@action(
+    "/leads/{lead_id:str}/export", role="agent", shown_on=lead, confirmed=True, download=True, audit="lead.exported"
+)
+async def export_one(context: PageContext, lead_id: str) -> PageResponse:
     """Everything that is kept of the person, as JSON."""
-    one = (await reads.stored(context.workspace, context.path_param("lead_id"))).lead
-    found = await conversations.of_lead(context.workspace, one.id)
+    found = await conversations.of_lead(context.workspace, lead_id)
     everything = {
-        "lead": one,
-        "score": await bots.score_of(context.workspace, one.id),
+        "lead": (await reads.stored(context.workspace, lead_id)).lead,
+        "score": await bots.score_of(context.workspace, lead_id),
         "conversations": [await conversations.detail(context.workspace, each.id) for each in found],
-        "events": await reads.events(context.workspace, one.id),
+        "events": await reads.events(context.workspace, lead_id),
     }
-    async with audit.transaction(context.me, "lead.exported", one.id):
-        pass  # nothing changes here, but that the data was taken out is worth knowing
 
     async def whole() -> AsyncIterator[bytes]:
         yield msgspec.json.format(msgspec.json.encode(everything), indent=2)
 
-    return context.download(f"{one.id}.json", "application/json", whole())
+    return context.download(f"{lead_id}.json", "application/json", whole())
 
 
 def _way(one: Lead) -> str:

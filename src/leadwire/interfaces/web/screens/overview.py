@@ -4,7 +4,6 @@ from collections import Counter
 from datetime import date, timedelta
 from typing import Annotated, Final
 
-from litestar import Response
 from msgspec import Meta, Struct
 
 from leadwire.domain.bots import reads as bots
@@ -17,7 +16,7 @@ from leadwire.domain.webhooks.stats import Stats
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web.charts import Series
-from leadwire.interfaces.web.page_context import PageContext
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import screen
 
 PERIODS: Final = {7: "7 d", 30: "30 d", 90: "90 d"}
@@ -32,7 +31,7 @@ class StatsQuery(Struct, frozen=True, kw_only=True):
 
 
 @screen("/")
-async def overview(context: PageContext) -> Response[str]:
+async def overview(context: PageContext) -> PageResponse:
     """Conversations and leads per day, what becomes of them, and their scores. Days are UTC."""
     shown, names = context.query_as(StatsQuery), await bots.names(context.workspace)
     if shown.bot_id is not None and shown.bot_id not in names:

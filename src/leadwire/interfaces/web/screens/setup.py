@@ -1,9 +1,7 @@
 """A new endpoint in five steps: address, events, secret, test, enable. Nothing is sent before the last."""
 
 from datetime import timedelta
-from typing import Any, Final
-
-from litestar import Response
+from typing import Final
 
 from leadwire.domain.accounts.changes import audit
 from leadwire.domain.webhooks import changes, reads, rotation, samples
@@ -11,7 +9,7 @@ from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import DomainError
-from leadwire.interfaces.web.page_context import PageContext, redirect
+from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens.endpoints import tested
 
@@ -19,7 +17,7 @@ _SET_UP_WITHIN: Final = timedelta(hours=1)
 
 
 @screen("/webhooks/new", role="admin")
-async def address(context: PageContext) -> Response[str]:
+async def address(context: PageContext) -> PageResponse:
     """Step 1. With `url` in the address it is checked while it is typed, and leads on to step 2."""
     url, fault = context.query.text("url"), ""
     if url:
@@ -33,24 +31,23 @@ async def address(context: PageContext) -> Response[str]:
 
 
 @screen("/webhooks/new/events", role="admin")
-async def events(context: PageContext) -> Response[str]:
+async def events(context: PageContext) -> PageResponse:
     """Step 2, shown again with what was wrong."""
     return await _choose(context, context.form.text("url") or context.query.text("url"))
 
 
-@action("/webhooks/new/events", shown_on=events, confirmed=True)
-async def create(context: PageContext) -> Response[Any]:
+@action("/webhooks/new/events", shown_on=events, confirmed=True, audit="endpoint.created")
+async def create(context: PageContext) -> PageResponse:
     """The endpoint, disabled."""
-    async with audit.transaction(context.me, "endpoint.created", detail=context.form.text("url")) as entry:
-        made = await changes.create(context.workspace, context.form.text("url"), context.form.all("event"))
-        entry.subject = made.id
-    return await context.redirect(f"/webhooks/{made.id}/setup/secret")
+    context.entry.detail = url = context.form.text("url")
+    context.entry.subject = made = (await changes.create(context.workspace, url, context.form.all("event"))).id
+    return context.redirect(f"/webhooks/{made}/setup/secret")
 
 
 @screen("/webhooks/{endpoint_id:str}/setup/secret", role="admin", confirmed=True)
-async def secret(context: PageContext) -> Response[Any]:
+async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
     """Step 3: the secret, and how a receiver checks with it. That it was looked at is noted."""
-    endpoint = await reads.endpoint(context.workspace, context.path_param("endpoint_id"))
+    endpoint = await reads.endpoint(context.workspace, endpoint_id)
     created = clock.parse(endpoint.created_at)
     if endpoint.enabled or endpoint.disabled_reason or created < clock.now() - _SET_UP_WITHIN:
         return redirect(f"/webhooks/{endpoint.id}/secret")
@@ -63,21 +60,23 @@ async def secret(context: PageContext) -> Response[Any]:
 
 
 @screen("/webhooks/{endpoint_id:str}/setup/test", role="admin")
-async def test(context: PageContext) -> Response[str]:
+async def test(context: PageContext, endpoint_id: str) -> PageResponse:
     """Step 4: a sample event, sent as every event is, and what the receiver answered."""
-    endpoint = await reads.endpoint(context.workspace, context.path_param("endpoint_id"))
-    return await context.render("webhooks/test.html", step=4, endpoint=endpoint, tested=await tested(context))
+    endpoint = await reads.endpoint(context.workspace, endpoint_id)
+    return await context.render(
+        "webhooks/test.html", step=4, endpoint=endpoint, tested=await tested(context, endpoint_id)
+    )
 
 
 @screen("/webhooks/{endpoint_id:str}/setup/enable", role="admin")
-async def enable(context: PageContext) -> Response[str]:
+async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
     """Step 5. With a test in the address that was delivered, step 4 counts as done."""
-    endpoint = await reads.endpoint(context.workspace, context.path_param("endpoint_id"))
-    sent = await tested(context)
+    endpoint = await reads.endpoint(context.workspace, endpoint_id)
+    sent = await tested(context, endpoint_id)
     works = isinstance(sent, DeliveryDetail) and sent.state == "delivered"
     return await context.render("webhooks/enable.html", step=5, endpoint=endpoint, works=works)
 
 
-async def _choose(context: PageContext, url: str) -> Response[str]:
+async def _choose(context: PageContext, url: str) -> PageResponse:
     chosen = context.form.all("event") if context.form else list(SAMPLES)
     return await context.render("webhooks/events.html", step=2, url=url, chosen=chosen, samples=samples.bodies())

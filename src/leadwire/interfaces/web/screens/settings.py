@@ -1,0 +1,140 @@
+"""Settings of a workspace: API keys, the team, erasing a person, the audit log."""
+
+from typing import Final
+
+from leadwire.domain.accounts import changes, reads
+from leadwire.domain.accounts.changes import invitations, second_factor
+from leadwire.domain.accounts.keys import SCOPES
+from leadwire.domain.accounts.schema import ROLES, LogQuery
+from leadwire.domain.privacy import changes as privacy_changes
+from leadwire.infrastructure import clock, settings
+from leadwire.interfaces.web.forms import wrong
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.routes import action, screen
+
+_OVERLAPS: Final = {0: "at once", 3600: "in 1 hour", 86_400: "in 24 hours", 604_800: "in 7 days"}
+_LIVES: Final = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
+_ROLES: Final = {
+    "viewer": "looks at everything but settings",
+    "agent": "also answers visitors, edits and exports leads",
+    "admin": "also keys, webhooks, bots, the team, and erasing people",
+}
+
+
+@screen("/keys", role="admin")
+async def keys(context: PageContext) -> PageResponse:
+    """Every key of the workspace, and the form for a new one."""
+    found = await reads.listed(context.workspace)
+    return await context.render("keys/list.html", keys=found, scopes=SCOPES, lives=_LIVES, overlaps=_OVERLAPS)
+
+
+@action("/keys", shown_on=keys, confirmed=True, audit="api_key.created")
+async def create_key(context: PageContext) -> PageResponse:
+    """A new key."""
+    name = context.form.required_name("Give the key a name.")
+    if not (scopes := context.form.all("scope")):
+        raise wrong("scope", "required", "Choose at least one.", "Allow at least one thing.")
+    days = context.form.choice("life", _LIVES, "Choose when it expires.")
+    expires_at = clock.ago(days=-int(days)) if days else None
+    context.entry.subject, secret = await changes.create_key(context.workspace, name, scopes, expires_at)
+    context.entry.detail = name
+    return await _revealed(context, context.entry.subject, secret)
+
+
+@action("/keys/{key_id:str}/roll", shown_on=keys, confirmed=True, audit="api_key.rolled")
+async def roll_key(context: PageContext, key_id: str) -> PageResponse:
+    """A successor with the same name and scopes; the old key goes on for a while."""
+    overlap = context.form.number("overlap") or 0
+    context.entry.detail = _OVERLAPS.get(overlap, "")
+    return await _revealed(context, *await changes.roll_key(context.workspace, key_id, overlap))
+
+
+@action("/keys/{key_id:str}/revoke", shown_on=keys, audit="api_key.revoked")
+async def revoke_key(context: PageContext, key_id: str) -> PageResponse:
+    """The key ends now."""
+    await changes.revoke_key(context.workspace, key_id)
+    return context.redirect("/keys", "The key is revoked. It stops working within 5 seconds.")
+
+
+async def _revealed(context: PageContext, key_id: str, secret: str) -> PageResponse:
+    """The one page that ever shows it: never in an address, never kept by the browser."""
+    return await context.render("keys/made.html", 201, key=await reads.key(context.workspace, key_id), secret=secret)
+
+
+@screen("/team", role="admin")
+async def team(context: PageContext) -> PageResponse:
+    """Everybody with an account, and the links that are still open."""
+    people, links = await reads.team(context.workspace), await reads.invitations(context.workspace)
+    return await context.render("team/list.html", people=people, open_links=links, roles=_ROLES)
+
+
+@action("/team", shown_on=team, confirmed=True)
+async def invite(context: PageContext) -> PageResponse:
+    """A link for somebody new; shown on the page that answers, and nowhere else."""
+    role, email = context.form.choice("role", ROLES, "Choose a role."), context.form.text("email")
+    token = await invitations.invite(context.workspace, email, role, by=context.me.email, address=context.me.address)
+    days = invitations.LIFE.days
+    return await context.render("team/invited.html", 201, token=token, email=email, role=role, days=days)
+
+
+@action("/team/links/{invitation_id:str}/withdraw", shown_on=team, audit="user.invitation_withdrawn")
+async def withdraw(context: PageContext, invitation_id: str) -> PageResponse:
+    """The link leads nowhere any more."""
+    context.entry.subject = await invitations.withdraw(context.workspace, invitation_id)
+    return context.redirect("/team", "The link is withdrawn.")
+
+
+@action("/team/{user_id:str}/role", shown_on=team, confirmed=True, audit="user.role_changed")
+async def change_role(context: PageContext, user_id: str) -> PageResponse:
+    """Somebody may do more, or less, from their next click on."""
+    role = context.form.choice("role", ROLES, "Choose a role.")
+    context.entry.subject, before = await changes.change_role(context.workspace, user_id, role)
+    context.entry.detail = f"{before} to {role}"
+    return context.redirect("/team", f"{context.entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
+
+
+@action("/team/{user_id:str}/remove", shown_on=team, audit="user.removed")
+async def remove_user(context: PageContext, user_id: str) -> PageResponse:
+    """Somebody's account ends, and every session of it."""
+    context.entry.subject = await changes.remove_user(context.workspace, user_id)
+    return context.redirect("/team", f"{context.entry.subject} is signed out and has no account any more.")
+
+
+@action("/team/{user_id:str}/second-factor/remove", shown_on=team, confirmed=True, audit="user.second_factor_removed")
+async def take_off_second_factor(context: PageContext, user_id: str) -> PageResponse:
+    """Somebody has lost their phone: their password is enough again."""
+    context.entry.subject = await second_factor.remove(context.workspace, user_id)
+    return context.redirect("/team", f"{context.entry.subject} signs in by password alone.")
+
+
+@screen("/privacy", role="admin")
+async def privacy(context: PageContext) -> PageResponse:
+    """What is kept for how long, and the form to erase somebody."""
+    return await context.render("privacy.html", days=settings.get().retention_days)
+
+
+@action("/privacy/erase", shown_on=privacy, audit="person.erased")
+async def erase_person(context: PageContext) -> PageResponse:
+    """Everything about whoever has this address is gone, at every bot of the workspace."""
+    email = context.form.text("email")
+    if not email or context.form.text("confirm").casefold() != email.casefold():
+        raise wrong("confirm", "not_confirmed", "Type the same address twice.")
+    if not (erased := await privacy_changes.erase_person(context.workspace, email)):
+        raise wrong("email", "unknown_value", "Nobody here has this address.")
+    context.entry.detail = ", ".join(erased)  # ids alone: the address must not live on in the log
+    return context.redirect("/privacy", f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}.")
+
+
+@screen("/audit", role="admin")
+async def audit_log(context: PageContext) -> PageResponse:
+    """Who did what, when, to which object, from where: one page of it, newest first."""
+    wanted = context.query_as(LogQuery)
+    entries, after = await reads.log_page(context.workspace, wanted)
+    return await context.render(
+        "audit.html",
+        wanted=wanted,
+        entries=entries,
+        after=after,
+        actors=await reads.log_actors(context.workspace),
+        actions=await reads.log_actions(context.workspace),
+    )

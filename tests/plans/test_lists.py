@@ -33,7 +33,7 @@ async def gathered(request, servers, connected):
 def crowd(gathered, monkeypatch) -> Crowd:
     """The crowd, with no total known."""
     for reads in (leads, conversations):
-        monkeypatch.setattr(reads._LIST._totals, "_counts", OrderedDict())
+        monkeypatch.setattr(reads._LIST, "_counts", OrderedDict())
     return gathered
 
 

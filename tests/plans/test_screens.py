@@ -79,7 +79,7 @@ def reads_of(crowd):
         "audit log": (partial(reads.log_page, workspace, LogQuery()), 200),
         "audit log of one": (partial(reads.log_page, workspace, LogQuery(actor="u3")), 200),
         "audit log of a kind": (partial(reads.log_page, workspace, LogQuery(action="thing.3")), 200),
-        "actors": (partial(reads.log_actors, workspace), 200),
+        "actors": (partial(reads.logged, workspace, "actor"), 200),
     }  # fmt: skip
 
 

@@ -1,16 +1,16 @@
-"""Look-ups: the caller of an API key, users and their sessions, invitations, the audit log."""
+"""Look-ups: the caller of an API key, users and their sessions, invitations, the audit log. Rows are for templates."""
 
 import hmac
+import math
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final, Literal
 
-from msgspec import Struct
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, schema
 from leadwire.domain.accounts.table import ApiKey, Invitation, UserAccount, UserSession, Workspace
-from leadwire.domain.listing.keyset import Keyset
-from leadwire.infrastructure import clock
+from leadwire.domain.listing.keyset import Found, Keyset
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
@@ -38,12 +38,10 @@ _USERS: Final = statement(
 )
 # Each user with when the last of their sessions was used.
 _TEAM: Final = sql("""
-SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id),
-    totp_secret IS NOT NULL FROM user_account u WHERE workspace_id = :workspace ORDER BY created_at, id""")
+SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id) AS seen_at,
+    totp_secret IS NOT NULL AS second_factor FROM user_account u WHERE workspace_id = :workspace
+ORDER BY created_at, id""")
 _WORKSPACES: Final = statement(Workspace.select("id", "name").order_by("created_at", "id"))
-_HAS_SECOND_FACTOR: Final = statement(
-    UserAccount.select(QueryString("{} IS NOT NULL", UserAccount.totp_secret)).where(UserAccount.id == param("user"))
-)
 _SESSIONS: Final = statement(
     UserSession.select("id", "address", "agent", "seen_at")
     .where(UserSession.user_id == param("user"))
@@ -63,6 +61,7 @@ _OFFER: Final = sql("""
 SELECT i.workspace_id, w.name, i.email, i.role FROM invitation i JOIN workspace w ON w.id = i.workspace_id
 WHERE i.hash = :hash AND i.expires_at > :now""")
 _LOG: Final = Keyset(
+    make=dict[str, Any],
     table="audit_entry",
     columns="id, at, actor, action, subject, detail, address",
     filters={"actor": "actor = :actor", "action": "action = :action"},
@@ -76,27 +75,25 @@ WITH RECURSIVE found AS (
     SELECT (SELECT {0} FROM audit_entry WHERE workspace_id = :workspace AND {0} > found.value ORDER BY {0} LIMIT 1)
     FROM found WHERE found.value IS NOT NULL
 ) SELECT value FROM found WHERE value IS NOT NULL"""
-_ACTORS: Final = sql(_DISTINCT.format("actor"))
-_ACTIONS: Final = sql(_DISTINCT.format("action"))
+_LOGGED: Final = {column: sql(_DISTINCT.format(column)) for column in ("actor", "action")}
 
-
-class _Known(Struct, frozen=True):
-    caller: schema.Caller
-    until: float
-
-
-_known: dict[bytes, _Known] = {}  # by the key's digest: no key is stored in clear
+# Callers, and until when they are known, by the key's digest: no key is stored in clear.
+_known: dict[bytes, tuple[schema.Caller, float]] = {}
 
 
 async def caller(key: str, monotonic: float) -> schema.Caller | None:
     """Return whose key this is, or None: malformed, unknown, revoked or expired. `monotonic` is the loop's time."""
     digest = keys.digest(key)
-    known = _known.get(digest)
-    if known is None or known.until < monotonic:
-        known = await _look_up(key, digest, monotonic)
-    if known is None or (known.caller.expires_at and known.caller.expires_at <= clock.now()):
-        return None
-    return known.caller
+    found, until = _known.get(digest, (None, -math.inf))
+    if until < monotonic:
+        _known.pop(digest, None)
+        found = await _look_up(key, digest)
+        if found is None:
+            return None
+        if len(_known) >= _LARGEST:
+            _known.clear()
+        _known[digest] = found, monotonic + _CACHED
+    return None if found is None or (found.expires_at and found.expires_at <= clock.now()) else found
 
 
 def forget_keys() -> None:
@@ -109,22 +106,14 @@ async def listed(workspace: str | None = None) -> list[schema.KeyListed]:
     return [schema.KeyListed(*clock.texts(row)) for row in await _KEYS.rows(workspace=workspace)]
 
 
-async def key(workspace: str, key_id: str) -> schema.KeyListed:
-    """One API key. Raise NotFound."""
-    found = next((one for one in await listed(workspace) if one.id == key_id), None)
-    if found is None:
-        raise NotFound(f"There is no API key {key_id}.")
-    return found
-
-
 async def users(workspace: str | None = None) -> list[schema.UserListed]:
     """Everybody with an account, oldest first; of one workspace or (for operators) of all."""
     return [schema.UserListed(*clock.texts(row)) for row in await _USERS.rows(workspace=workspace)]
 
 
-async def team(workspace: str) -> list[schema.Colleague]:
+async def team(workspace: str) -> list[db.Row]:
     """Everybody with an account in a workspace and when they were last there, oldest account first."""
-    return [schema.Colleague(*row) for row in await _TEAM.rows(workspace=workspace)]
+    return await _TEAM.rows(workspace=workspace)
 
 
 async def workspaces() -> list[tuple[str, str]]:
@@ -132,14 +121,9 @@ async def workspaces() -> list[tuple[str, str]]:
     return [(row["id"], row["name"]) for row in await _WORKSPACES.rows()]
 
 
-async def has_second_factor(user_id: str) -> bool:
-    """Whether this user is asked for a code."""
-    return bool(await _HAS_SECOND_FACTOR.value(user=user_id))
-
-
-async def sessions(user_id: str) -> list[schema.Session]:
+async def sessions(user_id: str) -> list[db.Row]:
     """Where a user is signed in, last used first."""
-    return [schema.Session(*row) for row in await _SESSIONS.rows(user=user_id)]
+    return await _SESSIONS.rows(user=user_id)
 
 
 async def agent_online(workspace: str) -> bool:
@@ -147,9 +131,9 @@ async def agent_online(workspace: str) -> bool:
     return bool(await _AGENT_ONLINE.value(workspace=workspace, since=clock.now() - _ONLINE))
 
 
-async def invitations(workspace: str) -> list[schema.OpenInvitation]:
+async def invitations(workspace: str) -> list[db.Row]:
     """The invitations that can still be used, newest first."""
-    return [schema.OpenInvitation(*row) for row in await _INVITATIONS.rows(workspace=workspace, now=clock.now())]
+    return await _INVITATIONS.rows(workspace=workspace, now=clock.now())
 
 
 async def offer(token: str) -> schema.Offer:
@@ -158,32 +142,20 @@ async def offer(token: str) -> schema.Offer:
     return schema.Offer(*await _OFFER.one(missing, hash=keys.digest(token), now=clock.now()))
 
 
-async def log_page(
-    workspace: str, query: schema.LogQuery, limit: int = 50
-) -> tuple[list[schema.LoggedEntry], str | None]:
-    """One page of the audit log, newest first, and the cursor of the next. Raise InvalidParameter for a bad `after`."""
-    found = await _LOG.page(workspace, query, query.after, limit)
-    return [schema.LoggedEntry(*clock.texts(row)) for row in found.items], found.after
+async def log_page(workspace: str, query: schema.LogQuery, limit: int = 50) -> Found[dict[str, Any]]:
+    """One page of the audit log, newest first. Raise InvalidParameter for a bad `after`."""
+    return await _LOG.page(workspace, query, query.after, limit)
 
 
-async def log_actors(workspace: str) -> list[str]:
-    """Everybody whom the audit log names."""
-    return [row["value"] for row in await _ACTORS.rows(workspace=workspace)]
+async def logged(workspace: str, column: Literal["actor", "action"]) -> list[str]:
+    """Everybody whom the audit log names, or every kind of action in it."""
+    return [row["value"] for row in await _LOGGED[column].rows(workspace=workspace)]
 
 
-async def log_actions(workspace: str) -> list[str]:
-    """Every kind of action in the audit log."""
-    return [row["value"] for row in await _ACTIONS.rows(workspace=workspace)]
-
-
-async def _look_up(key: str, digest: bytes, monotonic: float) -> _Known | None:
-    _known.pop(digest, None)
+async def _look_up(key: str, digest: bytes) -> schema.Caller | None:
     lookup = keys.lookup_of(key)
     row = await _KEY_BY_LOOKUP.row(lookup=lookup) if lookup else None
     if row is None or not hmac.compare_digest(row["hash"], digest):
         return None
     id_, workspace, scopes, expires_at, _ = row
-    if len(_known) >= _LARGEST:
-        _known.clear()
-    known = _known[digest] = _Known(schema.Caller(id_, workspace, frozenset(scopes), expires_at), monotonic + _CACHED)
-    return known
+    return schema.Caller(id_, workspace, frozenset(scopes), expires_at)

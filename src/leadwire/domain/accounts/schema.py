@@ -58,15 +58,6 @@ class Person(Struct, frozen=True):
         return self.confirmed_at > clock.now() - CONFIRMED
 
 
-class Session(Struct, frozen=True):
-    """One signed-in browser, as its owner sees it."""
-
-    id: str
-    address: str
-    agent: str
-    seen_at: datetime
-
-
 class Caller(Struct, frozen=True):
     """Who calls the API: the key that was used, its workspace and what it may do."""
 
@@ -100,17 +91,6 @@ class UserListed(Struct, frozen=True):
     created_at: str
 
 
-class Colleague(Struct, frozen=True):
-    """A person with an account, as the others of the workspace see them; `seen_at` while they are signed in."""
-
-    id: str
-    email: str
-    role: str
-    created_at: datetime
-    seen_at: datetime | None
-    second_factor: bool
-
-
 class Offer(Struct, frozen=True):
     """The account that an invitation's link leads to. `email` is None when whoever opens it chooses."""
 
@@ -120,30 +100,9 @@ class Offer(Struct, frozen=True):
     role: Role
 
 
-class OpenInvitation(Struct, frozen=True):
-    """An invitation that nobody has used yet. Its token is stored nowhere."""
-
-    id: str
-    email: str | None
-    role: Role
-    expires_at: datetime
-
-
 class LogQuery(Struct, frozen=True, kw_only=True):
     """Filters of the audit log, and where its page begins."""
 
     actor: Annotated[str, Meta(max_length=320)] = ""
     action: Annotated[str, Meta(max_length=100)] = ""
     after: Annotated[str, Meta(max_length=100)] = ""
-
-
-class LoggedEntry(Struct, frozen=True):
-    """One entry of the audit log: who did what to which object, from where."""
-
-    id: str
-    at: str
-    actor: str
-    action: str
-    subject: str
-    detail: str
-    address: str

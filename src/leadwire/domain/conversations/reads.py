@@ -12,9 +12,8 @@ from leadwire.domain.conversations.schema import MAX_MESSAGES, Conversation, Con
 from leadwire.domain.conversations.table import Conversation as Table
 from leadwire.domain.conversations.table import Message
 from leadwire.domain.leads import schema as leads
-from leadwire.domain.listing.keyset import Keyset
-from leadwire.domain.listing.listing import BotId, Listing, Moment, PageQuery, SearchQuery
-from leadwire.domain.listing.totals import Totals
+from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, Keyset
+from leadwire.domain.listing.listing import Listing, PageQuery, SearchQuery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.ids import is_id
@@ -25,12 +24,6 @@ class ConversationQuery(PageQuery, frozen=True, kw_only=True):
 
     status: Status | None = None
     """Only conversations in this state."""
-    bot_id: BotId | None = None
-    """Only conversations of this bot."""
-    since: Moment | None = None
-    """Created after this time (exclusive)."""
-    until: Moment | None = None
-    """Created before this time (exclusive)."""
 
 
 class ConversationSearch(SearchQuery, frozen=True, kw_only=True):
@@ -48,24 +41,16 @@ SELECT id, bot_id, status, visitor_email, visitor_name, created_at, updated_at,
     {schema.METADATA_COLUMNS}
 FROM conversation c WHERE workspace_id = :workspace AND id = :id""")
 _NEWEST: Final = Keyset(
+    make=schema.from_row,
     table="conversation",
     columns=schema.LIST_COLUMNS,
-    filters={
-        "status": "status = :status",
-        "bot_id": "bot_id = :bot_id",
-        "since": "created_at > :since",
-        "until": "created_at < :until",
-    },
-    key={"created_at": "timestamptz", "id": "text"},
+    filters={"status": "status = :status", **BY_BOT_AND_TIME},
+    key=BY_TIME,
     text="""concat_ws(' ', visitor_name, visitor_email,
         (SELECT concat_ws(' ', name, email) FROM lead WHERE lead.id = looked_at.lead_id))""",
 )
 _OPEN: Final = ("active", "handoff")  # an operator gives a conversation back without an event; few are open at a time
-_LIST: Final = Listing(
-    schema.from_row,
-    Totals(_NEWEST, ("conversation.started",), {"status": ("conversation.ended",)}, {"status": _OPEN}),
-    {"newest": _NEWEST},
-)
+_LIST: Final = Listing(_NEWEST, ("conversation.started",), {"status": ("conversation.ended",)}, {"status": _OPEN})
 page, search, total = _LIST.page, _LIST.search, _LIST.total
 # For each conversation its lead's name and the visitor's first message.
 _OPENERS: Final = sql("""

@@ -9,9 +9,8 @@ from msgspec import Meta, Struct, structs
 from leadwire.delivery.events import about
 from leadwire.domain.leads import table
 from leadwire.domain.leads.schema import COLUMNS, COLUMNS_OF_LEAD, Lead, Score, StoredLead, from_row
-from leadwire.domain.listing.keyset import Found, Keyset
-from leadwire.domain.listing.listing import BotId, Listing, Moment, PageQuery, SearchQuery
-from leadwire.domain.listing.totals import Totals
+from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, Found, Keyset
+from leadwire.domain.listing.listing import Listing, PageQuery, SearchQuery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import NotFound
@@ -29,12 +28,6 @@ class LeadQuery(PageQuery, frozen=True, kw_only=True):
     """Minimum score, inclusive."""
     score_max: _Score | None = None
     """Maximum score, inclusive."""
-    bot_id: BotId | None = None
-    """Only leads of this bot."""
-    since: Moment | None = None
-    """Created after this time (exclusive)."""
-    until: Moment | None = None
-    """Created before this time (exclusive)."""
 
 
 class LeadSearch(SearchQuery, frozen=True, kw_only=True):
@@ -77,8 +70,8 @@ class _Leads(Listing[Lead]):
         return await super().search(workspace, query, limit)
 
 
-_BY_TIME: Final = {"created_at": "timestamptz", "id": "text"}
 _NEWEST: Final = Keyset(
+    make=from_row,
     table="lead",
     columns=COLUMNS,
     filters={
@@ -86,21 +79,19 @@ _NEWEST: Final = Keyset(
         # Not `score <= :score_max`: with `score_min` the planner would expect few leads in between and sort all that
         # there are, where it can walk the newest and stop.
         "score_max": "(score, score) <= (:score_max::int, :score_max::int)",
-        "bot_id": "bot_id = :bot_id",
-        "since": "created_at > :since",
-        "until": "created_at < :until",
+        **BY_BOT_AND_TIME,
     },
-    key=_BY_TIME,
+    key=BY_TIME,
     text="concat_ws(' ', name, email, company, phone)",
 )
 _SCORE_CHANGED: Final = ("lead.updated",)  # a score can leave the range
 _LIST: Final = _Leads(
-    from_row,
-    Totals(_NEWEST, ("lead.created", "lead.deleted"), {"score_min": _SCORE_CHANGED, "score_max": _SCORE_CHANGED}),
-    {
-        "newest": _NEWEST,
+    _NEWEST,
+    ("lead.created", "lead.deleted"),
+    {"score_min": _SCORE_CHANGED, "score_max": _SCORE_CHANGED},
+    orders={
         "oldest": structs.replace(_NEWEST, descending=False),
-        "score": structs.replace(_NEWEST, key={"score": "smallint", **_BY_TIME}),
+        "score": structs.replace(_NEWEST, key={"score": "smallint", **BY_TIME}),
     },
 )
 page, search, total, walk = _LIST.page, _LIST.search, _LIST.total, _LIST.walk

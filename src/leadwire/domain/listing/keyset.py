@@ -5,7 +5,7 @@ reads `LOOKED_AT` rows at most and says when it stopped there.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
@@ -19,10 +19,13 @@ T = TypeVar("T")
 
 LOOKED_AT: Final = 20_000
 """Rows that a search reads before it returns what it has found: some 30 ms."""
+BY_TIME: Final = {"created_at": "timestamptz", "id": "text"}
+BY_BOT_AND_TIME: Final = {"bot_id": "bot_id = :bot_id", "since": "created_at > :since", "until": "created_at < :until"}
+"""The filters that the lists of /v1 have in common."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_MS: Final = 253_000_000_000_000  # in the year 9987
-_ID: Final = re.compile(r"[a-z]{1,10}_[0-9a-z]{26}")
+# The parts of a cursor: an id, milliseconds up to the year 5138, a small number.
+_FORMS: Final = {"text": "[a-z]{1,10}_[0-9a-z]{26}", "timestamptz": "[0-9]{1,14}", "smallint": "[0-9]{1,4}"}
 
 
 class Found(Struct, Generic[T], frozen=True):
@@ -33,9 +36,11 @@ class Found(Struct, Generic[T], frozen=True):
     stopped: bool = False
 
 
-class Keyset(Struct, frozen=True, kw_only=True):
+class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
     """How a table is listed. `key` is the order, as column -> type; an index has it after `workspace_id`."""
 
+    make: Callable[[Any], T]
+    """Returns the item of a row."""
     table: str
     columns: str
     """Those of the key are among them."""
@@ -57,7 +62,7 @@ class Keyset(Struct, frozen=True, kw_only=True):
             [f"FROM {self.table} WHERE workspace_id = :workspace", *(self.filters[one] for one in used)]
         )
 
-    async def page(self, workspace: str, query: object, after: str, limit: int, words: str = "") -> Found[db.Row]:
+    async def page(self, workspace: str, query: object, after: str, limit: int, words: str = "") -> Found[T]:
         """Return one page. `words` must all be in the text, in any case. Raise InvalidParameter for a wrong `after`."""
         values = self.used(query)
         ordered = self.source(values)
@@ -67,23 +72,18 @@ class Keyset(Struct, frozen=True, kw_only=True):
             places = ", ".join(f":after_{column}::{kind}" for column, kind in self.key.items())
             ordered += f" AND ({', '.join(self.key)}) {'<' if self.descending else '>'} ({places})"
         order = ", ".join(f"{column} {'DESC' if self.descending else 'ASC'}" for column in self.key)
-        ordered += f" ORDER BY {order}"
-        if not words:
-            found = await sql(f"SELECT {self.columns} {ordered} LIMIT {limit + 1:d}").rows(**values)
-            return self._page(found, limit)
-        # The words are compared with a bounded number of rows in the order of the list.
-        found = await sql(
-            f"""SELECT {self.columns} FROM (SELECT * {ordered} LIMIT {LOOKED_AT}) looked_at
-                WHERE lower({self.text}) LIKE ALL (:patterns::text[]) ORDER BY {order} LIMIT {limit + 1:d}"""
-        ).rows(**values, patterns=[f"%{_escaped(word)}%" for word in words.lower().split()])
-        if len(found) > limit:
-            return self._page(found, limit)
-        # The last of those rows, where the search goes on.
-        last = await sql(f"SELECT {', '.join(self.key)} {ordered} OFFSET {LOOKED_AT - 1} LIMIT 1").row(**values)
-        return Found(found, self._cursor(last) if last else None, stopped=last is not None)
-
-    def _page(self, found: list[db.Row], limit: int) -> Found[db.Row]:
-        return Found(found[:limit], self._cursor(found[limit - 1]) if len(found) > limit else None)
+        source = ordered = f"{ordered} ORDER BY {order}"
+        patterns = {"patterns": [f"%{_escaped(word)}%" for word in words.lower().split()]} if words else {}
+        if words:  # they are compared with a bounded number of rows in the order of the list
+            source = f"""FROM (SELECT * {ordered} LIMIT {LOOKED_AT}) looked_at
+                WHERE lower({self.text}) LIKE ALL (:patterns::text[]) ORDER BY {order}"""
+        rows = await sql(f"SELECT {self.columns} {source} LIMIT {limit + 1:d}").rows(**values, **patterns)
+        stopped = bool(words) and len(rows) <= limit
+        last = rows[limit - 1] if len(rows) > limit else None
+        if stopped:  # the last row that was looked at, where the search goes on
+            last = await sql(f"SELECT {', '.join(self.key)} {ordered} OFFSET {LOOKED_AT - 1} LIMIT 1").row(**values)
+        items = [self.make(row) for row in rows[:limit]]
+        return Found(items, self._cursor(last) if last else None, stopped=stopped and last is not None)
 
     def _cursor(self, row: db.Row) -> str:
         values = [row[column] for column in self.key]
@@ -93,25 +93,18 @@ class Keyset(Struct, frozen=True, kw_only=True):
         )
 
     def _key(self, cursor: str) -> dict[str, Any]:
-        parts = cursor.split(".")
-        if len(parts) != len(self.key):
-            raise _wrong_cursor()
-        return {f"after_{name}": _read(part, kind) for part, (name, kind) in zip(parts, self.key.items(), strict=True)}
+        found = re.fullmatch(r"\.".join(f"({_FORMS[kind]})" for kind in self.key.values()), cursor)
+        if found is None:
+            raise InvalidParameter("`after` is not from a page of this list. Start at its first page.")
+        parts = zip(self.key.items(), found.groups(), strict=True)
+        return {f"after_{column}": _value(kind, part) for (column, kind), part in parts}
 
 
-def _read(part: str, kind: str) -> Any:
-    if kind == "text":
-        if not _ID.fullmatch(part):
-            raise _wrong_cursor()
-        return part
-    if not (part.isascii() and part.isdigit()) or int(part[:16]) > (_LAST_MS if kind == "timestamptz" else 32767):
-        raise _wrong_cursor()
-    return _EPOCH + timedelta(milliseconds=int(part)) if kind == "timestamptz" else int(part)
+def _value(kind: str, part: str) -> str | int | datetime:
+    if kind == "timestamptz":
+        return _EPOCH + timedelta(milliseconds=int(part))
+    return int(part) if kind == "smallint" else part
 
 
 def _escaped(word: str) -> str:
     return re.sub(r"([\\%_])", r"\\\1", word)
-
-
-def _wrong_cursor() -> InvalidParameter:
-    return InvalidParameter("`after` is not from a page of this list. Start at its first page.")

@@ -1,19 +1,33 @@
-"""A table as a list: pages by number with an exact total for /v1, pages by cursor for screens and exports."""
+"""A table as a list: pages by number with an exact total for /v1, pages by cursor for screens and exports.
 
-from collections.abc import AsyncIterator, Callable, Mapping
+Counting is the real cost of a list. A total is kept with the snapshot it was counted in, and counted again only when
+the outbox holds a change of the workspace that this snapshot could not see. That is right because such a change is in
+the outbox, in its own transaction: a change that commits later than the count shows itself however long it was open.
+What a change without an event can affect is counted every time.
+"""
+
+import functools
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Final, Generic, Self, TypeVar
+from typing import Annotated, Final, Generic, Self, TypeVar
 
 from msgspec import Meta, Struct, structs
 
 from leadwire.domain.listing.keyset import Found, Keyset
-from leadwire.domain.listing.totals import Totals
-from leadwire.infrastructure import ids
+from leadwire.infrastructure import clock, ids
+from leadwire.infrastructure.db.statements import Statement, sql
 
 T = TypeVar("T")
 
 _AT_ONCE: Final = 500  # items of an export that are in memory at a time
+_KEPT: Final = 10_000  # totals, least recently used go first
+_FRESH: Final = timedelta(hours=1)
+# These two bound the partitions of the outbox that are looked at.
+_LONGEST_TRANSACTION: Final = timedelta(days=1)
+_FARTHEST_CLOCK: Final = timedelta(days=1)
 
+_NEWEST_FIRST: Final = "ORDER BY created_at DESC, id DESC"
 
 Moment = Annotated[datetime, Meta(tz=True)]
 """A moment in a query: whatever `clock.parse` reads."""
@@ -22,29 +36,28 @@ BotId = Annotated[str, Meta(pattern=rf"^bot_{ids.FORM}\Z")]
 
 
 class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every list takes."""
+    """What every list of /v1 takes."""
 
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
     """Results per page."""
     page: Annotated[int, Meta(ge=1, le=10**9)] = 1
     """Page number, from 1. A page past the last one is empty."""
-
-    @property
-    def offset(self) -> int:
-        """Rows before this page."""
-        return (self.page - 1) * self.limit
+    bot_id: BotId | None = None
+    """Only those of this bot."""
+    since: Moment | None = None
+    """Created after this time (exclusive)."""
+    until: Moment | None = None
+    """Created before this time (exclusive)."""
 
 
 class SearchQuery(Struct, frozen=True, kw_only=True):
-    """What every list on a screen takes."""
+    """What every list on a screen takes. `since` and `until` are days (UTC), both included."""
 
     q: Annotated[str, Meta(max_length=200)] = ""
     """Words that must all be found, in any case."""
     bot_id: BotId | None = None
     since: Moment | None = None
-    """The first day (UTC)."""
     until: Moment | None = None
-    """The last day (UTC), included."""
     after: Annotated[str, Meta(max_length=100)] = ""
     """The cursor that the page before gave."""
 
@@ -54,28 +67,36 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
         return structs.replace(self, since=since, until=self.until and self.until + timedelta(days=1))
 
 
+class _Count(Struct):
+    total: int
+    snapshot: str
+    taken_at: datetime
+
+
 class Listing(Generic[T]):
-    """A list of what `make` makes of a row. `orders`: how searches are sorted, by name; "newest" is the default."""
+    """A list, with the totals that this process knows. `orders`: how searches are sorted other than newest first.
 
-    def __init__(self, make: Callable[[Any], T], totals: Totals, orders: Mapping[str, Keyset]) -> None:
-        self._make = make
-        self._totals = totals
-        self._orders = orders
+    `kinds` are the events that change how many rows there are; `kinds_when` has further ones for a filter that is used.
+    `unannounced` has the values of a filter that rows come to have, or lose, without an event.
+    """
 
-    async def page(self, workspace: str, query: PageQuery) -> tuple[list[T], int]:
-        """Return one page, newest first, and how many match in all."""
-        found, total = await self._totals.page(workspace, query, query.limit, query.offset)
-        return [self._make(row) for row in found], total
+    def __init__(
+        self,
+        newest: Keyset[T],
+        kinds: Sequence[str],
+        kinds_when: Mapping[str, Sequence[str]],
+        unannounced: Mapping[str, Collection[str]] | None = None,
+        orders: Mapping[str, Keyset[T]] | None = None,
+    ) -> None:
+        self._newest, self._kinds, self._kinds_when = newest, kinds, kinds_when
+        self._unannounced, self._orders = unannounced or {}, orders or {}
+        self._counts: OrderedDict[tuple[object, ...], _Count] = OrderedDict()
+        self._statement = functools.cache(self._build)  # one for each set of filters, so that each gets its own plan
 
     async def search(self, workspace: str, query: SearchQuery, limit: int = 50) -> Found[T]:
         """Return one page. Raise InvalidParameter for an `after` that no page gave."""
-        order = self._orders[getattr(query, "sort", "newest")]
-        page = await order.page(workspace, query.exclusive(), query.after, limit, query.q)
-        return Found([self._make(row) for row in page.items], page.after, page.stopped)
-
-    async def total(self, workspace: str, query: SearchQuery) -> int | None:
-        """Return how many match; None where words are searched for, since that would take reading every row."""
-        return None if query.q else (await self._totals.page(workspace, query.exclusive(), 1, 0))[1]
+        order = self._orders.get(getattr(query, "sort", ""), self._newest)
+        return await order.page(workspace, query.exclusive(), query.after, limit, query.q)
 
     async def walk(self, workspace: str, query: SearchQuery) -> AsyncIterator[list[T]]:
         """Yield everything that matches, some hundreds at a time."""
@@ -84,3 +105,69 @@ class Listing(Generic[T]):
             found = await self.search(workspace, structs.replace(query, after=after), _AT_ONCE)
             yield found.items
             after = found.after
+
+    async def total(self, workspace: str, query: SearchQuery) -> int | None:
+        """Return how many match; None where words are searched for, since that would take reading every row."""
+        return None if query.q else (await self._counted(workspace, query.exclusive(), 1, 0))[1]
+
+    async def page(self, workspace: str, query: PageQuery) -> tuple[list[T], int]:
+        """Return one page, newest first, and the exact total."""
+        return await self._counted(workspace, query, query.limit, (query.page - 1) * query.limit)
+
+    async def _counted(self, workspace: str, query: object, limit: int, offset: int) -> tuple[list[T], int]:
+        """One page and the total, in one snapshot and one round trip."""
+        used = self._newest.used(query)
+        now = clock.now()
+        key = (workspace, *used.items())
+        known = self._counts.get(key)
+        if known and (
+            now - known.taken_at > _FRESH or any(used.get(name) in some for name, some in self._unannounced.items())
+        ):
+            known = None
+        found = await self._statement(tuple(used)).rows(
+            workspace=workspace,
+            **used,
+            limit=limit,
+            offset=offset,
+            snapshot=known.snapshot if known else None,
+            total=known.total if known else None,
+            kinds=[*self._kinds, *(kind for name in used for kind in self._kinds_when.get(name, ()))],
+            first=ids.floor("evt", (known.taken_at if known else now) - _LONGEST_TRANSACTION),
+            end=ids.floor("evt", now + _FARTHEST_CLOCK),
+        )
+        snapshot, total, *_ = found[0]
+        if total is not None:
+            known = self._counts[key] = _Count(total, snapshot, now)
+        assert known is not None  # noqa: S101 - without a known count the statement counts
+        self._counts.move_to_end(key)
+        if len(self._counts) > _KEPT:
+            self._counts.popitem(last=False)
+        return [self._newest.make(row[2:]) for row in found if row[2] is not None], known.total
+
+    def _build(self, used: tuple[str, ...]) -> Statement:
+        source = self._newest.source(used)
+        # Without a filter, the order of an index keeps the plan, which is made for the average workspace and kept for
+        # all, from reading the whole table.
+        counted = source if used else f"FROM (SELECT {source} {_NEWEST_FIRST}) in_order"
+        # A page, and the total unless the outbox has no change that the known snapshot could not see.
+        # ORDER BY xact holds the planner to the index of workspace, kind and xact: it takes the
+        # primary key for as cheap, which would read all events of the day. What is restored from a dump may have a
+        # later xact than this server has come to: no change that is still to be seen.
+        # Beyond the last page the limit is 0, so that nothing is skipped row by row. Materialized: else the count,
+        # which is asked for twice, would be made twice.
+        return sql(f"""
+    WITH counted AS MATERIALIZED (
+        SELECT pg_current_snapshot()::text, CASE WHEN :snapshot::text IS NULL OR EXISTS (
+            SELECT 1 FROM unnest(:kinds::text[]) AS changing (kind) CROSS JOIN LATERAL (
+                SELECT 1 FROM event
+                WHERE workspace_id = :workspace AND kind = changing.kind AND id >= :first::text AND id < :end::text
+                  AND xact >= pg_snapshot_xmin(:snapshot::text::pg_snapshot)
+                  AND xact < pg_snapshot_xmax(pg_current_snapshot())
+                  AND NOT pg_visible_in_snapshot(xact, :snapshot::text::pg_snapshot)
+                ORDER BY xact LIMIT 1
+            ) unseen
+        ) THEN (SELECT count(*) {counted}) END AS count
+    ) SELECT counted.*, page.* FROM counted LEFT JOIN LATERAL (
+        SELECT {self._newest.columns} {source} {_NEWEST_FIRST}
+        LIMIT CASE WHEN :offset < coalesce(counted.count, :total) THEN :limit ELSE 0 END OFFSET :offset
+    ) page ON true""")

@@ -58,7 +58,8 @@ async def revoke_key(context: PageContext, key_id: str) -> PageResponse:
 
 async def _revealed(context: PageContext, key_id: str, secret: str) -> PageResponse:
     """The one page that ever shows it: never in an address, never kept by the browser."""
-    return await context.render("keys/made.html", 201, key=await reads.key(context.workspace, key_id), secret=secret)
+    (key,) = [one for one in await reads.listed(context.workspace) if one.id == key_id]
+    return await context.render("keys/made.html", 201, key=key, secret=secret)
 
 
 @screen("/team", role="admin")
@@ -129,12 +130,12 @@ async def erase_person(context: PageContext) -> PageResponse:
 async def audit_log(context: PageContext) -> PageResponse:
     """Who did what, when, to which object, from where: one page of it, newest first."""
     wanted = context.query_as(LogQuery)
-    entries, after = await reads.log_page(context.workspace, wanted)
+    found = await reads.log_page(context.workspace, wanted)
     return await context.render(
         "audit.html",
         wanted=wanted,
-        entries=entries,
-        after=after,
-        actors=await reads.log_actors(context.workspace),
-        actions=await reads.log_actions(context.workspace),
+        entries=found.items,
+        after=found.after,
+        actors=await reads.logged(context.workspace, "actor"),
+        actions=await reads.logged(context.workspace, "action"),
     )

@@ -1,5 +1,7 @@
-"""Whether the wheel works where nothing of this checkout is: installed into an empty environment of each Python, it is
-started with `leadwire up` until the demo's receiver has verified a webhook, and stopped.
+"""Whether the wheels work where nothing of this checkout is, each installed into an empty environment of each Python.
+
+The client's has every module imported. The server's is started with `leadwire up` until the demo's receiver has
+verified a webhook, and stopped.
 
     uv run python -m ops.package                  # 3.11, 3.12 and 3.13
     uv run python -m ops.package 3.13 /opt/python3.14/bin/python
@@ -23,23 +25,35 @@ PATIENCE = 120  # seconds from `up` to the first verified webhook
 ROOT = Path(__file__).parents[1]
 
 
-def build(directory: Path) -> Path:
-    """The wheel, made in `directory`."""
-    subprocess.run(["uv", "build", "--wheel", "--quiet", "--out-dir", directory, ROOT], check=True)
-    (wheel,) = directory.glob("*.whl")
+def build(name: str, directory: Path) -> Path:
+    """The wheel of `leadwire` or `leadwire-client`, made in `directory`."""
+    subprocess.run(["uv", "build", "--wheel", "--quiet", "--package", name, "--out-dir", directory, ROOT], check=True)
+    (wheel,) = directory.glob(f"{name.replace('-', '_')}-*.whl")
     return wheel
 
 
-def install(wheel: Path, python: str, directory: Path) -> Path:
-    """An environment with the wheel, what the lock says it needs, and nothing else. Answers its `leadwire`."""
+def install(wheel: Path, python: str, directory: Path, *export: str) -> Path:
+    """An environment with the wheel, what the lock says it needs, and nothing else. Answers its programs' folder.
+
+    `export` are options for `uv export`: the distribution, its extras.
+    """
     quiet = {**os.environ, "VIRTUAL_ENV": str(directory)}
     subprocess.run(["uv", "venv", "--quiet", "--no-project", "--python", python, directory], check=True)
     locked = directory / "requirements.txt"
-    export = ["uv", "export", "--quiet", "--frozen", "--no-default-groups", "--extra", "embedded", "--no-emit-project"]
-    subprocess.run([*export, "--output-file", locked], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    command = ["uv", "export", "--quiet", "--frozen", "--no-default-groups", "--no-emit-workspace", *export]
+    subprocess.run([*command, "--output-file", locked], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     subprocess.run(["uv", "pip", "install", "--quiet", "-r", locked], check=True, env=quiet)
     subprocess.run(["uv", "pip", "install", "--quiet", "--no-deps", wheel], check=True, env=quiet)
-    return directory / "bin" / "leadwire"
+    return directory / "bin"
+
+
+def import_all(python: Path, directory: Path) -> None:
+    """Import every module of the client. Raises CalledProcessError."""
+    program = """if True:
+        import importlib, pkgutil, leadwire_client
+        for module in pkgutil.iter_modules(leadwire_client.__path__, "leadwire_client."):
+            importlib.import_module(module.name)"""
+    subprocess.run([python, "-W", "error", "-c", program], check=True, cwd=directory)
 
 
 def webhook_seconds(leadwire: Path, directory: Path) -> float:
@@ -75,13 +89,17 @@ def main(pythons: Sequence[str]) -> int:
     work.chmod(0o711)
     failed = 0
     try:
-        wheel = build(work)
-        print(f"{wheel.name}: {wheel.stat().st_size / 1024:.0f} KiB")
+        server, client = build("leadwire", work), build("leadwire-client", work)
+        for wheel in (server, client):
+            print(f"{wheel.name}: {wheel.stat().st_size / 1024:.0f} KiB")
         for number, python in enumerate(pythons):
             place = work / f"run{number}"
             place.mkdir()
             try:
-                leadwire = install(wheel, python, work / f"environment{number}")
+                programs = install(client, python, work / f"client{number}", "--package", "leadwire-client")
+                import_all(programs / "python", place)
+                print(f"{python}: the client is imported")
+                leadwire = install(server, python, work / f"server{number}", "--extra", "embedded") / "leadwire"
                 print(f"{python}: a verified webhook {webhook_seconds(leadwire, place):.1f} s after `leadwire up`")
             except (RuntimeError, subprocess.CalledProcessError) as error:
                 failed = 1

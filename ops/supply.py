@@ -2,8 +2,9 @@
 
     uv run python -m ops.supply [DIRECTORY]       # dist, unless told
 
-Writes `sbom.cdx.json` (CycloneDX 1.5, from the lock) and `licenses.csv` there, then asks pip-audit about every locked
-release. Exit 1 when a license is not a permissive one, when there is an advisory, or when one could not be asked about.
+Writes `sbom.cdx.json` (CycloneDX 1.5, from the lock), `client-sbom.cdx.json` and `licenses.csv` there, then asks
+pip-audit about every locked release. Exit 1 when a license is not a permissive one, when there is an advisory, or when
+one could not be asked about.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-EXPORT = ("uv", "export", "--quiet", "--frozen", "--no-default-groups", "--all-extras", "--no-emit-project")
+EXPORT = ("uv", "export", "--quiet", "--frozen", "--no-default-groups", "--all-extras", "--no-emit-workspace")
 # SPDX names and what older metadata says for them. MPL-2.0 binds changes of its own files only.
 PERMISSIVE = re.compile(
     r"(MIT|MIT-0|Apache|BSD|ISC|PSF|Python Software Foundation|Unlicense|0BSD|Zlib|CC0|PostgreSQL|MPL-2\.0|Mozilla)",
@@ -69,6 +70,7 @@ def main(directory: Path) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     bill = export("--format", "cyclonedx1.5")
     (directory / "sbom.cdx.json").write_text(bill)
+    (directory / "client-sbom.cdx.json").write_text(export("--format", "cyclonedx1.5", "--package", "leadwire-client"))
     parts = sorted((one["name"], one["version"]) for one in json.loads(bill)["components"])
     licenses = [(name, version, license_of(name)) for name, version in parts]
     with (directory / "licenses.csv").open("w", newline="") as file:

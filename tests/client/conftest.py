@@ -8,10 +8,10 @@ import httpx
 import pytest
 import uvicorn
 
-from leadwire.client import AsyncLeadwire, Retry
-from leadwire.client.inbox import TABLE
 from leadwire.development.embedded import Services
 from leadwire.infrastructure import serving
+from leadwire_client import AsyncLeadwire, Retry
+from leadwire_client.inbox import TABLE
 from tests import asgi
 
 

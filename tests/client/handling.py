@@ -12,7 +12,7 @@ import psycopg
 import redis as redis_py
 import redis.asyncio as redis_async
 
-from leadwire.client.inbox import TABLE, once
+from leadwire_client.inbox import TABLE, once
 
 
 class Boom(Exception):

@@ -6,7 +6,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from leadwire.client import (
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.conversations import changes as conversations
+from leadwire_client import (
     ApiError,
     AsyncLeadwire,
     Conflict,
@@ -18,8 +20,6 @@ from leadwire.client import (
     Unauthenticated,
     Unreadable,
 )
-from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.conversations import changes as conversations
 from tests import make
 from tests.receiver import Receiver
 

@@ -15,7 +15,7 @@ from leadwire.domain.webhooks.samples import SAMPLES
 from tests import make
 
 DOCS = Path(__file__).parents[2] / "src" / "leadwire" / "docs"
-DOCUMENT = DOCS / "python-client.md"
+DOCUMENT = DOCS.parents[1] / "leadwire_client" / "README.md"
 
 
 async def test_the_examples_do_what_they_show(base_url, api_key, workspace, bot, monkeypatch, capsys):

@@ -10,8 +10,8 @@ import asyncpg
 import psycopg
 import pytest
 
-from leadwire.client import InProgress, inbox
-from leadwire.client.inbox import TABLE, once
+from leadwire_client import InProgress, inbox
+from leadwire_client.inbox import TABLE, once
 from tests.client.handling import Boom, connections
 from tests.waiting import eventually
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire.client import AsyncLeadwire, RateLimited, Retry, Unavailable, Unreachable
-from leadwire.client.retry import Attempts
 from leadwire.infrastructure import db
+from leadwire_client import AsyncLeadwire, RateLimited, Retry, Unavailable, Unreachable
+from leadwire_client.retry import Attempts
 from tests import make
 from tests.receiver import Receiver
 

@@ -10,11 +10,11 @@ import standardwebhooks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire.client import InvalidSignature, Lead, LeadUpdated, StaleSignature, Unreadable, verify
-from leadwire.client.events import DATA
 from leadwire.delivery import signing
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import clock
+from leadwire_client import InvalidSignature, Lead, LeadUpdated, StaleSignature, Unreadable, verify
+from leadwire_client.events import DATA
 
 NOW = 1_767_323_045
 SECRET, NEXT, OTHER = (signing.new_secret() for _ in range(3))

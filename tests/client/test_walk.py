@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire.client.types import Page
-from leadwire.client.walk import Walk
 from leadwire.domain.privacy import changes
 from leadwire.infrastructure import clock, db
+from leadwire_client.types import Page
+from leadwire_client.walk import Walk
 from tests import make
 
 START = datetime(2026, 1, 2, tzinfo=UTC)

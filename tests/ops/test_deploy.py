@@ -166,8 +166,9 @@ def test_the_container_files_steps_make_an_installation_that_runs(tmp_path: Path
             for name in names:
                 whole = ROOT / name
                 if whole.is_dir():
-                    shutil.copytree(whole, tmp_path / target)
+                    shutil.copytree(whole, tmp_path / target, dirs_exist_ok=True)
                 else:
+                    (tmp_path / target).mkdir(parents=True, exist_ok=True)
                     shutil.copy(whole, tmp_path / target)
         elif word == "RUN":
             made = subprocess.run(shlex.split(rest), cwd=tmp_path, capture_output=True, text=True, check=False)

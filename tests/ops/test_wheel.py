@@ -1,8 +1,9 @@
-"""The wheel holds all that the product reads: what is not Python is easily left out, and missed only elsewhere."""
+"""The wheels hold all that their programs read: what is not Python is easily left out, and missed only elsewhere."""
 
 import zipfile
 from pathlib import Path
 
+import leadwire_client
 from ops import package, supply
 
 ROOT = Path(__file__).parents[2]
@@ -12,12 +13,25 @@ def test_the_wheel_holds_every_file_of_the_product_and_nothing_else(tmp_path):
     wanted = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "leadwire").rglob("*") if path.is_file()}
     wanted |= {f"leadwire/{path.relative_to(ROOT)}" for path in (ROOT / "migrations").rglob("*.py")}
     wanted = {name for name in wanted if "__pycache__" not in name} | {"leadwire/piccolo_conf.py"}
-    held = set(zipfile.ZipFile(package.build(tmp_path)).namelist())
+    held = set(zipfile.ZipFile(package.build("leadwire", tmp_path)).namelist())
     assert {name for name in held if ".dist-info/" not in name} == wanted
     assert {name.rpartition("/")[2] for name in held - wanted} == {
         "METADATA", "WHEEL", "RECORD", "entry_points.txt", "LICENSE",
     }  # fmt: skip
     assert {Path(name).suffix for name in wanted} >= {".py", ".toml", ".html", ".css", ".js", ".svg"}
+
+
+def test_the_wheel_of_the_client_is_small_typed_and_needs_two_packages(tmp_path):
+    wheel = package.build("leadwire-client", tmp_path)
+    assert wheel.stat().st_size < 100_000
+    archive = zipfile.ZipFile(wheel)
+    held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    source = ROOT / "src" / "leadwire_client"
+    assert held == {f"leadwire_client/{path.name}" for path in [*source.glob("*.py"), source / "py.typed"]}
+    metadata = archive.read(f"leadwire_client-{leadwire_client.__version__}.dist-info/METADATA").decode().splitlines()
+    needs = [line.partition(": ")[2] for line in metadata if line.startswith("Requires-Dist")]
+    assert [need.partition(">")[0] for need in needs] == ["httpx", "msgspec"]
+    assert "License-Expression: Apache-2.0" in metadata
 
 
 def test_licenses_that_bind_are_noticed():

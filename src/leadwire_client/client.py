@@ -1,13 +1,15 @@
 """The client as its users meet it."""
 
-from typing import Self
+from typing import Final, Self
 
 import httpx
 
-from leadwire.client.connection import AsyncConnection, Connection, headers
-from leadwire.client.conversations import AsyncConversations, Conversations
-from leadwire.client.leads import AsyncLeads, Leads
-from leadwire.client.retry import Retry
+from leadwire_client.connection import AsyncConnection, Connection
+from leadwire_client.conversations import Conversations
+from leadwire_client.leads import Leads
+from leadwire_client.retry import Retry
+
+__version__: Final = "0.1.0"
 
 
 class Leadwire:
@@ -18,9 +20,6 @@ class Leadwire:
     Methods raise ApiError (see `errors`), Unreachable and Unreadable, all of them LeadwireError.
     """
 
-    leads: Leads
-    conversations: Conversations
-
     def __init__(
         self,
         api_key: str,
@@ -30,10 +29,10 @@ class Leadwire:
         retry: Retry = Retry(),  # noqa: B008 - frozen
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        http = httpx.Client(base_url=base_url, headers=headers(api_key), transport=transport)
-        self._connection = Connection(http, timeout, retry)
-        self.leads = Leads(self._connection)
-        self.conversations = Conversations(self._connection)
+        self._http = httpx.Client(base_url=base_url, headers=_headers(api_key), transport=transport)
+        connection = Connection(self._http, timeout, retry)
+        self.leads = Leads(connection)
+        self.conversations = Conversations(connection)
 
     def __enter__(self) -> Self:
         return self
@@ -43,14 +42,11 @@ class Leadwire:
 
     def close(self) -> None:
         """Close the connections."""
-        self._connection.http.close()
+        self._http.close()
 
 
 class AsyncLeadwire:
     """`Leadwire` with `await`, and `async for` over `list`."""
-
-    leads: AsyncLeads
-    conversations: AsyncConversations
 
     def __init__(
         self,
@@ -61,10 +57,10 @@ class AsyncLeadwire:
         retry: Retry = Retry(),  # noqa: B008 - frozen
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        http = httpx.AsyncClient(base_url=base_url, headers=headers(api_key), transport=transport)
-        self._connection = AsyncConnection(http, timeout, retry)
-        self.leads = AsyncLeads(self._connection)
-        self.conversations = AsyncConversations(self._connection)
+        self._http = httpx.AsyncClient(base_url=base_url, headers=_headers(api_key), transport=transport)
+        connection = AsyncConnection(self._http, timeout, retry)
+        self.leads = Leads(connection)
+        self.conversations = Conversations(connection)
 
     async def __aenter__(self) -> Self:
         return self
@@ -74,4 +70,12 @@ class AsyncLeadwire:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._connection.http.aclose()
+        await self._http.aclose()
+
+
+def _headers(api_key: str) -> dict[str, str]:
+    """What every request carries. Raise ValueError for what cannot be a key, such as one with its line's end."""
+    if not (api_key and api_key.isascii() and api_key.isprintable() and " " not in api_key):
+        raise ValueError("the API key is empty, or has spaces, line ends or characters other than ASCII")
+    agent = f"leadwire-python/{__version__}"
+    return {"Authorization": f"Bearer {api_key}", "Accept": "application/json", "User-Agent": agent}

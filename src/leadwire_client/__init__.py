@@ -1,12 +1,12 @@
-"""The Python client of `/v1`, and the check of webhooks. Stands alone: httpx and msgspec, nothing else of Leadwire.
+"""The Python client of Leadwire's `/v1`, and the check of its webhooks.
 
 with Leadwire("lw_...", "https://leads.example.com") as lw:
     for lead in lw.leads.list(score_min=50):
         print(lead.email)
 """
 
-from leadwire.client.api import AsyncLeadwire, Leadwire
-from leadwire.client.errors import (
+from leadwire_client.client import AsyncLeadwire, Leadwire, __version__
+from leadwire_client.errors import (
     ApiError,
     Conflict,
     Forbidden,
@@ -23,7 +23,7 @@ from leadwire.client.errors import (
     Unreachable,
     Unreadable,
 )
-from leadwire.client.events import (
+from leadwire_client.events import (
     ConversationEnded,
     ConversationHandoff,
     ConversationStarted,
@@ -31,14 +31,14 @@ from leadwire.client.events import (
     LeadUpdated,
     MessageEvent,
 )
-from leadwire.client.retry import Retry
-from leadwire.client.types import Conversation, ConversationDetail, ConversationEnd, Lead, LeadDeleted, Message, Page
-from leadwire.client.verify import verify
+from leadwire_client.retry import Retry
+from leadwire_client.types import Conversation, ConversationDetail, ConversationEnd, Lead, LeadDeleted, Message, Page
+from leadwire_client.verify import verify
 
 __all__ = [
     "ApiError", "AsyncLeadwire", "Conflict", "Conversation", "ConversationDetail", "ConversationEnd",
     "ConversationEnded", "ConversationHandoff", "ConversationStarted", "Event", "Forbidden", "InProgress",
     "Invalid", "InvalidSignature", "Lead", "LeadDeleted", "LeadUpdated", "Leadwire", "LeadwireError", "Message",
     "MessageEvent", "NotFound", "Page", "PreconditionFailed", "RateLimited", "Retry", "StaleSignature",
-    "Unauthenticated", "Unavailable", "Unreachable", "Unreadable", "verify",
+    "Unauthenticated", "Unavailable", "Unreachable", "Unreadable", "__version__", "verify",
 ]  # fmt: skip

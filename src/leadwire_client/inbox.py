@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Final
 
-from leadwire.client.errors import InProgress
+from leadwire_client.errors import InProgress
 
 # One statement, which PostgreSQL and SQLite both take. The index of UNIQUE finds the oldest rows for the clean-up.
 TABLE: Final = """CREATE TABLE IF NOT EXISTS webhook_inbox (

@@ -11,7 +11,7 @@ from typing import Final
 import httpx
 import msgspec
 
-from leadwire.client import errors
+from leadwire_client import errors
 
 _STATUSES: Final = (429, 502, 503, 504)
 _NEVER: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)  # our own fault: the same again next time

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Generic, Protocol, TypeVar
 
-from leadwire.client.call import Call
-from leadwire.client.types import Page
+from leadwire_client.call import Call
+from leadwire_client.types import Page
 
 _LARGEST = 100  # rows of a page
 _TICK = timedelta(milliseconds=1)  # the precision of `created_at`

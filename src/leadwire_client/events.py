@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from leadwire.client.types import Conversation, Handoff, Lead, LeadDeleted, Message, Metadata
+from leadwire_client.types import Conversation, Handoff, Lead, LeadDeleted, Message, Metadata
 
 
 class LeadUpdated(Lead, frozen=True, kw_only=True):

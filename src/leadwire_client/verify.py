@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from leadwire.client.errors import InvalidSignature, StaleSignature, Unreadable
-from leadwire.client.events import DATA, Event
+from leadwire_client.errors import InvalidSignature, StaleSignature, Unreadable
+from leadwire_client.events import DATA, Event
 
 _PREFIX: Final = "whsec_"
 _SHORTEST: Final = 24  # bytes of a key, as Standard Webhooks has it; an unset variable is then no secret
@@ -34,7 +34,7 @@ def verify(
     `body` is the request's bytes as received, before any parsing; `headers` may be in any case. To replace a secret
     without a gap, pass the old and the new one until the old one is gone: any of them counts.
     A recorded delivery is accepted again within `tolerance`, and Leadwire itself may send an event twice: see
-    `leadwire.client.inbox`. `now` is the Unix time, for tests; `math.inf` as `tolerance` lets you check deliveries that
+    `leadwire_client.inbox`. `now` is the Unix time, for tests; `math.inf` as `tolerance` lets you check deliveries that
     you stored.
 
     Raises StaleSignature and otherwise InvalidSignature (answer 401 to both), Unreadable when the signature holds but

@@ -10,8 +10,8 @@ import httpx
 import msgspec
 from msgspec import Struct
 
-from leadwire.client import errors
-from leadwire.client.types import Lead, Page
+from leadwire_client import errors
+from leadwire_client.types import Lead, Page
 
 T = TypeVar("T")
 

@@ -69,8 +69,7 @@ class ApiError(LeadwireError):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        for name in Problem.__struct_fields__:
-            setattr(self, name, getattr(problem, name))
+        vars(self).update(msgspec.structs.asdict(problem))
 
     def __str__(self) -> str:
         faults = "".join(f" {fault.pointer or fault.parameter}: {fault.message}" for fault in self.errors)

@@ -1,0 +1,123 @@
+"""Sending calls and sleeping between them, blocking and for asyncio, and the methods that both share.
+
+When to send again is decided in `retry`.
+"""
+
+import asyncio
+import functools
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+import httpx
+from msgspec import Struct
+
+from leadwire_client.call import Call
+from leadwire_client.retry import Attempts, Retry
+from leadwire_client.walk import R, Walk
+
+P = ParamSpec("P")
+B = TypeVar("B")
+T = TypeVar("T")
+
+
+class Connection(Struct, frozen=True):
+    """To one server with one key."""
+
+    http: httpx.Client
+    timeout: float
+    retry: Retry
+
+    def run(self, call: Call[T]) -> T:
+        """Send `call`, again where that may help, and return its result."""
+        attempts = Attempts(self.retry)
+        while True:
+            outcome = self._send(call, attempts.timeout(self.timeout))
+            if (wait := attempts.wait_after(outcome)) is None:
+                return call.result(outcome)
+            time.sleep(wait)
+
+    def walk(self, walk: Walk[R]) -> Iterator[R]:
+        """The rows of every page."""
+        while walk.call:
+            yield from walk.rows(self.run(walk.call))
+
+    def _send(self, call: Call[T], timeout: float) -> httpx.Response | httpx.RequestError:
+        try:
+            return self.http.request(timeout=timeout, **call.request())
+        except httpx.RequestError as error:
+            return error
+
+
+class AsyncConnection(Struct, frozen=True):
+    """`Connection`, to be awaited."""
+
+    http: httpx.AsyncClient
+    timeout: float
+    retry: Retry
+
+    async def run(self, call: Call[T]) -> T:
+        """Send `call`, again where that may help, and return its result."""
+        attempts = Attempts(self.retry)
+        while True:
+            outcome = await self._send(call, attempts.timeout(self.timeout))
+            if (wait := attempts.wait_after(outcome)) is None:
+                return call.result(outcome)
+            await asyncio.sleep(wait)
+
+    async def walk(self, walk: Walk[R]) -> AsyncIterator[R]:
+        """The rows of every page."""
+        while walk.call:
+            for row in walk.rows(await self.run(walk.call)):
+                yield row
+
+    async def _send(self, call: Call[T], timeout: float) -> httpx.Response | httpx.RequestError:  # noqa: ASYNC109
+        try:
+            return await self.http.request(timeout=timeout, **call.request())
+        except httpx.RequestError as error:
+            return error
+
+
+C = TypeVar("C", Connection, AsyncConnection)
+
+
+class Resource(Generic[C]):
+    """A part of the API. Its methods block, or are to be awaited, as its connection is."""
+
+    def __init__(self, connection: C) -> None:
+        self.connection: C = connection
+
+
+class method(Generic[P, B]):  # noqa: N801 - a decorator
+    """Turn a function that builds a call into the method that sends it, one that builds a walk into its iterator.
+
+    So each method is written once for both clients. Taken from the class it is the function itself.
+    """
+
+    def __init__(self, build: Callable[Concatenate[Any, P], B]) -> None:
+        self.build = build
+
+    @overload
+    def __get__(self: "method[P, Call[T]]", of: Resource[Connection], owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(
+        self: "method[P, Call[T]]", of: Resource[AsyncConnection], owner: type
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self: "method[P, Walk[R]]", of: Resource[Connection], owner: type) -> Callable[P, Iterator[R]]: ...
+    @overload
+    def __get__(
+        self: "method[P, Walk[R]]", of: Resource[AsyncConnection], owner: type
+    ) -> Callable[P, AsyncIterator[R]]: ...
+    def __get__(self, of: Resource[Any] | None, owner: type) -> Callable[..., Any]:
+        if of is None:
+            return self.build
+        build, connection = MethodType(self.build, of), of.connection
+
+        @functools.wraps(build)
+        def send(*args: Any, **kwargs: Any) -> Any:
+            built = build(*args, **kwargs)
+            return connection.walk(built) if isinstance(built, Walk) else connection.run(built)
+
+        return send

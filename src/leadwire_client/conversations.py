@@ -1,0 +1,57 @@
+"""`lw.conversations`."""
+
+from typing import Any, Final, TypedDict, Unpack
+
+from leadwire_client.call import Call, Moment, change_headers, page, params, path_to, single
+from leadwire_client.connection import C, Resource, method
+from leadwire_client.types import Conversation, ConversationDetail, ConversationEnd, Page
+from leadwire_client.walk import Walk
+
+_PAGE: Final = page(Conversation)
+_DETAIL: Final = single(ConversationDetail)
+_END: Final = single(ConversationEnd)
+
+
+class ConversationFilters(TypedDict, total=False):
+    """Which conversations: `status` is active, handoff or ended; `since` and `until` are exclusive."""
+
+    status: str | None
+    bot_id: str | None
+    since: Moment | None
+    until: Moment | None
+
+
+class Conversations(Resource[C]):
+    """`lw.conversations`."""
+
+    @method
+    def list(
+        self, *, limit: int | None = None, page: int = 1, **filters: Unpack[ConversationFilters]
+    ) -> Walk[Conversation]:
+        """Every conversation that matches, newest first, with the parameters and the promise of `leads.list`.
+
+        Raises Invalid.
+        """
+        return Walk(_page, filters, limit, page)
+
+    @method
+    def page(
+        self, *, limit: int | None = None, page: int | None = None, **filters: Unpack[ConversationFilters]
+    ) -> Call[Page[Conversation]]:
+        """One page, newest first. `limit` is 1 to 100 (20 by default), `page` counts from 1. Raises Invalid."""
+        return _page(limit=limit, page=page, **filters)
+
+    @method
+    def get(self, conversation_id: str) -> Call[ConversationDetail]:
+        """One conversation with its messages, lead and metadata. Raises NotFound."""
+        return Call(method="GET", path=path_to("conversations", conversation_id), read=_DETAIL)
+
+    @method
+    def end(self, conversation_id: str, *, idempotency_key: str | None = None) -> Call[ConversationEnd]:
+        """End a conversation; one that has ended answers its first end. Raises NotFound."""
+        path = path_to("conversations", conversation_id, "/end")
+        return Call(method="POST", path=path, headers=change_headers(idempotency_key), read=_END)
+
+
+def _page(**query: Any) -> Call[Page[Conversation]]:
+    return Call(method="GET", path="/v1/conversations", params=params(**query), read=_PAGE)

@@ -1,0 +1,99 @@
+"""`lw.leads`."""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypedDict, Unpack
+
+import httpx
+import msgspec
+
+from leadwire_client.call import Call, Moment, change_headers, page, params, path_to, single
+from leadwire_client.connection import C, Resource, method
+from leadwire_client.types import CustomValue, Lead, LeadDeleted, Page
+from leadwire_client.walk import Walk
+
+_PAGE: Final = page(Lead)
+_SINGLE: Final = single(Lead)
+_DELETED: Final = single(LeadDeleted)
+
+
+class LeadFilters(TypedDict, total=False):
+    """Which leads: scores are inclusive, `since` and `until` exclusive and about `created_at`."""
+
+    score_min: int | None
+    score_max: int | None
+    bot_id: str | None
+    since: Moment | None
+    until: Moment | None
+
+
+class LeadChanges(TypedDict, total=False):
+    """What to change: absent stays, None clears, `custom_fields` merges key by key."""
+
+    name: str | None
+    email: str | None
+    phone: str | None
+    company: str | None
+    score: int
+    custom_fields: Mapping[str, CustomValue | None] | None
+
+
+class Leads(Resource[C]):
+    """`lw.leads`."""
+
+    @method
+    def list(self, *, limit: int | None = None, page: int = 1, **filters: Unpack[LeadFilters]) -> Walk[Lead]:
+        """Every lead that matches, newest first, asked for page by page as you go. Raises Invalid.
+
+        `limit` is the leads of a page, 1 to 100 (100 by default), and no limit of the whole; `page` is where to begin.
+
+        Promised: a lead that is there and matches from beginning to end comes exactly once, whatever arrives, is
+        changed or deleted meanwhile. Leads that arrive during the walk do not come; ask for them with `since`. (One
+        exception: while more than `limit` leads of one millisecond are walked, somebody else's deletion among them can
+        hide others.)
+        """
+        return Walk(_page, filters, limit, page)
+
+    @method
+    def page(
+        self, *, limit: int | None = None, page: int | None = None, **filters: Unpack[LeadFilters]
+    ) -> Call[Page[Lead]]:
+        """One page, newest first. `limit` is 1 to 100 (20 by default), `page` counts from 1. Raises Invalid."""
+        return _page(limit=limit, page=page, **filters)
+
+    @method
+    def get(self, lead_id: str) -> Call[Lead]:
+        """One lead, with its `etag`. Raises NotFound."""
+        return Call(method="GET", path=path_to("leads", lead_id), read=_tagged)
+
+    @method
+    def update(
+        self,
+        lead_id: str,
+        *,
+        if_match: Lead | None = None,
+        idempotency_key: str | None = None,
+        **changes: Unpack[LeadChanges],
+    ) -> Call[Lead]:
+        """Change a lead; answers it as it is now. `if_match=lead` refuses to overwrite what you have not seen.
+
+        Raises NotFound, Invalid, Conflict (the e-mail address is another lead's), PreconditionFailed.
+        """
+        headers = {"Content-Type": "application/json", **change_headers(idempotency_key, if_match)}
+        content = msgspec.json.encode(changes)
+        return Call(method="PATCH", path=path_to("leads", lead_id), headers=headers, content=content, read=_tagged)
+
+    @method
+    def delete(
+        self, lead_id: str, *, if_match: Lead | None = None, idempotency_key: str | None = None
+    ) -> Call[LeadDeleted]:
+        """Delete a lead for good, with every trace of the person. Raises NotFound, PreconditionFailed."""
+        headers = change_headers(idempotency_key, if_match)
+        return Call(method="DELETE", path=path_to("leads", lead_id), headers=headers, read=_DELETED)
+
+
+def _page(**query: Any) -> Call[Page[Lead]]:
+    return Call(method="GET", path="/v1/leads", params=params(**query), read=_PAGE)
+
+
+def _tagged(answer: httpx.Response) -> Lead:
+    return msgspec.structs.replace(_SINGLE(answer), etag=answer.headers.get("etag"))

@@ -43,6 +43,20 @@ async def test_each_change_leaves_an_audit_entry(servers, workspace):
     ]
 
 
+async def test_each_step_with_a_secret_leaves_an_audit_entry_without_it(servers, workspace):
+    made = await changes.create(workspace, "http://127.0.0.1:9001/", ["lead.created"])
+    for step in ("stage", "discard", "stage", "promote"):
+        done = await asyncio.to_thread(run, "endpoints", "secret", step, made.id, **access(servers))
+        assert done.returncode == 0, done.stderr
+    refused = await asyncio.to_thread(run, "endpoints", "secret", "promote", made.id, **access(servers))
+    assert refused.returncode == 1
+    noted = await db.rows("SELECT workspace_id, actor, action, subject, detail FROM audit_entry ORDER BY id")
+    steps = ("staged", "discarded", "staged", "promoted")
+    assert [tuple(entry) for entry in noted] == [
+        (workspace, "operator", f"endpoint.secret_{step}", made.id, "") for step in steps
+    ]
+
+
 async def test_configure_says_what_it_removed_and_leaves_an_audit_entry(servers, workspace):
     made = await changes.create(workspace, "http://127.0.0.1:9001/", ["lead.created"])
     await changes.configure(workspace, made.id, EndpointChange(headers={"X-Partner-Key": "sesame-77"}))

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from leadwire.interfaces.cli.runtime import json_option, report, running
+from leadwire.interfaces.cli.runtime import audited, json_option, report, running
 
 
 @click.command()
@@ -18,9 +18,7 @@ async def discard(endpoint_id: str, dry_run: bool, yes: bool, as_json: bool) -> 
 
     The relay does it within seconds. What is being sent is not affected, nor is what comes later.
     """
-    from leadwire.domain.accounts.changes import audit
     from leadwire.domain.webhooks import changes, reads
-    from leadwire.infrastructure import db
     from leadwire.infrastructure.errors import OperatorError
 
     endpoint = await reads.endpoint(None, endpoint_id)
@@ -32,8 +30,7 @@ async def discard(endpoint_id: str, dry_run: bool, yes: bool, as_json: bool) -> 
         if not sys.stdin.isatty():
             raise OperatorError(f"{waiting} deliveries would be canceled. To do it, say --yes.")
         click.confirm(f"Cancel {waiting} deliveries to {endpoint.url}?", abort=True, err=True)
-    async with db.transaction():
+    async with audited("endpoint.discarded", endpoint_id) as entry:
         count = await changes.discard(None, endpoint_id)
-        entry = audit.Entry("endpoint.discarded", endpoint_id, f"waiting: {count} -> 0")
-        await audit.record(endpoint.workspace_id, "operator", entry)
+        entry.detail = f"waiting: {count} -> 0"
     report({"id": endpoint_id, "discarded": count}, f"{count} deliveries are being canceled.", as_json=as_json)

@@ -2,7 +2,7 @@
 
 import click
 
-from leadwire.interfaces.cli.runtime import json_option, report, running
+from leadwire.interfaces.cli.runtime import audited, json_option, report, running
 
 
 @click.group()
@@ -21,7 +21,8 @@ async def stage(endpoint_id: str, replace: bool, as_json: bool) -> None:
     from leadwire.infrastructure.errors import Conflict, OperatorError
 
     try:
-        staged = await rotation.stage(None, endpoint_id, replace=replace)
+        async with audited("endpoint.secret_staged", endpoint_id):
+            staged = await rotation.stage(None, endpoint_id, replace=replace)
     except Conflict as error:
         raise OperatorError(f"{error} `--replace` discards it.") from error
     told = f"{staged}\n\nAdd it to the receiver, then: leadwire endpoints secret promote {endpoint_id}"
@@ -36,7 +37,8 @@ async def promote(endpoint_id: str, as_json: bool) -> None:
     """Replace the current secret with the staged one."""
     from leadwire.domain.webhooks import rotation
 
-    endpoint = await rotation.promote(None, endpoint_id)
+    async with audited("endpoint.secret_promoted", endpoint_id):
+        endpoint = await rotation.promote(None, endpoint_id)
     report(endpoint, f"{endpoint_id} signs with the new secret only.", as_json=as_json)
 
 
@@ -48,5 +50,6 @@ async def discard(endpoint_id: str, as_json: bool) -> None:
     """Discard the staged secret."""
     from leadwire.domain.webhooks import rotation
 
-    endpoint = await rotation.discard(None, endpoint_id)
+    async with audited("endpoint.secret_discarded", endpoint_id):
+        endpoint = await rotation.discard(None, endpoint_id)
     report(endpoint, f"{endpoint_id} signs with its current secret only.", as_json=as_json)

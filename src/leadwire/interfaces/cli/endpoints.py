@@ -1,8 +1,6 @@
 """`leadwire endpoints`, for operators; customers use the web area."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -10,6 +8,7 @@ import click
 from leadwire.interfaces.cli.discard import discard
 from leadwire.interfaces.cli.endpoint_secrets import secret
 from leadwire.interfaces.cli.runtime import (
+    audited,
     json_option,
     print_json,
     print_list,
@@ -22,7 +21,6 @@ from leadwire.interfaces.cli.runtime import (
 if TYPE_CHECKING:
     from msgspec import UnsetType
 
-    from leadwire.domain.accounts.changes.audit import Entry
     from leadwire.domain.webhooks.schema import Attempt, Endpoint, EndpointChange
 
 _POLL: Final = 0.05  # seconds
@@ -56,7 +54,7 @@ async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str
         made = await changes.create(chosen, url, events)
         await audit.record(chosen, "operator", audit.Entry("endpoint.created", made.id, made.url))
     if enable:
-        async with _audited("endpoint.enabled", made.id):
+        async with audited("endpoint.enabled", made.id):
             await changes.enable(None, made.id)
     document = {"id": made.id, "secret": made.secret, "url": made.url, "events": made.events, "enabled": enable}
     then = "" if enable else f"\nThen: leadwire endpoints test {made.id} && leadwire endpoints enable {made.id}"
@@ -120,7 +118,7 @@ async def configure(endpoint_id: str, as_json: bool, no_headers: bool, **given: 
     from leadwire.domain.webhooks import changes
     from leadwire.domain.webhooks.schema import REMOVED
 
-    async with _audited("endpoint.changed", endpoint_id) as entry:
+    async with audited("endpoint.changed", endpoint_id) as entry:
         endpoint = await changes.configure(None, endpoint_id, _change(no_headers=no_headers, **given))
         entry.detail = "; ".join(endpoint.changes)
     report(endpoint, _line(endpoint), as_json=as_json)
@@ -136,7 +134,7 @@ async def enable(endpoint_id: str, as_json: bool) -> None:
     """Enable an endpoint. Events that have waited are sent too."""
     from leadwire.domain.webhooks import changes
 
-    async with _audited("endpoint.enabled", endpoint_id):
+    async with audited("endpoint.enabled", endpoint_id):
         await changes.enable(None, endpoint_id)
     report({"id": endpoint_id, "enabled": True}, f"{endpoint_id} is enabled.", as_json=as_json)
 
@@ -149,7 +147,7 @@ async def disable(endpoint_id: str, as_json: bool) -> None:
     """Disable an endpoint. Its events wait until it is enabled."""
     from leadwire.domain.webhooks import changes
 
-    async with _audited("endpoint.disabled", endpoint_id):
+    async with audited("endpoint.disabled", endpoint_id):
         await changes.disable(None, endpoint_id)
     report({"id": endpoint_id, "enabled": False}, f"{endpoint_id} is disabled.", as_json=as_json)
 
@@ -162,7 +160,7 @@ async def delete(endpoint_id: str, as_json: bool) -> None:
     """Delete an endpoint and cancel its unfinished deliveries."""
     from leadwire.domain.webhooks import changes, reads
 
-    async with _audited("endpoint.deleted", endpoint_id) as entry:
+    async with audited("endpoint.deleted", endpoint_id) as entry:
         entry.detail = (await reads.endpoint(None, endpoint_id)).url
         await changes.delete(None, endpoint_id)
     report({"id": endpoint_id, "deleted": True}, f"{endpoint_id} is deleted.", as_json=as_json)
@@ -199,20 +197,6 @@ async def _first_attempt(event_id: str, endpoint_id: str) -> "Attempt | None":
                 return delivery.history[0]
         await asyncio.sleep(_POLL)
     return None
-
-
-@asynccontextmanager
-async def _audited(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
-    """A transaction for an operator's change, which adds the entry in the workspace's audit log at its end."""
-    from leadwire.domain.accounts.changes import audit
-    from leadwire.domain.webhooks import reads
-    from leadwire.infrastructure import db
-
-    async with db.transaction():
-        entry = audit.Entry(action, endpoint_id)
-        workspace = (await reads.endpoint(None, endpoint_id)).workspace_id
-        yield entry
-        await audit.record(workspace, "operator", entry)
 
 
 def _change(

@@ -2,10 +2,10 @@
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 import msgspec
@@ -13,6 +13,9 @@ import msgspec
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
+
+if TYPE_CHECKING:
+    from leadwire.domain.accounts.changes.audit import Entry
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,6 +68,23 @@ def run_loop(work: Callable[[Settings], Awaitable[None]]) -> None:
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(run())
+
+
+@asynccontextmanager
+async def audited(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
+    """A transaction for an operator's change of an endpoint, which adds the entry in the audit log at its end.
+
+    Raise NotFound.
+    """
+    from leadwire.domain.accounts.changes import audit
+    from leadwire.domain.webhooks import reads
+    from leadwire.infrastructure import db
+
+    async with db.transaction():
+        entry = audit.Entry(action, endpoint_id)
+        workspace = (await reads.endpoint(None, endpoint_id)).workspace_id
+        yield entry
+        await audit.record(workspace, "operator", entry)
 
 
 def print_json(document: Any) -> None:

@@ -16,8 +16,10 @@ class Service:
         self._port = int(url.strip("/").rsplit(":", 1)[1])
         self.count = 0
         self.posting: set[asyncio.Task[None]] = set()
+        self.answering: set[asyncio.Task[None] | None] = set()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.answering.add(asyncio.current_task())
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 body = await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
@@ -33,6 +35,7 @@ class Service:
                 writer.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n{}")
         except asyncio.IncompleteReadError:
             writer.close()
+            await writer.wait_closed()
 
     async def _post(self, body: bytes) -> None:
         await asyncio.sleep(0.02)
@@ -43,6 +46,7 @@ class Service:
         writer.write(body[20:])
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204 ")
         writer.close()
+        await writer.wait_closed()
 
 
 def request(mark: str) -> bytes:
@@ -70,7 +74,8 @@ async def test_what_is_lost_doubled_and_refused_is_counted(how, monkeypatch):
             assert load.doubled == sum(n % 7 == 0 and n % 5 > 0 for n in numbers)
             assert min(load.arrived[n] - load.planned[n] for n in load.arrived) > 0.015
         server.close()
-    await asyncio.sleep(0.05)  # until the connections are closed
+        await asyncio.gather(*service.posting)
+    await asyncio.gather(*service.answering)  # each ends with its connection
 
 
 async def test_a_service_that_is_not_there_refuses_all():

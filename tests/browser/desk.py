@@ -36,7 +36,8 @@ async def turning(wire: Wire) -> AsyncIterator[None]:
     async def turn() -> None:
         while not stop.is_set():
             await wire.turn()
-            await asyncio.sleep(0.05)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), 0.05)
 
     task = asyncio.create_task(turn())
     try:

@@ -114,9 +114,9 @@ async def test_who_waits_in_a_full_conversation_is_told_that_it_is_full(visitor)
 
 @pytest.mark.parametrize("text", ["@" * 4000, "a@" * 2000, "a" * 4000, "a@b " * 1000, "@." * 2000])
 def test_no_text_takes_long_to_look_through(text):
-    start = time.perf_counter()
+    start = time.thread_time()  # what it computes, not what others do meanwhile
     assert turn._address(text) is None
-    assert time.perf_counter() - start < 1
+    assert time.thread_time() - start < 1
 
 
 async def test_in_a_full_conversation_a_person_can_still_be_asked_for(workspace, visitor, monkeypatch):

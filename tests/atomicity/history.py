@@ -8,7 +8,7 @@ import msgspec
 
 from leadwire.domain.leads import reads as leads
 from leadwire.infrastructure import db
-from tests.atomicity.world import World
+from tests.atomicity.world import CLOSED, World
 
 
 class Told:
@@ -52,7 +52,33 @@ async def assert_one_truth(world: World) -> int:
     await _messages(world, told, expected)
     await _leads(world, told, expected)
     assert told.counts == expected
+    await _deliveries(world)
     return len(events)
+
+
+async def _deliveries(world: World) -> None:
+    """Whoever wants an event has its delivery, or the relay has still to make them all: never both, never neither.
+
+    Of an event that was erased before the relay came nothing is left.
+    """
+    events = await db.rows(
+        """SELECT v.id, v.body = '' AS erased, v.kind = ANY($2) AS left_to_relay,
+               ARRAY(SELECT e.id FROM webhook_endpoint e
+                     WHERE e.workspace_id = v.workspace_id AND v.kind = ANY(e.events) ORDER BY 1) AS wanted,
+               ARRAY(SELECT d.endpoint_id FROM every_delivery d WHERE d.event_id = v.id ORDER BY 1) AS made,
+               (SELECT count(*) FROM outbox o WHERE o.event_id = v.id) AS waiting
+           FROM event v WHERE v.workspace_id = $1""",
+        world.workspace,
+        list(CLOSED),
+    )
+    for event in events:
+        assert event["wanted"]
+        if event["left_to_relay"]:
+            assert (event["made"], event["waiting"]) in (([], 1), *([([], 0)] if event["erased"] else [])), event
+        else:
+            assert (event["made"], event["waiting"]) == (event["wanted"], 0), event
+    assert await db.value("SELECT count(*) FROM outbox WHERE event_id NOT IN (SELECT id FROM event)") == 0
+    assert await db.value("SELECT count(*) FROM delivery WHERE event_id NOT IN (SELECT id FROM event)") == 0
 
 
 async def _conversations(world: World, expected: Counter[tuple[str, str]]) -> None:

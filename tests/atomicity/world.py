@@ -6,6 +6,8 @@ from typing import Final
 
 import httpx
 
+from leadwire.delivery.envelope import KINDS
+from leadwire.delivery.relay.admit import admit
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads as keys
 from leadwire.domain.bots import reads as bots
@@ -19,14 +21,21 @@ from leadwire.domain.leads.schema import LeadPatch, Source
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import DomainError
 from tests.atomicity.faults import Fault, injected
+from tests.delivery.wired import endpoint
 from tests.domain.bots.conftest import published
 
 _ORIGIN: Final = Origin(source=Source("/pricing", "spring", None))
 _ANSWERS: Final = (200, 404, 409)
+CLOSED: Final = ("lead.created", "message.sent", "conversation.ended")
 
 
 class World:
-    """A workspace with a bot that runs a flow. `pick` chooses among the conversations or leads there are."""
+    """A workspace with a bot that runs a flow, and two endpoints. `pick` chooses among the conversations or leads there
+    are.
+
+    One endpoint is open and wants every event, so that changes make their deliveries themselves. The other wants what
+    `CLOSED` names, and is closed: those events are left to the relay.
+    """
 
     def __init__(self, workspace: str, bot: LiveBot, client: httpx.AsyncClient, key: str) -> None:
         self.workspace, self.bot = workspace, bot
@@ -38,6 +47,9 @@ class World:
     async def begin(cls, client: httpx.AsyncClient) -> "World":
         workspace = await accounts.create_workspace("World")
         _, key = await accounts.create_key(workspace, "key")
+        await endpoint(workspace, "http://127.0.0.1:9001/open", *KINDS)
+        await admit()
+        await endpoint(workspace, "http://127.0.0.1:9001/closed", *CLOSED)
         return cls(workspace, await published(workspace), client, key)
 
     async def do(self, deed: str, pick: int, fault: Fault | None) -> bool:

@@ -9,7 +9,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import clock
-from leadwire.interfaces.web import charts
+from leadwire.interfaces.web import charts, rendering
 from tests import make
 
 
@@ -89,5 +89,6 @@ def test_counts_are_marked_by_whole_numbers(peak, marks):
 
 
 def test_an_empty_chart_of_counts_has_no_fractions():
-    drawn = charts.plot("Leads", ["a", "b"], [charts.Series("Leads", [0, 0])], kind="bars")
+    plot = rendering.environment().get_template("charts.html").module.plot
+    drawn = plot("Leads", ["a", "b"], [charts.Series("Leads", [0, 0])], bars=True)
     assert re.findall(r'text-anchor="end">([^<]*)<', drawn) == ["0", "1"]

@@ -41,9 +41,15 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"asset": assets.address, "charts": charts, "KINDS": tuple(SAMPLES), "MASK": _MASK}
+    made.globals |= {
+        "asset": assets.address,
+        "Plot": charts.Plot,
+        "spark": charts.spark,
+        "KINDS": tuple(SAMPLES),
+        "MASK": _MASK,
+    }
     made.filters |= {one.__name__: one for one in (ago, brief, coded, linked, pretty, count, percent, host)}
-    made.filters |= {"meaning": explain.meaning, "ms": charts.milliseconds}
+    made.filters |= {"meaning": explain.meaning, "ms": charts.milliseconds, "short": charts.number}
     return made
 
 

@@ -10,7 +10,7 @@ from leadwire.domain.bots.parse import LARGEST, BadFlow, parse, parse_stored
 from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web import flow_reference, security
-from leadwire.interfaces.web.flow_picture import picture
+from leadwire.interfaces.web.flow_picture import Picture, picture
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
@@ -144,11 +144,11 @@ async def embed(context: PageContext, bot_id: str) -> PageResponse:
     return context.redirect(f"/bots/{bot_id}/install", "Saved.")
 
 
-def _read(source: str) -> tuple[str, list[tuple[FlowError, str]]]:
+def _read(source: str) -> tuple[Picture | None, list[tuple[FlowError, str]]]:
     """The picture of a flow, or what is wrong with it, each with the beginning of its line."""
     try:
-        return (picture(parse(source)) if source else ""), []
+        return (picture(parse(source)) if source else None), []
     except BadFlow as bad:
         lines = source.split("\n")
         numbers = ((flaw, flaw.line or 0) for flaw in bad.flaws[:_FLAWS])
-        return "", [(flaw, "".join(lines[max(0, number - 1) : number])[:160]) for flaw, number in numbers]
+        return None, [(flaw, "".join(lines[max(0, number - 1) : number])[:160]) for flaw, number in numbers]

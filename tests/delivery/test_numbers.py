@@ -5,7 +5,7 @@ import contextvars
 
 import pytest
 
-from leadwire.delivery.redrive import changes as redrive
+from leadwire.delivery import redrive
 from leadwire.delivery.streams import Key
 from leadwire.delivery.worker import number as numbering
 from leadwire.delivery.worker.claim import claim

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from leadwire.delivery.redrive import changes as redrive
+from leadwire.delivery import redrive
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadwire.delivery.redrive import changes as redrive
+from leadwire.delivery import redrive
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import clock, db, ids
@@ -64,20 +64,20 @@ async def test_pausing_resuming_and_cancelling(workspace, bot, wire, receiver, d
     await dead(workspace, bot, wire, receiver, 6)
     job = await redrives.start(workspace, Selection(), 2)
     assert await redrive.step() == 2
-    await redrives.pause(workspace, job.id)
+    await redrives.move(workspace, job.id, "pause")
     await db_clock.forward(10)
     assert await redrive.step() == 0
-    await redrives.resume(workspace, job.id)
+    await redrives.move(workspace, job.id, "resume")
     assert await redrive.step() == 0, "the rest is not made up for"
     await db_clock.forward(1)
     assert await redrive.step() == 2
-    assert (await redrives.cancel(workspace, job.id)).state == "cancelled"
+    assert (await redrives.move(workspace, job.id, "cancel")).state == "cancelled"
     await db_clock.forward(10)
     assert await redrive.step() == 0
     assert await states() == {"waiting": 4, "dead": 2}
-    for move in (redrives.pause, redrives.resume, redrives.cancel):
+    for step in ("pause", "resume", "cancel"):
         with pytest.raises(Conflict):
-            await move(workspace, job.id)
+            await redrives.move(workspace, job.id, step)
 
 
 async def test_a_step_that_is_cut_off_is_taken_again_whole(workspace, bot, wire, receiver, monkeypatch):
@@ -169,7 +169,7 @@ async def test_another_workspace_has_no_part_in_it(workspace, bot, wire, receive
     assert await redrives.listed(other_workspace) == []
     for attempt in (
         redrives.one(other_workspace, job.id),
-        redrives.cancel(other_workspace, job.id),
+        redrives.move(other_workspace, job.id, "cancel"),
         redrives.count(other_workspace, Selection(endpoint_id=made)),
     ):
         with pytest.raises(NotFound):

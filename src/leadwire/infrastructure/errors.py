@@ -130,6 +130,11 @@ class Invalid(DomainError):
     status, code, title = 422, "validation_error", "The values are not valid"
 
 
+def invalid_field(pointer: str, code: str, message: str) -> Invalid:
+    """What is raised when one thing is wrong with one field of the body."""
+    return Invalid(message, errors=(FieldError(code, message, pointer),))
+
+
 class UnknownField(Invalid):
     """The body has fields that do not exist."""
 

@@ -5,7 +5,7 @@ from piccolo.conf.apps import AppConfig
 from leadwire.delivery.endpoints.discard import Discard
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.outbox import Outbox, RecordedEvent
-from leadwire.delivery.redrive.table import RedriveJob
+from leadwire.delivery.redrive import RedriveJob
 from leadwire.delivery.table import Attempt, Delivery, DeliveryResult, EndpointHour, EndpointSequence, EveryDelivery
 from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, UserSession, Workspace
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, ScoreEntry, Visit

@@ -12,9 +12,8 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import metrics, push, streams
+from leadwire.delivery import metrics, push, redrive, streams
 from leadwire.delivery.endpoints import discard
-from leadwire.delivery.redrive import changes as redrive
 from leadwire.delivery.relay import partitions, reconcile
 from leadwire.delivery.relay.admit import admit, close_overfull
 from leadwire.delivery.relay.fan_out import fan_out

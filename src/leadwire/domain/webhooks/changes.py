@@ -4,27 +4,27 @@ The rows belong to `delivery.endpoints`, which writes them.
 """
 
 import functools
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET
 
-from leadwire.delivery import push, signing
+from leadwire.delivery import signing
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.endpoints import discard as discards
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.outbox import Event
-from leadwire.delivery.transport.urls import checked
+from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts import quotas
 from leadwire.domain.webhooks import custom_headers, reads
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
 from leadwire.infrastructure import clock, db, secret_box, settings
 from leadwire.infrastructure.db.statements import param, statement
-from leadwire.infrastructure.errors import FieldError, Invalid, RateLimited
+from leadwire.infrastructure.errors import RateLimited, invalid_field
 from leadwire.infrastructure.rate_limit import RateLimit
 
 _COUNT: Final = statement(WebhookEndpoint.count().where(WebhookEndpoint.workspace_id == param("workspace")))
@@ -55,15 +55,13 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
     """
     values = _assigned(change)
     async with db.transaction():
-        await rows.lock(endpoint_id)
-        before = await reads.endpoint(workspace, endpoint_id)
+        before = await locked(workspace, endpoint_id)
         moved = "url" in values and _origin(str(values["url"])) != _origin(before.url)
         removed = before.headers if moved and change.headers is UNSET else []
         if removed:
             values["headers"] = None
         if values:
             await rows.update(endpoint_id, values)
-            db.after_commit(push.wake_relay)
         after = await reads.endpoint(workspace, endpoint_id)
     differences = _differences(before, after, new_values=bool(after.headers) and change.headers is not UNSET)
     return ChangedEndpoint(**msgspec.structs.asdict(after), changes=differences, removed_headers=removed)
@@ -71,26 +69,21 @@ async def configure(workspace: str | None, endpoint_id: str, change: EndpointCha
 
 def _assigned(change: EndpointChange) -> dict[str, object]:
     """The columns that a change sets. Raises Invalid."""
-    values: dict[str, object] = {}
-    if change.url is not UNSET:
-        values["url"] = checked_url(change.url)
-    if change.events is not UNSET:
-        values["events"] = _known_kinds(change.events)
-    if change.ordered is not UNSET:
-        values["ordered"] = change.ordered
-    if change.numbered is not UNSET:
-        values["numbered"] = change.numbered
-    if change.rate_limit is not UNSET:
-        values |= {"rate_limit": _rate(change.rate_limit), "rate_at": None}
-    if change.headers is not UNSET:
-        values["headers"] = custom_headers.sealed(change.headers)
-    return values
+    checks: dict[str, Callable[[Any], object]] = {
+        "url": checked_url,
+        "events": _known_kinds,
+        "rate_limit": _rate,
+        "headers": custom_headers.sealed,
+    }
+    values = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET}
+    values |= {name: check(values[name]) for name, check in checks.items() if name in values}
+    return values | ({"rate_at": None} if "rate_limit" in values else {})
 
 
 def _differences(before: Endpoint, after: Endpoint, *, new_values: bool) -> list[str]:
     """What the audit log says of a change. `new_values`: headers were given anew, perhaps under the same names."""
     told = []
-    for name in ("url", "events", "ordered", "numbered", "rate_limit", "headers"):
+    for name in EndpointChange.__struct_fields__:
         old, new = getattr(before, name), getattr(after, name)
         if old != new or (name == "headers" and new_values):
             told.append(f"{name}: {_shown(old)} -> {_shown(new)}")
@@ -106,17 +99,29 @@ def _origin(url: str) -> tuple[str, str | None, int]:
     return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
 
 
+async def locked(workspace: str | None, endpoint_id: str) -> Endpoint:
+    """Return an endpoint that nobody else changes until the open transaction ends. Raises NotFound."""
+    await rows.lock(endpoint_id)
+    return await reads.endpoint(workspace, endpoint_id)
+
+
 async def enable(workspace: str | None, endpoint_id: str) -> Endpoint:
     """Let events flow, those that waited meanwhile too. Raises NotFound."""
-    await rows.enable(workspace, endpoint_id)
-    push.wake_relay()
-    return await reads.endpoint(workspace, endpoint_id)
+    return await _switch(workspace, endpoint_id, enabled=True, reason=None)
 
 
 async def disable(workspace: str | None, endpoint_id: str) -> Endpoint:
     """Stop sending. What waits keeps waiting; what happens from now on is not for this endpoint. Raises NotFound."""
-    await rows.disable(workspace, endpoint_id)
-    return await reads.endpoint(workspace, endpoint_id)
+    return await _switch(workspace, endpoint_id, enabled=False, reason="by a person")
+
+
+async def _switch(workspace: str | None, endpoint_id: str, *, enabled: bool, reason: str | None) -> Endpoint:
+    """Does nothing to an endpoint that is so already."""
+    async with db.transaction():
+        if (await locked(workspace, endpoint_id)).enabled != enabled:
+            values = {"enabled": enabled, "disabled_reason": reason, "failing_since": None, "failures": 0}
+            await rows.update(endpoint_id, values)
+        return await reads.endpoint(workspace, endpoint_id)
 
 
 async def delete(workspace: str | None, endpoint_id: str) -> None:
@@ -167,18 +172,16 @@ async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = 
 
 def _rate(limit: int | None) -> int | None:
     if limit is not None and not 1 <= limit <= _FASTEST:
-        message = f"A rate is 1 to {_FASTEST} deliveries a minute."
-        raise Invalid(message, errors=(FieldError("out_of_range", message, "/rate_limit"),))
+        raise invalid_field("/rate_limit", "out_of_range", f"A rate is 1 to {_FASTEST} deliveries a minute.")
     return limit
 
 
 def _known_kinds(events: Sequence[str]) -> list[str]:
     if unknown := [kind for kind in events if kind not in KINDS]:
         message = f"No such event: {', '.join(unknown)}. There are: {', '.join(KINDS)}."
-        raise Invalid(message, errors=(FieldError("unknown_event", message, "/events"),))
+        raise invalid_field("/events", "unknown_event", message)
     if not events:
-        message = "Subscribe to at least one event."
-        raise Invalid(message, errors=(FieldError("required", message, "/events"),))
+        raise invalid_field("/events", "required", "Subscribe to at least one event.")
     return list(dict.fromkeys(events))
 
 

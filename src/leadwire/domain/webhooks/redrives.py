@@ -7,26 +7,21 @@ from typing import Final
 from msgspec import Struct
 
 from leadwire.delivery import push
+from leadwire.delivery import redrive as rows
 from leadwire.delivery.envelope import KINDS
-from leadwire.delivery.redrive import changes as rows
-from leadwire.delivery.redrive.changes import Criteria
-from leadwire.delivery.redrive.table import JobState, RedriveJob
+from leadwire.delivery.redrive import Criteria, JobState, RedriveJob
 from leadwire.delivery.states import OUTCOMES
 from leadwire.domain.webhooks import reads
 from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.db.statements import columns, if_given, param, statement
-from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 FASTEST: Final = 1000  # deliveries a second
-_COLUMNS: Final = columns(
-    RedriveJob,
-    "id workspace_id endpoint_id replay kinds outcomes per_second state total done created_at updated_at",
-)
-_OF_WORKSPACE: Final = if_given(RedriveJob.workspace_id, "workspace")
-_ONE: Final = statement(RedriveJob.select(*_COLUMNS).where(RedriveJob.id == param("id"), _OF_WORKSPACE))
-_LATEST: Final = statement(
-    RedriveJob.select(*_COLUMNS).where(_OF_WORKSPACE).order_by("created_at", "id", ascending=False), "LIMIT :limit"
-)
+_STEPS: Final[dict[str, tuple[list[JobState], JobState]]] = {
+    "pause": (["running"], "paused"),
+    "resume": (["paused"], "running"),
+    "cancel": (["running", "paused"], "cancelled"),
+}
 
 
 class Selection(Struct, frozen=True, kw_only=True):
@@ -60,6 +55,14 @@ class Redrive(Struct, frozen=True):
     updated_at: str
 
 
+_COLUMNS: Final = columns(RedriveJob, " ".join(Redrive.__struct_fields__))
+_OF_WORKSPACE: Final = if_given(RedriveJob.workspace_id, "workspace")
+_ONE: Final = statement(RedriveJob.select(*_COLUMNS).where(RedriveJob.id == param("id"), _OF_WORKSPACE))
+_LATEST: Final = statement(
+    RedriveJob.select(*_COLUMNS).where(_OF_WORKSPACE).order_by("created_at", "id", ascending=False), "LIMIT :limit"
+)
+
+
 async def count(workspace: str, selection: Selection) -> int:
     """Return how many deliveries a job would send. Raise Invalid, NotFound (no such endpoint)."""
     return await rows.count(await _criteria(workspace, selection), replay=selection.replay)
@@ -68,10 +71,8 @@ async def count(workspace: str, selection: Selection) -> int:
 async def start(workspace: str, selection: Selection, per_second: int = 100) -> Redrive:
     """Make a job, which begins at once; it has ended when nothing matches. Raise Invalid, NotFound."""
     if not 1 <= per_second <= FASTEST:
-        raise _invalid("out_of_range", f"A rate is 1 to {FASTEST} deliveries a second.", "/per_second")
-    criteria = await _criteria(workspace, selection)
-    total = await rows.count(criteria, replay=selection.replay)
-    job_id = await rows.create(criteria, per_second, total, replay=selection.replay)
+        raise invalid_field("/per_second", "out_of_range", f"A rate is 1 to {FASTEST} deliveries a second.")
+    job_id = await rows.create(await _criteria(workspace, selection), per_second, replay=selection.replay)
     push.wake_relay()
     return await one(workspace, job_id)
 
@@ -99,19 +100,18 @@ async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, l
     return count
 
 
-async def pause(workspace: str | None, job_id: str) -> Redrive:
-    """Stop for now. Raise NotFound, Conflict when it does not run."""
-    return await _move(workspace, job_id, ["running"], "paused")
+async def move(workspace: str | None, job_id: str, step: str) -> Redrive:
+    """Take the step `pause`, `resume` or `cancel`; what was put back to wait stays so.
 
-
-async def resume(workspace: str | None, job_id: str) -> Redrive:
-    """Go on where it stopped. Raise NotFound, Conflict when it is not paused."""
-    return await _move(workspace, job_id, ["paused"], "running")
-
-
-async def cancel(workspace: str | None, job_id: str) -> Redrive:
-    """Stop for good; what was put back to wait stays so. Raise NotFound, Conflict when it has ended."""
-    return await _move(workspace, job_id, ["running", "paused"], "cancelled")
+    Raise NotFound; Conflict when the job is in another state than the step begins with; Invalid for any other step.
+    """
+    if step not in _STEPS:
+        raise Invalid("A redrive can be paused, resumed or canceled.")
+    moved = await rows.move(workspace, job_id, *_STEPS[step])
+    job = await one(workspace, job_id)
+    if not moved:
+        raise Conflict(f"The redrive is {job.state}.", code="wrong_state")
+    return job
 
 
 async def one(workspace: str | None, job_id: str) -> Redrive:
@@ -125,24 +125,17 @@ async def listed(workspace: str | None, limit: int = 100) -> list[Redrive]:
     return [Redrive(*clock.texts(row)) for row in await _LATEST.rows(workspace=workspace, limit=limit)]
 
 
-async def _move(workspace: str | None, job_id: str, before: Sequence[JobState], after: JobState) -> Redrive:
-    moved = await rows.move(workspace, job_id, before, after)
-    job = await one(workspace, job_id)
-    if not moved:
-        raise Conflict(f"The redrive is {job.state}.", code="wrong_state")
-    return job
-
-
 async def _criteria(workspace: str, selection: Selection) -> Criteria:
     if selection.endpoint_id:
         await reads.endpoint(workspace, selection.endpoint_id)
     elif selection.replay:
-        raise _invalid("required", "A replay goes to one endpoint: say which.", "/endpoint_id")
+        raise invalid_field("/endpoint_id", "required", "A replay goes to one endpoint: say which.")
     if selection.replay and selection.outcomes:
-        raise _invalid("not_together", "A replay sends every event, whatever came of it.", "/outcomes")
+        raise invalid_field("/outcomes", "not_together", "A replay sends every event, whatever came of it.")
     for field, given, known in (("kinds", selection.kinds, KINDS), ("outcomes", selection.outcomes, OUTCOMES)):
         if unknown := [name for name in given if name not in known]:
-            raise _invalid("unknown", f"No such: {', '.join(unknown)}. There are: {', '.join(known)}.", f"/{field}")
+            message = f"No such: {', '.join(unknown)}. There are: {', '.join(known)}."
+            raise invalid_field(f"/{field}", "unknown", message)
     return Criteria(
         workspace,
         ids.floor("evt", selection.since) if selection.since else "evt_",
@@ -151,7 +144,3 @@ async def _criteria(workspace: str, selection: Selection) -> Criteria:
         list(selection.kinds) or None,
         list(selection.outcomes) or None,
     )
-
-
-def _invalid(code: str, message: str, pointer: str) -> Invalid:
-    return Invalid(message, errors=(FieldError(code, message, pointer),))

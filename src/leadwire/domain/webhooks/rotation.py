@@ -9,9 +9,9 @@ from typing import Final
 from leadwire.delivery import signing
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.endpoints.table import WebhookEndpoint
-from leadwire.domain.webhooks import reads
+from leadwire.domain.webhooks import changes, reads
 from leadwire.domain.webhooks.schema import Endpoint
-from leadwire.infrastructure import db, secret_box
+from leadwire.infrastructure import clock, db, secret_box
 from leadwire.infrastructure.db.statements import if_given, param, statement
 from leadwire.infrastructure.errors import Conflict, NotFound
 
@@ -29,10 +29,9 @@ async def stage(workspace: str | None, endpoint_id: str, *, replace: bool = Fals
     """
     secret = signing.new_secret()
     async with db.transaction():
-        await rows.lock(endpoint_id)
-        if (await _secrets(workspace, endpoint_id))["staged_secret"] is not None and not replace:
+        if (await changes.locked(workspace, endpoint_id)).staged_at and not replace:
             raise Conflict("A secret is staged already.", code="already_staged")
-        await rows.stage_secret(endpoint_id, secret_box.get().seal(secret))
+        await rows.update(endpoint_id, {"staged_secret": secret_box.get().seal(secret), "staged_at": clock.now()})
     return secret
 
 
@@ -40,16 +39,19 @@ async def promote(workspace: str | None, endpoint_id: str) -> Endpoint:
     """Let the staged secret replace the present one. Raise NotFound, Conflict when none is staged."""
     async with db.transaction():
         await rows.lock(endpoint_id)
-        if (await _secrets(workspace, endpoint_id))["staged_secret"] is None:
+        staged = (await _secrets(workspace, endpoint_id))["staged_secret"]
+        if staged is None:
             raise Conflict("No secret is staged.", code="nothing_staged")
-        await rows.promote_secret(endpoint_id)
+        await rows.update(endpoint_id, {"secret": staged, "staged_secret": None, "staged_at": None})
         return await reads.endpoint(workspace, endpoint_id)
 
 
 async def discard(workspace: str | None, endpoint_id: str) -> Endpoint:
     """Remove the staged secret. Raise NotFound."""
-    await rows.discard_secret(workspace, endpoint_id)
-    return await reads.endpoint(workspace, endpoint_id)
+    async with db.transaction():
+        await changes.locked(workspace, endpoint_id)
+        await rows.update(endpoint_id, {"staged_secret": None, "staged_at": None})
+        return await reads.endpoint(workspace, endpoint_id)
 
 
 async def reveal(workspace: str | None, endpoint_id: str) -> tuple[str, str | None]:

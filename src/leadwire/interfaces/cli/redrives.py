@@ -93,7 +93,7 @@ async def pause(job_id: str, as_json: bool) -> None:
     """Pause a job."""
     from leadwire.domain.webhooks import redrives as jobs
 
-    job = await jobs.pause(None, job_id)
+    job = await jobs.move(None, job_id, "pause")
     report(job, _line(job), as_json=as_json)
 
 
@@ -105,7 +105,7 @@ async def resume(job_id: str, as_json: bool) -> None:
     """Resume a paused job."""
     from leadwire.domain.webhooks import redrives as jobs
 
-    job = await jobs.resume(None, job_id)
+    job = await jobs.move(None, job_id, "resume")
     report(job, _line(job), as_json=as_json)
 
 
@@ -117,7 +117,7 @@ async def cancel(job_id: str, as_json: bool) -> None:
     """Cancel a job. Deliveries that it has already queued are sent."""
     from leadwire.domain.webhooks import redrives as jobs
 
-    job = await jobs.cancel(None, job_id)
+    job = await jobs.move(None, job_id, "cancel")
     report(job, _line(job), as_json=as_json)
 
 

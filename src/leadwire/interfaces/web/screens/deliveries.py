@@ -28,7 +28,6 @@ _OUTCOMES: Final[dict[str, str]] = {"": "Any outcome", **{name: name.replace("_"
 _FILTERS: Final = ("endpoint_id", "stage", "kind", "outcome", "subject")
 _TIMES: Final = ("since", "until")
 _PACES: Final = {10: "10 a second", 100: "100 a second", 1000: "1,000 a second"}
-_STEPS: Final = {"pause": redrives.pause, "resume": redrives.resume, "cancel": redrives.cancel}
 
 
 @screen("/deliveries")
@@ -149,10 +148,8 @@ async def job_live(context: PageContext, job_id: str) -> PageResponse:
 @action("/redrives/{job_id:str}/{step:str}", role="agent", shown_on=job, audit="redrive.changed")
 async def change_job(context: PageContext, job_id: str, step: str) -> PageResponse:
     """Pause, resume or cancel."""
-    if step not in _STEPS:
-        raise Invalid("A redrive can be paused, resumed or canceled.")
     context.entry.action = f"redrive.{step}"
-    await _STEPS[step](context.workspace, job_id)
+    await redrives.move(context.workspace, job_id, step)
     return context.redirect(f"/redrives/{job_id}")
 
 

@@ -4,12 +4,40 @@ A batch and the job's place after it are one transaction, so a job never does an
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+from piccolo.columns import Array, Boolean, Integer, Text, Timestamptz
+from piccolo.table import Table
 
 from leadwire.delivery.endpoints import schedule
-from leadwire.delivery.redrive.table import JobState, RedriveJob
 from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import NOW, any_of, if_given, param, sql, statement
+
+JobState = Literal["running", "paused", "cancelled", "finished"]
+
+
+class RedriveJob(Table, db=DB, tablename="redrive_job"):
+    """One job. It goes through its deliveries by event and endpoint, and has done all up to `after_*`."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    endpoint_id = Text(null=True, default=None)  # null: every endpoint of the workspace
+    replay = Boolean()  # every event to this endpoint, not only its dead letters
+    kinds = Array(Text(), null=True, default=None)
+    outcomes = Array(Text(), null=True, default=None)
+    first_event = Text()  # the range of event ids, which is one of time
+    end_event = Text()
+    per_second = Integer()
+    state = Text()
+    total = Integer()  # when it was made: more may have died since, or been sent by hand
+    done = Integer(default=0)
+    after_event = Text(default="")
+    after_endpoint = Text(default="")
+    stepped_at = Timestamptz()
+    created_at = Timestamptz()
+    updated_at = Timestamptz()
+
 
 _LONGEST_STEP: Final = 5.0  # seconds' worth at once, after a pause of the relay
 _BIGGEST_STEP: Final = 2000  # deliveries
@@ -127,19 +155,12 @@ async def count(criteria: Criteria, *, replay: bool) -> int:
     return int(await (_COUNT_PAST if replay else _COUNT_DEAD).value(**criteria._asdict()))
 
 
-async def create(criteria: Criteria, per_second: int, total: int, *, replay: bool) -> str:
-    """Make a job, which has ended when `total` is 0. Return its id."""
-    job_id = ids.new("job")
-    await _INSERT.rows(
-        **criteria._asdict(),
-        id=job_id,
-        replay=replay,
-        per_second=per_second,
-        state="running" if total else "finished",
-        total=total,
-        now=clock.now(),
-    )
-    return job_id
+async def create(criteria: Criteria, per_second: int, *, replay: bool) -> str:
+    """Make a job, which has ended when nothing matches. Return its id."""
+    total = await count(criteria, replay=replay)
+    values = {"id": ids.new("job"), "per_second": per_second, "total": total, "now": clock.now(), "replay": replay}
+    await _INSERT.rows(**criteria._asdict(), **values, state="running" if total else "finished")
+    return str(values["id"])
 
 
 async def move(workspace: str | None, job_id: str, before: Sequence[JobState], after: JobState) -> bool:

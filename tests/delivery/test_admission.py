@@ -110,7 +110,7 @@ async def test_a_persons_open_transaction_delays_nobody_elses_claims_and_records
         jobs = await apart(wire.claim())
         assert len(jobs) == 2
         held = {job.entry.key[:2]: job.entry for job in jobs}
-        recording = recorder.Recorder(wire.redis, wire.consumer, wire.settings.retry_schedule, held, Liveness(30))
+        recording = recorder.Recorder(wire.redis, wire.consumer, held, Liveness(30))
         for outcome in await apart(wire.post(jobs)):
             recording.put(outcome)
         recording.end()

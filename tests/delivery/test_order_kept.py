@@ -1,6 +1,7 @@
 """Order holds through whatever happens to the first of a subject, and those behind it are never stuck."""
 
 from leadwire.delivery.relay.fan_out import fan_out
+from leadwire.delivery.states import NextStep
 from leadwire.delivery.worker import quarantine
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, redrives
@@ -70,7 +71,7 @@ async def test_a_retry_waits_for_what_was_redriven_before_it_meanwhile(workspace
     await wire.relay()
     second = await wire.post(await wire.claim())
     assert await redrives.redrive_event(workspace, (await events())[0]) == 1
-    await wire.settle([one._replace(outcome="http_5xx") for one in second])
+    await wire.settle([one._replace(outcome="http_5xx", next=NextStep("waiting", 60.0)) for one in second])
     receiver.answer = 500
     await wire.turn()  # the first fails as well
     receiver.answer = 204

@@ -39,10 +39,10 @@ async def test_a_worker_that_wakes_after_another_has_claimed_changes_nothing(wor
     late = await wire.post(await wire.claim_as("first", read))
     await db_clock.forward(wire.settings.lease + 1)
     again = await wire.claim_as("second", read)
-    await record(late, "first", wire.settings.retry_schedule)
+    await record(late, "first")
     assert await states() == {"queued": 1}
     receiver.answer = 500
-    await record(await wire.post(again), "second", wire.settings.retry_schedule)
+    await record(await wire.post(again), "second")
     assert await states() == {"waiting": 1}
     kept = await db.rows("SELECT counted, number, outcome FROM attempt ORDER BY counted")
     assert [tuple(row) for row in kept] == [(False, 1, "delivered"), (True, 1, "http_5xx")]
@@ -54,7 +54,7 @@ async def test_one_that_wakes_before_anybody_has_claimed_still_counts(workspace,
     read = await entries(workspace, bot, wire, receiver)
     late = await wire.post(await wire.claim_as("first", read))
     await db_clock.forward(wire.settings.lease + 1)
-    await record(late, "first", wire.settings.retry_schedule)
+    await record(late, "first")
     assert await states() == {"delivered": 1}
     assert await wire.claim_as("second", read) == []
 
@@ -66,7 +66,7 @@ async def test_a_claim_waits_for_no_other_and_makes_no_second_post(workspace, bo
         jobs = await wire.claim_as("first", read)
         assert await apart(wire.claim_as("second", read)) == []
     assert await wire.claim_as("second", read) == []
-    await record(await wire.post(jobs), "first", wire.settings.retry_schedule)
+    await record(await wire.post(jobs), "first")
     assert await states() == {"delivered": 1}
     assert len(receiver.deliveries) == 1
 
@@ -104,7 +104,7 @@ async def test_an_add_that_was_done_and_seemed_to_fail_makes_one_post(workspace,
     assert first.key == second.key
     jobs = await wire.claim_as("first", [first])
     assert await wire.claim_as("second", [second]) == []
-    await record(await wire.post(jobs), "first", wire.settings.retry_schedule)
+    await record(await wire.post(jobs), "first")
     assert await wire.claim_as("second", [second]) == []
     assert len(receiver.deliveries) == 1
 

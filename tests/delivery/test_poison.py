@@ -114,10 +114,10 @@ async def test_an_outcome_that_cannot_be_written_down_holds_nobody_up(
     event = await two(workspace, bot, wire, receiver)
     honest = recorder.record
 
-    async def record(done, owner, schedule):
+    async def record(done, owner):
         if event in {one.job.entry.key.event_id for one in done}:
             raise asyncpg.DataError("invalid input")
-        return await honest(done, owner, schedule)
+        return await honest(done, owner)
 
     monkeypatch.setattr(recorder, "record", record)
     await run_until(hasty, lambda: db.value("SELECT count(*) = 1 FROM every_delivery WHERE set_aside_at IS NOT NULL"))

@@ -26,7 +26,7 @@ async def test_a_worker_that_dies_after_record_and_before_ack_causes_no_second_p
     await make.lead(workspace, bot)
     await wire.relay()
     done = await wire.post(await wire.claim())
-    await record(done, wire.consumer, wire.settings.retry_schedule)  # and dies
+    await record(done, wire.consumer)  # and dies
     taken, *_ = await streams.reclaim(wire.redis, "other", wire.settings.stream_shards, 0, 10)
     assert len(taken) == 1
     assert await wire.claim_as("other", taken) == []

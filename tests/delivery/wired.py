@@ -12,9 +12,8 @@ from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.reconcile import now, reconcile
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
-from leadwire.delivery.worker.attempt import attempt
+from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery, attempt
 from leadwire.delivery.worker.claim import claim, put_back
-from leadwire.delivery.worker.jobs import Attempt, ClaimedDelivery
 from leadwire.delivery.worker.number import number
 from leadwire.delivery.worker.record import record
 from leadwire.domain.webhooks import changes
@@ -82,7 +81,7 @@ class Wire:
 
     async def settle(self, done: list[Attempt]) -> None:
         if done:
-            await record(done, self.consumer, self.settings.retry_schedule)
+            await record(done, self.consumer)
             await streams.done(self.redis, [one.job.entry for one in done])
 
     async def deliver(self) -> list[Attempt]:

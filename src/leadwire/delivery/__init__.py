@@ -7,7 +7,7 @@ In the order in which an event passes through:
 2. `relay`: makes all other deliveries, and queues those that wait when they are due: after a failure, in an order, at
    a rate, or behind a backlog.
 3. `streams`: Redis Streams that carry ids only, so that PostgreSQL holds the truth and Redis may be lost.
-4. `worker`: claim what a stream names, POST it, record the outcome (`states`, `retries`), only then acknowledge.
+4. `worker`: claim what a stream names, POST it, record the outcome (`states`), only then acknowledge.
 5. `transport`: the POST itself, signed (`signing`), to addresses that have been checked, within a deadline.
 
 Beside them: `redrive` sends again, `events` reads events back, `erase` blanks them, `monitoring` and `metrics` tell how

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire.delivery.transport.addresses import literal, networks, refusal
-from leadwire.delivery.transport.urls import checked
+from leadwire.delivery.transport.addresses import checked, literal, networks, refusal
 from leadwire.infrastructure.errors import Invalid
 
 FORBIDDEN_ADDRESSES = """

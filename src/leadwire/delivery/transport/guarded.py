@@ -8,10 +8,10 @@ import asyncio
 import functools
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import httpx
 from pyreqwest.client import Client, ClientBuilder
@@ -20,13 +20,12 @@ from pyreqwest.http import Url
 from pyreqwest.proxy import ProxyBuilder
 
 from leadwire.delivery import metrics
-from leadwire.delivery.transport.addresses import Network, literal, refusal
-from leadwire.delivery.transport.failures import BlockedAddress, DnsError, TimedOut, translated
-from leadwire.delivery.transport.responses import ReceiverResponse, read
-from leadwire.delivery.transport.urls import checked, host_of
+from leadwire.delivery.transport.addresses import Network, checked, host_of, literal, refusal
+from leadwire.delivery.transport.responses import ConnectFailed, ReceiverResponse, TimedOut, read, translated
 from leadwire.infrastructure.errors import Invalid
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
+T = TypeVar("T")
 
 _CLIENTS: Final = 1024  # building one takes 4 ms and 115 kB
 _NOWHERE: Final = "http://127.0.0.1:0"  # nothing listens on port 0
@@ -53,8 +52,25 @@ class _Pinned(NamedTuple):
     until: float
 
 
+class _Joined(dict[Hashable, asyncio.Future[T]]):
+    """What is under way, one piece of work for a key. It goes on when whoever waits for it gives up or is canceled."""
+
+    async def join(self, key: Hashable, begin: Callable[[], Awaitable[T]]) -> T:
+        """Return what the work with this key comes to; `begin` it if it is not under way."""
+        work = self.get(key)
+        if work is None:
+            work = self[key] = asyncio.ensure_future(begin())
+            work.add_done_callback(functools.partial(self._ended, key))
+        return await asyncio.shield(work)
+
+    def _ended(self, key: Hashable, work: asyncio.Future[T]) -> None:
+        del self[key]
+        if not work.cancelled():
+            work.exception()  # perhaps nobody waits for it any more, and asyncio would complain of it
+
+
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Sends requests to vetted addresses, each within one deadline; raises one of `failures`.
+    """Sends requests to vetted addresses, each within one deadline; raises an exception of `responses`.
 
     `allowed` are networks that may be reached although they are not public; `timeout` is in seconds, over everything
     from the name look-up to the last byte. `resolve` and `trusted_pem` replace the name look-up and add a certificate
@@ -76,8 +92,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="lookup")
         self._target = functools.lru_cache(4096)(functools.partial(_judged, self._allowed))
         self._pinned: dict[_Origin, _Pinned] = {}
-        self._pinning: dict[_Origin, asyncio.Future[Client]] = {}
-        self._looking_up: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
+        self._pinning = _Joined[Client]()
+        self._looking_up = _Joined[list[str]]()
 
     async def post(self, url: str, headers: list[tuple[str, str]], body: bytes) -> ReceiverResponse:
         """Send one POST. No redirect is followed; a 3xx is the answer.
@@ -114,7 +130,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
                 return await read(response, whole=whole)
         except PyreqwestError as error:
             failure = translated(error)
-            if isinstance(failure, httpx.ConnectError):
+            if isinstance(failure, ConnectFailed):
                 self._pinned.pop(origin, None)  # the name may have moved
             raise failure from error
 
@@ -126,25 +142,12 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _vetted_client(self, origin: _Origin) -> Client:
-        """A client that can only reach the vetted address behind `origin`.
-
-        Many requests may need the same one at once: one makes it, in a task of its own, so that the request that
-        happened to come first can be canceled without failing the rest.
-        """
-        making = self._pinning.get(origin)
-        if making is None:
-            making = self._pinning[origin] = asyncio.ensure_future(self._pin(origin))
-            making.add_done_callback(functools.partial(self._made, origin))
+        """A client that can only reach the vetted address behind `origin`."""
         try:
             async with asyncio.timeout(self._timeout):
-                return await asyncio.shield(making)
+                return await self._pinning.join(origin, functools.partial(self._pin, origin))
         except TimeoutError as error:
             raise TimedOut(f"no address within {self._timeout:g} s") from error
-
-    def _made(self, origin: _Origin, making: asyncio.Future[Client]) -> None:
-        self._pinning.pop(origin, None)
-        if not making.cancelled():
-            making.exception()  # whoever waited for it may have given up by now, and asyncio would complain of it
 
     async def _pin(self, origin: _Origin) -> Client:
         address = await self._vetted(origin)
@@ -171,30 +174,19 @@ class GuardedTransport(httpx.AsyncBaseTransport):
                 async with asyncio.timeout(_LOOKUP_LIMIT):
                     found = await self._resolve(host, origin.port)
             except (OSError, TimeoutError, UnicodeError) as error:
-                raise DnsError(f"{host}: {str(error) or 'no answer in time'}") from error
+                raise ConnectFailed("dns_error", f"{host}: {str(error) or 'no answer in time'}") from error
         if not found:
-            raise DnsError(f"{host} has no address")
+            raise ConnectFailed("dns_error", f"{host} has no address")
         for text in found:
             address = literal(text)
             reason = refusal(address, self._allowed) if address else f"{text} is not an address"
             if reason:
-                raise BlockedAddress(f"{host}: {reason}" if host != text else reason)
+                raise ConnectFailed("blocked_address", f"{host}: {reason}" if host != text else reason)
         return found[0]
 
     async def _look_up(self, host: str, port: int) -> list[str]:
-        """Join a look-up of this host that is under way: one that hangs goes on after its caller has given up."""
-        asked = host, port
-        lookup = self._looking_up.get(asked)
-        if lookup is None:
-            lookup = asyncio.get_running_loop().run_in_executor(self._threads, _addresses, host, port)
-            self._looking_up[asked] = lookup
-            lookup.add_done_callback(functools.partial(self._looked_up, asked))
-        return await asyncio.shield(lookup)
-
-    def _looked_up(self, asked: tuple[str, int], lookup: asyncio.Future[list[str]]) -> None:
-        del self._looking_up[asked]
-        if not lookup.cancelled():
-            lookup.exception()  # perhaps nobody waits for it any more
+        look_up = functools.partial(asyncio.get_running_loop().run_in_executor, self._threads, _addresses, host, port)
+        return await self._looking_up.join((host, port), look_up)
 
     def _build(self, origin: _Origin, address: str) -> Client:
         builder = (
@@ -228,9 +220,9 @@ def _addresses(host: str, port: int) -> list[str]:
 
 
 def _judged(allowed: Sequence[Network], url: str) -> _Target:
-    """What is judged is what is connected to: the normal form, as the client reads it. Raises BlockedAddress."""
+    """What is judged is what is connected to: the normal form, as the client reads it. Raises ConnectFailed."""
     try:
         parsed = Url(checked(url, allowed))
     except Invalid as error:
-        raise BlockedAddress(error.detail) from error
+        raise ConnectFailed("blocked_address", error.detail) from error
     return _Target(str(parsed), _Origin(parsed.scheme, host_of(parsed), parsed.port_or_known_default or 0))

@@ -1,17 +1,45 @@
-"""What a receiver answered, out of what pyreqwest has of it."""
+"""What came of a request, out of what pyreqwest has of it: an answer, or a failure as an exception of httpx."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from pyreqwest.exceptions import PyreqwestError
+import httpx
+from pyreqwest import exceptions as rs
 from pyreqwest.response import Response
+
+from leadwire.delivery.states import Outcome
 
 _LARGEST_BODY: Final = 64 * 1024  # bytes that are read
 _BODY_WAIT: Final = 1.0  # seconds that a body nobody depends on may take after its head
 _NO_CONTENT: Final = 204
 _MULTIPLE_CHOICES: Final = 300
 _RETRY_AFTER: Final = "retry-after"
+_CONNECTING: Final = "(Connect)"  # hyper's word for the stage
+_TLS: Final = re.compile(
+    "certificate|tls|ssl|handshake|unknownissuer|peer is incompatible|alert|corrupt message", re.IGNORECASE
+)
+
+
+class ConnectFailed(httpx.ConnectError):
+    """Nothing was sent: no address, one that may not be reached, nobody there, or no TLS. `outcome` says which."""
+
+    def __init__(self, outcome: Outcome, message: str) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+
+class ProtocolFailed(httpx.RemoteProtocolError):
+    """What came back is not HTTP, or the connection broke off."""
+
+    outcome: Outcome = "protocol_error"
+
+
+class TimedOut(httpx.TimeoutException):
+    """The deadline passed, wherever in the exchange it was."""
+
+    outcome: Outcome = "timeout"
 
 
 class ReceiverResponse(NamedTuple):
@@ -20,6 +48,19 @@ class ReceiverResponse(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+def translated(error: rs.PyreqwestError) -> ConnectFailed | ProtocolFailed | TimedOut:
+    """What pyreqwest raised, in these words."""
+    causes = [cause["message"] for cause in (getattr(error, "details", None) or {}).get("causes") or ()]
+    said = ": ".join(dict.fromkeys([error.message, *causes]))[:500]
+    if isinstance(error, rs.RequestTimeoutError):
+        return TimedOut(said)
+    if any(map(_TLS.search, causes)):
+        return ConnectFailed("tls_error", said)
+    if isinstance(error, rs.ConnectError) and _CONNECTING in said:  # else the connection broke off after it stood
+        return ConnectFailed("connect_error", said)
+    return ProtocolFailed(said)
 
 
 async def read(response: Response, *, whole: bool) -> ReceiverResponse:
@@ -38,7 +79,7 @@ async def read(response: Response, *, whole: bool) -> ReceiverResponse:
         async with asyncio.timeout(None if whole else _BODY_WAIT):
             while len(body) < most and (chunk := await response.body_reader.read_chunk()) is not None:
                 body += chunk
-    except (PyreqwestError, TimeoutError):
+    except (rs.PyreqwestError, TimeoutError):
         if whole:
             raise
     if whole:

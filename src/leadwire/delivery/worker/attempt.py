@@ -1,31 +1,73 @@
-"""One POST: sign, send, classify. Never raises: every failure is an outcome."""
+"""One POST: what a worker has in hand, the request that is made of it, and what came of it."""
 
 import time
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from leadwire.delivery import retries, signing
-from leadwire.delivery.states import Outcome, of_status
+from leadwire.delivery import signing, states
+from leadwire.delivery.states import NextStep, Outcome
+from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
-from leadwire.delivery.worker import observe
-from leadwire.delivery.worker.jobs import Attempt, ClaimedDelivery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.settings import Settings
+from leadwire.infrastructure.telemetry import tracing
+from leadwire.infrastructure.telemetry.tracing import Span
 
 _SNIPPET: Final = 2048  # bytes of the answer that are kept
 
 
+class ClaimedDelivery(NamedTuple):
+    """One POST to make: its stream entry, and the delivery, event and endpoint as the database has them."""
+
+    entry: Entry
+    generation: int  # 1, and one more each time that the delivery was sent again
+    test: bool
+    subject: str | None  # set where the endpoint wants order
+    url: str
+    secret: str
+    staged_secret: str | None
+    headers: tuple[tuple[str, str], ...]
+    watched: bool  # its endpoint has a backlog, an order, a rate or failures: each outcome matters to it
+    body: bytes
+    traceparent: str | None
+    workspace: str
+    numbered: bool  # has to have a number before it is sent
+    sequence: int | None  # that number
+    relaying: float  # seconds from the event's recording until the relay took it
+    queued: float  # seconds in the stream until this claim
+    age: float  # of the event, in seconds
+    claimed: float  # when, by `time.perf_counter`
+    send_before: float  # after that, by the same clock, the lease might end before the answer comes
+
+    @property
+    def number(self) -> int:
+        """Which attempt of this generation it is; the first is 1."""
+        return self.entry.key.attempts + 1
+
+
+class Attempt(NamedTuple):
+    """What came of a POST."""
+
+    job: ClaimedDelivery
+    started_at: datetime
+    start: float  # by `time.perf_counter`
+    end: float
+    outcome: Outcome
+    next: NextStep
+    http_status: int | None = None
+    error: str | None = None
+    response_body: str | None = None
+    retry_after: float = 0.0
+
+    @property
+    def duration_ms(self) -> int:
+        """How long it took, whatever came of it."""
+        return round((self.end - self.start) * 1000)
+
+
 async def attempt(job: ClaimedDelivery, transport: GuardedTransport, settings: Settings) -> Attempt:
-    """Make the POST of `job`. The transport holds the deadline and guards the address."""
-    span = observe.begin_span(job)
-    done = await _attempt(job, span.traceparent if span else job.traceparent, transport, settings)
-    if span:
-        observe.end_span(span, done.outcome, done.http_status)
-    return done
-
-
-async def _attempt(
-    job: ClaimedDelivery, traceparent: str | None, transport: GuardedTransport, settings: Settings
-) -> Attempt:
+    """Make the POST of `job`. The transport holds the deadline and guards the address; a failure is an outcome."""
+    span = _begin_span(job)
     started_at, start = clock.now(), time.perf_counter()
     headers = signing.headers(
         event_id=job.entry.key.event_id,
@@ -35,31 +77,48 @@ async def _attempt(
         at=int(started_at.timestamp()),
         attempt=job.number,
         prefix=settings.header_prefix,
-        traceparent=traceparent,
+        traceparent=span.traceparent if span else job.traceparent,
         test=job.test,
         sequence=job.sequence,
     )
     headers.extend(job.headers)
 
+    outcome: Outcome
+    error: str | None = None
+    status: int | None = None
+    body, retry_after = b"", 0.0
     try:
         answer = await transport.post(job.url, headers, job.body)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the ledger has to know
-        outcome: Outcome = getattr(error, "outcome", "protocol_error")
-        said = _text(str(error) or type(error).__name__)
-        return Attempt(job, started_at, start, time.perf_counter(), outcome, error=said)
-    outcome = of_status(answer.status)
-    return Attempt(
-        job,
-        started_at,
-        start,
-        time.perf_counter(),
-        outcome,
-        answer.status,
-        response_body=_text(answer.body[:_SNIPPET].decode("utf-8", "replace")) or None,
-        retry_after=0.0
-        if outcome == "delivered"
-        else retries.retry_after(answer.headers.get("retry-after"), started_at),
-    )
+    except Exception as raised:  # noqa: BLE001 - whatever it is, the ledger has to know
+        outcome = getattr(raised, "outcome", "protocol_error")
+        error = _text(str(raised) or type(raised).__name__)
+    else:
+        status, body = answer.status, answer.body[:_SNIPPET]
+        outcome = states.of_status(status)
+        retry_after = states.retry_after(answer.headers.get("retry-after"), started_at)
+    end = time.perf_counter()
+    following = states.after(outcome, job.number, settings.retry_schedule, retry_after=retry_after, test=job.test)
+    if span:
+        about = {"leadwire.outcome": outcome, **({"http.response.status_code": status} if status else {})}
+        span.annotate(about, failed=outcome != "delivered")
+        span.end()
+    said = _text(body.decode("utf-8", "replace")) or None
+    return Attempt(job, started_at, start, end, outcome, following, status, error, said, retry_after)
+
+
+def _begin_span(job: ClaimedDelivery) -> Span | None:
+    """Begin the span of a POST, and record those of the hops before it. Return None where the trace is not sampled."""
+    trace = job.traceparent
+    if trace is None or not tracing.sampled(trace):
+        return None
+    event_id, endpoint_id, _ = job.entry.key
+    about = {"leadwire.event_id": event_id, "leadwire.endpoint_id": endpoint_id, "leadwire.attempt": job.number}
+    claimed = time.time() - (time.perf_counter() - job.claimed)
+    recorded = claimed - job.age
+    if job.number == 1 and job.generation == 1:
+        tracing.start_span("outbox", trace, "INTERNAL", about, recorded).end(recorded + job.relaying)
+    tracing.start_span("stream", trace, "INTERNAL", about, claimed - job.queued).end(claimed)
+    return tracing.start_span("POST webhook", trace, "CLIENT", about | {"http.request.method": "POST"})
 
 
 def _text(text: str) -> str:

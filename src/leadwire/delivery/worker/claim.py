@@ -16,7 +16,7 @@ import msgspec
 from leadwire.delivery.endpoints import discard, schedule
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.table import END_CANCELED
-from leadwire.delivery.worker.jobs import ClaimedDelivery
+from leadwire.delivery.worker.attempt import ClaimedDelivery
 from leadwire.infrastructure import db, ids, secret_box, telemetry
 from leadwire.infrastructure.db.statements import Statement, sql
 from leadwire.infrastructure.errors import OperatorError

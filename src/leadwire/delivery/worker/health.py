@@ -8,7 +8,7 @@ from typing import Final
 
 from leadwire.delivery import metrics
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
-from leadwire.delivery.worker.jobs import Attempt
+from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.db.statements import sql
 

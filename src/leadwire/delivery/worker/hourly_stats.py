@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from leadwire.delivery.states import Outcome
-from leadwire.delivery.worker.jobs import Attempt
+from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db, redis_pool, telemetry
 from leadwire.infrastructure.db.statements import sql
 

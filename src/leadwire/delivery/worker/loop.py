@@ -22,9 +22,8 @@ from redis.exceptions import ResponseError
 from leadwire.delivery import metrics, streams
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.transport.guarded import GuardedTransport
-from leadwire.delivery.worker.attempt import attempt
+from leadwire.delivery.worker.attempt import ClaimedDelivery, attempt
 from leadwire.delivery.worker.claim import claim, put_back
-from leadwire.delivery.worker.jobs import ClaimedDelivery
 from leadwire.delivery.worker.number import Numbering
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.places import SLOW_AFTER, SLOW_FACTOR, Place, Places
@@ -65,7 +64,7 @@ class Deliverer:
         self._room = asyncio.Event()
         self._reclaimed = float("-inf")
         self._liveness = Liveness(settings.delivery_timeout)
-        self._recorder = Recorder(redis, self.consumer, settings.retry_schedule, self._held, self._liveness)
+        self._recorder = Recorder(redis, self.consumer, self._held, self._liveness)
         self._numbering = Numbering(self.consumer, self._liveness)
         metrics.IN_HAND.follow(lambda: len(self._posts))
         metrics.SLOTS.show(settings.delivery_concurrency * (1 + SLOW_FACTOR))

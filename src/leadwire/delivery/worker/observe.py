@@ -1,4 +1,4 @@
-"""What a worker shows of its work: metrics, spans, log lines, and whether it is alive."""
+"""What a worker shows of its work: metrics, log lines, and whether it is alive."""
 
 import logging
 import time
@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from leadwire.delivery import metrics
-from leadwire.delivery.states import OUTCOMES, Outcome
-from leadwire.delivery.worker.jobs import Attempt, ClaimedDelivery
+from leadwire.delivery.states import OUTCOMES
+from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import telemetry
-from leadwire.infrastructure.telemetry import tracing
-from leadwire.infrastructure.telemetry.tracing import Span
 
 _GRACE: Final = 60.0  # seconds beyond what every wait is bounded by
 _COUNTED: Final = {outcome: metrics.ATTEMPTS.cell(outcome) for outcome in OUTCOMES}
@@ -41,28 +39,6 @@ def count_ends(fenced: int, retried: int, dead: Sequence[Attempt]) -> None:
     metrics.RETRIED.cell().add(retried)
     for one in dead:
         metrics.DEAD_LETTERED.cell(one.outcome).add()
-
-
-def begin_span(job: ClaimedDelivery) -> Span | None:
-    """Begin the span of a POST, and record those of the hops before it. Return None where the trace is not sampled."""
-    trace = job.traceparent
-    if trace is None or not tracing.sampled(trace):
-        return None
-    event_id, endpoint_id, _ = job.entry.key
-    about = {"leadwire.event_id": event_id, "leadwire.endpoint_id": endpoint_id, "leadwire.attempt": job.number}
-    claimed = time.time() - (time.perf_counter() - job.claimed)
-    recorded = claimed - job.age
-    if job.number == 1 and job.generation == 1:
-        tracing.start_span("outbox", trace, "INTERNAL", about, recorded).end(recorded + job.relaying)
-    tracing.start_span("stream", trace, "INTERNAL", about, claimed - job.queued).end(claimed)
-    return tracing.start_span("POST webhook", trace, "CLIENT", about | {"http.request.method": "POST"})
-
-
-def end_span(span: Span, outcome: Outcome, status: int | None) -> None:
-    """End the span of a POST with what came of it."""
-    about = {"leadwire.outcome": outcome, **({"http.response.status_code": status} if status else {})}
-    span.annotate(about, failed=outcome != "delivered")
-    span.end()
 
 
 def log_attempts(done: Sequence[Attempt]) -> None:

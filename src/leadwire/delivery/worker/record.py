@@ -8,11 +8,9 @@ changes nothing if another one has claimed the delivery meanwhile; its POST is k
 from collections.abc import Sequence
 from typing import Final
 
-from leadwire.delivery import retries
 from leadwire.delivery.endpoints import discard, schedule
-from leadwire.delivery.retries import NextStep
 from leadwire.delivery.worker import health, hourly_stats, observe
-from leadwire.delivery.worker.jobs import Attempt
+from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
 
@@ -59,45 +57,37 @@ WITH made AS (
 SELECT event_id, endpoint_id FROM settled""")
 
 
-async def record(done: Sequence[Attempt], owner: str, retry_schedule: Sequence[int]) -> list[Attempt]:
+async def record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
     """Write down what came of `done`, claimed by `owner`. Return those that counted and ended in a dead letter."""
     done = sorted(done, key=lambda one: one.job.entry.key)  # whoever locks several deliveries takes them in this order
-    nexts = [
-        retries.after(one.outcome, one.job.number, retry_schedule, retry_after=one.retry_after, test=one.job.test)
-        for one in done
-    ]
-    settled = await _record_with_health(done, nexts, owner)
+    settled = await _record_with_health(done, owner)
     observe.count_attempts(done)
     hourly_stats.add(settled)
-    counted = {id(one) for one in settled}
-    ended = {id(one) for one, following in zip(done, nexts, strict=True) if following.state == "dead"}
-    retried = sum(
-        following.state == "waiting" and id(one) in counted for one, following in zip(done, nexts, strict=True)
-    )
-    dead = [one for one in settled if id(one) in ended and not one.job.test]
+    retried = sum(one.next.state == "waiting" for one in settled)
+    dead = [one for one in settled if one.next.state == "dead" and not one.job.test]
     observe.count_ends(len(done) - len(settled), retried, dead)
     return dead
 
 
-async def _record_with_health(done: Sequence[Attempt], nexts: Sequence[NextStep], owner: str) -> list[Attempt]:
+async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attempt]:
     """One statement where the outcomes say nothing new of their endpoints; else one transaction.
 
     A failure between the two would leave an endpoint that is gone enabled: a second try finds the attempts recorded.
     """
     informative = [one for one in done if health.is_informative(one)]
     if not informative:
-        return await _record(done, nexts, owner)
+        return await _record(done, owner)
     async with db.transaction():
         await schedule.PATIENCE.rows()
         await discard.wake({one.job.entry.key.endpoint_id for one in informative})
-        settled = await _record(done, nexts, owner)
+        settled = await _record(done, owner)
         in_order = {(one.job.entry.key.endpoint_id, one.job.subject) for one in settled if one.job.subject}
         await schedule.release_first(in_order)
         await health.record([one for one in settled if not one.job.test])
     return settled
 
 
-async def _record(done: Sequence[Attempt], nexts: Sequence[NextStep], owner: str) -> list[Attempt]:
+async def _record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
     """Return those that counted."""
     found = await _RECORD.rows(
         events=[one.job.entry.key.event_id for one in done],
@@ -110,8 +100,8 @@ async def _record(done: Sequence[Attempt], nexts: Sequence[NextStep], owner: str
         statuses=[one.http_status for one in done],
         errors=[one.error for one in done],
         response_bodies=[one.response_body for one in done],
-        nexts=[following.state for following in nexts],
-        delays=[following.delay for following in nexts],
+        nexts=[one.next.state for one in done],
+        delays=[one.next.delay for one in done],
         owner=owner,
     )
     counted = {(event_id, endpoint_id) for event_id, endpoint_id in found}

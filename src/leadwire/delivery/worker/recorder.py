@@ -3,15 +3,15 @@
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from redis.asyncio import Redis
 
 from leadwire.delivery import metrics, streams
 from leadwire.delivery.streams import Entry
+from leadwire.delivery.worker.attempt import Attempt
 from leadwire.delivery.worker.health import is_informative
-from leadwire.delivery.worker.jobs import Attempt
 from leadwire.delivery.worker.observe import Liveness, log_attempts
 from leadwire.delivery.worker.record import record
 from leadwire.infrastructure import db, telemetry
@@ -33,12 +33,10 @@ class Recorder:
         self,
         redis: Redis,
         consumer: str,
-        schedule: Sequence[int],
         held: dict[tuple[str, str], Entry],
         liveness: Liveness,
     ) -> None:
-        self._redis, self._consumer, self._schedule = redis, consumer, schedule
-        self._held, self._liveness = held, liveness
+        self._redis, self._consumer, self._held, self._liveness = redis, consumer, held, liveness
         self._plain: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._informative: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._later: set[asyncio.Task[None]] = set()
@@ -70,7 +68,7 @@ class Recorder:
                 await self._record(done)
 
     async def _record(self, done: list[Attempt]) -> None:
-        work = functools.partial(record, done, self._consumer, self._schedule)
+        work = functools.partial(record, done, self._consumer)
         try:
             dead = await persist(work, self._liveness)
         except _APART as error:

@@ -38,7 +38,9 @@ def cause(post: Post, first: Post, faults: Sequence[Fault], timeout: float) -> F
             until = max(until, fault.end + _RETRY)  # what could not be recorded was kept in hand
             cuts.append(fault)
     for fault in faults:
-        if fault.target == first.sender and fault.kind == "kill-worker" and first.at <= fault.start <= until:
+        # A receiver under load reads what a worker sent before it was killed a moment later.
+        killed = fault.target == first.sender and fault.kind == "kill-worker"
+        if killed and fault.start <= until and fault.end >= first.at:
             return fault
     outlived = first.at + timeout - _SLACK  # no lease ends earlier
     for fault in faults:

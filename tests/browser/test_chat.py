@@ -53,7 +53,7 @@ async def test_from_hello_to_the_end_in_two_browsers(browser, chat, door, worksp
         await expect(desk.locator("#head .pill")).to_have_text("Ended")
 
     await expect(chat.dialog).to_contain_text("ended")
-    await eventually(lambda: db.value(QUIET), 30)
+    await eventually(lambda: db.value(QUIET))
     heard = [delivery.event for delivery in receiver.deliveries]
     assert set(heard) == set(kinds)
     assert heard.count("conversation.started") == heard.count("conversation.handoff") == 1

@@ -93,7 +93,8 @@ def test_a_retry_of_what_was_acknowledged_is_a_duplicate():
     [
         (Fault("kill-worker", "deliver-1", 100.6, 101.0), "deliver-2", True),
         (Fault("kill-worker", "deliver-2", 100.6, 101.0), "deliver-2", False),
-        (Fault("kill-worker", "deliver-1", 100.4, 101.0), "deliver-1", False),
+        (Fault("kill-worker", "deliver-1", 100.4, 101.0), "deliver-1", True),  # its end was a moment before
+        (Fault("kill-worker", "deliver-1", 99.0, 100.4), "deliver-1", False),  # sent by the process after that
         (Fault("kill-worker", "deliver-1", 104.0, 105.0), "deliver-2", False),
         (Fault("stop-worker", "deliver-1", 100.6, 110.0), "deliver-2", True),
         (Fault("stop-worker", "deliver-1", 100.6, 101.0), "deliver-2", False),  # shorter than its lease

@@ -108,7 +108,7 @@ async def test_a_second_delivery_waits_for_the_first(driver, fails, connect, tab
                 await other.do("set_trace_callback", begun.append)
             second = asyncio.create_task(other.handle())
             if driver in POSTGRES:
-                await eventually(lambda: tables.fetchval(WAITING), 20)
+                await eventually(lambda: tables.fetchval(WAITING))
             else:
                 await eventually(lambda: any("INSERT INTO webhook_inbox" in sql for sql in begun))
             assert not second.done()

@@ -84,7 +84,7 @@ def data_directory() -> Iterator[Path]:
     directory.chmod(0o711)  # as root the servers run as `nobody`
     try:
         yield directory
-        until(lambda: not mentioning(str(directory)), 10)
+        until(lambda: not mentioning(str(directory)))
     finally:
         for line in mentioning(str(directory)):
             with contextlib.suppress(ProcessLookupError, ValueError):

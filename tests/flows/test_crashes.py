@@ -64,7 +64,7 @@ async def test_a_flushed_redis_in_the_middle_loses_none_of_2000(deployment: Depl
         await deployment.sql.execute(AGED)
         return await deployment.state("delivered") == 2100
 
-    await eventually(older, 40)
+    await eventually(older)
     await deployment.all_delivered(2100)
 
 

@@ -169,7 +169,7 @@ async def test_nobody_knows_an_erased_person(servers, redis, workspace, api_key,
         client.headers["Authorization"] = f"Bearer {api_key}"
         await manage(client, lead)
         await clash(client, workspace, bot, lead)
-        await eventually(lambda: db.value("SELECT count(*) > 5 FROM every_delivery WHERE state = 'dead'"), 60)
+        await eventually(lambda: db.value("SELECT count(*) > 5 FROM every_delivery WHERE state = 'dead'"))
         assert knowing(await stored()) >= {"lead", "conversation", "message", "idempotent_answer", "conversation_note"}
         assert {name.rpartition("_")[0] for name in knowing(await stored())} >= {"event", "attempt"}
 

@@ -144,10 +144,10 @@ async def test_postgresql_goes_away_and_comes_back(outage):
             assert (await outage.get(process, "/health/live"))[0] == 200
         answer = await outage.leads(key)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
-        await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_database_up"), 20)
+        await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_database_up"))
         for loop in LOOPS:
-            await eventually(lambda loop=loop: len(failures(outage.relay, "relay.failed", loop=loop)) >= 5, 30)
-        await eventually(lambda: len(failures(outage.worker, "database.unreachable")) >= 5, 30)
+            await eventually(lambda loop=loop: len(failures(outage.relay, "relay.failed", loop=loop)) >= 5)
+        await eventually(lambda: len(failures(outage.worker, "database.unreachable")) >= 5)
 
     await outage.all_there(before)
     await outage.deployment.write(20)
@@ -156,7 +156,7 @@ async def test_postgresql_goes_away_and_comes_back(outage):
     for loop in LOOPS:
         assert_bounded(failures(outage.relay, "relay.failed", loop=loop))
     assert_bounded(failures(outage.worker, "database.unreachable"))
-    await eventually(lambda: outage.metric_is(outage.relay, 1, "leadwire_database_up"), 20)
+    await eventually(lambda: outage.metric_is(outage.relay, 1, "leadwire_database_up"))
     assert (await outage.leads(key)).status_code == 200
 
 
@@ -176,10 +176,10 @@ async def test_redis_goes_away_and_comes_back_empty_or_not(outage):
             {"status": "degraded", "checks": {"database": "ok", "migrations": "ok", "redis": "ConnectionError"}},
         )
         await outage.deployment.write(20)  # committed all the same
-        await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_redis_up"), 20)
+        await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_redis_up"))
         assert await outage.metric(outage.relay, "leadwire_stream_length", ("shard", "0")) is None
-        await eventually(lambda: len(failures(outage.worker, "deliver.failed")) >= 5, 30)
-        await eventually(lambda: len(failures(outage.relay, "relay.failed", "stream.unreachable")) >= 5, 30)
+        await eventually(lambda: len(failures(outage.worker, "deliver.failed")) >= 5)
+        await eventually(lambda: len(failures(outage.relay, "relay.failed", "stream.unreachable")) >= 5)
 
     await outage.all_there(before)
     await outage.deployment.write(20)
@@ -202,7 +202,7 @@ async def test_a_postgresql_that_does_not_answer_is_told_and_harms_nothing(outag
                 status, said = await outage.get(process, "/health/ready")
                 assert (status, said["checks"]["database"]) == (503, "no answer within 1 s")
                 assert (await outage.get(process, "/health/live"))[0] == 200
-        await eventually(lambda: outage.metric_is(outage.relay, None, "leadwire_unrelayed_events"), 20)
+        await eventually(lambda: outage.metric_is(outage.relay, None, "leadwire_unrelayed_events"))
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)

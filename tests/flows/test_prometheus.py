@@ -100,7 +100,7 @@ async def test_every_panel_shows_something(deployment, prometheus):
             return not left
 
         try:
-            await eventually(shown, 60)
+            await eventually(shown)
         except AssertionError:
             assert missing == []
 
@@ -108,11 +108,11 @@ async def test_every_panel_shows_something(deployment, prometheus):
 async def test_a_worker_that_is_gone_is_noticed(deployment, prometheus):
     pending = 'ALERTS{alertname="LeadwireProcessMissing", alertstate="pending"}'
     async with httpx.AsyncClient(trust_env=False) as http:
-        await eventually(lambda: prometheus.ask(http, 'leadwire_build_info{role="deliver"}'), 60)
+        await eventually(lambda: prometheus.ask(http, 'leadwire_build_info{role="deliver"}'))
         assert await asyncio.to_thread(deployment.started[2].signal) == 0
 
         async def noticed():
             found = await prometheus.ask(http, pending)
             return [one["metric"]["role"] for one in found] == ["deliver"]
 
-        await eventually(noticed, 60)
+        await eventually(noticed)

@@ -25,7 +25,7 @@ async def addresses(servers, connected):
     processes = [Started("serve", "--port", str(port), **settings) for port in ports]
     try:
         for process, port in zip(processes, ports, strict=True):
-            await eventually(lambda process=process, port=port: answers(process, port), 30)
+            await eventually(lambda process=process, port=port: answers(process, port))
         yield [f"http://127.0.0.1:{port}" for port in ports]
         for process in processes:
             assert "request.failed" not in process.err

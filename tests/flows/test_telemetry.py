@@ -59,7 +59,7 @@ async def test_what_was_delivered_is_counted_at_every_hop(deployment, ask):
         """The observer has looked since."""
         return (await scraped(ask, relay)).get(("leadwire_deliveries_queued",)) == 0
 
-    await eventually(seen, 60)
+    await eventually(seen)
 
 
 async def test_failures_are_counted_by_what_they_are(deployment, ask):
@@ -73,7 +73,7 @@ async def test_failures_are_counted_by_what_they_are(deployment, ask):
         here.update(await scraped(ask, worker))
         return here["leadwire_dead_letters_made_total", ("reason", "gone")] == 1
 
-    await eventually(given_up, 60)
+    await eventually(given_up)
     assert here["leadwire_delivery_attempts_total", ("outcome", "http_5xx")] == 1
     assert here["leadwire_delivery_attempts_total", ("outcome", "gone")] == 1
     assert here["leadwire_deliveries_retried_total",] == 1
@@ -93,7 +93,7 @@ async def test_two_workers_on_one_host_tell_of_themselves_only(deployment, ask):
 
 async def test_the_names_are_what_the_catalog_says_and_promtool_finds_nothing(deployment, ask):
     relay, serve = await deployment.start("relay"), await deployment.start("serve", "--port", str(free_port()))
-    await eventually(lambda: _ready_to_show(ask, relay), 60)
+    await eventually(lambda: _ready_to_show(ask, relay))
     texts = [(await ask(f"{address(process)}/metrics")).text for process in (relay, serve)]
     exposed = {name for text in texts for name in re.findall(r"^# TYPE (leadwire_\w+)", text, re.MULTILINE)}
     assert exposed == set(known)

@@ -60,7 +60,7 @@ async def test_requests_are_answered_while_nobody_reads_standard_error(unread):
             except httpx.TransportError:
                 return False
 
-        await eventually(ready, 60)
+        await eventually(ready)
         async with asyncio.timeout(80):
             await ask(port)
         scraped = parsed((await client.get(f"http://127.0.0.1:{telemetry}/metrics")).text)

@@ -64,7 +64,7 @@ def running(tmp_path):
                     arguments, env={**os.environ, "SECRET": secret, "PORT": str(port)}, stdout=out, stderr=out
                 )
             )
-        until(lambda: _listening(port) or started[-1].poll() is not None, 30)
+        until(lambda: _listening(port) or started[-1].poll() is not None)
         assert started[-1].poll() is None, printed.read_text()
         return f"http://127.0.0.1:{port}/", printed
 

@@ -95,7 +95,7 @@ async def _peers(asked: argparse.Namespace) -> None:
 
 
 async def _soak(asked: argparse.Namespace) -> None:
-    async for line in soak(200, asked.minutes):
+    async for line in soak(asked.rate, asked.minutes):
         _say("soak", line)
 
 

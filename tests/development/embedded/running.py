@@ -53,7 +53,7 @@ def redis(services: Services, *command: str) -> Any:
 
 def restarted(server: Server, old: int) -> None:
     """Return once `server` serves as another process than `old`."""
-    until(lambda: server.pid() not in {0, old}, 10)
+    until(lambda: server.pid() not in {0, old})
     server.wait_ready()
 
 

@@ -25,7 +25,7 @@ def refused(data_dir: Path, settings: Settings | None = None) -> str:
             pass
     said = str(caught.value)
     assert "\n" not in said
-    until(lambda: not processes(data_dir), 5)
+    until(lambda: not processes(data_dir))
     return said
 
 

@@ -81,13 +81,13 @@ def test_a_server_whose_watchdog_was_killed_is_replaced(data_dir: Path) -> None:
         restarted(valkey, old)
         assert redis(running, "GET", "kept") == "7"
         assert redis(running, "CLIENT", "LIST").count("\n") == 1, "somebody still talks to the old one"
-    until(lambda: not processes(data_dir), 5)
+    until(lambda: not processes(data_dir))
 
 
 def test_a_watchdog_listens_to_nothing_but_its_pipe(parent: Path) -> None:
     log = parent / "log"
     watchdog = launch(["sh", "-c", "echo up; exec sleep 20"], signal.SIGTERM, log)
-    until(lambda: "up" in log.read_text(), 5)
+    until(lambda: "up" in log.read_text())
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         watchdog.send_signal(number)
     assert watchdog.stdin

@@ -49,7 +49,7 @@ async def test_nothing_runs_on_when_the_owner_is_killed(used_dir: Path) -> None:
     await sql(first.services, "CREATE TABLE kept AS SELECT 7 AS value")
     first.kill()
     assert (used_dir / "servers" / "urls.json").exists(), "it had no time to withdraw it"
-    until(lambda: not processes(used_dir), 10)
+    until(lambda: not processes(used_dir))
     with services(Settings(data_dir=used_dir), durable=False) as second:
         assert second.owner
         assert await sql(second, "SELECT value FROM kept") == 7
@@ -57,9 +57,9 @@ async def test_nothing_runs_on_when_the_owner_is_killed(used_dir: Path) -> None:
 
 def test_nothing_runs_on_when_the_owner_is_killed_while_it_makes_a_cluster(data_dir: Path) -> None:
     first = Elsewhere(data_dir)
-    until(lambda: any("initdb" in line for line in processes(data_dir)), 10)
+    until(lambda: any("initdb" in line for line in processes(data_dir)))
     first.kill()
-    until(lambda: not processes(data_dir), 10)
+    until(lambda: not processes(data_dir))
     assert not (data_dir / "servers" / "postgres-18").exists()
     with services(Settings(data_dir=data_dir), durable=False) as second:
         assert second.owner

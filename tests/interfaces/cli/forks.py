@@ -31,7 +31,7 @@ class Forks:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.interfaces.cli.forks", self._address], env=environment()
         )
-        until(Path(self._address).exists, 30)
+        until(Path(self._address).exists)
         return self
 
     def __exit__(self, *_: object) -> None:

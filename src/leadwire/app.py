@@ -7,12 +7,7 @@ from litestar import Litestar, Router
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp
 
-from leadwire.domain.conversations.schema import (
-    ConversationEnded,
-    ConversationHandoff,
-    ConversationStarted,
-    MessageEvent,
-)
+from leadwire.domain.conversations.schema import PAYLOADS
 from leadwire.domain.leads.schema import Lead, LeadDeleted, LeadUpdated
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import settings
@@ -32,11 +27,7 @@ EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "lead.created": Lead,
     "lead.updated": LeadUpdated,
     "lead.deleted": LeadDeleted,
-    "conversation.started": ConversationStarted,
-    "conversation.ended": ConversationEnded,
-    "conversation.handoff": ConversationHandoff,
-    "message.sent": MessageEvent,
-    "message.received": MessageEvent,
+    **PAYLOADS,
 }
 
 

@@ -12,7 +12,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import library
 from leadwire.domain.bots.changes import faq
 from leadwire.domain.conversations import changes as conversation_reads
-from leadwire.domain.conversations.changes import inbox, saved_replies
+from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import LeadPatch, Source
 from leadwire.domain.webhooks import changes, redrives
@@ -54,7 +54,7 @@ async def places(workspace, redis):
     lead = await conversation_reads.capture_lead(workspace, talk, found)
     await conversation_reads.hand_off(workspace, talk, LONG[:200])
     await inbox.note(workspace, talk, (await db.value("SELECT id FROM user_account")) or "user_x", LONG[:4000])
-    await saved_replies.add(workspace, LONG[:60], LONG[:4000])
+    await inbox.add_reply(workspace, LONG[:60], LONG[:4000])
     await accounts.create_key(workspace, LONG[:100])
     await invitations.invite(workspace, f"{LONG[:60]}@{LONG[:60]}.example.net", "agent")
     async with Wire(redis) as wire:

@@ -6,8 +6,9 @@ import pytest
 
 from leadwire.domain.accounts import reads
 from leadwire.domain.bots import runtime, turn
+from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
-from leadwire.domain.conversations.changes import inbox, messages
+from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict
@@ -122,7 +123,7 @@ def test_no_text_takes_long_to_look_through(text):
 async def test_in_a_full_conversation_a_person_can_still_be_asked_for(workspace, visitor, monkeypatch):
     await visitor.says("hm")
     said = await db.value("SELECT messages_count FROM conversation")
-    for module in (messages, turn):
+    for module in (conversations, turn):
         monkeypatch.setattr(module, "MAX_MESSAGES", said + 1)
     assert len((await runtime.hand_off(await visitor.visit())).messages) == 1
     detail = await conversation_reads.detail(workspace, visitor.conversation)

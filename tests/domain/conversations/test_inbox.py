@@ -66,7 +66,7 @@ async def test_a_reply_claims_and_is_an_agents_message(workspace, waiting, opera
 
 async def test_a_note_stays_inside(workspace, waiting, operators):  # noqa: F811
     await inbox.note(workspace, waiting.conversation, operators[0], "A difficult one")
-    assert [note.content for note in await inbox_reads.notes(workspace, waiting.conversation)] == ["A difficult one"]
+    assert [note["content"] for note in await inbox_reads.notes(workspace, waiting.conversation)] == ["A difficult one"]
     assert "difficult" not in str(await reads.detail(workspace, waiting.conversation))
     assert await make.kinds() == []
 

@@ -4,7 +4,7 @@ import pytest
 
 from leadwire.domain.bots import runtime
 from leadwire.domain.conversations import inbox
-from leadwire.domain.conversations.changes import saved_replies
+from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.infrastructure import db
@@ -39,19 +39,19 @@ async def test_what_cannot_be_saved_is_told_and_kept_in_the_form(agent, name, co
 
 
 async def test_a_name_is_there_once_and_there_are_a_hundred_at_most(workspace, monkeypatch):
-    await saved_replies.add(workspace, "Hello", "x")
+    await changes.add_reply(workspace, "Hello", "x")
     with pytest.raises(Conflict, match="already"):
-        await saved_replies.add(workspace, "HELLO", "y")
-    monkeypatch.setattr(saved_replies, "_MOST", 1)
+        await changes.add_reply(workspace, "HELLO", "y")
+    monkeypatch.setattr(changes, "_MOST_REPLIES", 1)
     with pytest.raises(Conflict, match="remove one first"):
-        await saved_replies.add(workspace, "Bye", "y")
+        await changes.add_reply(workspace, "Bye", "y")
 
 
 async def test_another_workspace_cannot_see_or_remove_them(workspace):
-    made = await saved_replies.add(workspace, "Hello", "x")
+    made = await changes.add_reply(workspace, "Hello", "x")
     assert await inbox.saved_replies("ws_another") == []
     with pytest.raises(NotFound):
-        await saved_replies.remove("ws_another", made)
+        await changes.remove_reply("ws_another", made)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from leadwire.domain.conversations import table
-from leadwire.domain.conversations.table import ConversationNote
-from leadwire.infrastructure import clock
+from leadwire.domain.conversations.table import ConversationNote, SavedReply
+from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import param, sql, statement
 
 _MOST: Final = 100  # of each status
@@ -53,25 +52,8 @@ class Thread(Struct, frozen=True):
         return self.last_role == "user" and self.place != "bot"
 
 
-class Note(Struct, frozen=True):
-    """What an operator wrote for the others. Never part of an event or of /v1."""
-
-    id: str
-    user_id: str
-    content: str
-    created_at: str
-
-
-class SavedReply(Struct, frozen=True):
-    """A reply that is used often. `name` is how people find it; `{{name}}` in `content` becomes the visitor's name."""
-
-    id: str
-    name: str
-    content: str
-
-
 _NOTES: Final = statement(
-    ConversationNote.select(*Note.__struct_fields__)
+    ConversationNote.select("id", "user_id", "content", "created_at")
     .where(
         ConversationNote.workspace_id == param("workspace"),
         ConversationNote.conversation_id == param("conversation_id"),
@@ -79,7 +61,7 @@ _NOTES: Final = statement(
     .order_by("created_at", "id")
 )
 _REPLIES: Final = statement(
-    table.SavedReply.select(*SavedReply.__struct_fields__).where(table.SavedReply.workspace_id == param("workspace")),
+    SavedReply.select("id", "name", "content").where(SavedReply.workspace_id == param("workspace")),
     "ORDER BY lower(name), id",
 )
 
@@ -94,15 +76,14 @@ async def threads(workspace: str, user_id: str) -> dict[Place, list[Thread]]:
     return places
 
 
-async def notes(workspace: str, conversation_id: str) -> list[Note]:
-    """Return the notes of a conversation, oldest first."""
-    found = await _NOTES.rows(workspace=workspace, conversation_id=conversation_id)
-    return [Note(*clock.texts(row)) for row in found]
+async def notes(workspace: str, conversation_id: str) -> list[db.Row]:
+    """Return the notes of a conversation, oldest first. They are never part of an event or of /v1."""
+    return await _NOTES.rows(workspace=workspace, conversation_id=conversation_id)
 
 
-async def saved_replies(workspace: str) -> list[SavedReply]:
-    """Return the saved replies by name."""
-    return [SavedReply(*row) for row in await _REPLIES.rows(workspace=workspace)]
+async def saved_replies(workspace: str) -> list[db.Row]:
+    """Return the saved replies, each with `id`, `name`, `content`, by name."""
+    return await _REPLIES.rows(workspace=workspace)
 
 
 def fill_in(content: str, name: str | None) -> str:

@@ -98,11 +98,6 @@ class StoredMessage(Struct, frozen=True):
     created_at: str
     client_message_id: str | None = None
 
-    @property
-    def message(self) -> Message:
-        """It, as everybody sees it."""
-        return Message(self.id, self.role, self.content, self.created_at)
-
 
 class Handoff(Struct, frozen=True):
     """Why and when a person was asked for."""
@@ -213,6 +208,15 @@ class MessageEvent(Message, frozen=True, kw_only=True):
     bot_id: str
     """The bot of that conversation."""
 
+
+PAYLOADS: Final[dict[str, type[Struct]]] = {
+    "conversation.started": ConversationStarted,
+    "conversation.ended": ConversationEnded,
+    "conversation.handoff": ConversationHandoff,
+    "message.sent": MessageEvent,
+    "message.received": MessageEvent,
+}
+"""What each event carries."""
 
 LIST_COLUMNS: Final = "id, bot_id, status, visitor_email, visitor_name, messages_count, created_at, updated_at"
 METADATA_COLUMNS: Final = (

@@ -9,7 +9,6 @@ from leadwire.domain.bots import runtime
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import inbox, reads
 from leadwire.domain.conversations.changes import inbox as changes
-from leadwire.domain.conversations.changes import saved_replies as replies
 from leadwire.domain.leads import reads as leads
 from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.web import lead_form
@@ -35,7 +34,7 @@ async def threads(context: PageContext) -> PageResponse:
     places = await inbox.threads(context.workspace, context.me.user_id)
     thread = next((one for found in places.values() for one in found if one.id == chosen), None)
     saved = await inbox.saved_replies(context.workspace) if conversation else []
-    picked = next((one.content for one in saved if one.id == context.query.text("say")), "")
+    picked = next((one["content"] for one in saved if one["id"] == context.query.text("say")), "")
     return await context.render(
         "inbox/inbox.html",
         places=places,
@@ -111,12 +110,12 @@ async def saved_replies(context: PageContext) -> PageResponse:
 async def add_reply(context: PageContext) -> PageResponse:
     """Another saved reply, for everybody who answers visitors."""
     context.entry.detail = name = context.form.text("name")
-    context.entry.subject = await replies.add(context.workspace, name, context.form.raw("content"))
+    context.entry.subject = await changes.add_reply(context.workspace, name, context.form.raw("content"))
     return context.redirect("/inbox/replies", f"“{name}” is in the inbox now.")
 
 
 @action("/inbox/replies/{reply_id:str}/remove", role="agent", shown_on=saved_replies, audit="saved_reply.removed")
 async def remove_reply(context: PageContext, reply_id: str) -> PageResponse:
     """A saved reply is gone."""
-    context.entry.detail = name = await replies.remove(context.workspace, reply_id)
+    context.entry.detail = name = await changes.remove_reply(context.workspace, reply_id)
     return context.redirect("/inbox/replies", f"“{name}” is removed.")

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import os
+import shlex
 import signal
 import stat
 import subprocess
@@ -16,7 +17,17 @@ import httpx
 import pytest
 
 from leadwire.infrastructure import clock
-from tests.flows.commands import Listener, Started, data_directory, free_port, mentioning, refused, run
+from tests.flows.commands import (
+    COMMAND,
+    Listener,
+    Started,
+    data_directory,
+    environment,
+    free_port,
+    mentioning,
+    refused,
+    run,
+)
 from tests.waiting import until
 
 pytestmark = pytest.mark.flow
@@ -150,6 +161,18 @@ def test_it_prints_what_to_try_next_with_the_real_key_and_shows_verified_deliver
     assert up.key in up.started.out
     until(lambda: "verified" in up.started.out)
     assert up.started.err == ""
+
+
+def test_the_commands_to_try_next_work_as_they_are_printed(up: Up) -> None:
+    printed = [line.strip() for line in up.started.out.splitlines() if "uv run leadwire " in line]
+    tried = [line for line in printed if " listen " not in line]  # which needs no `up`, and does not end
+    assert [line.split()[-1] for line in tried] == ["--enable", "status"]
+    shown = []
+    for line in tried:
+        here = line.replace("uv run leadwire", shlex.join(COMMAND))
+        shown.append(subprocess.run(here, shell=True, capture_output=True, text=True, env=environment(), check=True))
+    up.ok("endpoints", "delete", shown[0].stdout.split()[0])
+    assert "unrelayed events" in shown[1].stdout
 
 
 def test_it_survives_whatever_its_receiver_is_sent(up: Up) -> None:

@@ -1,17 +1,20 @@
 """What `up` prints on the terminal."""
 
+import shlex
 from pathlib import Path
 from typing import Final
 
 import click
 import msgspec
 
+from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.receiver import plain
 
 
 def introduce(url: str, directory: Path, key: str, lead: str, *, join: str, widget: bool, receiver: int | None) -> None:
     """Say where everything is and what to try. `receiver` is the port of the demo's, None without a demo."""
     curl = f"curl -s -H 'Authorization: Bearer {key}'"
+    leadwire = f"{_where(directory)}uv run leadwire"
     area = f"Open the web area (works once, for three days):\n    {join}" if join else f"The web area: {url}/"
     click.echo(f"""
 {click.style(f"  Leadwire is up at {url}", fg="green", bold=True)}
@@ -27,11 +30,17 @@ def introduce(url: str, directory: Path, key: str, lead: str, *, join: str, widg
     {curl} -X PATCH -H 'Content-Type: application/json' \\
       -d '{{"custom_fields": {{"stage": "won"}}}}' {url}/v1/leads/{lead}
     uv run leadwire listen --port 9000          # a receiver of your own, in another terminal
-    uv run leadwire endpoints create --url http://127.0.0.1:9000/ --event lead.updated --enable
-    uv run leadwire status
+    {leadwire} endpoints create --url http://127.0.0.1:9000/ --event lead.updated --enable
+    {leadwire} status
 """)
     if receiver:
         click.echo(f"  Visitors are talking. What arrives, signed, at the demo's receiver on port {receiver}:\n")
+
+
+def _where(directory: Path) -> str:
+    """The setting by which a command in another terminal finds this data directory; nothing if it is the default."""
+    found_anyway = directory == Settings().data_dir.absolute()
+    return "" if found_anyway else f"LEADWIRE_DATA_DIR={shlex.quote(str(directory))} "
 
 
 def warn(line: str) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from leadwire.delivery.monitoring.status import Overdue, OverdueEndpoint, Status, Stream, Unrelayed, Worker
 from leadwire.development.embedded import Services
-from leadwire.interfaces.cli import status_live
+from leadwire.interfaces.cli import status
 from tests.flows.commands import Started
 from tests.waiting import until
 
@@ -41,7 +41,7 @@ async def shown(*looks: Status | Exception) -> str:
         return found
 
     following = asyncio.create_task(
-        status_live.follow(look, 0.001, console=Console(file=out, force_terminal=True, width=100))
+        status.follow(look, 0.001, console=Console(file=out, force_terminal=True, width=100))
     )
     await asyncio.wait([following, asyncio.create_task(looked.wait())], return_when=asyncio.FIRST_COMPLETED)
     following.cancel()
@@ -55,6 +55,13 @@ async def test_the_picture_has_what_is_late_and_how_fast_it_goes() -> None:
         assert text in told, told
 
 
+def test_without_watching_the_same_is_told_once_with_what_to_do() -> None:
+    told = status.text(seen(100, set_aside=1, paused_endpoints=2))
+    for text in ("unrelayed events", "https://example.com/hook", "Retry-After", "leadwire set-aside list", "length"):
+        assert text in told, told
+    assert "Redis cannot be reached" in status.text(seen(streams=None, workers=None))
+
+
 async def test_the_picture_survives_servers_that_are_away() -> None:
     told = await shown(ConnectionRefusedError("no"), seen(streams=None, workers=None))
     assert "the database cannot be reached: no" in told
@@ -66,7 +73,7 @@ async def test_what_is_no_refusal_of_a_server_is_not_hidden() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await status_live.follow(look, 0.001, console=Console(file=io.StringIO(), force_terminal=True))
+        await status.follow(look, 0.001, console=Console(file=io.StringIO(), force_terminal=True))
 
 
 @pytest.mark.flow

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import json_option, print_list, report, running, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import Result, listing, operation, printing, the_workspace, workspace_option
 
 if TYPE_CHECKING:
     from leadwire.domain.bots.schema import BotSummary
@@ -22,8 +22,8 @@ def bots() -> None:
 
 @bots.command()
 @click.argument("file", type=_FILE)
-@json_option
-def validate(file: Path, as_json: bool) -> int:
+@printing
+def validate(file: Path) -> Result:
     """Check a flow in FILE (TOML or JSON). Needs no server. Exit 1 if it has errors."""
     import msgspec
 
@@ -33,10 +33,8 @@ def validate(file: Path, as_json: bool) -> int:
         flow = parse(_text(file))
     except BadFlow as bad:
         lines = [f"{file}:{flaw.line or 1}: {msgspec.structs.replace(flaw, line=None)}" for flaw in bad.flaws]
-        report({"valid": False, "faults": bad.flaws}, "\n".join(lines), as_json=as_json, err=True)
-        return 1
-    report({"valid": True, "nodes": len(flow.nodes)}, f"{file} is valid: {len(flow.nodes)} nodes.", as_json=as_json)
-    return 0
+        return Result({"valid": False, "faults": bad.flaws}, "", 1, note="\n".join(lines))
+    return Result({"valid": True, "nodes": len(flow.nodes)}, f"{file} is valid: {len(flow.nodes)} nodes.")
 
 
 @bots.command()
@@ -45,11 +43,10 @@ def validate(file: Path, as_json: bool) -> int:
 @click.option("--name", help="The new bot's name; by default the file's name.")
 @click.option("--origin", "origins", multiple=True, help=_ORIGIN)
 @workspace_option
-@json_option
-@running
+@operation
 async def publish(
-    file: Path, bot_id: str | None, name: str | None, origins: tuple[str, ...], workspace: str | None, as_json: bool
-) -> None:
+    file: Path, bot_id: str | None, name: str | None, origins: tuple[str, ...], workspace: str | None
+) -> Result:
     """Publish the flow in FILE as a new version of a bot. New conversations run it."""
     from leadwire.domain.bots import changes, reads
     from leadwire.domain.bots.parse import parse
@@ -64,32 +61,30 @@ async def publish(
             await changes.set_appearance(owner, bot_id, origins, (await reads.detail(owner, bot_id)).color)
         await changes.save_draft(owner, bot_id, source)
         version = await changes.publish(owner, bot_id)
-    report({"id": bot_id, "version": version}, f"{bot_id} runs version {version}.", as_json=as_json)
+    return Result({"id": bot_id, "version": version}, f"{bot_id} runs version {version}.")
 
 
 @bots.command()
 @click.argument("bot_id", metavar="ID")
 @click.argument("version", type=click.IntRange(1))
-@json_option
-@running
-async def rollback(bot_id: str, version: int, as_json: bool) -> None:
+@operation
+async def rollback(bot_id: str, version: int) -> Result:
     """Run an earlier version again, in new conversations."""
     from leadwire.domain.bots import changes
 
     await changes.rollback(await _owner(bot_id), bot_id, version)
-    report({"id": bot_id, "version": version}, f"{bot_id} runs version {version} again.", as_json=as_json)
+    return Result({"id": bot_id, "version": version}, f"{bot_id} runs version {version} again.")
 
 
 @bots.command("list")
 @workspace_option
-@json_option
-@running
-async def list_(workspace: str | None, as_json: bool) -> None:
+@operation
+async def list_(workspace: str | None) -> Result:
     """List bots."""
     from leadwire.domain.bots import reads
 
     found = await reads.listed(workspace and await the_workspace(workspace))
-    print_list(found, _line, "No bots yet. Create one: leadwire bots publish FILE", as_json=as_json)
+    return listing(found, _line, "No bots yet. Create one: leadwire bots publish FILE")
 
 
 def _line(bot: "BotSummary") -> str:

@@ -3,11 +3,14 @@
 import functools
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from leadwire.interfaces.cli.runtime import json_option, print_json, running
+from leadwire.interfaces.cli.runtime import Result, operation
+
+if TYPE_CHECKING:
+    from leadwire.domain.webhooks.schema import DeliveryDetail
 
 
 def _numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[int, int] | None:
@@ -19,14 +22,14 @@ def _numbers(_context: click.Context, _option: click.Parameter, text: str | None
     return int(found[1]), int(found[2] or found[1])
 
 
-def _of_event_or_numbers(command: Callable[..., None]) -> Callable[..., None]:
+def _of_event_or_numbers(command: Callable[..., int]) -> Callable[..., int]:
     """Add EVENT_ID and `--sequence`, and check that there is one of them, before anything is connected to."""
 
     @functools.wraps(command)
-    def checked(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None, **more: Any) -> None:
+    def checked(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None, **more: Any) -> int:
         if (event is None) == (numbers is None) or (numbers and not endpoint):
             raise click.UsageError("Give an EVENT_ID, or --endpoint and --sequence.")
-        command(event=event, endpoint=endpoint, numbers=numbers, **more)
+        return command(event=event, endpoint=endpoint, numbers=numbers, **more)
 
     told = "Instead of an event: the deliveries to a numbered endpoint with these numbers, delivered ones too."
     option = click.option("--sequence", "numbers", metavar="N[-M]", callback=_numbers, help=told)
@@ -42,57 +45,41 @@ def dead_letters() -> None:
 @click.option("--endpoint", metavar="ID")
 @click.option("--event", metavar="ID")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 10_000))
-@json_option
-@running
-async def list_(endpoint: str | None, event: str | None, limit: int, as_json: bool) -> None:
+@operation
+async def list_(endpoint: str | None, event: str | None, limit: int) -> Result:
     """List dead letters, newest first."""
     from leadwire.domain.webhooks import reads
 
     found, total = await reads.dead_letters(None, endpoint, event, limit)
-    if as_json:
-        print_json({"total": total, "dead_letters": found})
-        return
-    for letter in found:
-        click.echo(
-            f"{letter.event_id}  {letter.event}  {letter.endpoint_id}  {letter.last_outcome} after {letter.attempts}"
-            f" attempts  {letter.finished_at}"
-        )
-    click.echo(f"{total} dead letter{'' if total == 1 else 's'}")
+    lines = [
+        f"{letter.event_id}  {letter.event}  {letter.endpoint_id}  {letter.last_outcome} after {letter.attempts}"
+        f" attempts  {letter.finished_at}"
+        for letter in found
+    ]
+    lines.append(f"{total} dead letter{'' if total == 1 else 's'}")
     if total:
-        click.echo("Send them again: leadwire redrives start")
+        lines.append("Send them again: leadwire redrives start")
+    return Result({"total": total, "dead_letters": found}, "\n".join(lines))
 
 
 @dead_letters.command("show")
 @_of_event_or_numbers
 @click.option("--endpoint", metavar="ID")
-@json_option
-@running
-async def show_(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None, as_json: bool) -> None:
+@operation
+async def show_(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
     """Show the deliveries of one event, or with some numbers, in any state: body, attempts, responses."""
     from leadwire.domain.webhooks import reads
 
     events = [event] if event else await reads.events_of_numbers(None, endpoint or "", *(numbers or ()))
     found = [delivery for one in events for delivery in await reads.deliveries_of(None, one, endpoint)]
-    if as_json:
-        print_json(found)
-        return
-    for delivery in found:
-        number = f"number {delivery.sequence}: " if delivery.sequence else ""
-        click.echo(
-            f"{number}{delivery.event} to {delivery.endpoint_id} ({delivery.url or 'deleted'}): {delivery.state}"
-        )
-        for one in delivery.history:
-            answer = one.http_status or one.error or ""
-            click.echo(f"  {one.started_at}  attempt {one.number}: {one.outcome} {answer} in {one.duration_ms} ms")
-        click.echo(f"  {delivery.body or '(erased)'}")
+    return Result(found, "\n".join(line for delivery in found for line in _lines(delivery)))
 
 
 @dead_letters.command()
 @_of_event_or_numbers
 @click.option("--endpoint", metavar="ID", help="Only the delivery to this endpoint.")
-@json_option
-@running
-async def redrive(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None, as_json: bool) -> None:
+@operation
+async def redrive(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
     """Send the dead letters of one event again, with a new series of attempts. For many: `leadwire redrives start`."""
     from leadwire.domain.webhooks import redrives
 
@@ -100,8 +87,18 @@ async def redrive(event: str | None, endpoint: str | None, numbers: tuple[int, i
         count = await redrives.redrive_event(None, event, endpoint)
     else:
         count = await redrives.redrive_numbers(None, endpoint or "", *(numbers or ()))
-    if as_json:
-        print_json({"redriven": count})
-    else:
-        what = ("dead letter", "dead letters") if event else ("delivery", "deliveries")
-        click.echo(f"{count} {what[count != 1]} sent again.")
+    what = ("dead letter", "dead letters") if event else ("delivery", "deliveries")
+    return Result({"redriven": count}, f"{count} {what[count != 1]} sent again.")
+
+
+def _lines(delivery: "DeliveryDetail") -> list[str]:
+    number = f"number {delivery.sequence}: " if delivery.sequence else ""
+    return [
+        f"{number}{delivery.event} to {delivery.endpoint_id} ({delivery.url or 'deleted'}): {delivery.state}",
+        *(
+            f"  {one.started_at}  attempt {one.number}: {one.outcome} {one.http_status or one.error or ''}"
+            f" in {one.duration_ms} ms"
+            for one in delivery.history
+        ),
+        f"  {delivery.body or '(erased)'}",
+    ]

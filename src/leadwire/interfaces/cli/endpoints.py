@@ -1,30 +1,24 @@
 """`leadwire endpoints`, for operators; customers use the web area."""
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from leadwire.interfaces.cli.discard import discard
+from leadwire.infrastructure.errors import OperatorError
 from leadwire.interfaces.cli.endpoint_secrets import secret
-from leadwire.interfaces.cli.runtime import (
-    audited,
-    json_option,
-    print_json,
-    print_list,
-    report,
-    running,
-    the_workspace,
-    workspace_option,
-)
+from leadwire.interfaces.cli.runtime import Result, audited, listing, operation, the_workspace, workspace_option
 
 if TYPE_CHECKING:
     from msgspec import UnsetType
 
-    from leadwire.domain.webhooks.schema import Attempt, Endpoint, EndpointChange
+    from leadwire.domain.webhooks.schema import Attempt, Endpoint
 
 _POLL: Final = 0.05  # seconds
 _LONGEST_WAIT: Final = 35.0  # seconds, more than a delivery may take
+
+_endpoint = click.argument("endpoint_id", metavar="ID")
 
 
 @click.group()
@@ -33,7 +27,6 @@ def endpoints() -> None:
 
 
 endpoints.add_command(secret)
-endpoints.add_command(discard)
 
 
 @endpoints.command()
@@ -41,9 +34,8 @@ endpoints.add_command(discard)
 @click.option("--event", "events", multiple=True, required=True, help="A kind of event to subscribe to. Repeatable.")
 @click.option("--enable", is_flag=True, help="Enable it right away.")
 @workspace_option
-@json_option
-@running
-async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str | None, as_json: bool) -> None:
+@operation
+async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str | None) -> Result:
     """Create an endpoint. Its secret is shown only once."""
     from leadwire.domain.accounts.changes import audit
     from leadwire.domain.webhooks import changes
@@ -58,20 +50,20 @@ async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str
             await changes.enable(None, made.id)
     document = {"id": made.id, "secret": made.secret, "url": made.url, "events": made.events, "enabled": enable}
     then = "" if enable else f"\nThen: leadwire endpoints test {made.id} && leadwire endpoints enable {made.id}"
-    line = f"{made.id}\n{made.secret}\n\nCopy the secret now: it is not shown again.{then}"
-    report(document, line, as_json=as_json)
+    return Result(document, f"{made.id}\n{made.secret}\n\nCopy the secret now: it is not shown again.{then}")
 
 
 @endpoints.command("list")
 @workspace_option
-@json_option
-@running
-async def list_(workspace: str | None, as_json: bool) -> None:
+@operation
+async def list_(workspace: str | None) -> Result:
     """List endpoints."""
     from leadwire.domain.webhooks import reads
 
-    empty = "No endpoints yet. Create one: leadwire endpoints create --url URL --event lead.created"
-    print_list(await reads.endpoints(workspace and await the_workspace(workspace)), _line, empty, as_json=as_json)
+    found = await reads.endpoints(workspace and await the_workspace(workspace))
+    return listing(
+        found, _line, "No endpoints yet. Create one: leadwire endpoints create --url URL --event lead.created"
+    )
 
 
 def _rate(_context: click.Context, _option: click.Parameter, text: str | None) -> "int | None | UnsetType":
@@ -90,101 +82,117 @@ def _headers(_context: click.Context, _option: click.Parameter, texts: tuple[str
     return {name.strip(): value.strip() for name, _, value in (text.partition(":") for text in texts)}
 
 
+_EVENTS_HELP: Final = "The kinds of events to subscribe to, instead of the current ones. Repeatable."
+_HEADERS_HELP: Final = "Custom headers, instead of the current ones. Repeatable."
+
+
 @endpoints.command()
-@click.argument("endpoint_id", metavar="ID")
+@_endpoint
 @click.option("--url", help="The new URL.")
-@click.option(
-    "--event",
-    "events",
-    multiple=True,
-    help="The kinds of events to subscribe to, instead of the current ones. Repeatable.",
-)
+@click.option("--event", "events", multiple=True, help=_EVENTS_HELP)
 @click.option("--ordered/--unordered", default=None, help="Send the events of a lead or conversation in order.")
 @click.option("--numbered/--unnumbered", default=None, help="Number its deliveries without gaps.")
-@click.option("--rate", callback=_rate, help="Maximum deliveries a minute, or `none`.")
-@click.option(
-    "--header",
-    "headers",
-    multiple=True,
-    callback=_headers,
-    metavar="NAME:VALUE",
-    help="Custom headers, instead of the current ones. Repeatable.",
-)
+@click.option("--rate", "rate_limit", callback=_rate, help="Maximum deliveries a minute, or `none`.")
+@click.option("--header", "headers", multiple=True, callback=_headers, metavar="NAME:VALUE", help=_HEADERS_HELP)
 @click.option("--no-headers", is_flag=True, help="Remove all custom headers.")
-@json_option
-@running
-async def configure(endpoint_id: str, as_json: bool, no_headers: bool, **given: Any) -> None:
+@operation
+async def configure(
+    endpoint_id: str, rate_limit: "int | None | UnsetType", headers: dict[str, str], no_headers: bool, **given: Any
+) -> Result:
     """Change an endpoint, from the next attempt on. A URL with another origin removes the custom headers."""
     from leadwire.domain.webhooks import changes
-    from leadwire.domain.webhooks.schema import REMOVED
+    from leadwire.domain.webhooks.schema import REMOVED, EndpointChange
 
+    given = {name: value for name, value in given.items() if value not in (None, "", ())}
+    if headers or no_headers:
+        given["headers"] = headers
     async with audited("endpoint.changed", endpoint_id) as entry:
-        endpoint = await changes.configure(None, endpoint_id, _change(no_headers=no_headers, **given))
+        endpoint = await changes.configure(None, endpoint_id, EndpointChange(rate_limit=rate_limit, **given))
         entry.detail = "; ".join(endpoint.changes)
-    report(endpoint, _line(endpoint), as_json=as_json)
-    if endpoint.removed_headers and not as_json:
-        click.echo(f"{REMOVED}: {', '.join(endpoint.removed_headers)}.", err=True)
+    removed = f"{REMOVED}: {', '.join(endpoint.removed_headers)}." if endpoint.removed_headers else ""
+    return Result(endpoint, _line(endpoint), note=removed)
 
 
 @endpoints.command()
-@click.argument("endpoint_id", metavar="ID")
-@json_option
-@running
-async def enable(endpoint_id: str, as_json: bool) -> None:
+@_endpoint
+@operation
+async def enable(endpoint_id: str) -> Result:
     """Enable an endpoint. Events that have waited are sent too."""
     from leadwire.domain.webhooks import changes
 
     async with audited("endpoint.enabled", endpoint_id):
         await changes.enable(None, endpoint_id)
-    report({"id": endpoint_id, "enabled": True}, f"{endpoint_id} is enabled.", as_json=as_json)
+    return Result({"id": endpoint_id, "enabled": True}, f"{endpoint_id} is enabled.")
 
 
 @endpoints.command()
-@click.argument("endpoint_id", metavar="ID")
-@json_option
-@running
-async def disable(endpoint_id: str, as_json: bool) -> None:
+@_endpoint
+@operation
+async def disable(endpoint_id: str) -> Result:
     """Disable an endpoint. Its events wait until it is enabled."""
     from leadwire.domain.webhooks import changes
 
     async with audited("endpoint.disabled", endpoint_id):
         await changes.disable(None, endpoint_id)
-    report({"id": endpoint_id, "enabled": False}, f"{endpoint_id} is disabled.", as_json=as_json)
+    return Result({"id": endpoint_id, "enabled": False}, f"{endpoint_id} is disabled.")
 
 
 @endpoints.command()
-@click.argument("endpoint_id", metavar="ID")
-@json_option
-@running
-async def delete(endpoint_id: str, as_json: bool) -> None:
+@_endpoint
+@operation
+async def delete(endpoint_id: str) -> Result:
     """Delete an endpoint and cancel its unfinished deliveries."""
     from leadwire.domain.webhooks import changes, reads
 
     async with audited("endpoint.deleted", endpoint_id) as entry:
         entry.detail = (await reads.endpoint(None, endpoint_id)).url
         await changes.delete(None, endpoint_id)
-    report({"id": endpoint_id, "deleted": True}, f"{endpoint_id} is deleted.", as_json=as_json)
+    return Result({"id": endpoint_id, "deleted": True}, f"{endpoint_id} is deleted.")
 
 
 @endpoints.command()
-@click.argument("endpoint_id", metavar="ID")
+@_endpoint
+@click.option("--dry-run", is_flag=True, help="Only count them.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@operation
+async def discard(endpoint_id: str, dry_run: bool, yes: bool) -> Result:
+    """Cancel the deliveries that wait for an endpoint, retries included. They are never sent.
+
+    The relay does it within seconds. What is being sent is not affected, nor is what comes later.
+    """
+    from leadwire.domain.webhooks import changes, reads
+
+    endpoint = await reads.endpoint(None, endpoint_id)
+    waiting = await changes.count_waiting(None, endpoint_id)
+    if dry_run:
+        return Result({"would_discard": waiting}, f"{waiting} deliveries would be canceled.")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise OperatorError(f"{waiting} deliveries would be canceled. To do it, say --yes.")
+        click.confirm(f"Cancel {waiting} deliveries to {endpoint.url}?", abort=True, err=True)
+    async with audited("endpoint.discarded", endpoint_id) as entry:
+        count = await changes.discard(None, endpoint_id)
+        entry.detail = f"waiting: {count} -> 0"
+    return Result({"id": endpoint_id, "discarded": count}, f"{count} deliveries are being canceled.")
+
+
+@endpoints.command()
+@_endpoint
 @click.option("--event", "kind", help="The kind of event to send; by default the first it subscribes to.")
-@json_option
-@running
-async def test(endpoint_id: str, kind: str | None, as_json: bool) -> int:
+@operation
+async def test(endpoint_id: str, kind: str | None) -> Result:
     """Send a signed test event like any other and show the response. Exit 1 if it was not a 2xx."""
     from leadwire.domain.webhooks import changes
 
     event_id = await changes.send_test(None, endpoint_id, kind)
     attempt = await _first_attempt(event_id, endpoint_id)
-    if as_json:
-        print_json({"event_id": event_id, "attempt": attempt})
-    elif attempt is None:
-        click.echo(f"{event_id} is not sent yet. Are `leadwire relay` and `leadwire deliver` running?", err=True)
-    else:
-        answer = attempt.http_status or attempt.error
-        click.echo(f"{event_id}: {attempt.outcome} ({answer}) in {attempt.duration_ms} ms")
-    return 0 if attempt and attempt.outcome == "delivered" else 1
+    document = {"event_id": event_id, "attempt": attempt}
+    if attempt is None:
+        note = f"{event_id} is not sent yet. Are `leadwire relay` and `leadwire deliver` running?"
+        return Result(document, "", 1, note)
+    answer = attempt.http_status or attempt.error
+    text = f"{event_id}: {attempt.outcome} ({answer}) in {attempt.duration_ms} ms"
+    return Result(document, text, 0 if attempt.outcome == "delivered" else 1)
 
 
 async def _first_attempt(event_id: str, endpoint_id: str) -> "Attempt | None":
@@ -197,28 +205,6 @@ async def _first_attempt(event_id: str, endpoint_id: str) -> "Attempt | None":
                 return delivery.history[0]
         await asyncio.sleep(_POLL)
     return None
-
-
-def _change(
-    *,
-    url: str | None,
-    events: tuple[str, ...],
-    rate: "int | None | UnsetType",
-    headers: dict[str, str],
-    no_headers: bool,
-    **switches: bool | None,
-) -> "EndpointChange":
-    from msgspec import UNSET
-
-    from leadwire.domain.webhooks.schema import EndpointChange
-
-    return EndpointChange(
-        url=url or UNSET,
-        events=list(events) or UNSET,
-        **{name: UNSET if value is None else value for name, value in switches.items()},
-        rate_limit=rate,
-        headers=headers if headers or no_headers else UNSET,
-    )
 
 
 def _line(endpoint: "Endpoint") -> str:

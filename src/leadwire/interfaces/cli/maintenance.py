@@ -1,48 +1,118 @@
-"""`leadwire migrate`, `ledger` and `reseal`: what an operator runs now and then."""
+"""What an operator runs now and then: `leadwire migrate`, `status`, `doctor`, `ledger`, `set-aside`, `reseal`."""
 
+import asyncio
 import functools
+import os
+from typing import Final
 
 import click
 
-from leadwire.interfaces.cli.runtime import json_option, print_json, report, running
+from leadwire.interfaces.cli.runtime import Result, explain, json_option, operation, printing, running, servers, show
+
+_LOOK: Final = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("ERROR  ", "red")}
 
 
 @click.command()
-@json_option
+@printing
 @functools.partial(running, migrated=False)  # or there would be nothing left to tell
-async def migrate(as_json: bool) -> None:
+async def migrate() -> Result:
     """Create or upgrade the tables. Safe to run at any time, also several at once."""
     from leadwire.infrastructure.db import migrations
 
     count = await migrations.migrate()
-    told = f"{count} migration{'' if count == 1 else 's'} applied" if count else "nothing to do"
-    report({"applied": count}, told, as_json=as_json)
+    text = f"{count} migration{'' if count == 1 else 's'} applied" if count else "nothing to do"
+    return Result({"applied": count}, text)
 
 
 @click.command()
+@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C.")
+@click.option(
+    "--every", default=2.0, show_default=True, type=click.FloatRange(0.1, 3600), help="Seconds between updates."
+)
 @json_option
 @running
-async def ledger(as_json: bool) -> int:
+async def status(watch: bool, every: float, as_json: bool) -> None:
+    """Show streams, lag, overdue deliveries, dead letters and workers."""
+    from leadwire.domain.webhooks import system
+    from leadwire.interfaces.cli import status as shown
+
+    look = functools.partial(system.now, finished=True)
+    if watch:
+        await shown.follow(look, every, as_json=as_json)
+    else:
+        now = await look()
+        show(Result(now, shown.text(now)), as_json=as_json)
+
+
+@click.command()
+@printing
+def doctor() -> Result:
+    """Check settings, servers, tables and clocks; show each problem with its fix. Exit 1 if one is an error."""
+    with servers() as chosen:
+        from leadwire.interfaces.cli.checks import examine
+
+        findings = asyncio.run(examine(chosen, os.environ, explain))
+    errors, warnings = (sum(one.level == level for one in findings) for level in ("error", "warning"))
+    lines = []
+    for one in findings:
+        word, color = _LOOK[one.level]
+        lines.append(f"{click.style(word, color)}  {one.about}: {one.says}")
+        if one.fix:
+            lines.append(f"         fix: {one.fix}")
+    lines.append(f"{errors} errors, {warnings} warnings." if errors or warnings else "No problems found.")
+    document = {"sound": errors == 0, "errors": errors, "warnings": warnings, "findings": findings}
+    return Result(document, "\n".join(lines), 1 if errors else 0)
+
+
+@click.command()
+@operation
+async def ledger() -> Result:
     """Check that no delivery is missing or wrong. Exit 1 if one is."""
     from leadwire.domain.webhooks import system
 
     checks, redis_was_there = await system.ledger()
     broken = sum(check.broken for check in checks)
-    if as_json:
-        print_json({"balanced": broken == 0, "checks": [check._asdict() for check in checks]})
-    else:
-        for check in checks:
-            click.echo(f"{check.broken:>8}  {check.meaning}")
-        if not redis_was_there:
-            click.echo("          (Redis cannot be reached: the streams were not checked)")
-        click.echo("The ledger is balanced." if broken == 0 else "The ledger is NOT balanced.")
-    return 0 if broken == 0 else 1
+    lines = [f"{check.broken:>8}  {check.meaning}" for check in checks]
+    if not redis_was_there:
+        lines.append("          (Redis cannot be reached: the streams were not checked)")
+    lines.append("The ledger is balanced." if broken == 0 else "The ledger is NOT balanced.")
+    document = {"balanced": broken == 0, "checks": [check._asdict() for check in checks]}
+    return Result(document, "\n".join(lines), 0 if broken == 0 else 1)
+
+
+@click.group("set-aside")
+def set_aside() -> None:
+    """Deliveries that crashed every worker that tried them."""
+
+
+@set_aside.command("list")
+@operation
+async def list_() -> Result:
+    """List them, oldest first."""
+    from leadwire.delivery.worker import quarantine
+
+    found = await quarantine.listed()
+    document = [{"event_id": event, "endpoint_id": endpoint, "event": kind} for event, endpoint, kind in found]
+    lines = [f"{event}  {kind}  {endpoint}" for event, endpoint, kind in found]
+    return Result(document, "\n".join([*lines, f"{len(found)} set aside"]))
+
+
+@set_aside.command()
+@click.option("--event", metavar="ID", help="Only the deliveries of this event; by default all.")
+@operation
+async def release(event: str | None) -> Result:
+    """Try them again."""
+    from leadwire.delivery import push
+    from leadwire.delivery.worker import quarantine
+
+    count = await quarantine.release(event)
+    push.wake_relay()
+    return Result({"released": count}, f"{count} released.")
 
 
 @click.command()
-@json_option
-@running
-async def reseal(as_json: bool) -> None:
+@operation
+async def reseal() -> Result:
     """Encrypt every secret with the first key of LEADWIRE_SECRET_KEY, so that the other keys can be removed.
 
     First put the new key in front, on every host, and restart everything: only then does every process open what this
@@ -53,5 +123,5 @@ async def reseal(as_json: bool) -> None:
     from leadwire.infrastructure import secret_box
 
     done = [await secret_box.reseal(secret_box.get(), column) for column in (*endpoints.SEALED, *accounts.SEALED)]
-    told = f"{sum(done)} secrets were encrypted again: the first key decrypts all of them now."
-    report({"sealed": sum(done)}, told, as_json=as_json)
+    text = f"{sum(done)} secrets were encrypted again: the first key decrypts all of them now."
+    return Result({"sealed": sum(done)}, text)

@@ -1,27 +1,31 @@
 """`leadwire redrives`: jobs that send many deliveries again; they continue when the command has ended."""
 
 import asyncio
+import functools
 import sys
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from leadwire.interfaces.cli.runtime import (
-    json_option,
-    moment_option,
-    print_json,
-    print_list,
-    report,
-    running,
-    the_workspace,
-    workspace_option,
-)
+from leadwire.infrastructure import clock
+from leadwire.interfaces.cli.runtime import Result, listing, operation, the_workspace, workspace_option
 
 if TYPE_CHECKING:
     from leadwire.domain.webhooks.redrives import Redrive
 
 _LOOK: Final = 0.5  # seconds
 _STALLED: Final = 10  # looks without progress
+
+
+def _moment(_context: click.Context, _option: click.Parameter, text: str | None) -> datetime | None:
+    try:
+        return None if text is None else clock.parse(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+_time_option = functools.partial(click.option, metavar="TIME", callback=_moment)
 
 
 @click.group()
@@ -36,17 +40,14 @@ def redrives() -> None:
 @click.option(
     "--outcome", "outcomes", multiple=True, help="Only dead letters with this outcome, such as timeout. Repeatable."
 )
-@moment_option("--since", help="Only events from this time on.")
-@moment_option("--until", help="Only events before this time.")
+@_time_option("--since", help="Only events from this time on.")
+@_time_option("--until", help="Only events before this time.")
 @click.option("--rate", "per_second", default=100, show_default=True, type=int, help="Deliveries a second.")
 @click.option("--dry-run", is_flag=True, help="Only count them.")
 @click.option("--watch", is_flag=True, help="Wait until the job has finished. Ctrl-C leaves it running.")
 @workspace_option
-@json_option
-@running
-async def start(
-    per_second: int, dry_run: bool, watch: bool, workspace: str | None, as_json: bool, **chosen: Any
-) -> None:
+@operation
+async def start(per_second: int, dry_run: bool, watch: bool, workspace: str | None, **chosen: Any) -> Result:
     """Send matching deliveries again, with a new series of attempts. Without options, every dead letter."""
     from leadwire.domain.webhooks import redrives as jobs
 
@@ -54,71 +55,45 @@ async def start(
     selection = jobs.Selection(**chosen)
     if dry_run:
         count = await jobs.count(owner, selection)
-        print_json({"would_redrive": count}) if as_json else click.echo(f"{count} would be sent again.")
-        return
+        return Result({"would_redrive": count}, f"{count} would be sent again.")
     job = await jobs.start(owner, selection, per_second)
-    if watch:
-        job = await _finished(job)
-    report(job, _line(job), as_json=as_json)
+    return _told(await _finished(job) if watch else job)
 
 
 @redrives.command("list")
-@json_option
-@running
-async def list_(as_json: bool) -> None:
+@operation
+async def list_() -> Result:
     """List jobs, newest first."""
     from leadwire.domain.webhooks import redrives as jobs
 
-    found = await jobs.listed(None)
-    print_list(found, _line, "No redrives yet.", as_json=as_json)
+    return listing(await jobs.listed(None), _line, "No redrives yet.")
 
 
 @redrives.command()
 @click.argument("job_id", metavar="ID")
-@json_option
-@running
-async def watch(job_id: str, as_json: bool) -> None:
+@operation
+async def watch(job_id: str) -> Result:
     """Follow a job until it has ended."""
     from leadwire.domain.webhooks import redrives as jobs
 
-    job = await _finished(await jobs.one(None, job_id))
-    report(job, _line(job), as_json=as_json)
+    return _told(await _finished(await jobs.one(None, job_id)))
 
 
-@redrives.command()
-@click.argument("job_id", metavar="ID")
-@json_option
-@running
-async def pause(job_id: str, as_json: bool) -> None:
-    """Pause a job."""
-    from leadwire.domain.webhooks import redrives as jobs
+def _add_step(name: str, description: str) -> None:
+    """Add the command that takes one step with a job."""
 
-    job = await jobs.move(None, job_id, "pause")
-    report(job, _line(job), as_json=as_json)
+    @redrives.command(name, help=description)
+    @click.argument("job_id", metavar="ID")
+    @operation
+    async def command(job_id: str) -> Result:
+        from leadwire.domain.webhooks import redrives as jobs
 
-
-@redrives.command()
-@click.argument("job_id", metavar="ID")
-@json_option
-@running
-async def resume(job_id: str, as_json: bool) -> None:
-    """Resume a paused job."""
-    from leadwire.domain.webhooks import redrives as jobs
-
-    job = await jobs.move(None, job_id, "resume")
-    report(job, _line(job), as_json=as_json)
+        return _told(await jobs.move(None, job_id, name))
 
 
-@redrives.command()
-@click.argument("job_id", metavar="ID")
-@json_option
-@running
-async def cancel(job_id: str, as_json: bool) -> None:
-    """Cancel a job. Deliveries that it has already queued are sent."""
-    from leadwire.domain.webhooks import redrives as jobs
-
-    job = await jobs.move(None, job_id, "cancel")
-    report(job, _line(job), as_json=as_json)
+_add_step("pause", "Pause a job.")
+_add_step("resume", "Resume a paused job.")
+_add_step("cancel", "Cancel a job. Deliveries that it has already queued are sent.")
 
 
 async def _finished(job: "Redrive") -> "Redrive":
@@ -136,6 +111,10 @@ async def _finished(job: "Redrive") -> "Redrive":
                 click.echo("\nNo progress. Is `leadwire relay` running?", err=True)
             await asyncio.sleep(_LOOK)
             job = await jobs.one(None, job.id)
+
+
+def _told(job: "Redrive") -> Result:
+    return Result(job, _line(job))
 
 
 def _line(job: "Redrive") -> str:

@@ -4,13 +4,12 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import click
 import msgspec
 
-from leadwire.infrastructure import clock, settings
+from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 
@@ -23,13 +22,6 @@ T = TypeVar("T")
 workspace_option = click.option(
     "--workspace", metavar="ID", help="The workspace. Not needed while there is only one; created if there is none."
 )
-
-
-def moment_option(name: str, **how: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """An option that takes an ISO 8601 time."""
-    return click.option(name, metavar="TIME", callback=_moment, **how)
-
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
@@ -43,6 +35,43 @@ def servers(*, new: bool = False) -> Iterator[Settings]:
         yield chosen
 
 
+class Result(NamedTuple):
+    """What a command did. Printed are the document with `--json`, else the text, and the note to stderr."""
+
+    document: Any
+    text: str
+    code: int = 0
+    """With which the command exits."""
+    note: str = ""
+
+
+def listing(found: Sequence[T], line: Callable[[T], str], empty: str) -> Result:
+    """A list: a line for each, or `empty` where there are none."""
+    return Result(found, "\n".join(map(line, found)) or empty)
+
+
+def show(result: Result, *, as_json: bool) -> int:
+    """Print a result. Return the code with which the command exits."""
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(result.document), indent=2))
+        return result.code
+    for text, err in ((result.text, False), (result.note, True)):
+        if text:
+            click.echo(text, err=err)
+    return result.code
+
+
+def printing(command: Callable[..., Result]) -> Callable[..., int]:
+    """Add `--json` to a command and print what it returns."""
+
+    @json_option
+    @functools.wraps(command)
+    def run(*args: Any, as_json: bool, **kwargs: Any) -> int:
+        return show(command(*args, **kwargs), as_json=as_json)
+
+    return run
+
+
 def running(command: Callable[P, Awaitable[T]], *, migrated: bool = True) -> Callable[P, T]:
     """Run an async command with the database and Redis open. `migrated=False`: the command itself makes the tables."""
 
@@ -52,6 +81,11 @@ def running(command: Callable[P, Awaitable[T]], *, migrated: bool = True) -> Cal
             return asyncio.run(_connected(chosen, lambda: command(*args, **kwargs), migrated=migrated))
 
     return run
+
+
+def operation(command: Callable[..., Awaitable[Result]]) -> Callable[..., int]:
+    """An async command on the database and Redis, with `--json`, whose result is printed."""
+    return printing(running(command))
 
 
 def run_loop(work: Callable[[Settings], Awaitable[None]]) -> None:
@@ -85,24 +119,6 @@ async def audited(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
         workspace = (await reads.endpoint(None, endpoint_id)).workspace_id
         yield entry
         await audit.record(workspace, "operator", entry)
-
-
-def print_json(document: Any) -> None:
-    """Print one JSON document."""
-    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2))
-
-
-def report(document: Any, line: str, *, as_json: bool, err: bool = False) -> None:
-    """Print what a command did: the document with `--json`, else the line, with `err` to stderr."""
-    print_json(document) if as_json else click.echo(line, err=err)
-
-
-def print_list(found: Sequence[T], line: Callable[[T], str], empty: str, *, as_json: bool) -> None:
-    """Print a list: one document with `--json`, else a line for each, or `empty` where there are none."""
-    if as_json:
-        print_json(found)
-    else:
-        click.echo("\n".join(map(line, found)) or empty)
 
 
 async def the_workspace(chosen: str | None) -> str:
@@ -140,13 +156,6 @@ def explain(error: BaseException) -> str | None:
         what = "ended a statement" if isinstance(error, Canceled) else "cannot be reached"
         return f"the database {what}: {str(error) or type(error).__name__}"
     return None
-
-
-def _moment(_context: click.Context, _option: click.Parameter, text: str | None) -> datetime | None:
-    try:
-        return None if text is None else clock.parse(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
 
 
 async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]], *, migrated: bool) -> T:

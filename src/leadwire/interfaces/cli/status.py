@@ -1,62 +1,124 @@
-"""`leadwire status`: the state of delivery, once or continuously."""
+"""How `leadwire status` shows the state of delivery: tables; with `--watch`, off a terminal, a line for each update."""
 
-import functools
-from typing import TYPE_CHECKING
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 import click
+import msgspec
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
-from leadwire.interfaces.cli.runtime import json_option, print_json, running
+from leadwire.delivery.monitoring.status import Status
+from leadwire.interfaces.cli.runtime import explain
 
-if TYPE_CHECKING:
-    from leadwire.delivery.monitoring.status import Status
+_LATE: Final = 30.0  # seconds; what waits longer past its time is shown in red
+_WIDE: Final = 200  # columns, where there is no terminal that has fewer
 
-
-@click.command()
-@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C.")
-@click.option(
-    "--every", default=2.0, show_default=True, type=click.FloatRange(0.1, 3600), help="Seconds between updates."
-)
-@json_option
-@running
-async def status(watch: bool, every: float, as_json: bool) -> None:
-    """Show streams, lag, overdue deliveries, dead letters and workers."""
-    from leadwire.domain.webhooks import system
-    from leadwire.interfaces.cli import status_live
-
-    look = functools.partial(system.now, finished=True)
-    if watch:
-        await status_live.follow(look, every, as_json=as_json)
-    elif as_json:
-        print_json(await look())
-    else:
-        for line in _lines(await look()):
-            click.echo(line)
+Look = Callable[[], Awaitable[Status]]
 
 
-def _lines(now: "Status") -> list[str]:
-    found = [
-        f"unrelayed events   {now.unrelayed.events}   oldest {now.unrelayed.oldest_seconds:.1f} s",
-        *(f"{state:<18} {count}" for state, count in now.deliveries.items()),
-        f"overdue            {now.overdue.deliveries}   oldest {now.overdue.oldest_seconds:.1f} s",
-        *(
-            f"  {one.deliveries:<16} {one.endpoint}   oldest {one.oldest_seconds:.1f} s  window {one.window}  {one.url}"
-            for one in now.behind
-        ),
-        f"dead letters       {now.dead_letters}",
-    ]
-    if now.paused_endpoints:
-        found.append(
-            f"paused             {now.paused_endpoints}   endpoints whose receivers asked for it (Retry-After)"
-        )
-    if now.set_aside:
-        found.append(f"set aside          {now.set_aside}   every worker died of them: leadwire set-aside list")
+async def follow(look: Look, every: float, *, as_json: bool = False, console: Console | None = None) -> None:
+    """Show the state every `every` seconds until canceled. PostgreSQL may be away meanwhile."""
+    screen = console or Console()
+    pace = _Pace()
+    if as_json or not screen.is_terminal:
+        while True:
+            now = await _seen(look)
+            if as_json and isinstance(now, Status):
+                click.echo(msgspec.json.encode(now))
+            else:
+                click.echo(now if isinstance(now, str) else _line(now, pace), err=as_json)
+            await asyncio.sleep(every)
+    with Live(console=screen, auto_refresh=False) as live:
+        while True:
+            now = await _seen(look)
+            live.update(Text(now, "red") if isinstance(now, str) else _tables(now, pace), refresh=True)
+            await asyncio.sleep(every)
+
+
+class _Pace:
+    """Deliveries a second, from one update to the next."""
+
+    def __init__(self) -> None:
+        self._count, self._at = 0, 0.0
+
+    def of(self, count: int) -> str:
+        """As text; empty at the first update."""
+        before, since, self._count = self._count, self._at, count
+        self._at = time.monotonic()
+        return f"{max(count - before, 0) / (self._at - since):.0f}/s" if since else ""
+
+
+async def _seen(look: Look) -> Status | str:
+    try:
+        return await look()
+    except Exception as error:
+        if (words := explain(error)) is None:
+            raise
+        return words
+
+
+def _line(now: Status, pace: _Pace) -> str:
+    delivered = now.deliveries["delivered"]
+    lag = "redis away" if now.streams is None else sum(stream.lag for stream in now.streams)
+    pending = "" if now.streams is None else f" pending {sum(stream.pending for stream in now.streams)}"
+    return (
+        f"unrelayed {now.unrelayed.events} lag {lag}{pending} overdue {now.overdue.deliveries}"
+        f" oldest {now.overdue.oldest_seconds:.1f}s delivered {delivered} {pace.of(delivered)}"
+        f" dead {now.dead_letters} workers {len(now.workers or ())}"
+    )
+
+
+def text(now: Status) -> str:
+    """The tables, colored on a terminal."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = _WIDE
+    with console.capture() as captured:
+        console.print(_tables(now, _Pace()))
+    return captured.get().rstrip()
+
+
+def _tables(now: Status, pace: _Pace) -> RenderableType:
+    counts = _table("Delivery", "", "count", "oldest", "")
+    counts.add_row("unrelayed events", str(now.unrelayed.events), _age(now.unrelayed.oldest_seconds))
+    for state, count in now.deliveries.items():
+        counts.add_row(state, str(count), pace.of(count) if state == "delivered" else "")
+    counts.add_row("overdue", _alarming(now.overdue.deliveries), _age(now.overdue.oldest_seconds))
+    for one in now.behind:
+        about = f"  {one.endpoint}, window {one.window}"
+        counts.add_row(about, str(one.deliveries), _age(one.oldest_seconds), one.url)
+    asked = "their receivers asked for it (Retry-After)" if now.paused_endpoints else ""
+    counts.add_row("paused endpoints", str(now.paused_endpoints), "", asked)
+    counts.add_row("dead letters", str(now.dead_letters))
+    died = "every worker died of them: leadwire set-aside list" if now.set_aside else ""
+    counts.add_row("set aside", _alarming(now.set_aside), "", died)
     if now.streams is None:
-        found.append("streams            Redis cannot be reached; events wait in PostgreSQL")
-        return found
-    found += [
-        f"{stream.name}   length {stream.length}  lag {stream.lag}  pending {stream.pending}"
-        f"  oldest {stream.oldest_seconds:.1f} s"
-        for stream in now.streams
-    ]
-    found.append(f"workers            {len(now.workers or ())} alive")
-    return found
+        return Group(counts, Text("Redis cannot be reached; events wait in PostgreSQL", "red"))
+    streams = _table("Streams", "stream", "length", "lag", "pending", "oldest")
+    for stream in now.streams:
+        figures = (str(figure) for figure in (stream.length, stream.lag, stream.pending))
+        streams.add_row(stream.name, *figures, _age(stream.oldest_seconds))
+    alive = len(now.workers or ())
+    return Group(counts, streams, Text(f"{alive} workers alive", "green" if alive else "red"))
+
+
+def _table(title: str, *columns: str) -> Table:
+    """A table whose columns are figures but for the first, and for one without a heading."""
+    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for number, heading in enumerate(columns):
+        made.add_column(heading, justify="right" if number and heading else "left")
+    return made
+
+
+def _age(seconds: float) -> Text:
+    return Text(f"{seconds:.1f} s" if seconds else "", "red" if seconds > _LATE else "")
+
+
+def _alarming(count: int) -> Text:
+    return Text(str(count), "red" if count else "")

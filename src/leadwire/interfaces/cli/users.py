@@ -4,7 +4,7 @@ import click
 
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.cli.runtime import json_option, print_list, report, running, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import Result, listing, operation, the_workspace, workspace_option
 
 _ROLES = click.Choice(["admin", "agent", "viewer"])
 
@@ -18,62 +18,56 @@ def users() -> None:
 @click.option("--email", help="The only address the link is valid for; by default any.")
 @click.option("--role", type=_ROLES, default="admin", show_default=True)
 @workspace_option
-@json_option
-@running
-async def invite(email: str | None, role: str, workspace: str | None, as_json: bool) -> None:
+@operation
+async def invite(email: str | None, role: str, workspace: str | None) -> Result:
     """Create a link for a new account. It works once, for three days."""
     from leadwire.domain.accounts.changes import invitations
 
     token = await invitations.invite(await the_workspace(workspace), email, role)  # type: ignore[arg-type]
     address = settings.get().public_url
     link = f"{address}/join/{token}"
-    report({"link": link, "role": role, "email": email}, f"  {link}", as_json=as_json)
     if not address:
         click.echo("  Put the address of your installation in front, or set LEADWIRE_PUBLIC_URL.", err=True)
+    return Result({"link": link, "role": role, "email": email}, f"  {link}")
 
 
 @users.command("list")
 @workspace_option
-@json_option
-@running
-async def list_(workspace: str | None, as_json: bool) -> None:
+@operation
+async def list_(workspace: str | None) -> Result:
     """List accounts."""
     from leadwire.domain.accounts import reads
 
     found = await reads.users(workspace and await the_workspace(workspace))
-    print_list(
+    return listing(
         found,
         lambda person: f"{person.id}  {person.role:6}  {person.email}  {person.workspace_id}",
         "No accounts yet. Create a link for one: leadwire users invite",
-        as_json=as_json,
     )
 
 
 @users.command()
 @click.argument("email")
 @workspace_option
-@json_option
-@running
-async def remove(email: str, workspace: str | None, as_json: bool) -> None:
+@operation
+async def remove(email: str, workspace: str | None) -> Result:
     """Remove an account and its sessions. The last admin of a workspace cannot be removed."""
     from leadwire.domain.accounts import changes
 
-    chosen, user_id = await _user(email, workspace)
-    removed = await changes.remove_user(chosen, user_id)
-    report({"email": removed, "removed": True}, f"{removed} can no longer sign in.", as_json=as_json)
+    removed = await changes.remove_user(*await _user(email, workspace))
+    return Result({"email": removed, "removed": True}, f"{removed} can no longer sign in.")
 
 
 @users.command("reset-second-factor")
 @click.argument("email")
 @workspace_option
-@json_option
-@running
-async def reset_second_factor(email: str, workspace: str | None, as_json: bool) -> None:
+@operation
+async def reset_second_factor(email: str, workspace: str | None) -> Result:
     """Remove the second factor of somebody who has lost it."""
     from leadwire.domain.accounts.changes import second_factor
 
     reset = await second_factor.remove(*await _user(email, workspace))
-    report({"email": reset, "second_factor": False}, f"{reset} signs in with the password only.", as_json=as_json)
+    return Result({"email": reset, "second_factor": False}, f"{reset} signs in with the password only.")
 
 
 async def _user(email: str, workspace: str | None) -> tuple[str, str]:

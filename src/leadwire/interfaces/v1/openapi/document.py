@@ -14,15 +14,18 @@ from leadwire import __version__
 from leadwire.infrastructure import ids, settings
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch, InvalidParameter
 from leadwire.interfaces.http.body import MEDIA_TYPES
+from leadwire.interfaces.http.docstrings import docstrings
 from leadwire.interfaces.http.problems import Problem
 from leadwire.interfaces.http.responses import Page, Single, Tagged
-from leadwire.interfaces.v1.openapi import parts, schemas
+from leadwire.interfaces.v1.openapi import schemas
 from leadwire.interfaces.v1.openapi.errors import ErrorResponses
-from leadwire.interfaces.v1.openapi.webhooks import webhook
+from leadwire.interfaces.v1.openapi.schemas import MOMENT, REF, Json, references
 from leadwire.interfaces.v1.operations import Operation
 
 _SKELETON: Final = Path(__file__).with_name("skeleton.toml")
 _METHODS: Final = ("get", "post", "patch", "delete")
+_AT: Final = "2026-01-02T03:04:05.678Z"
+_TIMES: Final = " ISO 8601, extended or basic format, 1970 to 9998. A date alone, or a time without offset, is in UTC."
 _BY_KEY: Final = (InvalidParameter, IdempotencyInProgress, IdempotencyMismatch)  # of what takes an Idempotency-Key
 
 
@@ -34,9 +37,10 @@ def document(
     operations = _operations(app)
     bodies = [body for operation in operations for body in _bodies(operation)]
     returned = [(Single if one.envelope is Tagged else one.envelope)[one.data] for one in operations]
-    refs, components = schemas.of([*returned, *bodies, *events.values(), Problem])
-    examples = schemas.examples(components, samples.values())
-    errors = ErrorResponses(components)
+    refs, components = schemas.of([*returned, *bodies, Problem])
+    everything = schemas.of(events.values())[1] | components
+    examples = schemas.examples(everything, samples.values())
+    errors = ErrorResponses(components, made.pop("field_errors"))
     paths: dict[str, dict[str, Any]] = {}
     for operation, ref in zip(operations, refs, strict=False):
         example = examples[ref["$ref"].rpartition("/")[2]]
@@ -45,14 +49,18 @@ def document(
         described = _described(operation, example) | {"responses": responses}
         paths.setdefault(operation.path, {})[operation.method] = described
     del components["Problem"]
-    common = made.pop("webhook")
-    kinds = {kind: webhook(kind, model.__name__, samples[kind], common) for kind, model in events.items()}
-    schemas.inline_all_but(schemas.reachable(paths, errors.shared, components=components), components, kinds)
+    webhook, webhooks = made.pop("webhook"), {}
+    for kind, model in events.items():
+        if model.__name__ in components:
+            data: Json = {"$ref": REF.format(name=model.__name__), "description": ""}
+        else:
+            data = schemas.inlined(model.__name__, everything)
+        webhooks[kind] = _webhook(kind, data, samples[kind], webhook)
     tags = {operation.tag: inspect.getdoc(operation.module) for operation in operations}
     tags["Webhooks"] = "What we send to your endpoints."
     made["info"]["version"] = __version__
     made["tags"] = [{"name": name, "description": text} for name, text in tags.items()]
-    made |= {"paths": paths, "webhooks": kinds}
+    made |= {"paths": paths, "webhooks": webhooks}
     made["components"] |= {"schemas": components, "responses": errors.shared}
     return schemas.portable(made)  # type: ignore[no-any-return]
 
@@ -84,21 +92,54 @@ def _errors(operation: Operation) -> Iterator[Any]:
 def _described(operation: Operation, example: Any) -> dict[str, Any]:
     summary, _, text = (inspect.getdoc(operation.handler) or "").partition("\n")
     parameters = []
-    if operation.path_parameter:
-        parameters.append(parts.path_parameter(operation.path_parameter, example["data"]["id"]))
+    if name := operation.path_parameter:
+        schema = {"type": "string"}
+        parameters.append(
+            _parameter("path", name, "The id; a bad one returns 404.", schema, example["data"]["id"], required=True)
+        )
     for given in operation.inputs.values():
-        parameters += parts.query_parameters(given.query) if given.query else []
+        parameters += _query_parameters(given.query) if given.query else []
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": summary.removesuffix("."),
         "description": f"{' '.join(text.split())} Needs the scope `{operation.scope}`.".strip(),
         "tags": [operation.tag],
-        "parameters": parameters + parts.parameter_refs(*_request_headers(operation)),
+        "parameters": [*parameters, *references("parameters", *_request_headers(operation)).values()],
     }
     for body in _bodies(operation):
-        content = {"schema": {"$ref": parts.REF.format(name=body.__name__)}, "example": operation.example}
+        content = {"schema": {"$ref": REF.format(name=body.__name__)}, "example": operation.example}
         described["requestBody"] = {"required": True, "content": dict.fromkeys(MEDIA_TYPES, content)}
     return described
+
+
+def _parameter(
+    place: str, name: str, description: str, schema: Json, example: Any, *, required: bool = False
+) -> dict[str, Any]:
+    about = {"description": description, "schema": schema, "example": example}
+    return {"name": name, "in": place, "required": required, **about}
+
+
+def _query_parameters(model: type[msgspec.Struct]) -> Iterator[Json]:
+    _, components = msgspec.json.schema_components([model], ref_template=REF)
+    described = docstrings(model)
+    for name, schema in components[model.__name__]["properties"].items():
+        for choice in schema.pop("anyOf", ()):
+            if choice.get("type") != "null":
+                schema.update(choice)
+        if schema.get("default", 0) is None:
+            del schema["default"]
+        text = described.get(name, "") + (_TIMES if schema.get("format") == "date-time" else "")
+        yield _parameter("query", name, text, schema, _example(name, schema))
+
+
+def _example(name: str, schema: Json) -> Any:
+    if schema.get("format") == "date-time":
+        return _AT
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "pattern" in schema:
+        return f"{name.removesuffix('_id')}_{'0' * 26}"
+    return schema.get("default", {"score_min": 50}.get(name, 100))
 
 
 def _bodies(operation: Operation) -> list[type[msgspec.Struct]]:
@@ -122,14 +163,14 @@ def _good(operation: Operation, ref: dict[str, Any], example: Any, operations: l
     good: dict[str, Any] = {
         "200": {
             "description": "OK",
-            "headers": parts.header_refs(*headers, *replayed),
+            "headers": references("headers", *headers, *replayed),
             "content": {"application/json": {"schema": ref, "example": example}},
             "links": dict(_links(operation, operations)),
         }
     }
     if own == ["ETag"] and operation.method == "get":
         text = "The version in `If-None-Match` is current."
-        good["304"] = {"description": text, "headers": parts.header_refs(*headers)}
+        good["304"] = {"description": text, "headers": references("headers", *headers)}
     return good
 
 
@@ -147,3 +188,31 @@ def _links(operation: Operation, operations: list[Operation]) -> Iterator[tuple[
         if other.tag == operation.tag or (name in named and other.method == "get"):
             member = "id" if other.tag == operation.tag else name
             yield other.name, {"operationId": other.name, "parameters": {name: f"{data}/{member}"}}
+
+
+def _webhook(kind: str, data: Json, sample: Mapping[str, Any], common: Json) -> Json:
+    """Return the path item of a kind of event. `common` is what all of them share, from `skeleton.toml`."""
+    waits = ", ".join(str(wait) for wait in settings.get().retry_schedule)
+    timeout = settings.get().delivery_timeout
+    data["description"] = f"{data['description']} What it happened to, as it was then.".strip()
+    envelope = {
+        "type": "object",
+        "required": ["event", "timestamp", "data"],
+        "properties": {
+            "event": {"const": kind, "description": "The kind of event."},
+            "timestamp": {**MOMENT, "description": "When it happened, which can be long before this attempt."},
+            "data": data,
+        },
+    }
+    content = {"schema": envelope, "example": {"event": kind, "timestamp": _AT, "data": sample}}
+    retry = f"Anything else, or nothing within {timeout:g} s: tried again after {waits} s."
+    responses = common["responses"]
+    operation = {
+        **common,
+        "operationId": "on_" + kind.replace(".", "_"),
+        "summary": kind,
+        "description": common["description"].replace("{kind}", kind),
+        "requestBody": {"required": True, "content": {"application/json": content}},
+        "responses": {**responses, "default": {"description": retry, **responses["default"]}},
+    }
+    return {"post": operation}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from leadwire.infrastructure import errors as known
 from leadwire.infrastructure.errors import DomainError
-from leadwire.interfaces.v1.openapi.parts import REF, REQUEST_ID, header_refs
+from leadwire.interfaces.v1.openapi.schemas import REF, Json, references
 
 Errors = list[type[DomainError]]
 
@@ -19,30 +19,21 @@ _DIFFERING: Final = (400, 409, 422)  # their codes differ from operation to oper
 _HEADERS: Final = {
     401: ("WWW-Authenticate",),
     405: ("Allow",),
-    409: ("Retry-After",),
     415: ("Accept-Patch", "Accept-Encoding"),
-    429: ("Retry-After",),
-    503: ("Retry-After",),
+    **dict.fromkeys((409, 429, 503), ("Retry-After",)),
 }
 _REPLAYED: Final = (400, 404, 409, 412, 413, 415, 422)  # from the operation itself: stored for its Idempotency-Key
 _UNCOUNTED: Final = (401, 405)  # sent before the rate limit is looked at
-_FIELDS: Final[dict[str, dict[str, str]]] = {
-    "unknown_parameter": {
-        "code": "unknown_parameter",
-        "message": "No such parameter. There are: limit, page.",
-        "parameter": "per_page",
-    },
-    "validation_error": {"code": "out_of_range", "message": "Must be at most 100.", "pointer": "/score"},
-    "unknown_field": {"code": "unknown_field", "message": "No such field. There are: name, email.", "pointer": "/nmae"},
-    "read_only_field": {"code": "read_only_field", "message": "This cannot be changed.", "pointer": "/id"},
-}
 
 
 class ErrorResponses:
-    """The error responses of all operations. Their schemas are added to `schemas`, which has `Problem`."""
+    """The error responses of all operations. Their schemas are added to `schemas`, which has `Problem`. `fields` has
+    an example of a wrong field for some codes.
+    """
 
-    def __init__(self, schemas: dict[str, Any]) -> None:
+    def __init__(self, schemas: dict[str, Json], fields: Json) -> None:
         self._schemas = schemas
+        self._fields = fields
         self.shared: dict[str, Any] = {}
         """Those that are the same wherever they occur, by name."""
 
@@ -72,28 +63,26 @@ class ErrorResponses:
         codes = {**fields["code"], "enum": [error.code for error in errors]}
         properties = {**fields, "status": {**fields["status"], "const": status}, "code": codes}
         self._schemas[name] = {**general, "title": name, "properties": properties}
-        examples = {error.code: {"summary": inspect.getdoc(error), "value": _example(error)} for error in errors}
+        examples = {error.code: {"summary": inspect.getdoc(error), "value": self._example(error)} for error in errors}
         content = {"schema": {"$ref": REF.format(name=name)}, "examples": examples}
         return {
             "description": " ".join(f"`{error.code}`: {inspect.getdoc(error)}" for error in errors),
-            "headers": header_refs("X-Request-Id", *counted, *replayed, *_HEADERS.get(status, ())),
+            "headers": references("headers", "X-Request-Id", *counted, *replayed, *_HEADERS.get(status, ())),
             "content": {"application/problem+json": content},
         }
+
+    def _example(self, error: type[DomainError]) -> Json:
+        problem = {
+            "type": f"/docs#error-{error.code}",
+            "title": error.title,
+            "status": error.status,
+            "detail": inspect.getdoc(error),
+            "code": error.code,
+            "request_id": "req_5f2b8c1d9e3a4b6c7d8e9f01",
+        }
+        field = self._fields.get(error.code)
+        return {**problem, "errors": [field]} if field else problem
 
 
 def _camel(name: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
-
-
-def _example(error: type[DomainError]) -> dict[str, Any]:
-    problem: dict[str, Any] = {
-        "type": f"/docs#error-{error.code}",
-        "title": error.title,
-        "status": error.status,
-        "detail": inspect.getdoc(error),
-        "code": error.code,
-        "request_id": REQUEST_ID,
-    }
-    if field := _FIELDS.get(error.code):
-        problem["errors"] = [field]
-    return problem

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, get_origin
+from typing import Any, Final, get_args, get_origin
 
 import msgspec
 
 from leadwire.infrastructure import ids
-from leadwire.interfaces.http import docstrings
-from leadwire.interfaces.v1.openapi.parts import REF
+from leadwire.interfaces.http.docstrings import docstrings
 
+REF: Final = "#/components/schemas/{name}"
 _ID: Final = re.compile(f"([a-z]+)_{ids.FORM}")
+_GENERIC: Final = re.compile(rb'\b(Single|Page)[\[_](\w+?)[\]_]"')
 MOMENT: Final = {
     "type": "string",
     "format": "date-time",
@@ -20,24 +21,42 @@ MOMENT: Final = {
 Json = dict[str, Any]
 
 
+def references(kind: str, *names: str) -> dict[str, Json]:
+    """Return references to shared headers or parameters, by their names."""
+    return {name: {"$ref": f"#/components/{kind}/{name}"} for name in names}
+
+
 def of(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
     """Return a reference for each of `types`, and the components they need."""
     kinds = list(types)
-    refs, components = msgspec.json.schema_components(kinds, ref_template=REF)
-    structs = {kind.__name__: kind for kind in _structs(kinds)}
-    partial = {name for name, kind in structs.items() if kind.__struct_config__.omit_defaults}
+    made = msgspec.json.encode(msgspec.json.schema_components(kinds, ref_template=REF))
+    refs, components = msgspec.json.decode(_GENERIC.sub(rb'\1\2"', made))  # `Single_Lead_` is `SingleLead` here
+    structs: dict[str, type[msgspec.Struct]] = {}
+    _collect(msgspec.inspect.multi_type_info(kinds), structs)
     for name, schema in components.items():
-        described = docstrings.docstrings(structs[name.partition("_")[0]])
-        schema["title"] = _plain(schema["title"])
+        described, partial = docstrings(structs[name]), structs[name].__struct_config__.omit_defaults
         for field, value in schema["properties"].items():
-            if name not in partial:  # what we send always has every key
-                value.pop("default", None)
-            if field.endswith("_at"):
-                _to_moment(value)
             value["description"] = described.get(field, "")
-        if name not in partial:
+            if not partial:  # what we send always has every key
+                value.pop("default", None)
+            for choice in (value, *value.get("anyOf", ())) if field.endswith("_at") else ():
+                choice.update(MOMENT if choice.get("type") == "string" else {})
+        if not partial:
             schema["required"] = list(schema["properties"])
-    return _renamed(list(refs)), _renamed(components)
+    return refs, components
+
+
+def _collect(part: Any, found: dict[str, type[msgspec.Struct]]) -> None:
+    """Add every struct inside what msgspec tells of types, by the name of its component."""
+    if isinstance(part, msgspec.inspect.StructType):
+        kind = get_origin(part.cls) or part.cls
+        name = "".join(one.__name__ for one in (kind, *get_args(part.cls)))
+        if name in found:
+            return
+        found[name] = kind
+    members = [getattr(part, name) for name in part.__struct_fields__] if isinstance(part, msgspec.Struct) else part
+    for member in members if isinstance(members, list | tuple) else ():
+        _collect(member, found)
 
 
 def examples(components: dict[str, Json], samples: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -76,23 +95,6 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
             yield from _objects(inner)
 
 
-def _structs(kinds: Iterable[Any]) -> Iterator[type[msgspec.Struct]]:
-    """Yield every struct inside `kinds`, nested ones too."""
-    seen: set[Any] = set()
-    waiting = list(msgspec.inspect.multi_type_info(kinds))
-    while waiting:
-        found = waiting.pop()
-        if isinstance(found, msgspec.inspect.StructType):
-            if found.cls in seen:  # a generic one comes as `Single[Lead]`, once for each
-                continue
-            seen.add(found.cls)
-            yield get_origin(found.cls) or found.cls
-            waiting += [field.type for field in found.fields]
-        for name in ("types", "item_type", "item_types", "value_type", "type"):
-            inner = getattr(found, name, ())
-            waiting += inner if isinstance(inner, tuple) else [inner]
-
-
 def portable(part: Any) -> Any:
     """Return the document, or a part of it, in the subset that all generators and linters read.
 
@@ -117,34 +119,10 @@ def portable(part: Any) -> Any:
     return found
 
 
-def reachable(*parts: Any, components: dict[str, Json]) -> set[str]:
-    """Return the components that `parts` refer to, directly or through others."""
-    found: set[str] = set()
-    waiting = list(parts)
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            name = str(part.get("$ref", "")).rpartition("/")[2]
-            if name in components and name not in found:
-                found.add(name)
-                waiting.append(components[name])
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
-    return found
-
-
-def inline_all_but(kept: set[str], components: dict[str, Json], webhooks: dict[str, Json]) -> None:
-    """Write the components that only webhooks use into them: oapi-codegen drops what no path refers to."""
-    for item in webhooks.values():
-        data = item["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["data"]
-        if (name := data["$ref"].rpartition("/")[2]) not in kept:
-            whole = components[name]
-            fields = {field: _whole_or_null(value, components) for field, value in whole["properties"].items()}
-            data |= {**whole, "properties": fields, "description": f"{whole['description']} {data['description']}"}
-            del data["$ref"]
-    for name in components.keys() - kept:
-        del components[name]
+def inlined(name: str, components: dict[str, Json]) -> Json:
+    """Return a component to be written into a webhook: oapi-codegen drops what no path refers to."""
+    whole = components[name]
+    return {**whole, "properties": {name: _whole_or_null(one, components) for name, one in whole["properties"].items()}}
 
 
 def _whole_or_null(value: Json, components: dict[str, Json]) -> Json:
@@ -153,22 +131,3 @@ def _whole_or_null(value: Json, components: dict[str, Json]) -> Json:
         case {"anyOf": [{"$ref": ref}, {"type": "null"}], **rest}:
             return {**components[ref.rpartition("/")[2]], "type": ["object", "null"], **rest}
     return value
-
-
-def _to_moment(schema: Json) -> None:
-    for choice in [schema, *schema.get("anyOf", ())]:
-        if choice.get("type") == "string":
-            choice.update(MOMENT)
-
-
-def _renamed(made: Any) -> Any:
-    """`Single[Lead]` is called `Single_Lead_` by msgspec; call it `SingleLead`."""
-    if isinstance(made, dict):
-        return {_plain(key): _renamed(value) for key, value in made.items()}
-    if isinstance(made, list):
-        return [_renamed(value) for value in made]
-    return _plain(made) if isinstance(made, str) and made.startswith("#/") else made
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"\b(Single|Page)[\[_](\w+?)[\]_]$", r"\1\2", name)

@@ -7,13 +7,12 @@ import re
 
 import pytest
 
-from leadwire.delivery import metrics
 from leadwire.delivery.monitoring import gauges, observer
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.db.statements import sql
-from tests import make
+from tests import catalog, make
 from tests.delivery.wired import endpoint
 from tests.waiting import eventually
 
@@ -100,10 +99,9 @@ async def test_dead_letters_and_full_windows_are_counted(wire, workspace, bot, r
 async def test_a_look_that_takes_too_long_is_no_database_that_is_down(redis, workspace, monkeypatch):
     monkeypatch.setattr(gauges, "STATEMENTS", {"counts": sql("SELECT pg_sleep(600)")})
     monkeypatch.setattr(observer, "_EVERY", 0.01)
-    stop, failed = asyncio.Event(), metrics.FAILED.cell("observe")
-    before = failed.value
+    stop, before = asyncio.Event(), catalog.value("leadwire_loop_failures_total", loop="observe")
     watching = asyncio.create_task(Observer(redis, settings.get()).run(stop))
-    await eventually(lambda: failed.value > before)
+    await eventually(lambda: catalog.value("leadwire_loop_failures_total", loop="observe") > before)
     assert shown(gauges.DATABASE_UP) == 1
     stop.set()
     await watching

@@ -6,7 +6,6 @@ from asyncio.subprocess import PIPE
 
 import pytest
 
-from leadwire.delivery import metrics
 from leadwire.delivery.relay import loop, partitions
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.relay.partitions import maintain
@@ -14,7 +13,7 @@ from leadwire.domain.leads import reads as leads
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import engine
 from leadwire.infrastructure.db.engine import LIMITS
-from tests import make
+from tests import catalog, make
 from tests.delivery.wired import endpoint
 from tests.waiting import eventually
 
@@ -55,10 +54,14 @@ async def test_the_relay_goes_on_after_a_statement_that_took_too_long(workspace,
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     assert await db.value("SELECT count(*) FROM outbox") == 1
-    fan_out, failed, began = loop.fan_out, metrics.FAILED.cell("fan_out"), metrics.FAILED.cell("fan_out").value
+
+    def failed():
+        return catalog.value("leadwire_loop_failures_total", loop="fan_out")
+
+    fan_out, began = loop.fan_out, failed()
 
     async def slow_once(after: str):
-        return await (fan_out(after) if failed.value > began else slow())
+        return await (fan_out(after) if failed() > began else slow())
 
     monkeypatch.setattr(loop, "fan_out", slow_once)
     monkeypatch.setattr(db.DB, "role", "engine")
@@ -66,7 +69,7 @@ async def test_the_relay_goes_on_after_a_statement_that_took_too_long(workspace,
     stop = asyncio.Event()
     relay = asyncio.create_task(Relay(wire.redis, wire.settings).run(stop))
     await eventually(lambda: db.value("SELECT NOT EXISTS (SELECT 1 FROM outbox)"))
-    assert failed.value > began
+    assert failed() > began
     stop.set()
     await relay
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from leadwire.delivery import metrics, streams
+from leadwire.delivery import streams
 from leadwire.delivery.relay import loop
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.loop import Deliverer
@@ -19,7 +19,7 @@ from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.redis_pool import NotPrimary
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
-from tests import make
+from tests import catalog, make
 from tests.delivery.wired import endpoint
 from tests.development.embedded.running import NO_POSTGRES, redis
 from tests.waiting import eventually
@@ -130,13 +130,16 @@ async def test_a_relay_that_only_finds_a_replica_reads_nothing_from_it_and_ends_
     wire, switch, switched, monkeypatch
 ):
     """An old replica's empty streams would look as if everything queued were lost."""
-    relay, failed, stop = Relay(switched, wire.settings), metrics.FAILED.cell("reconcile"), asyncio.Event()
-    before = failed.value
+
+    def failed():
+        return catalog.value("leadwire_loop_failures_total", loop="reconcile")
+
+    relay, before, stop = Relay(switched, wire.settings), failed(), asyncio.Event()
     redis(switch.pair[0], "REPLICAOF", "127.0.0.1", "1")
     with pytest.raises(NotPrimary):
         await streams.states(switched, wire.settings.stream_shards)
     running = asyncio.create_task(relay.run(stop))
-    await eventually(lambda: failed.value >= before + 3)
+    await eventually(lambda: failed() >= before + 3)
     stop.set()
     await running
     began = relay._loops["reconcile"]._since

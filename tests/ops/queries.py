@@ -2,8 +2,7 @@
 
 import re
 
-from leadwire.infrastructure.telemetry import metrics
-from tests.catalog import known
+from tests.catalog import Family, known
 
 _BESIDES = {"le", "job", "instance", "window", "alertname", "alertstate"}
 
@@ -28,7 +27,7 @@ def labels_unknown(expression: str) -> set[str]:
     return used - _BESIDES - {label for name in asked(expression) for label in there[name].labels}
 
 
-def series() -> dict[str, metrics.Family]:
+def series() -> dict[str, Family]:
     """Every name that can be asked for."""
     ends = ("bucket", "count", "sum")
     return {

@@ -72,12 +72,12 @@ async def add(redis: Redis, keys: Sequence[Key], by: str, *, quick: bool = False
             await streams.add(redis, keys, known.stream_shards, quick=quick)
         except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
             _state.failed = time.monotonic()
-            metrics.FAILED.cell("add").add()
+            metrics.FAILED.labels("add").inc()
             telemetry.log("stream.unreachable", level=logging.WARNING, error=error, keys=len(keys))
             await asyncio.sleep(pause.next())
         else:
             _state.failed = float("-inf")
-            metrics.ADDED.cell(by).add(len(keys))
+            metrics.ADDED.labels(by).inc(len(keys))
             return
     telemetry.log("stream.left_to_reconcile", level=logging.WARNING, keys=len(keys))
 

@@ -8,7 +8,7 @@ from leadwire.delivery import events
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.serving import bind, connections, stop_event
 from leadwire.infrastructure.settings import Settings
-from leadwire.infrastructure.telemetry import process, server, tracing
+from leadwire.infrastructure.telemetry import server, tracing
 from leadwire.infrastructure.telemetry.health import Health
 from leadwire.processes import systemd
 
@@ -29,7 +29,6 @@ async def run(
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a POST that hangs keeps a socket, not a place
     stop, over = stop_event(), asyncio.Event()
     health.stopping = stop.is_set
-    process.begin(name)
     tracing.start(settings.trace_share, name)
     listening = bind(settings.telemetry_host, settings.telemetry_port)
     host, number, *_ = listening.getsockname()
@@ -38,7 +37,7 @@ async def run(
         await events.check_table()  # told now, not by the first round of work
         if check:
             await check()
-        watched = asyncio.create_task(server.serve(health, listening, over))
+        watched = asyncio.create_task(server.serve(name, health, listening, over))
         telemetry.log("process.started", name=name, telemetry=f"http://{host}:{number}")
         async with systemd.notified(lambda: health.stuck() is None):
             await work(stop)

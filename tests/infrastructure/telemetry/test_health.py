@@ -1,6 +1,7 @@
 """What health probes report: alive or not, ready or what is missing; and that probes do not pile up."""
 
 import asyncio
+import re
 
 import httpx
 import pytest
@@ -18,9 +19,9 @@ async def probe(database):
 
         async def ask(of: Health, path: str):
             listening = bind("127.0.0.1", 0)
-            served.append(asyncio.create_task(server.serve(of, listening, stop)))
+            served.append(asyncio.create_task(server.serve("serve", of, listening, stop)))
             answer = await client.get(f"http://127.0.0.1:{listening.getsockname()[1]}{path}")
-            return answer.status_code, answer.json()
+            return answer.status_code, answer.json() if "json" in answer.headers["content-type"] else answer.text
 
         yield ask
         stop.set()
@@ -71,3 +72,9 @@ async def test_probes_of_something_that_hangs_do_not_pile_up(database, monkeypat
     assert (await of.report()).checks["disk"] == "ok"
     assert (await of.report()).status == "ok"
     assert len(asked) == 2
+
+
+async def test_every_process_says_what_it_is(probe):
+    status, text = await probe(Health(needs_redis=False), "/metrics")
+    assert status == 200
+    assert re.findall(r'^leadwire_build_info\{.*role="(\w+)".*\} 1\.0$', text, re.MULTILINE) == ["serve"]

@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from leadwire.infrastructure.telemetry.writer import DROPPED, QueuedLines
+from leadwire.infrastructure.telemetry.writer import QueuedLines
+from tests import catalog
 from tests.waiting import until
 
 LINE = "x" * 999
@@ -27,7 +28,7 @@ def record(text, *arguments):
 
 
 def dropped():
-    return DROPPED.cell().value
+    return catalog.value("leadwire_log_lines_dropped_total")
 
 
 def test_what_nobody_reads_is_dropped_and_counted_and_the_rest_comes_whole(pipe):

@@ -69,7 +69,7 @@ class Observer:
             gauges.DATABASE_UP.show(0)
         elif isinstance(error, db.Canceled):  # it answers, but too slowly
             gauges.DATABASE_UP.show(1)
-        metrics.FAILED.cell("observe").add()
+        metrics.FAILED.labels("observe").inc()
         telemetry.log("observer.failed", level=logging.WARNING, error=error)
 
     async def update(self) -> None:

@@ -53,7 +53,7 @@ class Loop:
             except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
                 if not isinstance(error, NotPrimary):  # where connecting again does not help, a restart may
                     self._since = None
-                metrics.FAILED.cell(self._name).add()
+                metrics.FAILED.labels(self._name).inc()
                 telemetry.log("relay.failed", level=logging.WARNING, error=error, loop=self._name)
                 wait = pause.next()
             if wait:
@@ -116,7 +116,7 @@ class Relay:
     async def redrive(self) -> float:
         """Take redrive jobs one step on."""
         if redriven := await redrive.step():
-            metrics.REDRIVEN.cell().add(redriven)
+            metrics.REDRIVEN.inc(redriven)
             telemetry.log("batch.redriven", deliveries=redriven)
             self._loops["admit"].woken.set()
         return _REDRIVE_EVERY if redriven else _POLL_JOBS
@@ -128,7 +128,7 @@ class Relay:
         lost = await reconcile.reconcile(states, read_at, self._settings.reconcile_after)
         if lost:
             await push.add(self._redis, lost, "reconcile")
-            metrics.RECONCILED.cell().add(len(lost))
+            metrics.RECONCILED.inc(len(lost))
             telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=len(lost))
         return 0.0 if len(lost) == reconcile.BATCH else self._settings.reconcile_after / 3
 

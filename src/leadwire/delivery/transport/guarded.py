@@ -157,7 +157,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             client = pinned.client  # with its connections
         else:
             client = await loop.run_in_executor(self._threads, self._build, origin, address)
-            metrics.CLIENTS_BUILT.cell().add()
+            metrics.CLIENTS_BUILT.inc()
         if origin not in self._pinned and len(self._pinned) >= _CLIENTS:
             # Any one, not the least recently used: with more hosts than places in turn, that is always the next needed.
             del self._pinned[secrets.choice(list(self._pinned))]  # closed when its last request lets go of it

@@ -78,5 +78,5 @@ def _pause(one: Attempt) -> float:
 
 
 def _disabled(endpoint_id: str, reason: str) -> None:
-    metrics.DISABLED.cell(reason).add()
+    metrics.DISABLED.labels(reason).inc()
     telemetry.log("endpoint.disabled", level=logging.WARNING, endpoint_id=endpoint_id, reason=reason)

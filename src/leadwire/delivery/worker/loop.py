@@ -84,7 +84,7 @@ class Deliverer:
                 self._liveness.streams_answered(replica=False)
             except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
                 self._liveness.streams_answered(replica=isinstance(error, NotPrimary))
-                metrics.FAILED.cell("deliver").add()
+                metrics.FAILED.labels("deliver").inc()
                 telemetry.log("deliver.failed", level=logging.WARNING, error=error)
                 await asyncio.sleep(pause.next())
         while running := self._posts | self._aside:
@@ -130,7 +130,7 @@ class Deliverer:
                 if poison:
                     await self._set_aside(poison)
                 if taken:
-                    metrics.RECLAIMED.cell().add(len(taken))
+                    metrics.RECLAIMED.inc(len(taken))
                     telemetry.log("stream.reclaimed", level=logging.WARNING, entries=len(taken))
                     return taken
             busy = await self._is_busy()
@@ -151,7 +151,7 @@ class Deliverer:
 
     async def _set_aside(self, poison: list[Entry]) -> None:
         for event_id, endpoint_id in await set_aside(poison):
-            metrics.SET_ASIDE.cell().add()
+            metrics.SET_ASIDE.inc()
             telemetry.log("delivery.set_aside", level=logging.ERROR, event_id=event_id, endpoint_id=endpoint_id)
         await streams.done(self._redis, poison)
 
@@ -167,7 +167,7 @@ class Deliverer:
             else:
                 full.append(entry)
         if full:
-            metrics.PUT_BACK.cell().add(len(full))
+            metrics.PUT_BACK.inc(len(full))
             names = {entry.key.endpoint_id for entry in full}
             limits = {name: (self._places.taken(name), _PUT_BACK_FOR) for name in names}
             self._begin(self._put_back(full, limits, stop), self._aside)
@@ -193,7 +193,7 @@ class Deliverer:
             self._begin(self._put_back(found.held, limits, stop), self._aside)
         known = {entry.key for entry in found.held}
         if stale := [entry for entry in claimable if entry.key in chosen and entry.key not in known]:
-            metrics.STALE.cell().add(len(stale))
+            metrics.STALE.inc(len(stale))
             telemetry.log("stream.stale", entries=len(stale))
             await streams.done(self._redis, stale)
 

@@ -11,10 +11,10 @@ from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import telemetry
 
 _GRACE: Final = 60.0  # seconds beyond what every wait is bounded by
-_COUNTED: Final = {outcome: metrics.ATTEMPTS.cell(outcome) for outcome in OUTCOMES}
-_TOOK: Final = {outcome: metrics.ATTEMPT_SECONDS.cell(outcome) for outcome in OUTCOMES}
-_CLAIM, _SEND, _RECORD = (metrics.HOP_SECONDS.cell(hop).observe for hop in ("claim", "send", "record"))
-_DISPATCH, _END_TO_END = metrics.DISPATCH_SECONDS.cell().observe, metrics.END_TO_END_SECONDS.cell().observe
+_COUNTED: Final = {outcome: metrics.ATTEMPTS.labels(outcome) for outcome in OUTCOMES}
+_TOOK: Final = {outcome: metrics.ATTEMPT_SECONDS.labels(outcome) for outcome in OUTCOMES}
+_CLAIM, _SEND, _RECORD = (metrics.HOP_SECONDS.labels(hop).observe for hop in ("claim", "send", "record"))
+_DISPATCH, _END_TO_END = metrics.DISPATCH_SECONDS.observe, metrics.END_TO_END_SECONDS.observe
 
 
 def count_attempts(done: Sequence[Attempt]) -> None:
@@ -22,7 +22,7 @@ def count_attempts(done: Sequence[Attempt]) -> None:
     now = time.perf_counter()
     for one in done:
         job, took = one.job, one.end - one.start
-        _COUNTED[one.outcome].value += 1
+        _COUNTED[one.outcome].inc()
         _TOOK[one.outcome].observe(took)
         _CLAIM(job.queued)
         _SEND(took)
@@ -35,10 +35,10 @@ def count_attempts(done: Sequence[Attempt]) -> None:
 
 def count_ends(fenced: int, retried: int, dead: Sequence[Attempt]) -> None:
     """How many came too late to count, how many will be tried again, and those that will not."""
-    metrics.FENCED.cell().add(fenced)
-    metrics.RETRIED.cell().add(retried)
+    metrics.FENCED.inc(fenced)
+    metrics.RETRIED.inc(retried)
     for one in dead:
-        metrics.DEAD_LETTERED.cell(one.outcome).add()
+        metrics.DEAD_LETTERED.labels(one.outcome).inc()
 
 
 def log_attempts(done: Sequence[Attempt]) -> None:

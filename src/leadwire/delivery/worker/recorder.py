@@ -131,7 +131,7 @@ async def persist(work: Callable[[], Awaitable[T]], liveness: Liveness, stop: as
         except _APART:
             raise
         except Exception as error:  # noqa: BLE001 - asyncpg raises more than it documents
-            metrics.FAILED.cell("record" if stop is None else "deliver").add()
+            metrics.FAILED.labels("record" if stop is None else "deliver").inc()
             telemetry.log("database.unreachable", level=logging.WARNING, error=error)
         if stop is not None and stop.is_set():
             return None

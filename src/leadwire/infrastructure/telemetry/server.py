@@ -4,16 +4,29 @@ A port of its own, so that metrics are never on the public one and the processes
 """
 
 import asyncio
+import platform
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 import msgspec
 import uvicorn
+from prometheus_client import generate_latest
 
+from leadwire import __version__
+from leadwire.infrastructure import db
 from leadwire.infrastructure.serving import serve_until
-from leadwire.infrastructure.telemetry import process
 from leadwire.infrastructure.telemetry.health import Health
+from leadwire.infrastructure.telemetry.metrics import REGISTRY, Gauge
+
+_BUILD: Final = Gauge("build_info", "Always 1; the version and the role of this process.", "role", "version", "python")
+Gauge(
+    "db_connections",
+    "Database connections of this process: `used`, `idle`, the most it may have (`limit`), and `awaited`: callers"
+    " that wait for one.",
+    "state",
+    read=lambda: {(state,): float(count) for state, count in db.pool_use().items()},
+)
 
 _TEXT: Final = b"text/plain; version=0.0.4; charset=utf-8"
 _JSON: Final = b"application/json"
@@ -21,8 +34,9 @@ _JSON: Final = b"application/json"
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
-async def serve(health: Health, listening: socket.socket, stop: asyncio.Event) -> None:
-    """Answer on a bound socket until `stop` is set."""
+async def serve(role: str, health: Health, listening: socket.socket, stop: asyncio.Event) -> None:
+    """Answer on a bound socket until `stop` is set. `role` is what this process is: `serve`, `relay` or `deliver`."""
+    _BUILD.show_all({(role, __version__, platform.python_version()): 1.0})
 
     async def app(scope: MutableMapping[str, Any], _receive: Any, send: Send) -> None:
         if scope["type"] == "http":
@@ -39,7 +53,7 @@ async def serve(health: Health, listening: socket.socket, stop: asyncio.Event) -
 
 async def _answer(health: Health, path: str) -> tuple[int, bytes, bytes]:
     if path == "/metrics":
-        return 200, _TEXT, process.exposition()
+        return 200, _TEXT, generate_latest(REGISTRY)
     if path == "/health/live":
         stuck = health.stuck()
         return (503 if stuck else 200), _JSON, msgspec.json.encode({"status": stuck or "ok"})

@@ -11,9 +11,9 @@ from logging.handlers import QueueHandler
 from queue import Empty, Queue
 from typing import Final
 
-from leadwire.infrastructure.telemetry.metrics import Counter
+from leadwire.infrastructure.telemetry.metrics import counter
 
-DROPPED: Final = Counter("log_lines_dropped", "Log lines that were not written, because nobody read standard error.")
+DROPPED: Final = counter("log_lines_dropped", "Log lines that were not written, because nobody read standard error.")
 
 _MOST: Final = 10_000  # lines that wait
 _AT_ONCE: Final = 100  # lines of one write
@@ -30,7 +30,6 @@ class QueuedLines(QueueHandler):
         super().__init__(Queue(most))
         self.setFormatter(formatter)
         self._fd = fd
-        self._counting = threading.Lock()
         threading.Thread(target=self._write, name="log", daemon=True).start()
 
     def prepare(self, record: logging.LogRecord) -> str:
@@ -39,16 +38,12 @@ class QueuedLines(QueueHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - logging's name
         """The queue is full, or the record cannot be formatted. Logging's own way is a blocking write to stderr."""
-        self._drop(1)
+        DROPPED.inc()
 
     def flush(self) -> None:
         """Wait until everything is written, but not for long. Called by `logging` when the process ends."""
         with self.queue.all_tasks_done:
             self.queue.all_tasks_done.wait_for(lambda: not self.queue.unfinished_tasks, _PATIENCE)
-
-    def _drop(self, lines: int) -> None:
-        with self._counting:
-            DROPPED.cell().add(lines)
 
     def _write(self) -> None:
         while True:
@@ -61,6 +56,6 @@ class QueuedLines(QueueHandler):
                 while rest:
                     rest = rest[os.write(self._fd, rest) :]
             except OSError:  # the reader is gone, or the disk is full
-                self._drop(len(lines))
+                DROPPED.inc(len(lines))
             for _ in lines:
                 self.queue.task_done()

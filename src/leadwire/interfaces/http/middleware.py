@@ -10,14 +10,15 @@ from urllib.parse import unquote
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from prometheus_client import Counter, Histogram
 
 from leadwire.infrastructure import db, settings, telemetry
 from leadwire.infrastructure.telemetry import tracing
-from leadwire.infrastructure.telemetry.metrics import Count, Counter, Histogram, Times
+from leadwire.infrastructure.telemetry.metrics import counter, histogram
 from leadwire.infrastructure.telemetry.tracing import Span
 
-REQUESTS: Final = Counter("http_requests", "HTTP requests answered.", "method", "route", "status")
-SECONDS: Final = Histogram(
+REQUESTS: Final = counter("http_requests", "HTTP requests answered.", "method", "route", "status")
+SECONDS: Final = histogram(
     "http_request_duration_seconds",
     "Time until the response begins.",
     "method",
@@ -34,7 +35,7 @@ _ALWAYS: Final = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"
 _API_PATHS: Final = ("/v1/", "/widget/")
 _STRICT: Final = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
-_cells: dict[tuple[str, str, int], tuple[Count, Times]] = {}
+_cells: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
 
 class RequestMiddleware:
@@ -98,7 +99,7 @@ def _ids(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, str | None]:
 def _record(scope: Any, status: int, seconds: float) -> None:
     """Count the request, and log it if it changed something or failed."""
     count, times = _cells_of(scope["method"], scope.get("path_template") or "unmatched", status)
-    count.value += 1
+    count.inc()
     times.observe(seconds)
     notable = status >= 500 or (status < 400 and scope["method"] not in _READS)
     level = logging.INFO if notable else logging.DEBUG
@@ -107,12 +108,12 @@ def _record(scope: Any, status: int, seconds: float) -> None:
         telemetry.log("request.answered", level=level, method=method, route=route, status=status, ms=ms)
 
 
-def _cells_of(method: str, route: str, status: int) -> tuple[Count, Times]:
+def _cells_of(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
     """Return the metrics of a route's template: a path may name a person. Unknown methods are counted as one."""
     if found := _cells.get((method, route, status)):
         return found
     label = method if method in _METHODS else "other"
-    made = REQUESTS.cell(label, route, str(status)), SECONDS.cell(label, route)
+    made = REQUESTS.labels(label, route, str(status)), SECONDS.labels(label, route)
     if label == method:
         _cells[method, route, status] = made
     return made

@@ -1,6 +1,6 @@
 """A flow as a graph: which node leads where, and when. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -20,8 +20,8 @@ class Edge(Struct, frozen=True):
 
 def edges(flow: Flow) -> list[Edge]:
     """Every way on, in the order of the flow's text, each once."""
-    ways = ((node.id, target, field) for node in flow.nodes for field, target in targets(node))
-    return list(dict.fromkeys(Edge(start, end, _kind(field)) for start, end, field in ways))
+    ways = (Edge(node.id, target, _kind(field)) for node in flow.nodes for field, target in targets(node))
+    return list(dict.fromkeys(ways))
 
 
 def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
@@ -37,18 +37,25 @@ def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
             yield field, target
 
 
-def columns(flow: Flow) -> list[list[str]]:
-    """The nodes by how many steps they are from the start, those of one column in the order of the text."""
-    onward: dict[str, list[str]] = {}
-    for edge in edges(flow):
-        onward.setdefault(edge.start, []).append(edge.end)
-    found = [[flow.start]]
-    seen = {flow.start}
+def onward(flow: Flow) -> dict[str, list[str]]:
+    """Where each node can lead."""
+    return {node.id: [target for _, target in targets(node)] for node in flow.nodes}
+
+
+def levels(ways: Mapping[str, Sequence[str]], first: Sequence[str]) -> list[list[str]]:
+    """What the ways lead to from `first`, each node once: by the number of steps, those of one number in order."""
+    found: list[list[str]] = [[*first]]
+    seen = set(first)
     while found[-1]:
-        following = dict.fromkeys(end for node in found[-1] for end in onward.get(node, ()) if end not in seen)
+        following = dict.fromkeys(end for node in found[-1] for end in ways.get(node, ()) if end not in seen)
         seen.update(following)
         found.append(list(following))
     return found[:-1]
+
+
+def columns(flow: Flow) -> list[list[str]]:
+    """The nodes by how many steps they are from the start, those of one column in the order of the text."""
+    return levels(onward(flow), [flow.start])
 
 
 def text_of(node: AnyNode) -> str:

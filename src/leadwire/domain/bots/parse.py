@@ -10,7 +10,7 @@ from msgspec import inspect
 
 from leadwire.domain.bots.check import FlowError, errors_of
 from leadwire.domain.bots.flow import MAX_NODES, AnyNode, Flow
-from leadwire.domain.bots.source_positions import Lines, json_lines, line_of_byte, line_of_message, toml_lines
+from leadwire.domain.bots.source_positions import Lines, json_lines, line_of_error, toml_lines
 from leadwire.infrastructure.errors import FieldError, Invalid
 
 LARGEST: Final = 256 * 1024  # characters
@@ -58,13 +58,10 @@ def _shaped(text: str) -> tuple[Flow, Lines]:
 def _decoded(text: str) -> tuple[dict[str, Any], Lines]:
     try:
         if text.lstrip().startswith("{"):
-            raw = msgspec.json.decode(text.encode())
-            return raw, json_lines(text)
-        return tomllib.loads(text.replace("\r\n", "\n")), toml_lines(text)
-    except msgspec.DecodeError as error:
-        raise BadFlow([FlowError("syntax", f"{error}.", line=line_of_byte(text, str(error)))]) from error
-    except tomllib.TOMLDecodeError as error:
-        raise BadFlow([FlowError("syntax", f"{error}.", line=line_of_message(text, str(error)))]) from error
+            return msgspec.json.decode(text.encode()), json_lines(text)
+        return tomllib.loads(text), toml_lines(text)
+    except (msgspec.DecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadFlow([FlowError("syntax", f"{error}.", line=line_of_error(text, str(error)))]) from error
     except (RecursionError, UnicodeEncodeError) as error:
         raise BadFlow([FlowError("syntax", "The text cannot be read.")]) from error
 

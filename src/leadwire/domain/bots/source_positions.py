@@ -10,9 +10,8 @@ _MULTILINE: Final = re.compile(r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'', re.DOTA
 _NODE: Final = re.compile(r"\s*\[\[\s*[\"']?nodes[\"']?\s*\]\]")
 _OTHER_TABLE: Final = re.compile(r"\s*\[+\s*(?:nodes\s*\.\s*)?([A-Za-z0-9_.-]+)\s*\]+\s*(?:#.*)?$")
 _KEY: Final = re.compile(r"\s*[\"']?([A-Za-z0-9_-]+)[\"']?(?:\s*\.\s*[A-Za-z0-9_-]+)*\s*=(?!=)")
-_TOKEN: Final = re.compile(r'"(?:\\.|[^"\\])*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
-_BYTE: Final = re.compile(r"\(byte (\d+)\)")
-_LINE: Final = re.compile(r"at line (\d+)")
+_TOKEN: Final = re.compile(r'"(?P<text>(?:\\.|[^"\\])*)"(?P<key>\s*:)?|[{}\[\],]|[^\s{}\[\]:,"]+')
+_PLACE: Final = re.compile(r"\(byte (\d+)\)|at line (\d+)")
 
 
 def toml_lines(text: str) -> Lines:
@@ -27,7 +26,7 @@ def toml_lines(text: str) -> Lines:
             prefix = ("nodes", place)
             lines[prefix] = number
         elif (table := _OTHER_TABLE.match(line)) and "=" not in line:
-            prefix = ("nodes", max(place, 0), *table[1].split(".")[-1:]) if place >= 0 else (table[1],)
+            prefix = ("nodes", place, *table[1].split(".")[-1:]) if place >= 0 else (table[1],)
             lines.setdefault(prefix, number)
         elif key := _KEY.match(line):
             lines.setdefault((*prefix, key[1]), number)
@@ -38,42 +37,27 @@ def json_lines(text: str) -> Lines:
     """The line of every member and element of a text that is known to be JSON."""
     lines: Lines = {}
     path: list[str | int] = []
-    kinds: list[str] = []
-    number, last, key_next = 1, 0, False
+    number, last = 1, 0
     for token in _TOKEN.finditer(text):
         number += text.count("\n", last, token.start())
-        last = token.start()
-        word = token[0]
+        last, word = token.start(), token[0]
         if word in "}]":
-            kinds.pop()
             path.pop()
-            key_next = False
         elif word == ",":
-            key_next = kinds[-1] == "{"
-            if not key_next:
-                path[-1] = int(path[-1]) + 1
-        elif word == ":":
-            key_next = False
-        elif key_next:
-            path[-1] = word[1:-1]
-            lines.setdefault(tuple(path), number)
+            index = path[-1]
+            path[-1] = index + 1 if isinstance(index, int) else index
         else:
+            if token["key"]:
+                path[-1] = token["text"]
             lines.setdefault(tuple(path), number)
             if word in "{[":
-                kinds.append(word)
-                path.append("" if word == "{" else 0)
-                key_next = word == "{"
+                path.append(0)  # of an object, until its first key
     return lines
 
 
-def line_of_byte(text: str, message: str) -> int:
-    """The line that a JSON decoder's `(byte 17)` is in; the last one when the text just ends."""
-    found = _BYTE.search(message)
-    seen = text.encode()[: int(found[1])] if found else text.encode()
-    return seen.count(b"\n") + 1
-
-
-def line_of_message(text: str, message: str) -> int:
-    """The line that a TOML parser's message names; the last one for `at end of document`."""
-    found = _LINE.search(message)
-    return int(found[1]) if found else text.rstrip("\n").count("\n") + 1
+def line_of_error(text: str, message: str) -> int:
+    """The line that a parser's message names, itself or by a byte; the last one where the text just ends."""
+    place = _PLACE.search(message)
+    if place is None:
+        return text.rstrip("\n").count("\n") + 1
+    return int(place[2]) if place[2] else text.encode()[: int(place[1])].count(b"\n") + 1

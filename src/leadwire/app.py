@@ -61,7 +61,7 @@ def create_app(health: Health | None = None) -> ASGIApp:
                 v1,
                 widget.router,
                 script,
-                *(demo_site.routes(bot) if (bot := settings.get().demo_bot) else ()),
+                *((demo_site.page, demo_site.style) if settings.get().demo_bot else ()),
                 *router.handlers(),
                 *docs.routes(EVENTS, SAMPLES),
                 live,

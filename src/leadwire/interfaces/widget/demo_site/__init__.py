@@ -1,12 +1,11 @@
 """A website that is somebody's, with the widget on it: `/demo`, only under `leadwire up`."""
 
-import functools
 from pathlib import Path
 from typing import Final
 
 from litestar import Response
-from litestar.handlers import HTTPRouteHandler
 
+from leadwire.infrastructure import settings
 from leadwire.interfaces.http.routes import get
 
 _FOLDER: Final = Path(__file__).parent
@@ -18,22 +17,14 @@ _POLICY: Final = {
 }
 
 
-def routes(bot_id: str) -> list[HTTPRouteHandler]:
-    """The page, with that bot, and its style sheet."""
-
-    @get("/demo")
-    async def page() -> Response[str]:
-        """A roaster's website."""
-        return Response(_page().replace("{bot}", bot_id), media_type="text/html", headers=_POLICY)
-
-    @get("/demo/site.css")
-    async def style() -> Response[str]:
-        """What it looks like."""
-        return Response((_FOLDER / "site.css").read_text(), media_type="text/css")
-
-    return [page, style]
+@get("/demo")
+async def page() -> Response[str]:
+    """A roaster's website, with the demo's bot."""
+    text = (_FOLDER / "site.html").read_text().replace("{bot}", settings.get().demo_bot)
+    return Response(text, media_type="text/html", headers=_POLICY)
 
 
-@functools.cache
-def _page() -> str:
-    return (_FOLDER / "site.html").read_text()
+@get("/demo/site.css")
+async def style() -> Response[str]:
+    """What it looks like."""
+    return Response((_FOLDER / "site.css").read_text(), media_type="text/css")

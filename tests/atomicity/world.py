@@ -10,9 +10,8 @@ from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.relay.admit import admit
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads as keys
+from leadwire.domain.bots import faq, runtime
 from leadwire.domain.bots import reads as bots
-from leadwire.domain.bots import runtime
-from leadwire.domain.bots.faq import Faq
 from leadwire.domain.bots.runtime import Opening
 from leadwire.domain.bots.schema import LiveBot
 from leadwire.domain.conversations import changes as conversations
@@ -81,11 +80,11 @@ class World:
 
     async def arrives(self, pick: int) -> None:
         opening = Opening(content="Hello", client_message_id=secrets.token_hex(12), origin=_ORIGIN)
-        await runtime.start(self.bot, opening, Faq())
+        await runtime.start(self.bot, opening, faq.answer)
 
     async def answers(self, pick: int) -> None:
         if session := await bots.session(self.workspace, self._talk(pick)):
-            await runtime.handle_message(session, _address(pick), secrets.token_hex(12), Faq())
+            await runtime.handle_message(session, _address(pick), secrets.token_hex(12), faq.answer)
 
     async def asks_for_a_person(self, pick: int) -> None:
         if session := await bots.session(self.workspace, self._talk(pick)):

@@ -10,7 +10,6 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import invitations
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import library
-from leadwire.domain.bots.changes import faq
 from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.schema import Origin
@@ -38,7 +37,7 @@ async def places(workspace, redis):
     )
     await bots.publish(workspace, bot)
     await bots.set_appearance(workspace, bot, [f"https://{LONG[:60].lower()}.{LONG[:60].lower()}.example"], "#0f766e")
-    await faq.add(workspace, bot, LONG[:500], LONG[:2000])
+    await bots.add_faq_entry(workspace, bot, LONG[:500], LONG[:2000])
     url = f"https://example.com/{LONG[:1500]}"
     endpoint = await changes.create(workspace, url, ["lead.created", "message.received", "conversation.started"])
     await changes.enable(workspace, endpoint.id)

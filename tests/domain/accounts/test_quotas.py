@@ -8,7 +8,6 @@ from msgspec import structs
 from leadwire.domain.accounts import changes, quotas
 from leadwire.domain.accounts.changes import invitations
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots.changes import faq
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.db.statements import sql
@@ -35,7 +34,7 @@ ADDITIONS = {
     "endpoints": (lambda workspace, bot, n: webhooks.create(workspace, URL, ["lead.created"]), "webhook_endpoint"),
     "bots": (lambda workspace, bot, n: bots.create(workspace, f"Bot {n}"), "bot"),
     "faq_entries": (
-        lambda workspace, bot, n: faq.add(workspace, bot, f"Question {n}?", "Yes."),
+        lambda workspace, bot, n: bots.add_faq_entry(workspace, bot, f"Question {n}?", "Yes."),
         "faq_entry",
     ),
     "users": (lambda workspace, bot, n: invitations.invite(workspace, f"{n}@example.org", "agent"), "invitation"),

@@ -5,8 +5,7 @@ import secrets
 import pytest
 
 from leadwire.domain.accounts.changes import sessions
-from leadwire.domain.bots import changes, reads, runtime
-from leadwire.domain.bots.faq import Faq
+from leadwire.domain.bots import changes, faq, reads, runtime
 from leadwire.domain.bots.runtime import Opening
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import Source
@@ -27,7 +26,7 @@ class Visitor:
 
     def __init__(self, bot, answerer=None):
         self.bot = bot
-        self.answerer = answerer or Faq()
+        self.answerer = answerer or faq.answer
         self.last = None
 
     async def says(self, text, message=None):
@@ -38,17 +37,13 @@ class Visitor:
             self.last = await runtime.start(
                 self.bot, Opening(content=text, client_message_id=message, origin=origin, address=b"a"), self.answerer
             )
-            self.token = self.last.token
+            self.conversation, self.token = self.last.conversation_id, self.last.token
         else:
             self.last = await runtime.handle_message(await self.visit(), text, message, self.answerer)
         return [said.content for said in self.last.messages if said.role == "bot"]
 
     async def visit(self):
         return await reads.session_by_token(self.token)
-
-    @property
-    def conversation(self):
-        return self.last.conversation_id
 
 
 @pytest.fixture

@@ -1,5 +1,8 @@
 """Flows for tests."""
 
+import functools
+
+from leadwire.domain.bots import library
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.parse import parse
 
@@ -53,3 +56,9 @@ text = "Bye {{email}}."
 def small() -> Flow:
     """Two questions, a score, a hand-off or an end."""
     return parse(SMALL)
+
+
+@functools.cache
+def shipped(name: str) -> Flow:
+    """A flow that Leadwire ships with."""
+    return parse(library.text(name))

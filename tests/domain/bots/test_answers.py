@@ -2,9 +2,8 @@
 
 import pytest
 
-from leadwire.domain.bots import changes
-from leadwire.domain.bots.changes import faq
-from leadwire.domain.bots.faq import Faq, Question
+from leadwire.domain.bots import changes, faq
+from leadwire.domain.bots.faq import Question
 from leadwire.infrastructure import clock, db, settings
 from tests.plans.explained import explained
 
@@ -22,7 +21,7 @@ TAUGHT = {
 @pytest.fixture
 async def taught(workspace, bot):
     for question, answer in TAUGHT.items():
-        await faq.add(workspace, bot, question, answer)
+        await changes.add_faq_entry(workspace, bot, question, answer)
     return bot
 
 
@@ -44,13 +43,13 @@ async def taught(workspace, bot):
     ],
 )
 async def test_the_entry_that_fits_best_answers(workspace, taught, asked, question):
-    assert await Faq().answer(Question(workspace, taught, asked, 0)) == TAUGHT.get(question)
+    assert await faq.answer(Question(workspace, taught, asked, 0)) == TAUGHT.get(question)
 
 
 async def test_another_workspace_or_bot_knows_nothing_of_it(workspace, taught):
     other = await changes.create(workspace, "Other")
-    assert await Faq().answer(Question(workspace, other, "invoices", 0)) is None
-    assert await Faq().answer(Question("ws_other", taught, "invoices", 0)) is None
+    assert await faq.answer(Question(workspace, other, "invoices", 0)) is None
+    assert await faq.answer(Question("ws_other", taught, "invoices", 0)) is None
 
 
 @pytest.fixture
@@ -74,7 +73,7 @@ async def test_a_message_of_many_words_is_looked_up_with_few(workspace, bot, api
     )  # fmt: skip
 
     async def look_up():
-        assert await Faq().answer(Question(workspace, bot, message, 0)) == message
+        assert await faq.answer(Question(workspace, bot, message, 0)) == message
 
     steps = await explained(look_up, monkeypatch)
     assert sum(step["Actual Rows"] * step["Actual Loops"] for step in steps) <= settings.get().max_faq_entries * 80

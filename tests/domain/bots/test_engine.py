@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leadwire.domain.bots import engine, library
-from leadwire.domain.bots.engine import Ended, HandedOff, Reply, Saved, Scored, VisitorInput
+from leadwire.domain.bots.engine import Ended, HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.expressions import fill, holds
 from leadwire.domain.bots.flow import Branch, Case, Condition, End, Flow, Op, When
 from leadwire.domain.bots.parse import parse
-from tests.domain.bots.flows import SMALL, small
+from tests.domain.bots.flows import SMALL, shipped, small
 
 
 def talk(flow, *said):
@@ -19,7 +19,7 @@ def talk(flow, *said):
     state, effects = engine.begin(flow)
     seen = list(effects)
     for line in said:
-        state, effects = engine.step(flow, state, VisitorInput(line))
+        state, effects = engine.step(flow, state, line)
         seen += [f"> {line}", *effects]
     told = [one.text if isinstance(one, Reply) else one for one in seen if isinstance(one, Reply | str)]
     return state, told, [one for one in seen if not isinstance(one, Reply | str)]
@@ -93,15 +93,15 @@ def test_what_counts_as_an_answer(kind, said, kept):
         f'format = 1\nstart = "q"\n[[nodes]]\ntype = "ask"\nid = "q"\ntext = "?"\ninput = "{kind}"\nnext = "e"\n'
         '[[nodes]]\ntype = "end"\nid = "e"\n'
     )
-    _, effects = engine.step(flow, engine.begin(flow)[0], VisitorInput(said))
+    _, effects = engine.step(flow, engine.begin(flow)[0], said)
     assert [one.value for one in effects if isinstance(one, Saved)] == ([] if kept is None else [kept])
 
 
 def test_a_number_has_its_bounds():
-    flow = library.flow("demo-booking")
+    flow = shipped("demo-booking")
     state = engine.State(at="attendees")
     for said, fits in (("0", False), ("1", True), ("100", True), ("101", False)):
-        assert any(isinstance(one, Saved) for one in engine.step(flow, state, VisitorInput(said))[1]) is fits
+        assert any(isinstance(one, Saved) for one in engine.step(flow, state, said)[1]) is fits
 
 
 OPERATORS = [
@@ -157,27 +157,27 @@ def test_what_a_visitor_typed_is_never_a_template():
 
 
 def test_free_questions_are_answered_for_a_while():
-    flow = library.flow("support-triage")
-    state, _ = engine.step(flow, engine.begin(flow)[0], VisitorInput("A question"))
+    flow = shipped("support-triage")
+    state, _ = engine.step(flow, engine.begin(flow)[0], "A question")
     assert engine.questions(flow, state, "What?")
     for _ in range(4):
-        state, effects = engine.step(flow, state, VisitorInput("What?", "That."))
+        state, effects = engine.step(flow, state, "What?", "That.")
         assert effects[0] == Reply("That.", personal=True)
         assert state.at == "faq"
-    assert isinstance(engine.step(flow, state, VisitorInput("What?", "That."))[1][-1], Ended)
-    assert engine.step(flow, state, VisitorInput("What?", None))[0].at == "email"
-    assert engine.step(flow, state, VisitorInput("No!", None))[1][-1] == Ended("answered")
+    assert isinstance(engine.step(flow, state, "What?", "That.")[1][-1], Ended)
+    assert engine.step(flow, state, "What?", None)[0].at == "email"
+    assert engine.step(flow, state, "No!", None)[1][-1] == Ended("answered")
 
 
 def test_an_answer_is_not_filled_in():
-    flow = library.flow("support-triage")
+    flow = shipped("support-triage")
     state = engine.State(at="faq", variables={"email": "ada@example.com"})
-    assert engine.step(flow, state, VisitorInput("?", "Use {{email}}."))[1][0].text == "Use {{email}}."
+    assert engine.step(flow, state, "?", "Use {{email}}.")[1][0].text == "Use {{email}}."
 
 
 @pytest.mark.parametrize("name", library.NAMES)
 def test_the_shipped_flows_come_to_an_end(name):
-    assert parse(library.text(name)) == library.flow(name)
+    assert parse(library.text(name)) == shipped(name)
 
 
 GOLDEN = {
@@ -199,7 +199,7 @@ GOLDEN = {
 @pytest.mark.parametrize("name", library.NAMES)
 def test_a_visitor_who_answers_gets_through_a_shipped_flow(name):
     said, last, score = GOLDEN[name]
-    state, _, rest = talk(library.flow(name), *said)
+    state, _, rest = talk(shipped(name), *said)
     assert rest[-1] == last
     assert state.score == score
 
@@ -213,12 +213,12 @@ ANSWERS = st.one_of(
 @settings(max_examples=200)
 @given(st.sampled_from(library.NAMES), st.lists(st.tuples(ANSWERS, st.none() | st.text(max_size=20)), max_size=25))
 def test_whatever_visitors_say_the_flow_answers_waits_or_ends(name, lines):
-    flow = library.flow(name)
+    flow = shipped(name)
     state, _ = engine.begin(flow)
     points = []
     for text, answer in lines:
         before = state
-        state, effects = engine.step(flow, state, VisitorInput(text, answer))
+        state, effects = engine.step(flow, state, text, answer)
         assert effects, "the bot went silent"
         assert len([one for one in effects if isinstance(one, Reply)]) <= engine.MOST_NODES + 1
         over = [one for one in effects if isinstance(one, Ended | HandedOff)]

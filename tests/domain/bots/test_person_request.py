@@ -7,10 +7,10 @@ import pytest
 
 import leadwire.interfaces.widget
 from leadwire.domain.bots import engine, library, person_request
-from leadwire.domain.bots.engine import HandedOff, Saved, VisitorInput
+from leadwire.domain.bots.engine import HandedOff, Saved
 from leadwire.domain.bots.parse import parse
 from leadwire.domain.bots.preview import run
-from tests.domain.bots.flows import SMALL
+from tests.domain.bots.flows import SMALL, shipped
 
 WIDGET = (Path(leadwire.interfaces.widget.__file__).parent / "javascript" / "words.js").read_text(encoding="utf-8")
 BUTTONS = re.findall(r'\bperson: "([^"]+)"', WIDGET)
@@ -130,14 +130,12 @@ def test_no_text_takes_long():
 
 @pytest.mark.parametrize("name", library.NAMES)
 def test_it_is_granted_wherever_the_visitor_may_speak(name):
-    flow = library.flow(name)
+    flow = shipped(name)
     for node in flow.nodes:
         if node.__struct_config__.tag not in ("ask", "answer"):
             continue
         state = engine.State(at=node.id)
-        after, effects = engine.step(
-            flow, state, VisitorInput("Can I speak to a human please?", answer="Yes, you can.")
-        )
+        after, effects = engine.step(flow, state, "Can I speak to a human please?", answer="Yes, you can.")
         assert [type(one) for one in effects] == [engine.Reply, HandedOff]
         assert effects[0].text == flow.handoff_text
         assert after == state  # handed back, the bot asks again
@@ -145,16 +143,13 @@ def test_it_is_granted_wherever_the_visitor_may_speak(name):
 
 def test_an_answer_that_is_offered_is_that_answer():
     flow = parse(SMALL.replace('{ label = "Small" }', '{ label = "Talk to a person", next = "bye" }'))
-    _, effects = engine.step(flow, engine.State(at="size"), VisitorInput("talk to a person"))
+    _, effects = engine.step(flow, engine.State(at="size"), "talk to a person")
     assert isinstance(effects[0], Saved)
 
 
 async def test_it_is_not_looked_up(workspace, bot):
-    class Never:
-        async def answer(self, question):
-            raise AssertionError(question)
+    async def never(question):
+        raise AssertionError(question)
 
-    tried = await run(
-        workspace, bot, library.flow("support-triage"), ["A question", "I want to talk to a human"], Never()
-    )
+    tried = await run(workspace, bot, shipped("support-triage"), ["A question", "I want to talk to a human"], never)
     assert tried.lines[-1].text == "asks for a person: the visitor asked for a person"

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from leadwire.domain.bots import engine, expressions, flow, inputs
-from leadwire.domain.bots.engine import HandedOff, Reply, Saved, Scored, VisitorInput
+from leadwire.domain.bots.engine import HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.flow import AnyNode, Input, Op
 from leadwire.domain.bots.parse import LARGEST, parse
 from leadwire.domain.conversations.schema import MAX_TEXT
@@ -94,7 +94,7 @@ def test_the_example_is_a_good_flow_and_does_what_is_said_of_it():
     read = parse(example)
     state, told = engine.begin(read)
     for line in ("Ada", "no idea", "ada@cs.example.edu", "11-50"):
-        state, effects = engine.step(read, state, VisitorInput(line))
+        state, effects = engine.step(read, state, line)
         told += effects
     assert [one.text for one in told if isinstance(one, Reply)] == [
         "Hi! Who are you?",

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from leadwire.domain.bots import library, reads, runtime, turn
-from leadwire.domain.bots.changes import faq, visitor_sessions
+from leadwire.domain.bots import changes, library, reads, runtime, turn
+from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.leads import changes as leads
@@ -299,8 +299,8 @@ async def test_a_blocked_visitor_is_refused(workspace, live, visitor, operators)
 
 async def test_questions_are_answered_from_the_faq(workspace):
     bot = await published(workspace, library.text("support-triage"))
-    await faq.add(workspace, bot.id, "How do I verify a webhook signature?", "Use HMAC-SHA256.")
-    await faq.add(workspace, bot.id, "Where are my invoices?", "Under Billing.")
+    await changes.add_faq_entry(workspace, bot.id, "How do I verify a webhook signature?", "Use HMAC-SHA256.")
+    await changes.add_faq_entry(workspace, bot.id, "Where are my invoices?", "Under Billing.")
     visitor = Visitor(bot)
     await visitor.says("A question")
     assert (await visitor.says("verifying signatures of webhooks?"))[0] == "Use HMAC-SHA256."
@@ -311,12 +311,11 @@ async def test_questions_are_answered_from_the_faq(workspace):
 async def test_a_question_is_looked_up_outside_of_the_transaction_and_once_per_message(workspace):
     asked = []
 
-    class Watching:
-        async def answer(self, question):
-            asked.append((question.text, question.asked, db.in_transaction()))
-            return "Because."
+    async def answer(question):
+        asked.append((question.text, question.asked, db.in_transaction()))
+        return "Because."
 
-    visitor = Visitor(await published(workspace, library.text("support-triage")), Watching())
+    visitor = Visitor(await published(workspace, library.text("support-triage")), answer)
     await visitor.says("A question")
     await visitor.says("Why?", "asked-once-and-again")
     await visitor.says("Why?", "asked-once-and-again")
@@ -325,22 +324,20 @@ async def test_a_question_is_looked_up_outside_of_the_transaction_and_once_per_m
 
 
 async def test_an_answerer_that_fails_is_one_that_does_not_know(workspace):
-    class Broken:
-        async def answer(self, question):
-            raise OSError("no route")
+    async def answer(question):
+        raise OSError("no route")
 
-    visitor = Visitor(await published(workspace, library.text("support-triage")), Broken())
+    visitor = Visitor(await published(workspace, library.text("support-triage")), answer)
     await visitor.says("A question")
     assert (await visitor.says("Why?"))[0].startswith("I do not know")
 
 
 async def test_another_change_of_the_conversation_during_a_look_up_is_seen(workspace):
-    class Slow:
-        async def answer(self, question):
-            await conversations.end(workspace, visitor.conversation, "api")
-            return "Too late."
+    async def answer(question):
+        await conversations.end(workspace, visitor.conversation, "api")
+        return "Too late."
 
-    visitor = Visitor(await published(workspace, library.text("support-triage")), Slow())
+    visitor = Visitor(await published(workspace, library.text("support-triage")), answer)
     await visitor.says("A question")
     with pytest.raises(Conflict):
         await visitor.says("Why?")

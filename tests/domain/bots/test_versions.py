@@ -7,7 +7,6 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes, reads
-from leadwire.domain.bots.changes import faq
 from leadwire.domain.bots.parse import BadFlow
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.infrastructure import db
@@ -94,7 +93,7 @@ async def test_another_workspaces_bot_is_not_there(live):
         changes.publish(other, live.id),
         changes.rollback(other, live.id, 1),
         changes.set_appearance(other, live.id, [], "#000000"),
-        faq.add(other, live.id, "Why?", "Because."),
+        changes.add_faq_entry(other, live.id, "Why?", "Because."),
     ):
         with pytest.raises(NotFound):
             await attempt

@@ -12,6 +12,7 @@ from leadwire.domain.bots.graph import columns, edges
 from leadwire.infrastructure import db
 from leadwire.interfaces.web import flow_reference
 from leadwire.interfaces.web.rendering import coded
+from tests.domain.bots.flows import shipped
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ async def test_a_viewer_may_look_and_another_workspace_may_not(viewer, greeter):
 
 @pytest.mark.parametrize("name", library.NAMES)
 def test_every_node_has_its_place_in_the_picture(name):
-    flow = library.flow(name)
+    flow = shipped(name)
     placed = [node for column in columns(flow) for node in column]
     assert sorted(placed) == sorted(node.id for node in flow.nodes)
     assert {edge.end for edge in edges(flow)} <= set(placed)

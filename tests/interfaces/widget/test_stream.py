@@ -10,7 +10,7 @@ from leadwire.domain.bots import reads, runtime
 from leadwire.domain.conversations import changes, pubsub
 from leadwire.domain.conversations.changes import inbox
 from leadwire.infrastructure import db
-from leadwire.interfaces.widget import stream
+from leadwire.interfaces.widget import api
 from tests.interfaces.widget.conftest import Caller
 from tests.serving import served
 from tests.waiting import eventually
@@ -132,7 +132,7 @@ async def test_too_many_streams_are_refused(workspace, caller):
 async def test_streams_that_are_opened_at_once_are_no_more(workspace, caller, monkeypatch):
     """All have been let in before the first of them is there."""
     visit = await reads.session_by_token(caller.headers["Authorization"].removeprefix("Bearer "))
-    opened = [stream.events(visit, 0) for _ in range(30)]
+    opened = [api.events(visit, 0) for _ in range(30)]
     assert {await anext(one) for one in opened} == {b"retry: 2000\n\n"}
     for one in opened:
         await anext(one, None)

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from leadwire.domain.bots import inputs, person_request
 from leadwire.domain.bots.expressions import fill, holds
-from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Scalar, Score, When
+from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Scalar, Score
 
 MOST_NODES: Final = 50  # in one turn
 
@@ -26,13 +26,6 @@ class State(Struct, frozen=True, omit_defaults=True):
     score: int = 0
     asked: int = 0  # free questions so far: what answers may cost is limited by it
     fired: tuple[str, ...] = ()  # rules that have counted: `node/label`
-
-
-class VisitorInput(Struct, frozen=True):
-    """A message of the visitor. At an `answer` node, `answer` is what is known about it: None for nothing."""
-
-    text: str
-    answer: str | None = None
 
 
 class Reply(Struct, frozen=True):
@@ -91,16 +84,16 @@ def enter(flow: Flow, state: State, node_id: str) -> tuple[State, list[Effect]]:
     return _Run(flow, state).go(node_id)
 
 
-def step(flow: Flow, state: State, given: VisitorInput) -> tuple[State, list[Effect]]:
-    """One visitor's turn. `state.at` must be a node that waits."""
+def step(flow: Flow, state: State, text: str, answer: str | None = None) -> tuple[State, list[Effect]]:
+    """One visitor's turn. `answer` is what is known about a free question. `state.at` must be a node that waits."""
     node = flow.node(state.at or flow.start)
     run = _Run(flow, state)
-    if person_request.asks_for_person(given.text) and not (isinstance(node, Ask) and inputs.offers(node, given.text)):
+    if person_request.asks_for_person(text) and not (isinstance(node, Ask) and inputs.option(node, text)):
         return run.stop(ASKED_FOR_A_PERSON)
     if isinstance(node, Ask):
-        return run.answer(node, given.text)
+        return run.answer(node, text)
     if isinstance(node, Answer):
-        return run.look_up(node, given)
+        return run.look_up(node, text, answer)
     return run.go(node.id)
 
 
@@ -135,20 +128,19 @@ class _Run:
         about = inputs.about_email(value) if ask.input == "email" and isinstance(value, str) else {}
         self._set(variables={**self._state.variables, ask.variable: value, **about}, retries=0)
         target = ask.next
-        if ask.input == "choice":
-            chosen = inputs.option(ask, str(value))
+        if chosen := inputs.option(ask, str(value)):
             self._score(ask.id, f"{ask.variable.replace('_', ' ')}: {chosen.label}", chosen.score)
             target = chosen.next or target
         return self.go(target)
 
-    def look_up(self, node: Answer, given: VisitorInput) -> tuple[State, list[Effect]]:
+    def look_up(self, node: Answer, text: str, answer: str | None) -> tuple[State, list[Effect]]:
         self._set(asked=self._state.asked + 1)
-        text = given.text.strip().strip(".!").casefold()
+        text = text.strip().strip(".!").casefold()
         if text in _DONE or text in {word.casefold() for word in node.done}:
             return self.go(node.next)
-        if given.answer is None:
+        if answer is None:
             return self.go(node.on_fallback) if node.on_fallback else self.stop("a question nobody taught the bot")
-        self._reply(given.answer, plain=True)
+        self._reply(answer, plain=True)
         turns = self._state.turns + 1
         if turns >= node.max_turns:
             return self.go(node.next)
@@ -176,10 +168,10 @@ class _Run:
     def _pass(self, node: AnyNode) -> str | None:
         """Do what a node says. Return the next one, or None to wait or to end."""
         if isinstance(node, Branch):
-            return next((case.next for case in node.cases if self._holds(case.when)), node.otherwise)
+            return next((case.next for case in node.cases if holds(case.when, self._known())), node.otherwise)
         if isinstance(node, Score):
             for rule in node.rules:
-                if self._holds(rule.when):
+                if holds(rule.when, self._known()):
                     self._score(node.id, rule.label, rule.add)
             return node.next
         if node.text:
@@ -215,9 +207,6 @@ class _Run:
 
     def _known(self) -> dict[str, Scalar]:
         return {**self._state.variables, "score": self._state.score}
-
-    def _holds(self, when: When) -> bool:
-        return holds(when, self._known())
 
     def _set(self, **changes: object) -> None:
         self._state = msgspec.structs.replace(self._state, **changes)

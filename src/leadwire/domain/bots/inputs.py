@@ -1,6 +1,5 @@
 """Read what a visitor typed as the answer to a question. Pure."""
 
-import contextlib
 import math
 import re
 from typing import Final
@@ -38,28 +37,21 @@ def read(ask: Ask, text: str) -> Scalar:
     if ask.input == "number":
         return _number(ask, text)
     if ask.input == "choice":
-        return option(ask, text).value_or_label
+        if (chosen := option(ask, text)) is None:
+            raise ValueError("none of the options")
+        return chosen.value_or_label
     return {"email": identity.email, "phone": identity.phone, "url": _url}.get(ask.input, str)(text)
 
 
-def option(ask: Ask, text: str) -> Option:
-    """The option that is meant: its value, its label, or its number. Raise ValueError."""
+def option(ask: Ask, text: str) -> Option | None:
+    """The option that is meant: by its value, its label, or its number."""
     wanted = text.strip().casefold()
     for meaning in ("value_or_label", "label"):
         for one in ask.options:
             if getattr(one, meaning).casefold() == wanted:
                 return one
-    if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:3]) <= len(ask.options):
-        return ask.options[int(wanted[:3]) - 1]
-    raise ValueError("none of the options")
-
-
-def offers(ask: Ask, text: str) -> bool:
-    """Whether `text` is one of the options."""
-    with contextlib.suppress(ValueError):
-        option(ask, text)
-        return True
-    return False
+    number = int(wanted[:3]) if wanted.isascii() and wanted.isdigit() else 0
+    return ask.options[number - 1] if 1 <= number <= len(ask.options) else None
 
 
 def about_email(address: str) -> dict[str, Scalar]:

@@ -8,25 +8,13 @@ import unicodedata
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct, structs, toml
+from msgspec import toml
 
 _LONGEST: Final = 120  # characters; who writes more wants more than that
 
 
-class _Phrases(Struct, frozen=True):
-    """The phrases of one language, as `person_request.toml` explains them."""
-
-    polite: list[str]
-    can: list[str]
-    talk: list[str]
-    need: list[str]
-    who: list[str]
-    end: list[str]
-    alone: list[str]
-    verb: list[str] = []
-
-
-_LANGUAGES: Final = toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, _Phrases])
+# Language -> part of a sentence -> its phrases, as the file explains them.
+_LANGUAGES: Final = toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, dict[str, list[str]]])
 
 
 def asks_for_person(text: str) -> bool:
@@ -40,15 +28,14 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", bare.replace("\u0640", "")))  # the Arabic letter stretcher
 
 
-def _pattern(phrases: _Phrases) -> re.Pattern[str]:
-    polite, can, talk, need, who, end, alone, verb = (
-        "(?:" + "|".join(map(_plain, some)) + ")" for some in structs.astuple(phrases)
-    )
+def _pattern(language: dict[str, list[str]]) -> re.Pattern[str]:
+    part = {name: f"(?:{'|'.join(map(_plain, phrases))})" for name, phrases in language.items()}
     # Every repetition has an end and every word stands between blanks, so that no text takes long.
-    last = f" (?:{polite} )?{verb}" if phrases.verb else ""
-    talks = f"(?:{can} (?:{polite} )?)?{talk} (?:{polite} )?{who}{last}"
-    asks = f"(?:{talks}|{need} (?:{polite} )?{who})(?: (?:{polite} )?{end})?"
-    return re.compile(f"(?:{polite} ){{0,3}}(?:{asks}|{alone})(?: {polite}){{0,3}}")
+    polite = f"(?:{part['polite']} )"
+    last = f" {polite}?{part['verb']}" if "verb" in part else ""
+    talks = f"(?:{part['can']} {polite}?)?{part['talk']} {polite}?{part['who']}{last}"
+    asks = f"(?:{talks}|{part['need']} {polite}?{part['who']})(?: {polite}?{part['end']})?"
+    return re.compile(f"{polite}{{0,3}}(?:{asks}|{part['alone']})(?: {part['polite']}){{0,3}}")
 
 
 _PATTERNS: Final = tuple(map(_pattern, _LANGUAGES.values()))

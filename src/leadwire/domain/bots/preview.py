@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from leadwire.domain.bots import engine
-from leadwire.domain.bots.engine import Ended, HandedOff, Prompt, Reply, Saved, Scored, VisitorInput
+from leadwire.domain.bots.engine import Ended, HandedOff, Prompt, Reply, Saved, Scored
 from leadwire.domain.bots.faq import Answerer, Question
 from leadwire.domain.bots.flow import Flow
 
@@ -30,16 +30,14 @@ async def run(workspace: str, bot_id: str, flow: Flow, messages: Sequence[str], 
     """Run the flow from its start through the visitor's messages."""
     state, effects = engine.begin(flow)
     lines = [_line(effect) for effect in effects]
-    over = _is_over(effects)
     for text in messages[:MOST_LINES]:
-        if over:
+        if _is_over(effects):
             break
         is_question = engine.questions(flow, state, text)
-        answer = await answerer.answer(Question(workspace, bot_id, text, state.asked)) if is_question else None
-        state, effects = engine.step(flow, state, VisitorInput(text, answer))
+        answer = await answerer(Question(workspace, bot_id, text, state.asked)) if is_question else None
+        state, effects = engine.step(flow, state, text, answer)
         lines += [Line("user", text), *(_line(effect) for effect in effects)]
-        over = _is_over(effects)
-    return Preview(lines, None if over else engine.prompt(flow, state))
+    return Preview(lines, None if _is_over(effects) else engine.prompt(flow, state))
 
 
 def _is_over(effects: Sequence[engine.Effect]) -> bool:

@@ -10,7 +10,7 @@ from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.parse import parse_stored
 from leadwire.domain.bots.schema import BotDetail, BotSummary, BotVersion, FaqEntry, LiveBot, ScoreEntry, VisitorSession
-from leadwire.domain.bots.table import BlockedVisitor, Bot, Visit
+from leadwire.domain.bots.table import BlockedVisitor, Bot
 from leadwire.domain.conversations.schema import AlreadyEnded
 from leadwire.infrastructure import clock, cpu_work, db
 from leadwire.infrastructure.db.statements import if_given, param, sql, statement
@@ -18,11 +18,8 @@ from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
-_NAMES: Final = statement(
-    Bot.select("id", "name").where(Bot.workspace_id == param("workspace")).order_by("created_at", "id")
-)
 _LISTED: Final = statement(
-    Bot.select("id", "workspace_id", "name", "published_version", "created_at", "allowed_origins")
+    Bot.select(*BotSummary.__struct_fields__)
     .where(if_given(Bot.workspace_id, "workspace"))
     .order_by("created_at", "id")
 )
@@ -32,7 +29,9 @@ _LIVE: Final = statement(
         Bot.id == param("bot"), Bot.published_version.is_not_null()
     )
 )
-_ORIGINS: Final = statement(Bot.select("allowed_origins").where(Bot.id == param("bot")))
+# The websites that may show a bot, by its id or by that of a conversation with it.
+_ORIGINS: Final = sql("""
+SELECT allowed_origins FROM bot WHERE id = coalesce((SELECT bot_id FROM visit WHERE conversation_id = :id), :id)""")
 _OF_BOT: Final = (table.BotVersion.workspace_id == param("workspace"), table.BotVersion.bot_id == param("bot"))
 _VERSION: Final = table.BotVersion.version
 _VERSIONS: Final = statement(
@@ -44,8 +43,6 @@ _TWO_SOURCES: Final = statement(
     .order_by("version", ascending=False)
     .limit(2)
 )
-_SOURCE: Final = statement(table.BotVersion.select("source").where(*_OF_BOT, param("version") == _VERSION))
-_BOT_OF: Final = statement(Visit.select("bot_id").where(Visit.conversation_id == param("conversation")))
 # A visitor's session with the state of its conversation, and whether its network is blocked.
 _SESSION: Final = """
 SELECT v.workspace_id, v.conversation_id, v.bot_id, c.flow_version, c.status, v.state, c.variables, c.lead_id,
@@ -64,7 +61,7 @@ _HAS_BLOCKED: Final = statement(
     BlockedVisitor.select("address").where(_BLOCKED_HERE, BlockedVisitor.conversation_id == param("conversation_id"))
 )
 _FAQ: Final = statement(
-    table.FaqEntry.select("id", "question", "answer")
+    table.FaqEntry.select(*FaqEntry.__struct_fields__)
     .where(table.FaqEntry.workspace_id == param("workspace"), table.FaqEntry.bot_id == param("bot"))
     .order_by("created_at", "id")
 )
@@ -81,7 +78,7 @@ _FLOWS_CACHED: Final = 1000
 
 async def names(workspace: str) -> dict[str, str]:
     """Every bot's id and name, oldest first."""
-    return {row["id"]: row["name"] for row in await _NAMES.rows(workspace=workspace)}
+    return {bot.id: bot.name for bot in await listed(workspace)}
 
 
 async def listed(workspace: str | None) -> list[BotSummary]:
@@ -111,7 +108,7 @@ async def flow(workspace: str, bot_id: str, version: int) -> Flow:
     """A published flow. Raise NotFound."""
     if (known := _flows.get((workspace, bot_id, version))) is not None:
         return known
-    (text,) = await _SOURCE.one(no_version(), workspace=workspace, bot=bot_id, version=version)
+    text, _ = await source(workspace, bot_id, version)
     if len(_flows) >= _FLOWS_CACHED:
         _flows.clear()
     read = _flows[workspace, bot_id, version] = await cpu_work.run(parse_stored, text)
@@ -125,15 +122,10 @@ async def live(bot_id: str) -> LiveBot:
     return LiveBot(*await _LIVE.one(no_bot(), bot=bot_id))
 
 
-async def origins(bot_id: str) -> list[str]:
-    """The websites that may show a bot."""
-    return await _ORIGINS.value(bot=bot_id) or []
-
-
-async def bot_of(conversation_id: str) -> str | None:
-    """Which bot a conversation is with."""
-    found: str | None = await _BOT_OF.value(conversation=conversation_id) if is_id("conv", conversation_id) else None
-    return found
+async def origins(bot_or_conversation: str) -> list[str]:
+    """The websites that may show a bot, by its id or by that of a conversation with it."""
+    known = is_id("bot", bot_or_conversation) or is_id("conv", bot_or_conversation)
+    return (await _ORIGINS.value(id=bot_or_conversation) or []) if known else []
 
 
 async def session_by_token(token: str) -> VisitorSession | None:

@@ -1,7 +1,7 @@
 """A visitor's turn, as one transaction: the message, the bot's replies, every event of it, or nothing at all.
 
-`turn` says what happens inside the transaction. What may take long, looking up a free question, happens before it; if
-the conversation has changed meanwhile, the turn starts again.
+Looking up a free question may take long and happens before it. If the conversation changes meanwhile, the turn starts
+again.
 """
 
 import hashlib
@@ -12,12 +12,11 @@ from typing import Final
 from msgspec import Struct
 
 from leadwire.domain.bots import engine, reads, turn
-from leadwire.domain.bots.capture import ConcurrentUpdate
 from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.bots.engine import Prompt, State, VisitorInput
+from leadwire.domain.bots.engine import HandedOff, Reply
 from leadwire.domain.bots.faq import Answerer, Question
-from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
+from leadwire.domain.bots.turn import ConcurrentUpdate
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.changes import inbox
@@ -43,27 +42,25 @@ async def start(bot: LiveBot, opening: Opening, answerer: Answerer) -> Turn:
     others change the same lead again and again.
     """
     key = hashlib.sha256(f"{bot.id}\0{opening.client_message_id}".encode()).digest()
-    if known := await reads.session_by_start_key(key):
-        return await _repeat_start(known, opening)
-    if await reads.is_blocked(bot.workspace, opening.address):
-        raise _blocked()
-    flow = await reads.flow(bot.workspace, bot.id, bot.version)
-    state, greeting = engine.begin(flow)
-    answer = await _look_up(bot.workspace, bot.id, flow, state, opening.content, answerer)
-    token = secrets.token_urlsafe(32)
+    user = NewMessage(role="user", content=opening.content, client_message_id=opening.client_message_id)
     for _ in range(_TRIES):
+        if known := await reads.session_by_start_key(key):
+            return await _repeat_start(known, opening.client_message_id)
+        if await reads.is_blocked(bot.workspace, opening.address):
+            raise _blocked()
+        flow = await reads.flow(bot.workspace, bot.id, bot.version)
+        state, greeting = engine.begin(flow)
+        answer, token = None, secrets.token_urlsafe(32)
+        if engine.questions(flow, state, opening.content):
+            answer = await _look_up(answerer, Question(bot.workspace, bot.id, opening.content, state.asked))
         try:
             async with db.transaction():
                 conversation_id = await conversations.start(bot.workspace, bot.id, opening.origin, bot.version)
                 session = await visitor_sessions.start(bot, flow, state, conversation_id, token, key, opening.address)
-                given = VisitorInput(opening.content, answer)
-                messages = await turn.take(session, flow, given, opening.client_message_id, greeting)
-            return await _turn(session, messages, token)
-        except (ConcurrentUpdate, db.Deadlock):
+                messages = await turn.take(session, flow, user, answer, greeting)
+            return await turn_of(await reads.current(session), messages, token)
+        except (ConcurrentUpdate, db.Deadlock, db.UniqueViolation):  # the last: the same start, at the same time
             continue
-        except db.UniqueViolation:  # the same start, at the same time
-            if known := await reads.session_by_start_key(key):
-                return await _repeat_start(known, opening)
     raise _too_busy()
 
 
@@ -73,12 +70,14 @@ async def handle_message(session: VisitorSession, content: str, client_message_i
     """
     if session.blocked:
         raise _blocked()
+    user = NewMessage(role="user", content=content, client_message_id=client_message_id)
     for _ in range(_TRIES):
         flow = await reads.flow(session.workspace, session.bot_id, session.version)
         answer = None
         is_question = session.status == "active" and engine.questions(flow, session.state, content)
         if is_question and await conversation_reads.reply_to(*session.place, client_message_id) is None:
-            answer = await _look_up(session.workspace, session.bot_id, flow, session.state, content, answerer)
+            question = Question(session.workspace, session.bot_id, content, session.state.asked)
+            answer = await _look_up(answerer, question)
         try:
             async with db.transaction():
                 now = await reads.current(session, lock=True)
@@ -89,8 +88,8 @@ async def handle_message(session: VisitorSession, content: str, client_message_i
                     changed = (now.status, now.state) != (session.status, session.state)
                     if changed and engine.questions(flow, now.state, content):
                         raise ConcurrentUpdate
-                    messages = await turn.take(now, flow, VisitorInput(content, answer), client_message_id)
-            return await _turn(now, messages)
+                    messages = await turn.take(now, flow, user, answer)
+            return await turn_of(await reads.current(now), messages)
         except (ConcurrentUpdate, db.Deadlock):
             session = await reads.current(session)
     raise _too_busy()
@@ -105,11 +104,9 @@ async def hand_off(session: VisitorSession) -> Turn:
         messages: list[StoredMessage] = []
         if now.status == "active":
             flow = await reads.flow(now.workspace, now.bot_id, now.version)
-            reply = NewMessage(role="bot", content=flow.handoff_text)
-            messages = await conversations.add_messages(*now.place, [reply])
-            await conversations.hand_off(*now.place, engine.ASKED_FOR_A_PERSON)
-            messages += await turn.away_replies(now, flow)
-    return await _turn(now, messages)
+            asked = HandedOff(engine.ASKED_FOR_A_PERSON)
+            messages = await turn.write(now, flow, now.state, [Reply(flow.handoff_text), asked])
+    return await turn_of(await reads.current(now), messages)
 
 
 async def hand_back(workspace: str, conversation_id: str, user_id: str) -> None:
@@ -120,42 +117,33 @@ async def hand_back(workspace: str, conversation_id: str, user_id: str) -> None:
         if session is not None:
             flow = await reads.flow(workspace, session.bot_id, session.version)
             state, effects = engine.enter(flow, session.state, session.state.at or flow.start)
-            await turn.write(session, flow, state, effects, [])
+            await turn.write(session, flow, state, effects)
 
 
-async def prompt(session: VisitorSession) -> Prompt | None:
-    """What the visitor is asked for; None unless the bot is waiting for them."""
-    if session.status != "active":
-        return None
-    return engine.prompt(await reads.flow(session.workspace, session.bot_id, session.version), session.state)
+async def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | None = None) -> Turn:
+    """What the visitor gets: messages, and what is asked if the bot waits for them; with a token, the conversation."""
+    prompt = None
+    if now.status == "active":
+        prompt = engine.prompt(await reads.flow(now.workspace, now.bot_id, now.version), now.state)
+    return Turn(now.status, messages, prompt, now.conversation_id if token else None, token)
 
 
-async def _repeat_start(session: VisitorSession, opening: Opening) -> Turn:
+async def _repeat_start(session: VisitorSession, client_message_id: str) -> Turn:
     """The turn of a start that was sent again, while nothing else has been said since."""
     token = secrets.token_urlsafe(32)
     async with db.transaction():
-        stored = await conversation_reads.reply_to(*session.place, opening.client_message_id)
+        stored = await conversation_reads.reply_to(*session.place, client_message_id)
         if stored is None or not await visitor_sessions.renew_token(session.conversation_id, token):
             raise Conflict("This client_message_id has been used.", code="already_started")
     greeting = await conversation_reads.messages(*session.place, 0, stored[0].seq - 1)
-    return await _turn(session, [*greeting, *stored], token)
+    return await turn_of(await reads.current(session), [*greeting, *stored], token)
 
 
-async def _turn(session: VisitorSession, messages: list[StoredMessage], token: str | None = None) -> Turn:
-    """What the visitor gets: the messages, and the conversation's status. Raise Conflict when it is gone."""
-    now = await reads.current(session)
-    return Turn(now.conversation_id, now.status, messages, await prompt(now), token)
-
-
-async def _look_up(
-    workspace: str, bot_id: str, flow: Flow, state: State, content: str, answerer: Answerer
-) -> str | None:
-    if not engine.questions(flow, state, content):
-        return None
+async def _look_up(answerer: Answerer, question: Question) -> str | None:
     try:
-        return await answerer.answer(Question(workspace, bot_id, content, state.asked))
+        return await answerer(question)
     except Exception as error:  # noqa: BLE001 - a bot that cannot answer hands over, whatever the reason
-        telemetry.log("answer.failed", level=logging.WARNING, error=error, bot_id=bot_id)
+        telemetry.log("answer.failed", level=logging.WARNING, error=error, bot_id=question.bot_id)
         return None
 
 

@@ -1,6 +1,6 @@
 """Bots as people and visitors meet them."""
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from leadwire.domain.bots.engine import Prompt, State
 from leadwire.domain.conversations.schema import Status, StoredMessage
@@ -17,15 +17,11 @@ class BotSummary(Struct, frozen=True):
     allowed_origins: list[str]
 
 
-class BotDetail(Struct, frozen=True):
+class BotDetail(BotSummary, frozen=True):
     """A bot as its author sees it; `draft` is the flow's text."""
 
-    id: str
-    name: str
     draft: str | None
     draft_saved_at: str | None
-    published_version: int | None
-    allowed_origins: list[str]
     color: str
 
 
@@ -63,13 +59,15 @@ class VisitorSession(Struct, frozen=True):
         return self.workspace, self.conversation_id
 
 
-class Turn(Struct, frozen=True):
-    """What a visitor gets for what they said: everything said since, what is asked now. `token` only at the start."""
+class Turn(Struct, frozen=True, omit_defaults=True):
+    """What a visitor gets for what they said: everything said since, and what is asked now; at the start, also the
+    conversation and its token.
+    """
 
-    conversation_id: str
     status: Status
     messages: list[StoredMessage]
-    prompt: Prompt | None
+    prompt: Prompt | None = field(name="input")
+    conversation_id: str | None = None
     token: str | None = None
 
 

@@ -3,28 +3,33 @@
 When a person is asked for and nobody has the inbox open, the bot says so, and asks for an e-mail address.
 """
 
-import contextlib
 import itertools
 import logging
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+from msgspec import structs
 
 from leadwire.domain.accounts import reads as accounts
-from leadwire.domain.bots import capture, engine, inputs
+from leadwire.domain.bots import engine, inputs
 from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.bots.engine import Effect, Ended, HandedOff, Reply, State, VisitorInput
-from leadwire.domain.bots.flow import Ask, Flow
+from leadwire.domain.bots.engine import Effect, Ended, HandedOff, Reply, Saved, Scored, State
+from leadwire.domain.bots.flow import Ask, Flow, Scalar
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations.schema import MAX_MESSAGES, NewMessage, StoredMessage
-from leadwire.domain.leads import identity
+from leadwire.domain.conversations.schema import MAX_MESSAGES, NewMessage, StoredMessage, Visitor
+from leadwire.domain.leads import changes as leads
+from leadwire.domain.leads import identity, reads
+from leadwire.domain.leads.schema import Lead, LeadPatch, custom_fields, fitting
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.errors import Conflict, NotFound, Unavailable
 
 _AROUND: Final = re.compile(r"[\s<>()\[\],;:\"']+")  # what parts an address from the words around it
 _LONGEST: Final = 254  # characters of an address
 _TRIED: Final = 5  # words of one message
+_CUSTOM: Final = "custom_fields."
 
 # Whether the visitor's address is known, whether somebody has claimed the conversation, and whether it is full.
 _CONTACT: Final = sql("""
@@ -32,66 +37,61 @@ SELECT coalesce(l.email, c.visitor_email) IS NOT NULL, c.assigned_to IS NOT NULL
 FROM conversation c LEFT JOIN lead l ON l.id = c.lead_id WHERE c.workspace_id = :workspace AND c.id = :conversation""")
 
 
+class ConcurrentUpdate(Exception):
+    """Somebody else changed the conversation or its lead meanwhile: begin again."""
+
+
 async def take(
-    session: VisitorSession, flow: Flow, given: VisitorInput, client_message_id: str, greeting: Sequence[Effect] = ()
+    session: VisitorSession, flow: Flow, user: NewMessage, answer: str | None, greeting: Sequence[Effect] = ()
 ) -> list[StoredMessage]:
     """Store the visitor's message, and what follows from it. Return every message, the greeting's first.
 
-    Raise ConcurrentUpdate; Invalid and Conflict as `conversations.changes.add_messages`.
+    `answer` as for `engine.step`. Raise ConcurrentUpdate; Invalid and Conflict as `conversations.changes.add_messages`.
     """
     if session.status == "handoff":  # a person answers, not the bot
-        user = NewMessage(role="user", content=given.text, client_message_id=client_message_id)
-        return await _store_message(session, flow, user)
+        email = _address(user.content)
+        reachable, claimed, _ = await _contact(session)
+        if email is None or reachable or claimed:
+            return await conversations.add_messages(*session.place, [user])
+        thanks: list[Effect] = [Reply(flow.away_thanks_text), Saved("email", email)]
+        return await write(session, flow, session.state, thanks, [structs.replace(user, answers="email")])
     try:
-        state, effects = engine.step(flow, session.state, given)
+        state, effects = engine.step(flow, session.state, user.content, answer)
     except Exception as error:  # noqa: BLE001 - a failing bot hands over instead of going silent
         telemetry.log("bot.failed", level=logging.ERROR, error=error, conversation_id=session.conversation_id)
         state, effects = session.state, [Reply(flow.failure_text), HandedOff("the bot failed")]
-    content, field = _understood(flow, session.state, given.text)
-    user = NewMessage(role="user", content=content, answers=field, client_message_id=client_message_id)
+    asked = flow.node(session.state.at) if session.state.at else None
+    if isinstance(asked, Ask):
+        chosen = inputs.option(asked, user.content)
+        content = chosen.label if chosen else user.content
+        user = structs.replace(user, content=content, answers=asked.save_to or asked.id)
     other = [one for one in greeting if not isinstance(one, Reply)]
     return await write(session, flow, state, [*other, *effects], [*_messages(greeting), user])
 
 
 async def write(
-    session: VisitorSession, flow: Flow, state: State, effects: Sequence[Effect], first: Sequence[NewMessage]
+    session: VisitorSession, flow: Flow, state: State, effects: Sequence[Effect], first: Sequence[NewMessage] = ()
 ) -> list[StoredMessage]:
     """Write a turn: its messages, its lead, the new state of the flow, and whether it is over. Raise as `take`."""
     messages = await conversations.add_messages(*session.place, [*first, *_messages(effects)])
-    await capture.save_answers(session, flow, state, effects)
+    await _save_answers(session, flow, state, effects)
     await visitor_sessions.save_state(session.conversation_id, state)
     for effect in effects:
         if isinstance(effect, HandedOff):
             await conversations.hand_off(*session.place, effect.reason)
-            messages += await away_replies(session, flow)
+            messages += await _away_replies(session, flow)
         elif isinstance(effect, Ended):
             await conversations.end(*session.place, "bot", effect.reason)
     return messages
 
 
-async def away_replies(session: VisitorSession, flow: Flow) -> list[StoredMessage]:
-    """What the bot says to a visitor who waits while nobody has the inbox open, in the transaction of their turn."""
+async def _away_replies(session: VisitorSession, flow: Flow) -> list[StoredMessage]:
+    """What the bot says to a visitor who waits while nobody has the inbox open."""
     reachable, _, full = await _contact(session)
     if full or await accounts.agent_online(session.workspace):  # full: that a person was asked for still counts
         return []
     text = flow.away_known_text if reachable else flow.away_text
     return await conversations.add_messages(*session.place, [NewMessage(role="bot", content=text)])
-
-
-async def _store_message(session: VisitorSession, flow: Flow, user: NewMessage) -> list[StoredMessage]:
-    """Store a message of a visitor who waits. If it holds the e-mail address that the bot asked for, make them a lead.
-
-    Raise ConcurrentUpdate; Invalid and Conflict as `conversations.changes.add_messages`.
-    """
-    email = _address(user.content)
-    reachable, claimed, _ = await _contact(session)
-    if email is None or reachable or claimed:
-        return await conversations.add_messages(*session.place, [user])
-    message = NewMessage(role="user", content=user.content, answers="email", client_message_id=user.client_message_id)
-    thanks = NewMessage(role="bot", content=flow.away_thanks_text)
-    messages = await conversations.add_messages(*session.place, [message, thanks])
-    await capture.save_email(session, flow, email)
-    return messages
 
 
 async def _contact(session: VisitorSession) -> tuple[bool, bool, bool]:
@@ -110,17 +110,6 @@ def _address(text: str) -> str | None:
     return None
 
 
-def _understood(flow: Flow, state: State, text: str) -> tuple[str, str | None]:
-    """What is stored of the visitor's message: an option's label for the option; and which lead field it answers."""
-    node = flow.node(state.at) if state.at else None
-    if not isinstance(node, Ask):
-        return text, None
-    if node.input == "choice":
-        with contextlib.suppress(ValueError):
-            text = inputs.option(node, text).label
-    return text, node.save_to or node.id
-
-
 def _messages(effects: Sequence[Effect]) -> list[NewMessage]:
     """The bot's messages. Those that repeat the visitor's own words are erased with the lead, as theirs are."""
     return [
@@ -128,3 +117,62 @@ def _messages(effects: Sequence[Effect]) -> list[NewMessage]:
         for one in effects
         if isinstance(one, Reply)
     ]
+
+
+async def _save_answers(session: VisitorSession, flow: Flow, state: State, effects: Sequence[Effect]) -> None:
+    """Save the answers and points of a turn. Raise ConcurrentUpdate.
+
+    A lead of this very conversation is corrected by its later answers and gains its points. A lead that was known
+    before only gets its blanks filled and its score raised: a stranger may have typed somebody's address.
+    """
+    answers = {one.field: one.value for one in effects if isinstance(one, Saved) and one.field}
+    scored = [one for one in effects if isinstance(one, Scored)]
+    await visitor_sessions.add_scores(session, scored)
+    try:
+        if (answers or scored) and not await _update_own(session, answers, scored):
+            known = {**_all_answers(flow, state), **answers}
+            if known.keys() & {"email", "phone"}:  # a lead is somebody who can be reached
+                await conversations.capture_lead(*session.place, _patch(known, state.score))
+    except (NotFound, Conflict, Unavailable) as error:  # the lead was erased, or its address taken, a moment ago
+        raise ConcurrentUpdate from error
+    visitor = Visitor(_text(answers.get("email")), _text(answers.get("name")))
+    await conversations.update_visitor(*session.place, state.variables, visitor)
+
+
+async def _update_own(session: VisitorSession, answers: dict[str, Scalar], scored: list[Scored]) -> bool:
+    """Correct the lead of this conversation. Return False when there is none or it came from another conversation, or
+    when the address is another lead's.
+    """
+    if session.lead_id is None:
+        return False
+    lead = (await reads.stored(session.workspace, session.lead_id, lock=True)).lead
+    if lead.conversation_id != session.conversation_id:
+        return False
+    email = _text(answers.get("email"))
+    if email and await reads.holder_of_email(session.workspace, lead.id, email) not in (None, lead.id):
+        return False
+    patch = _patch(answers, lead.score + sum(one.points for one in scored), lead)
+    await leads.update(session.workspace, lead.id, patch, unchanged={})
+    return True
+
+
+def _all_answers(flow: Flow, state: State) -> dict[str, Scalar]:
+    """Everything that the visitor has answered so far, by lead field."""
+    asks = {node.variable: node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
+    return {field: state.variables[name] for name, field in asks.items() if name in state.variables}
+
+
+def _patch(answers: dict[str, Scalar], score: int, lead: Lead | None = None) -> LeadPatch:
+    """The change of `lead`, or of a new one. Custom fields beyond what a lead may have are left out."""
+    plain: dict[str, Any] = {field: value for field, value in answers.items() if not field.startswith(_CUSTOM)}
+    # Strings only, as the specification shows: clients may type custom_fields so.
+    custom = {field.removeprefix(_CUSTOM): str(value) for field, value in answers.items() if field.startswith(_CUSTOM)}
+    if custom:
+        present = custom_fields(lead) if lead else {}
+        fields = fitting(present, custom)
+        plain["custom_fields"] = {key: fields[key] for key in custom if key in fields}
+    return LeadPatch(**plain, score=max(0, min(100, score)))
+
+
+def _text(value: Scalar | None) -> str | None:
+    return value if isinstance(value, str) else None

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import msgspec
@@ -9,7 +10,7 @@ from litestar import HttpMethod, Request, Router, post
 from litestar.params import FromPath
 from litestar.response import Stream
 
-from leadwire.domain.bots import engine, language_model, reads, runtime
+from leadwire.domain.bots import engine, faq, reads, runtime
 from leadwire.domain.bots.schema import Turn, VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
@@ -24,7 +25,7 @@ from leadwire.interfaces.http.client_network import network
 from leadwire.interfaces.http.requests import pairs_of
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
-from leadwire.interfaces.widget import schema, stream, visitor
+from leadwire.interfaces.widget import schema, visitor
 from leadwire.interfaces.widget.origins import Origins
 
 # A minute, per network and bot. Redis holds the networks' keyed hashes only.
@@ -32,6 +33,8 @@ _STARTS: Final = RateLimit("conversations", 30, shared=True)
 _MESSAGES: Final = RateLimit("messages", 60, shared=True)
 _GUESSES: Final = RateLimit("authentication", 60, shared=False)  # tokens that are none, per network
 _DIGITS: Final = 9  # of a position in a conversation
+_MOST_STREAMS: Final = 4  # at once, per conversation and process: a browser needs one for all its tabs
+_PING: Final = 15.0  # seconds: proxies cut what is silent for longer
 
 _R = Request[Any, Any, Any]
 
@@ -52,7 +55,7 @@ async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[schema.Bo
 
 
 @post("/bots/{bot_id:str}/conversations")
-async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse[schema.Started]:
+async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse[Turn]:
     """Start a conversation with the visitor's first message."""
     bot = await reads.live(bot_id)
     address = visitor.blinded(bot.workspace, network(request.scope))
@@ -65,29 +68,28 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse
     opening = runtime.Opening(
         content=given.content, client_message_id=given.client_message_id, address=address, origin=origin
     )
-    turn = await runtime.start(bot, opening, language_model.answerer(settings.get()))
-    started = schema.Started(turn.conversation_id, turn.token, turn.status, turn.messages, turn.prompt)
-    return JSONResponse(started, status_code=201)
+    turn = await runtime.start(bot, opening, faq.answerer(settings.get()))
+    return JSONResponse(turn, status_code=201)
 
 
 @post("/conversations/{conversation_id:str}/messages")
-async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONResponse[schema.WidgetMessage]:
+async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Take a visitor's message. The response holds the bot's replies and its next question."""
     session = await _session(request, conversation_id)
     address = visitor.blinded(session.workspace, network(request.scope))
     _MESSAGES.take(f"{address.hex()} {session.bot_id}", asyncio.get_running_loop().time())
     given = body.fields(await body.json_object(request), schema.NewVisitorMessage)
-    answerer = language_model.answerer(settings.get())
-    return _answer(await runtime.handle_message(session, given.content, given.client_message_id, answerer))
+    answerer = faq.answerer(settings.get())
+    return JSONResponse(await runtime.handle_message(session, given.content, given.client_message_id, answerer))
 
 
 @get("/conversations/{conversation_id:str}/messages")
-async def read_messages(request: _R, conversation_id: FromPath[str]) -> JSONResponse[schema.WidgetMessage]:
+async def read_messages(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """The messages after a position in the conversation (`after`, default 0)."""
     session = await _session(request, conversation_id)
     after = _position(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
     messages = await conversation_reads.messages(session.workspace, session.conversation_id, after)
-    return JSONResponse(schema.WidgetMessage(session.status, messages, await runtime.prompt(session)))
+    return JSONResponse(await runtime.turn_of(session, messages))
 
 
 @get("/conversations/{conversation_id:str}/events")
@@ -96,24 +98,48 @@ async def stream_events(request: _R, conversation_id: FromPath[str]) -> Stream:
     session = await _session(request, conversation_id)
     if session.status != "handoff":
         raise Conflict("The bot answers at once: there is nothing to wait for.", code="not_in_handoff")
-    if hub.watchers(session.workspace, session.conversation_id) >= stream.MOST:
-        raise RateLimited(f"At most {stream.MOST} streams.", headers={"Retry-After": "15"})
+    if hub.watchers(session.workspace, session.conversation_id) >= _MOST_STREAMS:
+        raise RateLimited(f"At most {_MOST_STREAMS} streams.", headers={"Retry-After": "15"})
     after = _position(request.headers.get("last-event-id", "0"))
-    return Stream(stream.events(session, after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+    return Stream(events(session, after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 @post("/conversations/{conversation_id:str}/handoff")
-async def request_handoff(request: _R, conversation_id: FromPath[str]) -> JSONResponse[schema.WidgetMessage]:
+async def request_handoff(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """Ask for a person. Asking again changes nothing."""
-    return _answer(await runtime.hand_off(await _session(request, conversation_id)))
+    return JSONResponse(await runtime.hand_off(await _session(request, conversation_id)))
 
 
 @post("/conversations/{conversation_id:str}/end")
-async def end(request: _R, conversation_id: FromPath[str]) -> JSONResponse[schema.WidgetMessage]:
+async def end(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
     """End the conversation. Ending it again changes nothing."""
     session = await _session(request, conversation_id)
     await conversations.end(session.workspace, session.conversation_id, "visitor", "closed by the visitor")
-    return JSONResponse(schema.WidgetMessage("ended", [], None))
+    return JSONResponse(Turn("ended", [], None))
+
+
+async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
+    """Server-sent events for a visitor who talks to a person: only while that lasts, the rest needs no open connection.
+
+    What wakes a stream is never what it sends: it reads PostgreSQL from the last place the visitor has seen. So nothing
+    is lost with a connection, a process or Redis, and `Last-Event-ID` is all there is to resume. Ends when nobody but
+    the bot is there any more, or when the process stops; at once when there are too many, as several may have been let
+    in at the same moment.
+    """
+    yield b"retry: 2000\n\n"
+    with hub.watch(session.workspace, session.conversation_id) as watch:
+        if hub.watchers(session.workspace, session.conversation_id) > _MOST_STREAMS:
+            return
+        while not hub.leaving:
+            now = await reads.session(session.workspace, session.conversation_id)
+            for message in await conversation_reads.messages(session.workspace, session.conversation_id, after):
+                after = message.seq
+                yield b"id: %d\ndata: %s\n\n" % (after, msgspec.json.encode(message))
+            if now is None or now.status != "handoff":
+                yield b'event: status\ndata: {"status":"%s"}\n\n' % (now.status if now else "ended").encode()
+                return
+            if not await watch.wait(_PING):
+                yield b":\n\n"
 
 
 async def _session(request: _R, conversation_id: str) -> VisitorSession:
@@ -128,10 +154,6 @@ async def _session(request: _R, conversation_id: str) -> VisitorSession:
     if session.conversation_id != conversation_id:
         raise ConversationNotFound
     return session
-
-
-def _answer(turn: Turn) -> JSONResponse[schema.WidgetMessage]:
-    return JSONResponse(schema.WidgetMessage(turn.status, turn.messages, turn.prompt))
 
 
 def _position(text: str) -> int:

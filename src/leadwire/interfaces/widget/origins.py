@@ -45,8 +45,7 @@ class Origins(ASGIMiddleware):
             raise
         if origin is not None:
             named = scope["path_params"]
-            bot = named.get("bot_id") or await reads.bot_of(named.get("conversation_id", ""))
-            allowed = await reads.origins(bot) if bot else []
+            allowed = await reads.origins(named.get("bot_id") or named.get("conversation_id", ""))
             if "*" not in allowed and origin.decode("latin-1").lower() not in (*allowed, _ours()):
                 raise InsufficientScope("This website may not show this bot.", code="origin_not_allowed")
             added += [(b"access-control-allow-origin", origin), _EXPOSED]

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from leadwire.domain.bots.engine import Prompt
-from leadwire.domain.conversations.schema import MAX_TEXT, Status, StoredMessage
+from leadwire.domain.conversations.schema import MAX_TEXT
 
 _NO_NUL: Final = r"^[^\x00]*(?![\s\S])"
 _PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"
@@ -33,37 +33,17 @@ class BotConfig(Struct, frozen=True):
     input: Prompt | None
 
 
-class NewConversation(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """The first message. `client_message_id` is random, and the same when it is sent again."""
+class NewVisitorMessage(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A message, or the option that the visitor chose."""
 
     content: Content
     client_message_id: ClientId
+
+
+class NewConversation(NewVisitorMessage, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The first message. `client_message_id` is random, and the same when it is sent again."""
+
     page_url: Url | None = None
     referrer: Url | None = None
     locale: Short | None = None
     timezone: Short | None = None
-
-
-class NewVisitorMessage(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """The next message, or the option that the visitor chose."""
-
-    content: Content
-    client_message_id: ClientId
-
-
-class Started(Struct, frozen=True):
-    """A new conversation and its token."""
-
-    conversation_id: str
-    token: str | None
-    status: Status
-    messages: list[StoredMessage]
-    input: Prompt | None
-
-
-class WidgetMessage(Struct, frozen=True):
-    """The messages since, and what is asked now."""
-
-    status: Status
-    messages: list[StoredMessage]
-    input: Prompt | None

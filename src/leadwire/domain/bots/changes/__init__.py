@@ -1,4 +1,4 @@
-"""Every change of bots. In this file: drafts, versions and where they may be embedded."""
+"""Every change of bots. In this file: drafts, versions, where they may be embedded, and their FAQ."""
 
 import re
 from collections.abc import Sequence
@@ -8,10 +8,12 @@ from urllib.parse import urlsplit
 from leadwire.domain.accounts import quotas
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.parse import parse
+from leadwire.domain.bots.schema import FaqEntry
 from leadwire.domain.bots.table import Bot, BotVersion
+from leadwire.domain.bots.table import FaqEntry as Entry
 from leadwire.infrastructure import clock, cpu_work, db, ids
 from leadwire.infrastructure.db.statements import insert, param, sql, statement
-from leadwire.infrastructure.errors import Conflict, FieldError, Invalid
+from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 MAX_ORIGINS: Final = 50
 _NEWEST: Final = 2**31 - 1  # what the column holds
@@ -24,7 +26,6 @@ _SAVE_DRAFT: Final = statement(
 )
 _LOCK: Final = statement(Bot.select("draft", "published_version").where(*_BOT).lock_rows())
 _OF_BOT: Final = BotVersion.bot_id == param("bot")
-_SOURCE: Final = statement(BotVersion.select("source").where(_OF_BOT, BotVersion.version == param("version")))
 # The next version of a bot, numbered from 1.
 _ADD_VERSION: Final = sql("""
 INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at)
@@ -41,6 +42,15 @@ _COUNT_BYTES: Final = sql("""
 SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
     SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
 FROM bot b WHERE b.workspace_id = :workspace""")
+# An entry with its search document: the question's words weigh more than the answer's.
+_ADD_ENTRY: Final = sql("""
+INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)
+SELECT :id, :workspace, :bot, :question, :answer, :now,
+    setweight(to_tsvector('english', :question), 'A') || setweight(to_tsvector('simple', :question), 'B') ||
+    setweight(to_tsvector('english', :answer), 'D')""")
+_OF_WORKSPACE: Final = Entry.workspace_id == param("workspace")
+_COUNT_ENTRIES: Final = statement(Entry.count().where(_OF_WORKSPACE, Entry.bot_id == param("bot")))
+_REMOVE_ENTRY: Final = statement(Entry.delete().where(_OF_WORKSPACE, Entry.id == param("id")).returning(Entry.id))
 
 
 async def create(workspace: str, name: str) -> str:
@@ -69,7 +79,7 @@ async def publish(workspace: str, bot_id: str) -> int:
         draft, published = await _LOCK.one(reads.no_bot(), workspace=workspace, bot=bot_id)
         if draft is None:
             raise Conflict("There is no draft to publish.", code="no_draft")
-        if draft == await _SOURCE.value(bot=bot_id, version=published):
+        if published and draft == (await reads.source(workspace, bot_id, published))[0]:
             return int(published)
         await cpu_work.run(parse, draft)  # rules may have become stricter since it was saved
         version = await _ADD_VERSION.value(workspace=workspace, bot=bot_id, source=draft, now=clock.now())
@@ -102,6 +112,26 @@ async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], co
         raise Invalid("The bot cannot be embedded like that.", errors=tuple(faults))
     hosts = list(dict.fromkeys(origin.lower() for origin in origins))
     await _SET_APPEARANCE.one(reads.no_bot(), workspace=workspace, bot=bot_id, origins=hosts, color=color.lower())
+
+
+async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str) -> FaqEntry:
+    """Teach a bot the answer to a question. Raise NotFound, Invalid, QuotaExceeded."""
+    question, answer = question.strip(), answer.strip()
+    if not (0 < len(question) <= 500 and 0 < len(answer) <= 2000) or "\0" in question + answer:
+        raise Invalid("A question has 1 to 500 characters, an answer 1 to 2000.")
+    await reads.detail(workspace, bot_id)
+    entry = FaqEntry(ids.new("faq"), question, answer)
+    async with db.transaction():
+        await _ADD_ENTRY.rows(
+            id=entry.id, workspace=workspace, bot=bot_id, question=question, answer=answer, now=clock.now()
+        )
+        await quotas.check(workspace, "faq_entries", _COUNT_ENTRIES, bot=bot_id)
+    return entry
+
+
+async def remove_faq_entry(workspace: str, entry_id: str) -> None:
+    """Remove an entry. Raise NotFound."""
+    await _REMOVE_ENTRY.one(NotFound("There is no such entry."), workspace=workspace, id=entry_id)
 
 
 def _is_origin(text: str) -> bool:

@@ -2,10 +2,8 @@
 
 from typing import Final
 
-from leadwire.domain.bots import changes, library, preview, reads, text_diff
-from leadwire.domain.bots.changes import faq
+from leadwire.domain.bots import changes, faq, library, preview, reads, text_diff
 from leadwire.domain.bots.check import FlowError
-from leadwire.domain.bots.faq import Faq
 from leadwire.domain.bots.parse import LARGEST, BadFlow, parse, parse_stored
 from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Invalid
@@ -98,7 +96,7 @@ async def trial(context: PageContext, bot_id: str) -> PageResponse:
     one = await reads.detail(context.workspace, bot_id)
     said = [text[:4000] for text in context.query.all("said") if text.strip()]
     flow = await cpu_work.run(parse_stored, one.draft) if one.draft else None
-    conversation = await preview.run(context.workspace, one.id, flow, said, Faq()) if flow else None
+    conversation = await preview.run(context.workspace, one.id, flow, said, faq.answer) if flow else None
     return await context.render("bots/preview.html", tab="preview", bot=one, conversation=conversation, said=said)
 
 
@@ -113,7 +111,7 @@ async def knowledge(context: PageContext, bot_id: str) -> PageResponse:
 @action("/bots/{bot_id:str}/knowledge", shown_on=knowledge, audit="bot.taught")
 async def teach(context: PageContext, bot_id: str) -> PageResponse:
     """One more answer."""
-    await faq.add(context.workspace, bot_id, context.form.text("question"), context.form.text("answer"))
+    await changes.add_faq_entry(context.workspace, bot_id, context.form.text("question"), context.form.text("answer"))
     return context.redirect(f"/bots/{bot_id}/knowledge")
 
 
@@ -121,7 +119,7 @@ async def teach(context: PageContext, bot_id: str) -> PageResponse:
 async def unteach(context: PageContext, bot_id: str, entry_id: str) -> PageResponse:
     """One answer less."""
     context.entry.detail = entry_id
-    await faq.remove(context.workspace, entry_id)
+    await changes.remove_faq_entry(context.workspace, entry_id)
     return context.redirect(f"/bots/{bot_id}/knowledge")
 
 

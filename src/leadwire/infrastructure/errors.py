@@ -1,10 +1,11 @@
 """Errors that are reported to callers, each with a code that they may rely on.
 
-`interfaces.http.problems` turns one into an RFC 9457 response, the CLI into one line and exit code 1. Nothing here
-knows HTTP beyond the status of each error. The docstrings are the texts of the OpenAPI document.
+A server turns one into an RFC 9457 response, the CLI into one line and exit code 1. Nothing here knows HTTP beyond the
+status of each error. The docstrings are the texts of the OpenAPI document.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -52,6 +53,12 @@ class MalformedJson(DomainError):
     status, code, title = 400, "malformed_json", "The body is not valid JSON"
 
 
+class MalformedRequest(DomainError):
+    """The request is not HTTP as the standard has it."""
+
+    status, code, title = 400, "malformed_request", "The request is not valid HTTP"
+
+
 class InvalidParameter(DomainError):
     """A parameter cannot be read, is out of range or was given twice."""
 
@@ -92,6 +99,12 @@ class MethodNotAllowed(DomainError):
     status, code, title = 405, "method_not_allowed", "Method not allowed"
 
 
+class RequestTimeout(DomainError):
+    """The request did not arrive in time."""
+
+    status, code, title = 408, "request_timeout", "The request took too long to arrive"
+
+
 class Conflict(DomainError):
     status, code, title = 409, "conflict", "In conflict with the present state"
 
@@ -116,6 +129,12 @@ class BodyTooLarge(DomainError):
     """The body is larger than 64 KiB."""
 
     status, code, title = 413, "body_too_large", "The body is too large"
+
+
+class UrlTooLong(DomainError):
+    """The URL is longer than the head of a request may be: 32 KiB."""
+
+    status, code, title = 414, "url_too_long", "The URL is too long"
 
 
 class UnsupportedMediaType(DomainError):
@@ -153,6 +172,12 @@ class IdempotencyMismatch(Invalid):
     code = "idempotency_mismatch"
 
 
+class HeadersTooLarge(DomainError):
+    """The head of the request is larger than 32 KiB."""
+
+    status, code, title = 431, "headers_too_large", "The headers are too large"
+
+
 class RateLimited(DomainError):
     """Too many requests, or too many failed authentications from this address."""
 
@@ -165,10 +190,49 @@ class Internal(DomainError):
     status, code, title = 500, "internal", "Internal error"
 
 
+RETRY_SOON: Final = {"Retry-After": "5"}
+"""Headers of `Unavailable`."""
+
+
 class Unavailable(DomainError):
     """The service cannot answer just now."""
 
     status, code, title = 503, "unavailable", "Temporarily unavailable"
+
+
+class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What went wrong. `code` is the contract; `title` and `detail` are for people and may change."""
+
+    type: str
+    """Where the kind of problem is explained: a URI reference, one for each `code`."""
+    title: str
+    """What kind of problem it is."""
+    status: int
+    """The HTTP status."""
+    detail: str
+    """What is wrong with this very request."""
+    code: str
+    """What to rely on."""
+    request_id: str
+    """The same as `X-Request-Id`: names this request in our logs. In a replayed response: the first request."""
+    errors: tuple[FieldError, ...] = ()
+    """Each thing that is wrong, up to 50 of them."""
+    conflicting_id: str | None = None
+    """With `lead_conflict`: the lead that has the e-mail address already."""
+
+
+def problem(error: DomainError, request_id: str) -> Problem:
+    """Return the document that a request with this id is answered with."""
+    return Problem(
+        type=f"/docs#error-{error.code}",  # RFC 9457 section 3.1.1 allows a relative reference
+        title=error.title,
+        status=error.status,
+        detail=error.detail,
+        code=error.code,
+        request_id=request_id,
+        errors=error.errors,
+        conflicting_id=error.extra.get("conflicting_id"),
+    )
 
 
 class OperatorError(Exception):

@@ -2,11 +2,17 @@
 
 import asyncio
 import contextlib
+import re
 from ipaddress import ip_network
 
+import msgspec
 import pytest
 
+from leadwire.infrastructure.errors import Problem
+from leadwire.infrastructure.serving import bind
 from leadwire.infrastructure.serving.connection import Limits
+from leadwire.infrastructure.telemetry import server
+from leadwire.infrastructure.telemetry.health import Health
 from tests.serving import on_socket
 from tests.waiting import eventually
 
@@ -69,6 +75,24 @@ async def exchange(port, *parts, source="127.0.0.1"):
         return await reader.read(-1)
 
 
+def refused(answer: bytes, status: int, code: str) -> Problem:
+    """The problem document of a response that is one."""
+    assert answer.startswith(b"HTTP/1.1 %d " % status), answer
+    head, _, body = answer.partition(b"\r\n\r\n")
+    headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    problem = msgspec.json.decode(body, type=Problem, strict=True)
+    assert msgspec.json.decode(body) == msgspec.to_builtins(problem)
+    assert (headers["Content-Type"], int(headers["Content-Length"])) == ("application/problem+json", len(body))
+    assert headers["Connection"] == "close"
+    assert headers["X-Request-Id"] == problem.request_id
+    assert re.fullmatch("req_[0-9a-f]{24}", problem.request_id)
+    assert (problem.status, problem.code, problem.type) == (status, code, f"/docs#error-{code}")
+    assert problem.title
+    assert problem.detail
+    assert ("Retry-After" in headers) == (status == 503)
+    return problem
+
+
 async def flood(port, start, more, most=150_000_000):
     """How many bytes the server lets a caller write before it cuts the connection off."""
     sent = 0
@@ -82,6 +106,7 @@ async def flood(port, start, more, most=150_000_000):
     return sent
 
 
+CODES = {400: "malformed_request", 408: "request_timeout", 414: "url_too_long", 431: "headers_too_large"}
 FLOODS = {
     "header lines": (GET, b"X-Header-Line: 0123456789\r\n" * 4000),
     "one header": (GET + b"X: ", b"a" * 100_000),
@@ -127,8 +152,27 @@ async def test_a_head_without_end_is_cut_off(app, what):
 async def test_a_request_has_its_status(app, request_, status):
     async with port_of(app) as port:
         answer = await exchange(port, request_)
-    assert answer.startswith(b"HTTP/1.1 %d " % status), answer
     assert app.calls == (status == 200)
+    if status == 200:
+        assert answer.startswith(b"HTTP/1.1 200 "), answer
+    else:
+        refused(answer, status, CODES[status])
+
+
+async def test_a_head_request_is_refused_without_a_body(app):
+    async with port_of(app) as port:
+        answer = await exchange(port, b"HEAD / HTTP/1.1\r\nX: 1\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.endswith(b"\r\n\r\n")
+
+
+async def test_the_telemetry_port_has_limits_too():
+    stop, listening = asyncio.Event(), bind("127.0.0.1", 0)
+    serving = asyncio.create_task(server.serve(Health(needs_redis=False), listening, stop))
+    answer = await exchange(listening.getsockname()[1], GET + b"X: " + b"a" * 40_000)
+    stop.set()
+    await serving
+    refused(answer, 431, "headers_too_large")
 
 
 HALVES = {
@@ -145,7 +189,10 @@ async def test_half_a_request_is_closed_after_its_time(app, what):
     sent, status = HALVES[what]
     async with port_of(app, request_timeout=1.0) as port:
         answer = await exchange(port, sent)
-    assert answer.startswith(f"HTTP/1.1 {status} ".encode()) if status else answer == b""
+    if status:
+        refused(answer, status, CODES[status])
+    else:
+        assert answer == b""
     assert set(app.messages) <= {"http.request", "http.disconnect"}
     if app.calls:
         await asyncio.wait_for(app.gone.wait(), 10)
@@ -213,7 +260,7 @@ async def test_one_address_has_a_bounded_number_of_connections(app):
                 reader, writer = await stack.enter_async_context(connection(port, source))
                 writer.write(GET + b"\r\n")
                 assert await reader.readuntil(b"ok")
-            assert (await exchange(port)).startswith(b"HTTP/1.1 503 ")
+            refused(await exchange(port), 503, "unavailable")
             assert (await exchange(port, get, source="127.0.0.2")).startswith(b"HTTP/1.1 200 ")
             assert (await exchange(port, get, source="127.0.0.3")).startswith(b"HTTP/1.1 200 ")
         assert await eventually(lambda: _served(port, get))
@@ -227,7 +274,7 @@ async def test_all_together_have_a_bounded_number_of_connections(app):
                 reader, writer = await stack.enter_async_context(connection(port, f"127.0.1.{number}"))
                 writer.write(GET + b"\r\n")
                 assert await reader.readuntil(b"ok")
-            assert (await exchange(port, source="127.0.0.2")).startswith(b"HTTP/1.1 503 ")
+            refused(await exchange(port, source="127.0.0.2"), 503, "unavailable")
         assert await eventually(lambda: _served(port, get))
 
 

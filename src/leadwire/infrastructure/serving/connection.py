@@ -8,12 +8,24 @@ parser calls (`on_message_begin`, `on_headers_complete`, ...).
 import asyncio
 import ipaddress
 import math
+import os
 from collections import Counter
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
+import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from leadwire.infrastructure.errors import (
+    RETRY_SOON,
+    DomainError,
+    HeadersTooLarge,
+    MalformedRequest,
+    RequestTimeout,
+    Unavailable,
+    UrlTooLong,
+    problem,
+)
 from leadwire.infrastructure.settings import Network
 
 _LONGEST_HEAD: Final = 32 * 1024  # bytes
@@ -21,6 +33,13 @@ _PIPELINED: Final = 16  # requests that wait behind one that is not answered yet
 _LINGER: Final = 2.0  # seconds, and at most
 _LINGER_BYTES: Final = 1024 * 1024  # that what a refused caller goes on sending is read and dropped
 _NEVER: Final = math.inf
+_TOO_LONG: Final = f"The head of a request may have {_LONGEST_HEAD // 1024} KiB."
+_CLOSING: Final = {
+    "Connection": "close",
+    "Content-Type": "application/problem+json",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
 
 
 class Limits(NamedTuple):
@@ -94,10 +113,10 @@ class HttpProtocol(HttpToolsProtocol):
         self.taken_by = _NEVER
         self.chunk = 0  # bytes that came last, if they may be of one head
         self.overhead = 0  # bytes of the request so far that are not its body
-        self.refusal = HTTPStatus.BAD_REQUEST
+        self.refusal: DomainError = MalformedRequest("The request is not HTTP/1.1.")
         self.refused = False
         if not self.registry.admit(self):
-            self.refuse(HTTPStatus.SERVICE_UNAVAILABLE)
+            self.refuse(Unavailable("There are too many connections.", headers=RETRY_SOON))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.registry.leave(self)
@@ -115,7 +134,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self.overhead > _LONGEST_HEAD:
             long_url = self.headers is not None and len(self.url) > _LONGEST_HEAD // 2
-            self.refuse(HTTPStatus.REQUEST_URI_TOO_LONG if long_url else HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            self.refuse(UrlTooLong(_TOO_LONG) if long_url else HeadersTooLarge(_TOO_LONG))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -128,13 +147,15 @@ class HttpProtocol(HttpToolsProtocol):
         if self.chunk > _LONGEST_HEAD:
             size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
             if size > _LONGEST_HEAD:
-                self.refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-                raise ValueError(size)
+                self.refusal = HeadersTooLarge(_TOO_LONG)
+                raise self.refusal
         hosts = [name for name, _ in self.headers].count(b"host")
         if hosts > 1 or (not hosts and self.parser.get_http_version() != "1.0"):
-            raise ValueError(hosts)
+            self.refusal = MalformedRequest("The request needs exactly one `Host` header.")
+            raise self.refusal
         if len(self.pipeline) >= _PIPELINED:
-            raise ValueError(_PIPELINED)
+            self.refusal = MalformedRequest(f"{_PIPELINED} requests wait already behind one that is not answered.")
+            raise self.refusal
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -157,23 +178,32 @@ class HttpProtocol(HttpToolsProtocol):
         self.taken_by = _NEVER
         super().resume_writing()
 
-    def refuse(self, status: HTTPStatus) -> None:
-        """Send the status, unless another response has begun, and close."""
+    def refuse(self, error: DomainError) -> None:
+        """Send the error, unless another response has begun, and close."""
         if self.refused or self.transport.is_closing():
             return
-        head = f"HTTP/1.1 {status.value} {status.phrase}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode()
         cycle = self.cycle
-        if (cycle is None or cycle.response_complete) and status is not HTTPStatus.SERVICE_UNAVAILABLE:
+        if (cycle is None or cycle.response_complete) and not isinstance(error, Unavailable):
             # To close while more is coming in would reset the connection, and the answer would be lost.
-            self.transport.write(head)
+            self._send(error)
             self.transport.write_eof()
             self.refused = True
             self.overhead = 0
             self.received_by = self.loop.time() + _LINGER
             return
         if cycle is None or (cycle.more_body and not cycle.response_started and not self.pipeline):
-            self.transport.write(head)
+            self._send(error)
         self.transport.close()
+
+    def _send(self, error: DomainError) -> None:
+        # Not logged, so that whoever opens thousands of connections fills no log.
+        request_id = f"req_{os.urandom(12).hex()}"
+        body = msgspec.json.encode(problem(error, request_id))
+        headers = {**_CLOSING, **error.headers, "X-Request-Id": request_id, "Content-Length": len(body)}
+        lines = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        head = "\r\n".join([*lines, "\r\n"]).encode()
+        self.transport.write(head if self.parser.get_method() == b"HEAD" else head + body)
 
     def check(self, now: float) -> None:
         """Close the connection if its client is late."""
@@ -183,7 +213,8 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.abort()
         elif now >= self.received_by:
             if self.headers is not None and not self.refused:
-                self.refuse(HTTPStatus.REQUEST_TIMEOUT)
+                seconds = self.registry.limits.request_timeout
+                self.refuse(RequestTimeout(f"The request did not arrive within {seconds:g} s."))
             else:
                 self.transport.close()  # browsers open connections ahead, and expect no answer on them
 

@@ -4,17 +4,14 @@ import logging
 from http import HTTPStatus
 from typing import Any, Final
 
-import msgspec
 from litestar import Request
 from litestar.exceptions import HTTPException
 
 from leadwire.infrastructure import db, errors, telemetry
-from leadwire.infrastructure.errors import DomainError, FieldError, Internal, Unavailable
+from leadwire.infrastructure.errors import RETRY_SOON, DomainError, Internal, Problem, Unavailable
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.interfaces.http.responses import JSONResponse
 
-_TYPE: Final = "/docs#error-"  # explained by this service; RFC 9457 section 3.1.1 allows a relative reference
-RETRY_SOON: Final = {"Retry-After": "5"}
 _DETAILS: Final = {404: "There is nothing here.", 405: "See the Allow header."}
 _BY_ROUTER: Final[dict[int, type[DomainError]]] = {
     400: errors.InvalidParameter,
@@ -24,27 +21,6 @@ _BY_ROUTER: Final[dict[int, type[DomainError]]] = {
     413: errors.BodyTooLarge,
     415: errors.UnsupportedMediaType,
 }
-
-
-class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """What went wrong. `code` is the contract; `title` and `detail` are for people and may change."""
-
-    type: str
-    """Where the kind of problem is explained: a URI reference, one for each `code`."""
-    title: str
-    """What kind of problem it is."""
-    status: int
-    """The HTTP status."""
-    detail: str
-    """What is wrong with this very request."""
-    code: str
-    """What to rely on."""
-    request_id: str
-    """The same as `X-Request-Id`: names this request in our logs. In a replayed response: the first request."""
-    errors: tuple[FieldError, ...] = ()
-    """Each thing that is wrong, up to 50 of them."""
-    conflicting_id: str | None = None
-    """With `lead_conflict`: the lead that has the e-mail address already."""
 
 
 def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResponse[Problem]:
@@ -74,15 +50,6 @@ def _from_litestar(error: HTTPException) -> DomainError:
 
 
 def _respond(error: DomainError) -> JSONResponse[Problem]:
-    problem = Problem(
-        type=_TYPE + error.code,
-        title=error.title,
-        status=error.status,
-        detail=error.detail,
-        code=error.code,
-        request_id=telemetry.request_id(),
-        errors=error.errors,
-        conflicting_id=error.extra.get("conflicting_id"),
-    )
+    problem = errors.problem(error, telemetry.request_id())
     headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
     return JSONResponse(problem, status_code=error.status, headers=headers, kind=b"application/problem+json")

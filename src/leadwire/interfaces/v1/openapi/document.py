@@ -12,10 +12,9 @@ from litestar import Litestar
 
 from leadwire import __version__
 from leadwire.infrastructure import ids, settings
-from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch, InvalidParameter
+from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch, InvalidParameter, Problem
 from leadwire.interfaces.http.body import MEDIA_TYPES
 from leadwire.interfaces.http.docstrings import docstrings
-from leadwire.interfaces.http.problems import Problem
 from leadwire.interfaces.http.responses import Page, Single, Tagged
 from leadwire.interfaces.v1.openapi import schemas
 from leadwire.interfaces.v1.openapi.errors import ErrorResponses

@@ -14,6 +14,8 @@ Errors = list[type[DomainError]]
 EVERYWHERE: Final[Errors] = [
     known.Unauthenticated, known.InsufficientScope, known.MethodNotAllowed, known.RateLimited, known.Internal,
     known.Unavailable,
+    # Before the application, by the connection:
+    known.MalformedRequest, known.RequestTimeout, known.UrlTooLong, known.HeadersTooLarge,
 ]  # fmt: skip
 _DIFFERING: Final = (400, 409, 422)  # their codes differ from operation to operation; the others are shared
 _HEADERS: Final = {
@@ -23,7 +25,7 @@ _HEADERS: Final = {
     **dict.fromkeys((409, 429, 503), ("Retry-After",)),
 }
 _REPLAYED: Final = (400, 404, 409, 412, 413, 415, 422)  # from the operation itself: stored for its Idempotency-Key
-_UNCOUNTED: Final = (401, 405)  # sent before the rate limit is looked at
+_UNCOUNTED: Final = (401, 405, 408, 414, 431)  # sent before the rate limit is looked at
 
 
 class ErrorResponses:

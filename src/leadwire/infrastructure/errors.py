@@ -30,6 +30,9 @@ class DomainError(Exception):
     code = "invalid"
     title = "Refused"
 
+    def __init_subclass__(cls, *, status: int = 0, code: str = "", title: str = "") -> None:
+        cls.status, cls.code, cls.title = status or cls.status, code or cls.code, title or cls.title
+
     def __init__(
         self,
         detail: str,
@@ -47,106 +50,78 @@ class DomainError(Exception):
         self.extra = extra or {}  # members added to the problem document, such as `conflicting_id`
 
 
-class MalformedJson(DomainError):
+class MalformedJson(DomainError, status=400, code="malformed_json", title="The body is not valid JSON"):
     """The body is not JSON, or not UTF-8."""
 
-    status, code, title = 400, "malformed_json", "The body is not valid JSON"
 
-
-class MalformedRequest(DomainError):
+class MalformedRequest(DomainError, status=400, code="malformed_request", title="The request is not valid HTTP"):
     """The request is not HTTP as the standard has it."""
 
-    status, code, title = 400, "malformed_request", "The request is not valid HTTP"
 
-
-class InvalidParameter(DomainError):
+class InvalidParameter(DomainError, status=400, code="invalid_parameter", title="A parameter is not valid"):
     """A parameter cannot be read, is out of range or was given twice."""
 
-    status, code, title = 400, "invalid_parameter", "A parameter is not valid"
 
-
-class UnknownParameter(InvalidParameter):
+class UnknownParameter(InvalidParameter, code="unknown_parameter"):
     """There is no such query parameter; the message names those there are."""
 
-    code = "unknown_parameter"
 
-
-class Unauthenticated(DomainError):
+class Unauthenticated(DomainError, status=401, code="unauthenticated", title="A valid API key is needed"):
     """There is no API key, or none that is valid."""
 
-    status, code, title = 401, "unauthenticated", "A valid API key is needed"
 
-
-class InsufficientScope(DomainError):
+class InsufficientScope(DomainError, status=403, code="insufficient_scope", title="The API key lacks a scope"):
     """The API key lacks the scope that this operation needs."""
 
-    status, code, title = 403, "insufficient_scope", "The API key lacks a scope"
+
+class Forbidden(DomainError, status=403, code="forbidden", title="Not for you"):
+    pass
 
 
-class Forbidden(DomainError):
-    status, code, title = 403, "forbidden", "Not for you"
-
-
-class NotFound(DomainError):
+class NotFound(DomainError, status=404, code="not_found", title="Not found"):
     """There is no such object in this workspace. An id that is not well-formed counts as that."""
 
-    status, code, title = 404, "not_found", "Not found"
 
-
-class MethodNotAllowed(DomainError):
+class MethodNotAllowed(DomainError, status=405, code="method_not_allowed", title="Method not allowed"):
     """The path has no such method; `Allow` names those it has."""
 
-    status, code, title = 405, "method_not_allowed", "Method not allowed"
 
-
-class RequestTimeout(DomainError):
+class RequestTimeout(DomainError, status=408, code="request_timeout", title="The request took too long to arrive"):
     """The request did not arrive in time."""
 
-    status, code, title = 408, "request_timeout", "The request took too long to arrive"
+
+class Conflict(DomainError, status=409, code="conflict", title="In conflict with the present state"):
+    pass
 
 
-class Conflict(DomainError):
-    status, code, title = 409, "conflict", "In conflict with the present state"
-
-
-class IdempotencyInProgress(Conflict):
+class IdempotencyInProgress(Conflict, code="idempotency_in_progress"):
     """The request with this Idempotency-Key is still running."""
 
-    code = "idempotency_in_progress"
+
+class QuotaExceeded(Conflict, code="quota_exceeded", title="The workspace may not have more of this"):
+    pass
 
 
-class QuotaExceeded(Conflict):
-    code, title = "quota_exceeded", "The workspace may not have more of this"
-
-
-class PreconditionFailed(DomainError):
+class PreconditionFailed(DomainError, status=412, code="precondition_failed", title="The resource has changed"):
     """The object has another version than `If-Match` asks for."""
 
-    status, code, title = 412, "precondition_failed", "The resource has changed"
 
-
-class BodyTooLarge(DomainError):
+class BodyTooLarge(DomainError, status=413, code="body_too_large", title="The body is too large"):
     """The body is larger than 64 KiB."""
 
-    status, code, title = 413, "body_too_large", "The body is too large"
 
-
-class UrlTooLong(DomainError):
+class UrlTooLong(DomainError, status=414, code="url_too_long", title="The URL is too long"):
     """The URL is longer than the head of a request may be: 32 KiB."""
 
-    status, code, title = 414, "url_too_long", "The URL is too long"
 
-
-class UnsupportedMediaType(DomainError):
+class UnsupportedMediaType(
+    DomainError, status=415, code="unsupported_media_type", title="The content type is not supported"
+):
     """The body is of another type than the operation takes, or compressed."""
 
-    status, code, title = 415, "unsupported_media_type", "The content type is not supported"
 
-
-class Invalid(DomainError):
+class Invalid(DomainError, status=422, code="validation_error", title="The values are not valid"):
     """The values are not valid; `errors` names each one."""
-
-    status, code, title = 422, "validation_error", "The values are not valid"
 
 
 def invalid_field(pointer: str, code: str, message: str) -> Invalid:
@@ -154,50 +129,36 @@ def invalid_field(pointer: str, code: str, message: str) -> Invalid:
     return Invalid(message, errors=(FieldError(code, message, pointer),))
 
 
-class UnknownField(Invalid):
+class UnknownField(Invalid, code="unknown_field"):
     """The body has fields that do not exist."""
 
-    code = "unknown_field"
 
-
-class ReadOnlyField(Invalid):
+class ReadOnlyField(Invalid, code="read_only_field"):
     """The body has another value for a field that cannot be changed."""
 
-    code = "read_only_field"
 
-
-class IdempotencyMismatch(Invalid):
+class IdempotencyMismatch(Invalid, code="idempotency_mismatch"):
     """This Idempotency-Key was used for another request."""
 
-    code = "idempotency_mismatch"
 
-
-class HeadersTooLarge(DomainError):
+class HeadersTooLarge(DomainError, status=431, code="headers_too_large", title="The headers are too large"):
     """The head of the request is larger than 32 KiB."""
 
-    status, code, title = 431, "headers_too_large", "The headers are too large"
 
-
-class RateLimited(DomainError):
+class RateLimited(DomainError, status=429, code="rate_limited", title="Too many requests"):
     """Too many requests, or too many failed authentications from this address."""
 
-    status, code, title = 429, "rate_limited", "Too many requests"
 
-
-class Internal(DomainError):
+class Internal(DomainError, status=500, code="internal", title="Internal error"):
     """Something went wrong on our side."""
-
-    status, code, title = 500, "internal", "Internal error"
 
 
 RETRY_SOON: Final = {"Retry-After": "5"}
 """Headers of `Unavailable`."""
 
 
-class Unavailable(DomainError):
+class Unavailable(DomainError, status=503, code="unavailable", title="Temporarily unavailable"):
     """The service cannot answer just now."""
-
-    status, code, title = 503, "unavailable", "Temporarily unavailable"
 
 
 class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):

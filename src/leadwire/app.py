@@ -15,10 +15,10 @@ from leadwire.infrastructure.telemetry.health import Health, Report
 from leadwire.interfaces.http.middleware import RequestMiddleware
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get
-from leadwire.interfaces.v1 import conversations, docs, leads
+from leadwire.interfaces.v1 import conversations, leads, openapi
 from leadwire.interfaces.v1.authentication import ApiKeyGuard
 from leadwire.interfaces.v1.idempotency import idempotent
-from leadwire.interfaces.web import error_pages, router
+from leadwire.interfaces.web import router
 from leadwire.interfaces.widget import api as widget
 from leadwire.interfaces.widget import demo_site
 from leadwire.interfaces.widget.script import script
@@ -63,11 +63,11 @@ def create_app(health: Health | None = None) -> ASGIApp:
                 script,
                 *((demo_site.page, demo_site.style) if settings.get().demo_bot else ()),
                 *router.handlers(),
-                *docs.routes(EVENTS, SAMPLES),
+                *openapi.routes(EVENTS, SAMPLES),
                 live,
                 _ready(health or Health(needs_redis=False)),
             ],
-            exception_handlers={Exception: error_pages.to_response},
+            exception_handlers={Exception: router.error_response},
             openapi_config=None,
             logging_config=None,
             lifespan=[],

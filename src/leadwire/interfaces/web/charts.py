@@ -1,6 +1,7 @@
-"""Where the parts of a plot are: `charts.html` draws them as SVG, with colors from CSS classes and a table beside each.
+"""Where the parts of drawings are: templates draw them as SVG, with colors from CSS classes.
 
-Horizontal places are percentages, vertical ones pixels: the drawing stretches with the page, the letters do not.
+In plots, horizontal places are percentages and vertical ones pixels: the drawing stretches with the page, the letters
+do not.
 """
 
 import functools
@@ -10,8 +11,12 @@ from typing import Final
 
 import msgspec
 
+from leadwire.domain.bots import graph
+from leadwire.domain.bots.flow import Flow
+
 _STEPS: Final = (1, 2, 2.5, 5, 10, 20, 25)
 _LABELS: Final = 5  # along the bottom, at the most or so
+_MARGIN, _WIDE, _HIGH, _GAP_X, _GAP_Y = 10, 150, 44, 56, 18  # pixels of a flow's picture
 
 Bar = tuple[str, str, str, str, str]
 """The tone, x, y, width and height of a rectangle: Jinja formats numbers ten times as slowly."""
@@ -103,6 +108,46 @@ def ticks(peak: float, *, whole: bool = False) -> list[float]:
     steps = (s * power / 10 for s in _STEPS if peak <= 5 * s * power / 10)
     step = next(step for step in steps if not whole or step.is_integer())
     return [step * place for place in range(math.ceil(peak / step) + 1)]
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """A flow in pixels: nodes in columns by their distance from the start, ways on as curves."""
+
+    width: int
+    height: int
+    boxes: list[tuple[int, int, str, str, str]]
+    """Of each node, the left and upper end, the id, the kind and the text."""
+    ways: list[tuple[str, str]]
+    """Of each way, the kind and the path."""
+    box: tuple[int, int] = _WIDE, _HIGH
+
+
+def picture(flow: Flow) -> Picture:
+    """The nodes that can be reached."""
+    columns = graph.columns(flow)
+    places = {
+        node: (_MARGIN + x * (_WIDE + _GAP_X), _MARGIN + y * (_HIGH + _GAP_Y))
+        for x, column in enumerate(columns)
+        for y, node in enumerate(column)
+    }
+    return Picture(
+        width=2 * _MARGIN + len(columns) * (_WIDE + _GAP_X) - _GAP_X,
+        height=2 * _MARGIN + max(map(len, columns), default=1) * (_HIGH + _GAP_Y) - _GAP_Y + 24,
+        boxes=[
+            (*places[node.id], node.id, graph.kind_of(node), graph.text_of(node))
+            for node in flow.nodes
+            if node.id in places
+        ],
+        ways=[(e.kind, _curve(places[e.start], places[e.end])) for e in graph.edges(flow) if e.start in places],
+    )
+
+
+def _curve(start: tuple[int, int], end: tuple[int, int]) -> str:
+    x1, y1 = start[0] + _WIDE, start[1] + _HIGH / 2
+    x2, y2 = end[0], end[1] + _HIGH / 2
+    bend = 28 if x2 > x1 else 60
+    lift = 0 if x2 > x1 else _HIGH  # a way back runs below its nodes
+    return f"M{x1} {y1:g}C{x1 + bend} {y1 + lift:g} {x2 - bend} {y2 + lift:g} {x2} {y2:g}"
 
 
 def number(value: float) -> str:

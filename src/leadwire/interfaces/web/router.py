@@ -1,22 +1,43 @@
-"""Every screen and action: what the modules in `screens/` declare."""
+"""What the app serves for the web area: what the modules in `screens/` declare, and errors as pages."""
 
 import importlib
 import pkgutil
-from typing import Final
+from typing import Any, Final
 
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 
+from leadwire.infrastructure.errors import RETRY_SOON, DomainError, Unavailable
+from leadwire.interfaces.http import problems
 from leadwire.interfaces.web import assets, screens
+from leadwire.interfaces.web.page_context import render_page
 from leadwire.interfaces.web.routes import Declared
 from leadwire.interfaces.web.screens import sign_in
 
 _MODULES: Final = [
     importlib.import_module(f"{screens.__name__}.{m.name}") for m in pkgutil.iter_modules(screens.__path__)
 ]
+_PROGRAMS: Final = ("/v1/", "/widget/", "/health/", "/schema", "/metrics")  # never get a page
 
 DECLARED: Final = [one for module in _MODULES for one in vars(module).values() if isinstance(one, Declared)]
 
 
 def handlers() -> list[HTTPRouteHandler]:
-    """What the app serves for the web area."""
+    """Every screen and action."""
     return [assets.route(), *sign_in.open_routes(), *(declared.handler for declared in DECLARED)]
+
+
+def error_response(request: "Request[Any, Any, Any]", error: Exception) -> Response[Any]:
+    """Return an error as a page when the client prefers HTML, else as a problem document."""
+    problem = problems.to_response(request, error)
+    wants_page = "text/html" in request.headers.get("accept", "")
+    if not wants_page or request.scope["path"].startswith(_PROGRAMS):
+        return problem
+    extra = dict(error.headers) if isinstance(error, DomainError | HTTPException) and error.headers else {}
+    if problem.status_code == Unavailable.status:
+        extra |= RETRY_SOON
+    values = {"problem": problem.content, "context": request.state.get("context")}
+    page = render_page(request, "problem.html", values, problem.status_code or 500)
+    page.headers.update({name: value for name, value in extra.items() if name.lower() in ("retry-after", "allow")})
+    return page

@@ -3,7 +3,7 @@
     @screen("/keys", role="admin")
     async def keys(context: PageContext) -> PageResponse: ...
 
-    @action("/keys/{key_id:str}/revoke", shown_on=keys, audit="api_key.revoked")
+    @action("/keys/{key_id}/revoke", shown_on=keys, audit="api_key.revoked")
     async def revoke(context: PageContext, key_id: str) -> PageResponse: ...
 
 A screen that names no role is every viewer's, an action an admin's. When an action refuses, the screen it is `shown_on`
@@ -57,6 +57,7 @@ class Declared(msgspec.Struct, eq=False):
 
 def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callable[[Body], Declared]:
     """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first."""
+    path = path.replace("}", ":str}")
 
     def declare(shown: Body) -> Declared:
         async def handler(request: Request[Any, Any, Any]) -> PageResponse:
@@ -87,6 +88,7 @@ def action(
     as it is: after the password the page with the form is shown again. With `audit`, all of it is one transaction that
     leaves an entry of this action, about the first parameter of the path, in the audit log.
     """
+    path = path.replace("}", ":str}")
 
     def declare(done: Body) -> Declared:
         async def handler(request: Request[Any, Any, Any]) -> PageResponse:

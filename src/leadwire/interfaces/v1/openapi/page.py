@@ -1,6 +1,5 @@
 """The document as an HTML page, by the template `page.html`."""
 
-import functools
 import json
 import re
 import shlex
@@ -26,19 +25,19 @@ def page(document: Json) -> str:
         "breakable": lambda text: Markup("<wbr>").join(re.split(r"(?<=[/_-])", text)),
         "inline": _inline,
         "json": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
-        "described": functools.partial(_described, document),
-        "parameters": lambda found: [_parameter(_resolved(document, parameter)) for parameter in found],
+        "described": _described,
+        "parameters": _parameters,
         "fields": _fields,
         "type_words": type_words,
     }
     schemas = document["components"]["schemas"]
     operations = [
-        (method, path, operation, _curl(document, method, path, operation))
-        for path, item in document["paths"].items()
+        (method, path, operation, _curl(method, path, operation))
+        for path, item in _resolved(document["paths"], document["components"]).items()
         for method, operation in item.items()
     ]
     tags = [(tag, [one for one in operations if tag["name"] in one[2]["tags"]]) for tag in document["tags"]]
-    errors = dict(_errors(document))
+    errors = dict(error for _, _, operation, _ in operations for error in _errors(operation))
     return environment.from_string(_TEMPLATE.read_text()).render(
         info=document["info"],
         tags=[(tag, found) for tag, found in tags if found],
@@ -50,14 +49,24 @@ def page(document: Json) -> str:
     )
 
 
-def _errors(document: Json) -> Iterator[tuple[tuple[str, str], Any]]:
+def _resolved(part: Any, components: Json) -> Any:
+    """Return a part of the document in which all references but those to schemas are written out."""
+    if isinstance(part, list):
+        return [_resolved(value, components) for value in part]
+    if not isinstance(part, dict):
+        return part
+    match str(part.get("$ref")).split("/"):
+        case ["#", "components", ("headers" | "parameters" | "responses") as kind, name]:
+            return _resolved(components[kind][name], components)
+    return {name: _resolved(value, components) for name, value in part.items()}
+
+
+def _errors(operation: Json) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield an example of each error, by its status and code."""
-    for item in document["paths"].values():
-        for operation in item.values():
-            for status, response in operation["responses"].items():
-                content = _resolved(document, response).get("content", {}).get("application/problem+json", {})
-                for code, shown in content.get("examples", {}).items():
-                    yield (status, code), shown
+    for status, response in operation["responses"].items():
+        content = response.get("content", {}).get("application/problem+json", {})
+        for code, shown in content.get("examples", {}).items():
+            yield (status, code), shown
 
 
 def _any_problem(schemas: Json) -> Json:
@@ -68,22 +77,12 @@ def _any_problem(schemas: Json) -> Json:
     return {**problem, "properties": {**problem["properties"], "status": status, "code": code}}
 
 
-def _resolved(document: Json, value: Json) -> Json:
-    """Follow `$ref`, one step."""
-    if "$ref" not in value:
-        return value
-    found: Any = document
-    for step in value["$ref"].removeprefix("#/").split("/"):
-        found = found[step]
-    return found  # type: ignore[no-any-return]
+def _described(named: Json) -> list[Row]:
+    return [(name, "", value["description"]) for name, value in named.items()]
 
 
-def _described(document: Json, named: Json) -> list[Row]:
-    return [(name, "", _resolved(document, value)["description"]) for name, value in named.items()]
-
-
-def _parameter(parameter: Json) -> Row:
-    return parameter["name"], _PLACES[parameter["in"]] + type_words(parameter["schema"]), parameter["description"]
+def _parameters(found: list[Json]) -> list[Row]:
+    return [(one["name"], _PLACES[one["in"]] + type_words(one["schema"]), one["description"]) for one in found]
 
 
 def _fields(schema: Json) -> list[Row]:
@@ -94,9 +93,8 @@ def _fields(schema: Json) -> list[Row]:
     ]
 
 
-def _curl(document: Json, method: str, path: str, operation: Json) -> str:
-    parameters = [_resolved(document, parameter) for parameter in operation["parameters"]]
-    examples = {parameter["name"]: parameter["example"] for parameter in parameters}
+def _curl(method: str, path: str, operation: Json) -> str:
+    examples = {parameter["name"]: parameter["example"] for parameter in operation["parameters"]}
     address = path.format_map(examples) + ("?limit=20" if "limit" in examples else "")
     verb = "" if method == "get" else f" -X {method.upper()}"
     lines = [f'curl{verb} "$BASE_URL{address}"', '-H "Authorization: Bearer $API_KEY"']

@@ -22,7 +22,7 @@ async def change_password(context: PageContext) -> PageResponse:
     return context.redirect("/account", "Your password is changed, and every other browser signed out.")
 
 
-@action("/account/sessions/{session_id:str}/end", role="viewer", shown_on=account, audit="session.ended")
+@action("/account/sessions/{session_id}/end", role="viewer", shown_on=account, audit="session.ended")
 async def end_session(context: PageContext, session_id: str) -> PageResponse:
     """One of one's own sessions ends."""
     await sessions.end_one(context.me.user_id, session_id)

@@ -8,7 +8,7 @@ from leadwire.domain.bots.parse import LARGEST, BadFlow, parse, parse_stored
 from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web import flow_reference, security
-from leadwire.interfaces.web.flow_picture import Picture, picture
+from leadwire.interfaces.web.charts import Picture, picture
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
@@ -31,7 +31,7 @@ async def create(context: PageContext) -> PageResponse:
     return context.redirect(f"/bots/{bot_id}")
 
 
-@screen("/bots/{bot_id:str}")
+@screen("/bots/{bot_id}")
 async def bot(context: PageContext, bot_id: str) -> PageResponse:
     """The editor: the draft's text, what is wrong with it line by line, and its picture."""
     one = await reads.detail(context.workspace, bot_id)
@@ -51,7 +51,7 @@ async def bot(context: PageContext, bot_id: str) -> PageResponse:
 
 
 @action(
-    "/bots/{bot_id:str}/draft",
+    "/bots/{bot_id}/draft",
     shown_on=bot,
     largest=4 * LARGEST,  # encoded, a character may be three
     audit="bot.draft_saved",
@@ -66,7 +66,7 @@ async def save(context: PageContext, bot_id: str) -> PageResponse:
     return context.redirect(f"/bots/{bot_id}", f"Published: new conversations run {version}.")
 
 
-@screen("/bots/{bot_id:str}/versions")
+@screen("/bots/{bot_id}/versions")
 async def versions(context: PageContext, bot_id: str) -> PageResponse:
     """What was published when, and what the chosen version (`version`, else the newest) changed."""
     one = await reads.detail(context.workspace, bot_id)
@@ -81,7 +81,7 @@ async def versions(context: PageContext, bot_id: str) -> PageResponse:
     )
 
 
-@action("/bots/{bot_id:str}/rollback", shown_on=versions, audit="bot.rolled_back")
+@action("/bots/{bot_id}/rollback", shown_on=versions, audit="bot.rolled_back")
 async def rollback(context: PageContext, bot_id: str) -> PageResponse:
     """Let new conversations run a version published before; the draft stays."""
     version = context.form.number("version") or 0
@@ -90,7 +90,7 @@ async def rollback(context: PageContext, bot_id: str) -> PageResponse:
     return context.redirect(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
 
 
-@screen("/bots/{bot_id:str}/preview")
+@screen("/bots/{bot_id}/preview")
 async def trial(context: PageContext, bot_id: str) -> PageResponse:
     """A chat with the draft; everything said so far is in the address, and nothing is kept."""
     one = await reads.detail(context.workspace, bot_id)
@@ -100,7 +100,7 @@ async def trial(context: PageContext, bot_id: str) -> PageResponse:
     return await context.render("bots/preview.html", tab="preview", bot=one, conversation=conversation, said=said)
 
 
-@screen("/bots/{bot_id:str}/knowledge")
+@screen("/bots/{bot_id}/knowledge")
 async def knowledge(context: PageContext, bot_id: str) -> PageResponse:
     """Questions and answers."""
     one = await reads.detail(context.workspace, bot_id)
@@ -108,14 +108,14 @@ async def knowledge(context: PageContext, bot_id: str) -> PageResponse:
     return await context.render("bots/knowledge.html", tab="knowledge", bot=one, faq=entries)
 
 
-@action("/bots/{bot_id:str}/knowledge", shown_on=knowledge, audit="bot.taught")
+@action("/bots/{bot_id}/knowledge", shown_on=knowledge, audit="bot.taught")
 async def teach(context: PageContext, bot_id: str) -> PageResponse:
     """One more answer."""
     await changes.add_faq_entry(context.workspace, bot_id, context.form.text("question"), context.form.text("answer"))
     return context.redirect(f"/bots/{bot_id}/knowledge")
 
 
-@action("/bots/{bot_id:str}/knowledge/{entry_id:str}/forget", shown_on=knowledge, audit="bot.untaught")
+@action("/bots/{bot_id}/knowledge/{entry_id}/forget", shown_on=knowledge, audit="bot.untaught")
 async def unteach(context: PageContext, bot_id: str, entry_id: str) -> PageResponse:
     """One answer less."""
     context.entry.detail = entry_id
@@ -123,7 +123,7 @@ async def unteach(context: PageContext, bot_id: str, entry_id: str) -> PageRespo
     return context.redirect(f"/bots/{bot_id}/knowledge")
 
 
-@screen("/bots/{bot_id:str}/install")
+@screen("/bots/{bot_id}/install")
 async def install(context: PageContext, bot_id: str) -> PageResponse:
     """The snippet, and which websites may use it."""
     one = await reads.detail(context.workspace, bot_id)
@@ -131,7 +131,7 @@ async def install(context: PageContext, bot_id: str) -> PageResponse:
     return await context.render("bots/install.html", tab="install", bot=one, address=address)
 
 
-@action("/bots/{bot_id:str}/install", shown_on=install, audit="bot.embedded")
+@action("/bots/{bot_id}/install", shown_on=install, audit="bot.embedded")
 async def embed(context: PageContext, bot_id: str) -> PageResponse:
     """Other websites, another color."""
     origins, color = context.form.text("origins").split(), context.form.text("color")

@@ -17,17 +17,8 @@ from leadwire.interfaces.web.live_updates import stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
-_STAGES: Final = {
-    "": "Any state",
-    "delivered": "Delivered",
-    "unfinished": "Under way",
-    "dead": "Dead letters",
-    "cancelled": "Canceled",
-}
-_OUTCOMES: Final[dict[str, str]] = {"": "Any outcome", **{name: name.replace("_", " ") for name in history.OUTCOMES}}
 _FILTERS: Final = ("endpoint_id", "stage", "kind", "outcome", "subject")
 _TIMES: Final = ("since", "until")
-_PACES: Final = {10: "10 a second", 100: "100 a second", 1000: "1,000 a second"}
 
 
 @screen("/deliveries")
@@ -40,13 +31,12 @@ async def deliveries(context: PageContext) -> PageResponse:
         page=page,
         kept={name: query.text(name) for name in (*_FILTERS, *_TIMES)},
         onward=context.link(after=page.after) if page.after else None,
-        endpoints=await _endpoints(context.workspace),
-        stages=_STAGES,
-        outcomes=_OUTCOMES,
+        endpoints=await reads.endpoints(context.workspace),
+        outcomes=history.OUTCOMES,
     )
 
 
-@screen("/deliveries/{event_id:str}/{endpoint_id:str}")
+@screen("/deliveries/{event_id}/{endpoint_id}")
 async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
     """One delivery: the POST as it was made, every hop and attempt, and why the next comes when it comes."""
     (shown,) = await reads.deliveries_of(context.workspace, event_id, endpoint_id)
@@ -70,9 +60,7 @@ async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Pag
     )
 
 
-@action(
-    "/deliveries/{event_id:str}/{endpoint_id:str}/redrive", role="agent", shown_on=delivery, audit="delivery.redriven"
-)
+@action("/deliveries/{event_id}/{endpoint_id}/redrive", role="agent", shown_on=delivery, audit="delivery.redriven")
 async def redrive_one(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
     """A dead letter is sent again, as if for the first time."""
     context.entry.detail = endpoint_id
@@ -81,7 +69,7 @@ async def redrive_one(context: PageContext, event_id: str, endpoint_id: str) -> 
     return context.redirect(f"/deliveries/{event_id}/{endpoint_id}", word)
 
 
-@screen("/deliveries/{event_id:str}/{endpoint_id:str}/live")
+@screen("/deliveries/{event_id}/{endpoint_id}/live")
 async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
     """Tells when something happened to the delivery; one that is still to be relayed is waited for."""
     if not ids.is_id("evt", event_id):
@@ -110,9 +98,8 @@ async def dead_letters(context: PageContext) -> PageResponse:
         total=await redrives.count(context.workspace, _selection(wanted)),
         jobs=await redrives.listed(context.workspace, 10),
         kept={name: form.text(name) for name in ("endpoint_id", "kind", "outcome", *_TIMES)},
-        endpoints=await _endpoints(context.workspace),
-        outcomes={name: text for name, text in _OUTCOMES.items() if name != "delivered"},
-        paces=_PACES,
+        endpoints=await reads.endpoints(context.workspace),
+        outcomes=[name for name in history.OUTCOMES if name != "delivered"],
     )
 
 
@@ -127,13 +114,13 @@ async def redrive(context: PageContext) -> PageResponse:
     return context.redirect(f"/redrives/{job.id}")
 
 
-@screen("/redrives/{job_id:str}")
+@screen("/redrives/{job_id}")
 async def job(context: PageContext, job_id: str) -> PageResponse:
     """How far a redrive has come. It goes on when this page is left."""
     return await context.render("webhooks/redrive.html", job=await redrives.one(context.workspace, job_id))
 
 
-@screen("/redrives/{job_id:str}/live")
+@screen("/redrives/{job_id}/live")
 async def job_live(context: PageContext, job_id: str) -> PageResponse:
     """Tells how far it has come."""
 
@@ -145,18 +132,12 @@ async def job_live(context: PageContext, job_id: str) -> PageResponse:
     return stream(look, context.me.session_id)
 
 
-@action("/redrives/{job_id:str}/{step:str}", role="agent", shown_on=job, audit="redrive.changed")
+@action("/redrives/{job_id}/{step}", role="agent", shown_on=job, audit="redrive.changed")
 async def change_job(context: PageContext, job_id: str, step: str) -> PageResponse:
     """Pause, resume or cancel."""
     context.entry.action = f"redrive.{step}"
     await redrives.move(context.workspace, job_id, step)
     return context.redirect(f"/redrives/{job_id}")
-
-
-async def _endpoints(workspace: str) -> dict[str, str]:
-    """Every endpoint, to choose one from."""
-    found = await reads.endpoints(workspace)
-    return {"": "Any endpoint", **{endpoint.id: endpoint.url.partition("://")[2] for endpoint in found}}
 
 
 def _filter(query: Form) -> history.Filter:

@@ -30,7 +30,7 @@ async def endpoints(context: PageContext) -> PageResponse:
     return await context.render("webhooks/list.html", endpoints=found, figures=known)
 
 
-@screen("/webhooks/{endpoint_id:str}")
+@screen("/webhooks/{endpoint_id}")
 async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
     """One endpoint: plots, its deliveries, its settings, a test."""
     shown = await reads.endpoint(context.workspace, endpoint_id)
@@ -56,7 +56,7 @@ async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
     )
 
 
-@screen("/webhooks/{endpoint_id:str}/live")
+@screen("/webhooks/{endpoint_id}/live")
 async def live(context: PageContext, endpoint_id: str) -> PageResponse:
     """Tells when an attempt was made."""
     shown = await reads.endpoint(context.workspace, endpoint_id)
@@ -67,7 +67,7 @@ async def live(context: PageContext, endpoint_id: str) -> PageResponse:
     return stream(look, context.me.session_id)
 
 
-@action("/webhooks/{endpoint_id:str}/settings", shown_on=endpoint, confirmed=True, audit="endpoint.changed")
+@action("/webhooks/{endpoint_id}/settings", shown_on=endpoint, confirmed=True, audit="endpoint.changed")
 async def configure(context: PageContext, endpoint_id: str) -> PageResponse:
     """URL, events, order and rate. A URL of another origin loses the custom headers."""
     change = EndpointChange(
@@ -83,7 +83,7 @@ async def configure(context: PageContext, endpoint_id: str) -> PageResponse:
     return context.redirect(f"/webhooks/{endpoint_id}", f"Saved. It holds from the next attempt on.{removed}")
 
 
-@action("/webhooks/{endpoint_id:str}/headers", shown_on=endpoint, audit="endpoint.headers_changed")
+@action("/webhooks/{endpoint_id}/headers", shown_on=endpoint, audit="endpoint.headers_changed")
 async def own_headers(context: PageContext, endpoint_id: str) -> PageResponse:
     """The endpoint's own headers, all at once: what is stored is not shown again."""
     change = EndpointChange(headers=_headers(context.form))
@@ -91,21 +91,21 @@ async def own_headers(context: PageContext, endpoint_id: str) -> PageResponse:
     return context.redirect(f"/webhooks/{endpoint_id}", "The headers are stored, encrypted.")
 
 
-@action("/webhooks/{endpoint_id:str}/enable", shown_on=endpoint, audit="endpoint.enabled")
+@action("/webhooks/{endpoint_id}/enable", shown_on=endpoint, audit="endpoint.enabled")
 async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
     """Let events flow."""
     await changes.enable(context.workspace, endpoint_id)
     return context.redirect(f"/webhooks/{endpoint_id}", "Enabled. Events flow from now on.")
 
 
-@action("/webhooks/{endpoint_id:str}/disable", shown_on=endpoint, audit="endpoint.disabled")
+@action("/webhooks/{endpoint_id}/disable", shown_on=endpoint, audit="endpoint.disabled")
 async def disable(context: PageContext, endpoint_id: str) -> PageResponse:
     """Stop sending."""
     await changes.disable(context.workspace, endpoint_id)
     return context.redirect(f"/webhooks/{endpoint_id}", "Disabled. What waits keeps waiting.")
 
 
-@action("/webhooks/{endpoint_id:str}/delete", shown_on=endpoint, audit="endpoint.deleted")
+@action("/webhooks/{endpoint_id}/delete", shown_on=endpoint, audit="endpoint.deleted")
 async def delete(context: PageContext, endpoint_id: str) -> PageResponse:
     """Remove it; what it was still owed is canceled."""
     context.entry.detail = url = (await reads.endpoint(context.workspace, endpoint_id)).url
@@ -113,7 +113,7 @@ async def delete(context: PageContext, endpoint_id: str) -> PageResponse:
     return context.redirect("/webhooks", f"{url} is removed.")
 
 
-@action("/webhooks/{endpoint_id:str}/discard", shown_on=endpoint, audit="endpoint.discarded")
+@action("/webhooks/{endpoint_id}/discard", shown_on=endpoint, audit="endpoint.discarded")
 async def discard(context: PageContext, endpoint_id: str) -> PageResponse:
     """Cancel what waits for it."""
     count = await changes.discard(context.workspace, endpoint_id)
@@ -121,7 +121,7 @@ async def discard(context: PageContext, endpoint_id: str) -> PageResponse:
     return context.redirect(f"/webhooks/{endpoint_id}", f"{count} waiting deliveries are being canceled.")
 
 
-@action("/webhooks/{endpoint_id:str}/test", shown_on=endpoint, audit="endpoint.tested")
+@action("/webhooks/{endpoint_id}/test", shown_on=endpoint, audit="endpoint.tested")
 async def test(context: PageContext, endpoint_id: str) -> PageResponse:
     """A sample event over the real path; works while disabled."""
     context.entry.detail = await changes.send_test(context.workspace, endpoint_id, context.form.text("kind") or None)
@@ -137,7 +137,7 @@ async def tested(context: PageContext, endpoint_id: str) -> object:
     return found[0] if found else event_id
 
 
-@screen("/webhooks/{endpoint_id:str}/secret", role="admin", confirmed=True)
+@screen("/webhooks/{endpoint_id}/secret", role="admin", confirmed=True)
 async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
     """The secret, the staged one, and what to do with them. That it was looked at is noted."""
     shown = await reads.endpoint(context.workspace, endpoint_id)
@@ -149,7 +149,7 @@ async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
     )
 
 
-@action("/webhooks/{endpoint_id:str}/secret/{step:str}", shown_on=secret, confirmed=True, audit="endpoint.rotated")
+@action("/webhooks/{endpoint_id}/secret/{step}", shown_on=secret, confirmed=True, audit="endpoint.rotated")
 async def rotate(context: PageContext, endpoint_id: str, step: str) -> PageResponse:
     """One step of `_ROTATION`."""
     if step not in _ROTATION:

@@ -20,7 +20,6 @@ from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
-_SORTS: Final = {"newest": "Newest first", "oldest": "Oldest first", "score": "Best score first"}
 _OVERTAKEN: Final = (
     "Somebody changed this lead while you were typing. Your values are still in the form, the present ones beside them:"
     " save again to put yours in their place."
@@ -37,7 +36,6 @@ async def leads(context: PageContext) -> PageResponse:
         found=await reads.search(context.workspace, wanted),
         total=await reads.total(context.workspace, wanted),
         bots=await bots.names(context.workspace),
-        sorts=_SORTS,
     )
 
 
@@ -53,7 +51,7 @@ async def export(context: PageContext) -> PageResponse:
     return context.download(name, "application/json", files.as_json(context.workspace, wanted))
 
 
-@screen("/leads/{lead_id:str}")
+@screen("/leads/{lead_id}")
 async def lead(context: PageContext, lead_id: str) -> PageResponse:
     """What is known, why they have their score, and what happened."""
     stored = await reads.stored(context.workspace, lead_id)
@@ -75,7 +73,7 @@ async def lead(context: PageContext, lead_id: str) -> PageResponse:
     )
 
 
-@action("/leads/{lead_id:str}", role="agent", shown_on=lead, audit="lead.updated")
+@action("/leads/{lead_id}", role="agent", shown_on=lead, audit="lead.updated")
 async def edit(context: PageContext, lead_id: str) -> PageResponse:
     """Other values; refused when somebody else was quicker."""
     before = await reads.stored(context.workspace, lead_id)
@@ -94,7 +92,7 @@ async def save(context: PageContext, lead_id: str, patch: LeadPatch) -> StoredLe
         raise PreconditionFailed(_OVERTAKEN) from error
 
 
-@action("/leads/{lead_id:str}/erase", shown_on=lead, audit="lead.erased")
+@action("/leads/{lead_id}/erase", shown_on=lead, audit="lead.erased")
 async def erase(context: PageContext, lead_id: str) -> PageResponse:
     """Gone for good, once the way to reach them has been typed."""
     way = _way((await reads.stored(context.workspace, lead_id)).lead)
@@ -105,9 +103,7 @@ async def erase(context: PageContext, lead_id: str) -> PageResponse:
     return context.redirect("/leads", word)
 
 
-@action(
-    "/leads/{lead_id:str}/export", role="agent", shown_on=lead, confirmed=True, download=True, audit="lead.exported"
-)
+@action("/leads/{lead_id}/export", role="agent", shown_on=lead, confirmed=True, download=True, audit="lead.exported")
 async def export_one(context: PageContext, lead_id: str) -> PageResponse:
     """Everything that is kept of the person, as JSON."""
     found = await conversations.of_lead(context.workspace, lead_id)

@@ -19,7 +19,6 @@ from leadwire.interfaces.web.charts import Series
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import screen
 
-PERIODS: Final = {7: "7 d", 30: "30 d", 90: "90 d"}
 _BAND_NAMES: Final = [f"{band * 10}–{band * 10 + 9 if band < BANDS - 1 else 100}" for band in range(BANDS)]  # noqa: RUF001
 
 
@@ -49,7 +48,6 @@ async def overview(context: PageContext) -> PageResponse:
     return await context.render(
         "overview.html",
         shown=shown,
-        periods=PERIODS,
         bots=names,
         conversations=sum(started.values()),
         leads=by_day.total(),

@@ -1,4 +1,4 @@
-"""Settings of a workspace: API keys, the team, erasing a person, the audit log."""
+"""Settings of a workspace: API keys, the team, erasing a person, the audit log; for operators, the whole instance."""
 
 from typing import Final
 
@@ -7,18 +7,15 @@ from leadwire.domain.accounts.changes import invitations, second_factor
 from leadwire.domain.accounts.keys import SCOPES
 from leadwire.domain.accounts.schema import ROLES, LogQuery
 from leadwire.domain.privacy import changes as privacy_changes
+from leadwire.domain.webhooks import redrives, system
 from leadwire.infrastructure import clock, settings
+from leadwire.infrastructure.errors import Forbidden
 from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
 _OVERLAPS: Final = {0: "at once", 3600: "in 1 hour", 86_400: "in 24 hours", 604_800: "in 7 days"}
 _LIVES: Final = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
-_ROLES: Final = {
-    "viewer": "looks at everything but settings",
-    "agent": "also answers visitors, edits and exports leads",
-    "admin": "also keys, webhooks, bots, the team, and erasing people",
-}
 
 
 @screen("/keys", role="admin")
@@ -41,7 +38,7 @@ async def create_key(context: PageContext) -> PageResponse:
     return await _revealed(context, context.entry.subject, secret)
 
 
-@action("/keys/{key_id:str}/roll", shown_on=keys, confirmed=True, audit="api_key.rolled")
+@action("/keys/{key_id}/roll", shown_on=keys, confirmed=True, audit="api_key.rolled")
 async def roll_key(context: PageContext, key_id: str) -> PageResponse:
     """A successor with the same name and scopes; the old key goes on for a while."""
     overlap = context.form.number("overlap") or 0
@@ -49,7 +46,7 @@ async def roll_key(context: PageContext, key_id: str) -> PageResponse:
     return await _revealed(context, *await changes.roll_key(context.workspace, key_id, overlap))
 
 
-@action("/keys/{key_id:str}/revoke", shown_on=keys, audit="api_key.revoked")
+@action("/keys/{key_id}/revoke", shown_on=keys, audit="api_key.revoked")
 async def revoke_key(context: PageContext, key_id: str) -> PageResponse:
     """The key ends now."""
     await changes.revoke_key(context.workspace, key_id)
@@ -66,7 +63,7 @@ async def _revealed(context: PageContext, key_id: str, secret: str) -> PageRespo
 async def team(context: PageContext) -> PageResponse:
     """Everybody with an account, and the links that are still open."""
     people, links = await reads.team(context.workspace), await reads.invitations(context.workspace)
-    return await context.render("team/list.html", people=people, open_links=links, roles=_ROLES)
+    return await context.render("team/list.html", people=people, open_links=links)
 
 
 @action("/team", shown_on=team, confirmed=True)
@@ -78,14 +75,14 @@ async def invite(context: PageContext) -> PageResponse:
     return await context.render("team/invited.html", 201, token=token, email=email, role=role, days=days)
 
 
-@action("/team/links/{invitation_id:str}/withdraw", shown_on=team, audit="user.invitation_withdrawn")
+@action("/team/links/{invitation_id}/withdraw", shown_on=team, audit="user.invitation_withdrawn")
 async def withdraw(context: PageContext, invitation_id: str) -> PageResponse:
     """The link leads nowhere any more."""
     context.entry.subject = await invitations.withdraw(context.workspace, invitation_id)
     return context.redirect("/team", "The link is withdrawn.")
 
 
-@action("/team/{user_id:str}/role", shown_on=team, confirmed=True, audit="user.role_changed")
+@action("/team/{user_id}/role", shown_on=team, confirmed=True, audit="user.role_changed")
 async def change_role(context: PageContext, user_id: str) -> PageResponse:
     """Somebody may do more, or less, from their next click on."""
     role = context.form.choice("role", ROLES, "Choose a role.")
@@ -94,14 +91,14 @@ async def change_role(context: PageContext, user_id: str) -> PageResponse:
     return context.redirect("/team", f"{context.entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
 
 
-@action("/team/{user_id:str}/remove", shown_on=team, audit="user.removed")
+@action("/team/{user_id}/remove", shown_on=team, audit="user.removed")
 async def remove_user(context: PageContext, user_id: str) -> PageResponse:
     """Somebody's account ends, and every session of it."""
     context.entry.subject = await changes.remove_user(context.workspace, user_id)
     return context.redirect("/team", f"{context.entry.subject} is signed out and has no account any more.")
 
 
-@action("/team/{user_id:str}/second-factor/remove", shown_on=team, confirmed=True, audit="user.second_factor_removed")
+@action("/team/{user_id}/second-factor/remove", shown_on=team, confirmed=True, audit="user.second_factor_removed")
 async def take_off_second_factor(context: PageContext, user_id: str) -> PageResponse:
     """Somebody has lost their phone: their password is enough again."""
     context.entry.subject = await second_factor.remove(context.workspace, user_id)
@@ -139,3 +136,23 @@ async def audit_log(context: PageContext) -> PageResponse:
         actors=await reads.logged(context.workspace, "actor"),
         actions=await reads.logged(context.workspace, "action"),
     )
+
+
+@screen("/system", role="admin")
+async def instance(context: PageContext) -> PageResponse:
+    """How everything stands now, of all workspaces together."""
+    _operators_only(context)
+    return await context.render("system/now.html", now=await system.now(), jobs=await redrives.listed(None, 20))
+
+
+@screen("/system/ledger", role="admin")
+async def ledger(context: PageContext) -> PageResponse:
+    """What must always hold, checked while one waits."""
+    _operators_only(context)
+    checks, redis_was_there = await system.ledger()
+    return await context.render("system/ledger.html", checks=checks, redis_was_there=redis_was_there)
+
+
+def _operators_only(context: PageContext) -> None:
+    if not context.me.operator:
+        raise Forbidden("Only operators see this: admins whom LEADWIRE_OPERATORS names.")

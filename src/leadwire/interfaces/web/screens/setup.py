@@ -27,7 +27,7 @@ async def address(context: PageContext) -> PageResponse:
             fault = refusal.detail
     if url and not fault and context.query.on("next"):
         return await _choose(context, url)
-    return await context.render("webhooks/new.html", step=1, url=url, fault=fault)
+    return await context.render("webhooks/new.html", url=url, fault=fault)
 
 
 @screen("/webhooks/new/events", role="admin")
@@ -44,7 +44,7 @@ async def create(context: PageContext) -> PageResponse:
     return context.redirect(f"/webhooks/{made}/setup/secret")
 
 
-@screen("/webhooks/{endpoint_id:str}/setup/secret", role="admin", confirmed=True)
+@screen("/webhooks/{endpoint_id}/setup/secret", role="admin", confirmed=True)
 async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
     """Step 3: the secret, and how a receiver checks with it. That it was looked at is noted."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
@@ -55,28 +55,26 @@ async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
         revealed, _ = await rotation.reveal(context.workspace, endpoint.id)
     prefix = settings.get().header_prefix
     return await context.render(
-        "webhooks/secret.html", step=3, endpoint=endpoint, secret=revealed, snippets=samples.verifiers(prefix)
+        "webhooks/secret.html", endpoint=endpoint, secret=revealed, snippets=samples.verifiers(prefix)
     )
 
 
-@screen("/webhooks/{endpoint_id:str}/setup/test", role="admin")
+@screen("/webhooks/{endpoint_id}/setup/test", role="admin")
 async def test(context: PageContext, endpoint_id: str) -> PageResponse:
     """Step 4: a sample event, sent as every event is, and what the receiver answered."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
-    return await context.render(
-        "webhooks/test.html", step=4, endpoint=endpoint, tested=await tested(context, endpoint_id)
-    )
+    return await context.render("webhooks/test.html", endpoint=endpoint, tested=await tested(context, endpoint_id))
 
 
-@screen("/webhooks/{endpoint_id:str}/setup/enable", role="admin")
+@screen("/webhooks/{endpoint_id}/setup/enable", role="admin")
 async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
     """Step 5. With a test in the address that was delivered, step 4 counts as done."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
     sent = await tested(context, endpoint_id)
     works = isinstance(sent, DeliveryDetail) and sent.state == "delivered"
-    return await context.render("webhooks/enable.html", step=5, endpoint=endpoint, works=works)
+    return await context.render("webhooks/enable.html", endpoint=endpoint, works=works)
 
 
 async def _choose(context: PageContext, url: str) -> PageResponse:
     chosen = context.form.all("event") if context.form else list(SAMPLES)
-    return await context.render("webhooks/events.html", step=2, url=url, chosen=chosen, samples=samples.bodies())
+    return await context.render("webhooks/events.html", url=url, chosen=chosen, samples=samples.bodies())

@@ -87,7 +87,7 @@ async def database(connected: None) -> None:
     """Empty tables, an empty Redis, the true time."""
     await db.rows("SELECT test_clock.empty_tables()")
     await DatabaseClock().reset()
-    accounts_reads.forget_keys()
+    accounts_reads._known.clear()
     await redis_pool.require_client().flushall()
 
 

@@ -26,17 +26,16 @@ ROUTES = [
 def test_a_key_has_the_promised_form():
     made = [keys.new() for _ in range(50)]
     for key in made:
-        start, lookup, secret = key.text.split("_")
-        assert (start, lookup, len(lookup), len(secret)) == ("lw", key.lookup, 8, 43 + 6)
+        start, lookup, secret = key.split("_")
+        assert (start, len(lookup), len(secret)) == ("lw", 8, 43 + 6)
         assert (lookup + secret).isascii()
         assert (lookup + secret).isalnum()
-        assert keys.lookup_of(key.text) == lookup
-        assert key.hash == keys.digest(key.text)
-    assert len({key.text for key in made}) == len({key.lookup for key in made}) == 50
+        assert keys.lookup_of(key) == lookup
+    assert len(set(made)) == len({keys.lookup_of(key) for key in made}) == 50
 
 
 def test_every_typo_of_one_character_is_found_without_a_look_up():
-    text = keys.new().text
+    text = keys.new()
     for place, other in itertools.product(range(3, len(text)), "0aZ_ é"):
         if text[place] != other:
             assert keys.lookup_of(text[:place] + other + text[place + 1 :]) is None
@@ -50,7 +49,7 @@ def test_every_typo_of_one_character_is_found_without_a_look_up():
     ],
 )  # fmt: skip
 def test_what_is_no_key(change):
-    assert keys.lookup_of(change(keys.new().text)) is None
+    assert keys.lookup_of(change(keys.new())) is None
 
 
 async def test_a_typo_asks_no_database(api_key, monkeypatch):
@@ -70,7 +69,7 @@ async def test_only_the_digest_is_kept(workspace, api_key):
 
 
 async def test_the_right_start_with_another_secret_is_nobody(api_key):
-    forged = keys.new().text
+    forged = keys.new()
     start = f"{api_key[:12]}{forged[12:55]}"
     forged = start + keys._checksum(start)
     assert keys.lookup_of(forged) == api_key[3:11]
@@ -101,7 +100,7 @@ async def test_a_key_revoked_in_mid_flight_refuses_the_next_request(client, work
     (listed,) = await reads.listed(workspace)
     first, _ = await asyncio.gather(client.get(f"/v1/leads/{lead.id}"), changes.revoke_key(workspace, listed.id))
     assert first.status_code in (200, 401)
-    reads.forget_keys()  # five seconds later
+    reads._known.clear()  # five seconds later
     answer = await client.get(f"/v1/leads/{lead.id}")
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 

@@ -9,8 +9,6 @@ import secrets
 import zlib
 from typing import Final, Literal, get_args
 
-import msgspec
-
 Scope = Literal["leads:read", "leads:write", "conversations:read", "conversations:write"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
@@ -18,20 +16,11 @@ _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 _FORM: Final = re.compile(r"lw_([0-9a-z]{8})_[0-9A-Za-z]{43}([0-9A-Za-z]{6})")
 
 
-class NewKey(msgspec.Struct, frozen=True):
-    """A fresh key: `text` is shown once, the rest is stored."""
-
-    text: str
-    lookup: str
-    hash: bytes
-
-
-def new() -> NewKey:
-    """Make a key of 256 random bits."""
+def new() -> str:
+    """Make a key of 256 random bits. It is shown once; stored are its look-up and its digest."""
     lookup = "".join(secrets.choice(_BASE62[:10] + _BASE62[36:]) for _ in range(8))
     start = f"lw_{lookup}_" + "".join(secrets.choice(_BASE62) for _ in range(43))
-    text = start + _checksum(start)
-    return NewKey(text, lookup, digest(text))
+    return start + _checksum(start)
 
 
 def lookup_of(text: str) -> str | None:

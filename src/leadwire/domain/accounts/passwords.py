@@ -12,7 +12,7 @@ from typing import Final
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 
-from leadwire.infrastructure.errors import FieldError, Invalid, Unavailable
+from leadwire.infrastructure.errors import Unavailable, invalid_field
 
 SHORTEST: Final = 12
 LONGEST: Final = 200
@@ -38,13 +38,13 @@ def check(password: str, email: str) -> None:
     """Raise Invalid for a password that nobody should have, or that the person with this address should not."""
     if not SHORTEST <= len(password) <= LONGEST:
         message = f"A password has {SHORTEST} to {LONGEST} characters; a few words are fine."
-        raise Invalid(message, errors=(FieldError("wrong_length", message, "/password"),))
+        raise invalid_field("/password", "wrong_length", message)
     rest = password.lower()
     for known in (*_GUESSED_FIRST, email.partition("@")[0].lower()):
         rest = rest.replace(known, "") if known else rest
     if len(set(password)) < _FEWEST_DIFFERENT or len(rest) < _LEFT:
         message = "Too easy to guess. Add unrelated words: repetitions, names and rows of keys count little."
-        raise Invalid(message, errors=(FieldError("too_common", message, "/password"),))
+        raise invalid_field("/password", "too_common", message)
 
 
 def check_capacity() -> None:

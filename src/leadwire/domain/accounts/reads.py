@@ -56,9 +56,9 @@ _INVITATIONS: Final = statement(
     .where(Invitation.workspace_id == param("workspace"), Invitation.expires_at > param("now"))
     .order_by("created_at", "id", ascending=False)
 )
-# An invitation that can still be used, with the name of its workspace.
+# An invitation that can still be used. Without an e-mail address, whoever opens it chooses.
 _OFFER: Final = sql("""
-SELECT i.workspace_id, w.name, i.email, i.role FROM invitation i JOIN workspace w ON w.id = i.workspace_id
+SELECT workspace_id, name AS workspace_name, email, role FROM invitation i JOIN workspace w ON w.id = i.workspace_id
 WHERE i.hash = :hash AND i.expires_at > :now""")
 _LOG: Final = Keyset(
     make=dict[str, Any],
@@ -96,11 +96,6 @@ async def caller(key: str, monotonic: float) -> schema.Caller | None:
     return None if found is None or (found.expires_at and found.expires_at <= clock.now()) else found
 
 
-def forget_keys() -> None:
-    """Drop the cache of keys."""
-    _known.clear()
-
-
 async def listed(workspace: str | None = None) -> list[schema.KeyListed]:
     """Every key, newest first; of one workspace or (for operators) of all."""
     return [schema.KeyListed(*clock.texts(row)) for row in await _KEYS.rows(workspace=workspace)]
@@ -136,10 +131,10 @@ async def invitations(workspace: str) -> list[db.Row]:
     return await _INVITATIONS.rows(workspace=workspace, now=clock.now())
 
 
-async def offer(token: str) -> schema.Offer:
+async def offer(token: str) -> db.Row:
     """What an invitation's link leads to. Raise NotFound: never made, used, replaced, or older than three days."""
     missing = NotFound("This link has been used, replaced, or is too old. Ask for a new one.")
-    return schema.Offer(*await _OFFER.one(missing, hash=keys.digest(token), now=clock.now()))
+    return await _OFFER.one(missing, hash=keys.digest(token), now=clock.now())
 
 
 async def log_page(workspace: str, query: schema.LogQuery, limit: int = 50) -> Found[dict[str, Any]]:

@@ -91,15 +91,6 @@ class UserListed(Struct, frozen=True):
     created_at: str
 
 
-class Offer(Struct, frozen=True):
-    """The account that an invitation's link leads to. `email` is None when whoever opens it chooses."""
-
-    workspace: str
-    workspace_name: str
-    email: str | None
-    role: Role
-
-
 class LogQuery(Struct, frozen=True, kw_only=True):
     """Filters of the audit log, and where its page begins."""
 

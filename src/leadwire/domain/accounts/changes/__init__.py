@@ -11,7 +11,7 @@ from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import ApiKey, UserAccount, Workspace
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import any_of, columns, if_given, insert, param, statement
-from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 OVERLAPS: Final = (0, 3600, 86_400, 604_800)
 """Seconds that an old key may go on beside its successor."""
@@ -54,17 +54,17 @@ async def create_key(
     """Add an API key. Return its id and its text, which is stored nowhere. Raise Invalid, QuotaExceeded."""
     if unknown := [scope for scope in scopes if scope not in keys.SCOPES]:
         message = f"No such scope: {', '.join(unknown)}. There are: {', '.join(keys.SCOPES)}."
-        raise Invalid(message, errors=(FieldError("unknown_scope", message, "/scopes"),))
+        raise invalid_field("/scopes", "unknown_scope", message)
     if not name.strip() or len(name) > 200:
         raise Invalid("A key needs a name of at most 200 characters.")
     key_id, key, now = ids.new("key"), keys.new(), clock.now()
     async with db.transaction():
         await _ADD_KEY.rows(
-            id=key_id, workspace_id=workspace, name=name.strip(), lookup=key.lookup, hash=key.hash,
+            id=key_id, workspace_id=workspace, name=name.strip(), lookup=keys.lookup_of(key), hash=keys.digest(key),
             scopes=list(dict.fromkeys(scopes)), created_at=now, expires_at=expires_at,
         )  # fmt: skip
         await quotas.check(workspace, "api_keys", _COUNT_KEYS, now=clock.now())
-    return key_id, key.text
+    return key_id, key
 
 
 async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import Invitation, UserAccount
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
-from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, NotFound, invalid_field
 
 LIFE: Final = timedelta(days=3)
 
@@ -72,23 +72,24 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
     A link may be tried five times in five minutes: it is no way to ask which addresses have an account.
     Raise NotFound, Invalid, RateLimited, Unavailable, QuotaExceeded.
     """
-    offer = await reads.offer(token)  # before anything is hashed: only who has a link may cost that much
+    # Before anything is hashed: only who has a link may cost that much.
+    workspace, _, invited, role = await reads.offer(token)
     passwords.check_capacity()
     await attempts.count(f"link {token}", address)
-    email = offer.email or _normalized(email)
+    email = invited or _normalized(email)
     passwords.check(password, email)
     hashed = await passwords.digest(password)
     async with db.transaction():
         await _USE.one(NotFound("This link has been used."), hash=keys.digest(token))
         made: str | None = await _ADD_USER.value(
-            id=ids.new("user"), workspace_id=offer.workspace, email=email,
-            role=offer.role, password_hash=hashed, created_at=clock.now(),
+            id=ids.new("user"), workspace_id=workspace, email=email, role=role,
+            password_hash=hashed, created_at=clock.now(),
         )  # fmt: skip
         if made is None:
             message = "No account can be made with this address. Ask for a link to another one."
-            raise Invalid(message, errors=(FieldError("wrong_value", message, "/email"),))
-        await quotas.check(offer.workspace, "users", _COUNT_PEOPLE, now=clock.now())
-        await audit.record(offer.workspace, email, audit.Entry("user.joined", email, offer.role), address)
+            raise invalid_field("/email", "wrong_value", message)
+        await quotas.check(workspace, "users", _COUNT_PEOPLE, now=clock.now())
+        await audit.record(workspace, email, audit.Entry("user.joined", email, role), address)
     return made
 
 
@@ -97,6 +98,5 @@ def _normalized(text: str) -> str:
     try:  # an office's own `.local` domain is accepted: whether mail arrives is not our question
         parts = email_validator.validate_email(text.strip(), check_deliverability=False, globally_deliverable=False)
     except email_validator.EmailNotValidError as error:
-        message = "This is not an e-mail address."
-        raise Invalid(message, errors=(FieldError("not_an_email", message, "/email"),)) from error
+        raise invalid_field("/email", "not_an_email", "This is not an e-mail address.") from error
     return parts.normalized.lower()

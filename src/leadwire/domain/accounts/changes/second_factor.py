@@ -18,14 +18,13 @@ from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import UserAccount
 from leadwire.infrastructure import clock, secret_box
 from leadwire.infrastructure.db.statements import param, statement
-from leadwire.infrastructure.errors import FieldError, Invalid, NotFound, OperatorError
+from leadwire.infrastructure.errors import Invalid, NotFound, OperatorError, invalid_field
 
 _STEP: Final = 30  # seconds
 _SECRET: Final = 20  # bytes, as RFC 4226 recommends
 _DRIFT: Final = (0, -1, 1)  # steps that a phone's clock may be off
 _PATIENCE: Final = 300  # seconds from the password to the code
 _OFFERED: Final = 900  # seconds to set an app up
-_PURPOSE: Final = "second factor offered to"
 
 _BY_ID: Final = UserAccount.id == param("id")
 _ADD: Final = statement(UserAccount.update(totp_secret=param("sealed"), totp_step=param("step")).where(_BY_ID))
@@ -44,19 +43,18 @@ _USE_STEP: Final = statement(
 
 
 class Ticket(str):
-    """Proof, for five minutes, that somebody gave the right password of an account. Signed; stored nowhere."""
+    """Proof, for five minutes, that somebody gave the right password of an account. Sealed; stored nowhere."""
 
     __slots__ = ()
 
 
 def offer(user_id: str, again: str = "") -> tuple[str, str]:
     """A secret for an app, and the sealed form of it that `add` takes: those of the offer `again` while it holds."""
-    try:
-        return _offered(user_id, again), again
-    except Invalid:
-        secret = base64.b32encode(secrets.token_bytes(_SECRET)).decode()
-        until = int(clock.now().timestamp()) + _OFFERED
-        return secret, secret_box.get().seal(f"{_PURPOSE} {user_id} {until} {secret}").hex()
+    owner, secret = _opened("offer", again)
+    if owner == user_id:
+        return secret, again
+    secret = base64.b32encode(secrets.token_bytes(_SECRET)).decode()
+    return secret, _sealed("offer", user_id, secret, _OFFERED)
 
 
 def uri(secret: str, email: str) -> str:
@@ -66,7 +64,9 @@ def uri(secret: str, email: str) -> str:
 
 async def add(person: Person, offered: str, code: str) -> None:
     """Ask for codes too, of the secret that `offer` sealed; sessions elsewhere end. Raise RateLimited, Invalid."""
-    secret = _offered(person.user_id, offered)
+    owner, secret = _opened("offer", offered)
+    if owner != person.user_id:  # no browser may choose the secret
+        raise Invalid("This page is too old, or its secret is not ours. Scan the new one below.")
     await attempts.count(f"code {person.user_id}", person.address)
     if (step := _step_of(secret, code)) is None:
         raise _wrong()
@@ -84,19 +84,16 @@ async def remove(workspace: str, user_id: str) -> str:
 
 def ticket(user_id: str, password_hash: str) -> Ticket:
     """A ticket for somebody who has just given the right password of `user_id`. It ends with that password."""
-    claim = f"{user_id}.{int(clock.now().timestamp()) + _PATIENCE}"
-    return Ticket(f"{claim}.{_signed(claim, password_hash)}")
+    return Ticket(_sealed("ticket", user_id, password_hash, _PATIENCE))
 
 
 async def redeem(given: str, code: str, address: str) -> str:
     """Return whose ticket it is, when `code` is theirs and was not used before. Raise RateLimited, Invalid."""
-    claim, _, signature = given.rpartition(".")
-    user_id, _, until = claim.partition(".")
+    user_id, password_hash = _opened("ticket", given)
     account = await _STORED.row(id=user_id)
-    password_hash, sealed = account or ("", None)
-    genuine = hmac.compare_digest(signature.encode(), _signed(claim, password_hash).encode())
-    if not genuine or int(until) < clock.now().timestamp():
+    if account is None or account["password_hash"] != password_hash:
         raise Invalid("That took too long. Begin again with your password.")
+    sealed = account["totp_secret"]
     await attempts.count(f"code {user_id}", address)
     step = _step_of(secret_box.get().open(sealed), code) if sealed else None
     if step is None or not await _USE_STEP.row(id=user_id, step=step, password_hash=password_hash, sealed=sealed):
@@ -105,17 +102,18 @@ async def redeem(given: str, code: str, address: str) -> str:
     return user_id
 
 
-def _offered(user_id: str, sealed: str) -> str:
-    """The secret that was offered to this user, which no browser may choose. Raise Invalid."""
+def _sealed(purpose: str, user_id: str, text: str, life: int) -> str:
+    """Something that a browser keeps for `life` seconds and can neither read nor make up."""
+    return secret_box.get().seal(f"{purpose} {user_id} {int(clock.now().timestamp()) + life} {text}").hex()
+
+
+def _opened(purpose: str, sealed: str) -> tuple[str, str]:
+    """The user and the text of what `_sealed` made for this purpose; empty for anything else, or after its time."""
     try:
-        opened = secret_box.get().open(bytes.fromhex(sealed))
+        made_for, user_id, until, text = secret_box.get().open(bytes.fromhex(sealed)).split(" ")
     except (ValueError, OperatorError):
-        opened = ""
-    claim, _, secret = opened.rpartition(" ")
-    claim, _, until = claim.rpartition(" ")
-    if claim != f"{_PURPOSE} {user_id}" or int(until) < clock.now().timestamp():
-        raise Invalid("This page is too old, or its secret is not ours. Scan the new one below.")
-    return secret
+        return "", ""
+    return (user_id, text) if made_for == purpose and int(until) >= clock.now().timestamp() else ("", "")
 
 
 def _step_of(secret: str, code: str) -> int | None:
@@ -137,11 +135,5 @@ def _totp(secret: str) -> TOTP:
     return TOTP(key, 6, SHA1(), _STEP)  # noqa: S303 - what authenticator apps speak
 
 
-def _signed(text: str, password_hash: str) -> str:
-    claim = f"{text}.{password_hash}"
-    return hmac.digest(secret_box.get().derived("sign-in tickets"), claim.encode(), "sha256").hex()
-
-
 def _wrong() -> Invalid:
-    message = "Wrong or used code. Wait for the next one."
-    return Invalid(message, errors=(FieldError("wrong_code", message, "/code"),))
+    return invalid_field("/code", "wrong_code", "Wrong or used code. Wait for the next one.")

@@ -70,6 +70,7 @@ async def connected(servers: Services) -> AsyncIterator[None]:
     await migrate()
     # One trip instead of one for each table, before each of some thousand tests.
     deletes = "; ".join(f"DELETE FROM {table}" for table in _TABLES.split(", "))
+    deletes += "; DELETE FROM epoch WHERE first_position > 0; UPDATE epoch SET server = ''"
     await db.rows(
         # A transaction that a failed test has left open fails the next one soon, instead of all that follow late.
         "CREATE FUNCTION test_clock.empty_tables() RETURNS void LANGUAGE plpgsql SET lock_timeout = '10s'"

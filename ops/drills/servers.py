@@ -49,8 +49,8 @@ class Servers:
         """A connection of our own to the primary, or to the server whose socket is in `run`."""
         return asyncpg.connect(host=str(run or self.run), port=5432, user="postgres", database=database)
 
-    async def add_standby(self) -> None:
-        """A copy that follows the primary; from then on a commit is answered when both have it."""
+    async def add_standby(self, *, synchronous: bool = True) -> None:
+        """A copy that follows the primary. `synchronous`: from then on a commit is answered when both have it."""
         binary = runnable("postgres", self.state)
         data = private(self.state / "standby-data")
         copy = ("pg_basebackup", "-h", str(self.run), "-U", "postgres", "-D", str(data), "-R", "-c", "fast")
@@ -77,11 +77,27 @@ class Servers:
         self._standby = Server(plan)
         await asyncio.to_thread(self._standby.wait_ready)
         primary = await self.connect()
-        await primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
-        await primary.execute("SELECT pg_reload_conf()")
-        while not await primary.fetchval("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"):
+        if synchronous:
+            await primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            await primary.execute("SELECT pg_reload_conf()")
+        wanted = "sync" if synchronous else "async"
+        while not await primary.fetchval("SELECT count(*) FROM pg_stat_replication WHERE sync_state = $1", wanted):
             await asyncio.sleep(0.05)
         await primary.close()
+
+    async def cut_off(self) -> None:
+        """The standby has all that was committed so far, and receives nothing from now on."""
+        primary = await self.connect()
+        end = await primary.fetchval("SELECT pg_current_wal_flush_lsn()::text")
+        await primary.close()
+        standby = await self.connect(self.standby_run)
+        while not await standby.fetchval(f"SELECT pg_last_wal_replay_lsn() >= '{end}'::pg_lsn"):
+            await asyncio.sleep(0.02)
+        await standby.execute("ALTER SYSTEM SET primary_conninfo = ''")
+        await standby.execute("SELECT pg_reload_conf()")
+        while await standby.fetchval("SELECT count(*) FROM pg_stat_wal_receiver"):
+            await asyncio.sleep(0.02)
+        await standby.close()
 
     async def lose_primary(self) -> None:
         """Kill the primary and do not restart it."""

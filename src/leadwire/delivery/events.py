@@ -1,12 +1,11 @@
 """Events read back, as far as they are still kept: a workspace's feed, and those about one lead or conversation.
 
-The feed has a workspace's events in the order they were committed, without gaps, for whoever missed deliveries. A
-cursor is the transaction and the position of an event. Only transactions older than every open one are shown, so an
-event never turns up before a cursor that was handed out, however long its transaction took.
+The feed has a workspace's events in the order they were committed, without gaps, for whoever missed deliveries. Its
+order is by epoch (`epochs`), then by transaction and position. Only transactions older than every open one are shown,
+so an event never turns up before one that was shown, however long its transaction took.
 
-A new server counts its transactions from the beginning, so events restored from a dump may have ones that this server
-has not reached: no open transaction can have such a number, they come first. A cursor among them goes on with the
-events that followed the restore, until the server has counted up to it: a reader has to read past them before.
+A cursor is the id of an event, so it means the same on any server that has the event. Where a restore or a failover has
+lost the event, the feed says so.
 """
 
 import re
@@ -17,31 +16,31 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from leadwire.delivery.envelope import KINDS
+from leadwire.delivery.relay import partitions
 from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import FieldError, InvalidParameter
 
 LATEST: Final = 100
 """Events about a lead or a conversation that are returned at most, the latest ones."""
-_CURSOR: Final = re.compile(f"([0-9]{{1,19}})-([0-9]{{1,18}})-(evt_{ids.FORM})")
+_CURSOR: Final = re.compile(f"(?:[0-9]+-[0-9]+-)?(evt_{ids.FORM})")  # the numbers: of cursors of an earlier version
 _LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the partitions that are read
+_BEFORE_LOSS: Final = timedelta(minutes=5)  # longer than a transaction takes, and than clocks differ
 
-_EVENTS: Final = """SELECT {era} AS era, xact, position, id, kind, occurred_at, body FROM event v
+# The events after a place in an epoch, and those of the epochs after it. In older epochs no transaction is open.
+_READ: Final = sql("""
+WITH epochs AS (SELECT first_position, lead(first_position) OVER (ORDER BY first_position) AS next FROM epoch)
+SELECT found.* FROM epochs CROSS JOIN unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
+    SELECT epochs.first_position AS epoch, xact, position, id, kind, occurred_at, body FROM event v
     WHERE workspace_id = :workspace AND v.kind = known.kind AND id >= :floor::text
-      AND test_endpoint_id IS NULL AND body <> '' AND """
-_IN_ORDER: Final = "ORDER BY xact, position LIMIT :limit"
-# The events after a place: those of transactions that a dump brought first, then those of this server's own.
-_READ: Final = sql(f"""
-SELECT found.* FROM pg_current_snapshot() AS present, unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
-    ({_EVENTS.format(era=0)} xact >= pg_snapshot_xmax(present)
-      AND (:xact::text = '0' OR :xact::text::xid8 >= pg_snapshot_xmax(present))
-      AND (xact, position) > (:xact::text::xid8, :position::bigint) {_IN_ORDER})
-    UNION ALL
-    ({_EVENTS.format(era=1)} xact < pg_snapshot_xmin(present)
-      AND xact >= CASE WHEN :xact::text::xid8 >= pg_snapshot_xmax(present) THEN '0' ELSE :xact::text::xid8 END
-      AND (:xact::text::xid8 >= pg_snapshot_xmax(present) OR (xact, position) > (:xact::text::xid8, :position::bigint))
-    {_IN_ORDER})
-) found ORDER BY era, xact, position LIMIT :limit""")
+      AND test_endpoint_id IS NULL AND body <> ''
+      AND position >= epochs.first_position AND (epochs.next IS NULL OR position < epochs.next)
+      AND (epochs.next IS NOT NULL OR xact < pg_snapshot_xmin(pg_current_snapshot()))
+      AND (xact, position) > (CASE WHEN epochs.first_position > :position THEN '0' ELSE :xact::text::xid8 END,
+        :position::bigint * (epochs.first_position <= :position)::int)
+    ORDER BY xact, position LIMIT :limit
+) found WHERE epochs.next IS NULL OR epochs.next > :position
+ORDER BY epoch, xact, position LIMIT :limit""")
 
 # An event's place in the feed.
 _PLACE: Final = sql("SELECT xact::text, position FROM event WHERE workspace_id = :workspace AND id = :id")
@@ -69,9 +68,8 @@ class StoredEvent(Struct, frozen=True):
 
 
 class FeedEvent(Struct, frozen=True):
-    """An event, and the cursor after it. `body` is the text that webhooks carry."""
+    """An event; `body` is the text that webhooks carry."""
 
-    cursor: str
     id: str
     kind: str
     occurred_at: str
@@ -90,9 +88,10 @@ async def about(workspace: str, whom: Literal["lead_id", "conversation_id"], sub
 
 
 async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit: int = 100) -> list[FeedEvent]:
-    """Return events after a cursor or an event id (empty: all that are kept). Raise InvalidParameter.
+    """Return events after an event, by its id, or from an ISO 8601 time on (empty: all that are kept).
 
-    `kinds`: only these. Events about somebody who was erased are left out.
+    `kinds`: only these. Events about somebody who was erased are left out. Raise InvalidParameter, also where the event
+    was lost in a restore or a failover; the message then has the time from which to read on.
     """
     if unknown := [kind for kind in kinds if kind not in KINDS]:
         raise _refused("event", f"No such event: {', '.join(unknown)}. There are: {', '.join(KINDS)}.")
@@ -100,27 +99,27 @@ async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit
     found = await _READ.rows(
         kinds=list(kinds or KINDS), workspace=workspace, floor=floor, xact=xact, position=position, limit=limit
     )
-    return [
-        FeedEvent(f"{xact}-{position}-{id_}", id_, kind, clock.iso(at), body)
-        for _, xact, position, id_, kind, at, body in found
-    ]
+    return [FeedEvent(id_, kind, clock.iso(at), body) for *_, id_, kind, at, body in found]
 
 
 async def _place(workspace: str, after: str) -> tuple[str, int, str]:
     """Return the transaction and position after which to read, and an event id below which nothing can be."""
-    if ids.is_id("evt", after):
-        event_id, found = after, await _PLACE.row(workspace=workspace, id=after)
-        if found is None:
-            raise _refused("after", "There is no such event any more: begin with a cursor, or with none.")
-        xact, position = found
-    elif parts := _CURSOR.fullmatch(after):
-        xact, position, event_id = parts[1], int(parts[2]), parts[3]
-    else:
-        raise _refused("after", "This is no cursor of ours.")
     try:
-        return xact, position, ids.floor("evt", ids.moment(event_id) - _LONGEST_TRANSACTION)
-    except OverflowError:
+        if not (named := _CURSOR.fullmatch(after)):
+            return "0", 0, ids.floor("evt", clock.parse(after))
+        floor = ids.floor("evt", ids.moment(named[1]) - _LONGEST_TRANSACTION)
+    except (ValueError, OverflowError):
         raise _refused("after", "This is no cursor of ours.") from None
+    if found := await _PLACE.row(workspace=workspace, id=named[1]):
+        return found["xact"], found["position"], floor
+    if named[1] < await partitions.kept_from():
+        return "0", 0, floor  # its day was dropped: all that is here came later
+    since = clock.iso(ids.moment(named[1]) - _BEFORE_LOSS)
+    raise _refused(
+        "after",
+        f"{named[1]} is not here: a restore or a failover has lost it, or it is another workspace's. Events since then"
+        f" come after {since}; you have had those of the first minutes already.",
+    )
 
 
 def _refused(parameter: str, message: str) -> InvalidParameter:

@@ -4,6 +4,7 @@ from piccolo.conf.apps import AppConfig
 
 from leadwire.delivery.endpoints.discard import Discard
 from leadwire.delivery.endpoints.table import WebhookEndpoint
+from leadwire.delivery.epochs import Epoch
 from leadwire.delivery.outbox import Outbox, RecordedEvent
 from leadwire.delivery.redrive import RedriveJob
 from leadwire.delivery.table import Attempt, Delivery, DeliveryResult, EndpointHour, EndpointSequence, EveryDelivery
@@ -33,6 +34,7 @@ TABLES = [
     ScoreEntry,
     BlockedVisitor,
     WebhookEndpoint,
+    Epoch,
     RecordedEvent,
     Outbox,
     Delivery,

@@ -4,7 +4,7 @@ import asyncio
 import resource
 from collections.abc import Awaitable, Callable
 
-from leadwire.delivery import events
+from leadwire.delivery import epochs, events
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.serving import bind, connections, stop_event
 from leadwire.infrastructure.settings import Settings
@@ -35,6 +35,7 @@ async def run(
     urls = settings.database_url, settings.redis_url
     async with connections(*urls, settings.pool_size, keep_plans=True, indexes_only=indexes_only, role="engine"):
         await events.check_table()  # told now, not by the first round of work
+        await epochs.note()
         if check:
             await check()
         watched = asyncio.create_task(server.serve(name, health, listening, over))

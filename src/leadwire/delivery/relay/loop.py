@@ -12,7 +12,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import metrics, push, redrive, streams
+from leadwire.delivery import epochs, metrics, push, redrive, streams
 from leadwire.delivery.endpoints import discard
 from leadwire.delivery.relay import partitions, reconcile
 from leadwire.delivery.relay.admit import admit, close_overfull
@@ -122,7 +122,8 @@ class Relay:
         return _REDRIVE_EVERY if redriven else _POLL_JOBS
 
     async def reconcile(self) -> float:
-        """Add to the streams again what Redis lost."""
+        """Add to the streams again what Redis lost; note whether PostgreSQL has become another server."""
+        await epochs.note()
         read_at = await reconcile.now()
         states = await streams.states(self._redis, self._settings.stream_shards)
         lost = await reconcile.reconcile(states, read_at, self._settings.reconcile_after)

@@ -9,7 +9,7 @@ waits as well. What could not be locked raises asyncpg's LockNotAvailableError, 
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
 from leadwire.infrastructure import clock, db, ids
@@ -73,6 +73,12 @@ async def days(retention_days: int) -> tuple[int, int]:
     made = await _existing()
     ahead = (made[-1] - today).days if made else 0
     return ahead, sum(day < today - timedelta(days=retention_days + 1) for day in made)
+
+
+async def kept_from() -> str:
+    """Return the lowest event id of the oldest day that is kept: an older event may have been dropped with its day."""
+    made = await _existing()
+    return ids.floor("evt", datetime.combine(made[0], time(), UTC)) if made else "evt_z"
 
 
 async def _existing() -> list[date]:

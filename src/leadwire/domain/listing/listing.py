@@ -3,6 +3,7 @@
 Counting is the real cost of a list. A total is kept with the snapshot it was counted in, and counted again only when
 the outbox holds a change of the workspace that this snapshot could not see. That is right because such a change is in
 the outbox, in its own transaction: a change that commits later than the count shows itself however long it was open.
+A snapshot means something to its server only, up to a restart: after a failover or a restore everything is counted.
 What a change without an event can affect is counted every time.
 """
 
@@ -70,6 +71,7 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
 class _Count(Struct):
     total: int
     snapshot: str
+    server: datetime  # when the server started that the snapshot is of
     taken_at: datetime
 
 
@@ -130,19 +132,20 @@ class Listing(Generic[T]):
             limit=limit,
             offset=offset,
             snapshot=known.snapshot if known else None,
+            server=known.server if known else None,
             total=known.total if known else None,
             kinds=[*self._kinds, *(kind for name in used for kind in self._kinds_when.get(name, ()))],
             first=ids.floor("evt", (known.taken_at if known else now) - _LONGEST_TRANSACTION),
             end=ids.floor("evt", now + _FARTHEST_CLOCK),
         )
-        snapshot, total, *_ = found[0]
+        snapshot, server, total, *_ = found[0]
         if total is not None:
-            known = self._counts[key] = _Count(total, snapshot, now)
+            known = self._counts[key] = _Count(total, snapshot, server, now)
         assert known is not None  # noqa: S101 - without a known count the statement counts
         self._counts.move_to_end(key)
         if len(self._counts) > _KEPT:
             self._counts.popitem(last=False)
-        return [self._newest.make(row[2:]) for row in found if row[2] is not None], known.total
+        return [self._newest.make(row[3:]) for row in found if row[3] is not None], known.total
 
     def _build(self, used: tuple[str, ...]) -> Statement:
         source = self._newest.source(used)
@@ -157,7 +160,8 @@ class Listing(Generic[T]):
         # which is asked for twice, would be made twice.
         return sql(f"""
     WITH counted AS MATERIALIZED (
-        SELECT pg_current_snapshot()::text, CASE WHEN :snapshot::text IS NULL OR EXISTS (
+        SELECT pg_current_snapshot()::text, pg_postmaster_start_time() AS server, CASE WHEN :snapshot::text IS NULL
+          OR :server::timestamptz <> pg_postmaster_start_time() OR EXISTS (
             SELECT 1 FROM unnest(:kinds::text[]) AS changing (kind) CROSS JOIN LATERAL (
                 SELECT 1 FROM event
                 WHERE workspace_id = :workspace AND kind = changing.kind AND id >= :first::text AND id < :end::text

@@ -1,5 +1,7 @@
 """The whole instance, for those who operate it: every workspace's events together."""
 
+from leadwire.delivery import epochs
+from leadwire.delivery.epochs import Began
 from leadwire.delivery.monitoring import invariants, status
 from leadwire.delivery.monitoring.invariants import Check
 from leadwire.delivery.monitoring.status import Status
@@ -11,6 +13,9 @@ async def now(*, finished: bool = False) -> Status:
     return await status.read(redis_pool.client(), settings.get().stream_shards, finished=finished)
 
 
-async def ledger() -> tuple[list[Check], bool]:
-    """Check what must always hold. Return the checks, and whether Redis could be asked. Reads every delivery."""
-    return await invariants.check(redis_pool.client(), settings.get())
+async def ledger() -> tuple[list[Check], bool, list[Began]]:
+    """Check what must always hold. Reads every delivery.
+
+    Return the checks, whether Redis could be asked, and when the database became another server, the latest first.
+    """
+    return *await invariants.check(redis_pool.client(), settings.get()), await epochs.begun()

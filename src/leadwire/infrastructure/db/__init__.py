@@ -26,6 +26,11 @@ Canceled = asyncpg.QueryCanceledError
 """A statement ran for longer than its limit. The server is available: this is not one of `GONE`."""
 Orphaned = asyncpg.ForeignKeyViolationError
 """A row refers to another row that does not exist, or no longer exists."""
+WITHHELD: tuple[type[BaseException], ...] = (
+    asyncpg.FeatureNotSupportedError, asyncpg.InsufficientPrivilegeError,
+    asyncpg.ObjectNotInPrerequisiteStateError, asyncpg.ReadOnlySQLTransactionError,
+)  # fmt: skip
+"""The server does not do that for us, or not as it is: it is a standby, or a provider's."""
 UNSTORABLE: tuple[type[BaseException], ...] = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
 """The values themselves are the cause: trying again does not help."""
 

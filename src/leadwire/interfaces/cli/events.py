@@ -17,7 +17,9 @@ def events() -> None:
 
 
 @events.command()
-@click.option("--after", default="", metavar="CURSOR", help="Continue after this cursor or event id (evt_...).")
+@click.option(
+    "--after", default="", metavar="CURSOR", help="Continue after this event (evt_...), or from this ISO 8601 time on."
+)
 @click.option("--event", "kinds", multiple=True, metavar="KIND", help="Only events of this kind. Repeatable.")
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after this many; by default all.")
 @click.option("--follow", is_flag=True, help="Wait for more events.")
@@ -29,7 +31,7 @@ def events() -> None:
 async def tail(
     after: str, kinds: tuple[str, ...], limit: int | None, follow: bool, as_json: bool, workspace: str | None
 ) -> None:
-    """Print events, oldest first. Keep the last cursor to continue after it."""
+    """Print events, oldest first. Keep the id of the last one to continue after it."""
     from leadwire.delivery import events as stored
 
     owner = await the_workspace(workspace)
@@ -38,12 +40,12 @@ async def tail(
         page = await stored.feed(owner, after, kinds, min(_PAGE, limit - printed) if limit else _PAGE)
         for one in page:
             click.echo(
-                f'{{"cursor":"{one.cursor}","event_id":"{one.id}","body":{one.body}}}'
+                f'{{"cursor":"{one.id}","event_id":"{one.id}","body":{one.body}}}'
                 if as_json
-                else f"{one.cursor}  {one.occurred_at}  {one.kind}"
+                else f"{one.id}  {one.occurred_at}  {one.kind}"
             )
         if page:
-            after, printed = page[-1].cursor, printed + len(page)
+            after, printed = page[-1].id, printed + len(page)
         elif follow:
             await asyncio.sleep(_LOOK)
         else:

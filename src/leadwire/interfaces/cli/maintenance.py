@@ -67,16 +67,17 @@ def doctor() -> Result:
 @click.command()
 @operation
 async def ledger() -> Result:
-    """Check that no delivery is missing or wrong. Exit 1 if one is."""
+    """Check that no delivery is missing or wrong. Exit 1 if one is. Say where the database became another server."""
     from leadwire.domain.webhooks import system
 
-    checks, redis_was_there = await system.ledger()
+    checks, redis_was_there, begun = await system.ledger()
     broken = sum(check.broken for check in checks)
     lines = [f"{check.broken:>8}  {check.meaning}" for check in checks]
     if not redis_was_there:
         lines.append("          (Redis cannot be reached: the streams were not checked)")
+    lines.extend(map(str, begun))
     lines.append("The ledger is balanced." if broken == 0 else "The ledger is NOT balanced.")
-    document = {"balanced": broken == 0, "checks": [check._asdict() for check in checks]}
+    document = {"balanced": broken == 0, "checks": [check._asdict() for check in checks], "epochs": begun}
     return Result(document, "\n".join(lines), 0 if broken == 0 else 1)
 
 

@@ -159,12 +159,15 @@ def explain(error: BaseException) -> str | None:
 
 
 async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]], *, migrated: bool) -> T:
+    from leadwire.delivery import epochs
     from leadwire.infrastructure.db.migrations import migrate
     from leadwire.infrastructure.serving import connections
 
     async with connections(chosen.database_url, chosen.redis_url, 2):
         if migrated and not settings.get().database_url:
             await migrate()  # nobody else migrates an embedded database
+        if migrated:
+            await epochs.note()
         result = await work()
         await asyncio.sleep(0.01)  # lets a wake-up be sent; the relay would find the change at its next poll
         return result

@@ -149,8 +149,8 @@ async def instance(context: PageContext) -> PageResponse:
 async def ledger(context: PageContext) -> PageResponse:
     """What must always hold, checked while one waits."""
     _operators_only(context)
-    checks, redis_was_there = await system.ledger()
-    return await context.render("system/ledger.html", checks=checks, redis_was_there=redis_was_there)
+    checks, redis_was_there, begun = await system.ledger()
+    return await context.render("system/ledger.html", checks=checks, redis_was_there=redis_was_there, begun=begun)
 
 
 def _operators_only(context: PageContext) -> None:

@@ -1,0 +1,90 @@
+"""What the feed, the totals, the ledger and numbers say after a restore and after a failover that lost something."""
+
+import asyncio
+import json
+
+import pytest
+
+from leadwire.delivery import epochs
+from leadwire.delivery.events import feed
+from leadwire.development.embedded import services
+from leadwire.domain.leads import reads as leads
+from leadwire.domain.leads.reads import LeadQuery
+from leadwire.infrastructure import db, settings
+from leadwire.infrastructure.errors import InvalidParameter
+from leadwire.infrastructure.settings import Settings
+from tests.delivery.elsewhere import moved_to, standby, standby_url, tool, use_transactions
+from tests.delivery.test_feed import person, read_to_the_end, settled
+from tests.flows.commands import data_directory, refused, run
+
+TRANSACTIONS = 5_000
+AHEAD = "SELECT count(*) FROM event WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())"
+
+
+async def total(workspace: str) -> int:
+    return (await leads.page(workspace, LeadQuery()))[1]
+
+
+async def test_a_cursor_survives_a_dump_and_restore(workspace, bot, servers, tmp_path):
+    """The new server counts its transactions from the beginning, and comes to the numbers of the old one later."""
+    await use_transactions(TRANSACTIONS)
+    await person(workspace, bot)
+    await person(workspace, bot)
+    await settled()
+    old, last = await read_to_the_end(workspace)
+    dump = str(tmp_path / "leadwire.dump")
+    await tool("pg_dump", "--format=custom", "--file", dump, servers.database_url)
+    with data_directory() as directory, services(Settings(data_dir=directory), durable=False) as new:
+        await tool("pg_restore", "--exit-on-error", "--single-transaction", "--dbname", new.database_url, dump)
+        async with moved_to(new.database_url):
+            assert await db.value(AHEAD) == len(old)
+            assert (await read_to_the_end(workspace))[0] == old
+            await person(workspace, bot)
+            await settled()
+            first, read = await read_to_the_end(workspace, last)
+            assert len(first) == len(old) / 2
+            await use_transactions(2 * TRANSACTIONS)
+            await person(workspace, bot)
+            await settled()
+            second, _ = await read_to_the_end(workspace, read)
+            assert len(second) == len(old) / 2
+            assert not set(second) & {*old, *first}, "what was read comes again"
+            assert (await read_to_the_end(workspace, last))[0] == first + second, "some are skipped"
+            assert (await read_to_the_end(workspace))[0] == old + first + second
+
+
+async def test_a_standby_that_lacks_the_last_seconds_says_so(workspace, bot, servers):
+    await epochs.note()
+    await person(workspace, bot)
+    await settled()
+    _, known = await read_to_the_end(workspace)
+    async with standby(servers, settings.get().data_dir) as following:
+        await following.cut_off()
+        for _ in range(3):
+            await person(workspace, bot)
+        await settled()
+        lost, cursor = await read_to_the_end(workspace, known)
+        assert await total(workspace) == 4
+        await following.promote()
+        async with moved_to(standby_url(following)):
+            (began,) = await epochs.begun()
+            assert began.last_event == known
+            assert await total(workspace) == 1
+            await person(workspace, bot)
+            await person(workspace, bot)
+            await settled()
+            assert await total(workspace) == 3
+            new = (await read_to_the_end(workspace, known))[0]
+            assert len(new) == len(lost) * 2 / 3
+            assert not set(new) & set(lost)
+            with pytest.raises(InvalidParameter, match="lost"):
+                await feed(workspace, cursor)
+        where = {"DATABASE_URL": standby_url(following), "REDIS_URL": servers.redis_url}
+        ledger = await asyncio.to_thread(run, "ledger", **where)
+        assert ledger.returncode == 0
+        assert "may be lost" in ledger.stdout
+        assert known in ledger.stdout
+        (epoch,) = json.loads((await asyncio.to_thread(run, "ledger", "--json", **where)).stdout)["epochs"]
+        assert epoch["last_event"] == known
+        tail = await asyncio.to_thread(run, "events", "tail", "--after", cursor, "--workspace", workspace, **where)
+        assert "lost" in refused(tail)

@@ -13,6 +13,7 @@ from leadwire.domain.bots.parse import LARGEST, parse
 from leadwire.domain.conversations.schema import MAX_TEXT
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
 from leadwire.interfaces.web import flow_reference
+from tests.domain.bots import flow_words
 
 TEXT = (Path(flow.__file__).parent / "README.md").read_text()
 SECTIONS = {
@@ -27,39 +28,43 @@ def rows(section):
     return [line for line in SECTIONS[section].splitlines() if line.startswith("| `")]
 
 
-@pytest.mark.parametrize("part", flow_reference.parts(), ids=lambda part: part.name)
+@pytest.mark.parametrize("part", flow_words.parts(), ids=lambda part: part.name)
 def test_every_part_has_its_table_with_every_field_as_the_struct_has_it(part):
     assert rows(part.name) == [f"| `{one.name}` | {one.type} | {one.default} | {one.about} |" for one in part.fields]
     assert part.about.split(". ")[0] in " ".join(SECTIONS[part.name].split())
 
 
 def test_the_parts_are_all_there_are():
-    told = {part.name for part in flow_reference.parts()}
+    told = {part.name for part in flow_words.parts()}
     structs = {kind for kind in vars(flow).values() if isinstance(kind, type) and issubclass(kind, flow.Struct)}
     models = structs - {flow.Struct, flow.Node}
     assert {model.__struct_config__.tag for model in get_args(AnyNode)} <= told
-    assert told == {flow_reference.named(model) for model in models}
+    assert told == {flow_words.named(model) for model in models}
 
 
 def test_every_field_is_told():
-    assert [(part.name, one.name) for part in flow_reference.parts() for one in part.fields if not one.about] == []
+    assert [(part.name, one.name) for part in flow_words.parts() for one in part.fields if not one.about] == []
 
 
 @pytest.mark.parametrize(
-    ("section", "table", "all_there_are"),
+    ("section", "all_there_are"),
     [
-        ("Operators", flow_reference.OPERATORS, get_args(Op)),
-        ("Inputs", flow_reference.INPUTS, get_args(Input)),
-        (
-            "Derived variables",
-            flow_reference.DERIVED,
-            sorted(expressions.DERIVED, key=list(flow_reference.DERIVED).index),
-        ),
+        ("Operators", get_args(Op)),
+        ("Inputs", get_args(Input)),
+        ("Derived variables", sorted(expressions.DERIVED, key=["score", "email_domain", "email_is_business"].index)),
     ],
 )
-def test_every_operator_input_and_derived_variable_is_told(section, table, all_there_are):
-    assert tuple(table) == tuple(all_there_are)
-    assert rows(section) == [f"| `{name}` | {about} |" for name, about in table.items()]
+def test_every_operator_input_and_derived_variable_is_told(section, all_there_are):
+    [table] = [one for one in flow_reference.tables() if one.name == section]
+    assert [name for name, _, _ in table.rows] == list(all_there_are)
+    assert rows(section) == [f"| `{name}` | {about} |" for name, _, about in table.rows if about]
+
+
+def test_the_help_of_the_editor_has_every_table():
+    parts = {part.name: [one.name for one in part.fields] for part in flow_words.parts()}
+    tables = {table.name: [name for name, _, _ in table.rows] for table in flow_reference.tables()}
+    assert {name: fields for name, fields in tables.items() if name in parts} == parts
+    assert all(table.about for table in flow_reference.tables())
 
 
 @pytest.mark.parametrize(

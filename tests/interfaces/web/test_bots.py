@@ -7,11 +7,12 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes, library, reads
+from leadwire.domain.bots.expressions import DERIVED
 from leadwire.domain.bots.flow import Input, Op
 from leadwire.domain.bots.graph import columns, edges
 from leadwire.infrastructure import db
-from leadwire.interfaces.web import flow_reference
 from leadwire.interfaces.web.rendering import coded
+from tests.domain.bots import flow_words
 from tests.domain.bots.flows import shipped
 
 
@@ -50,11 +51,11 @@ async def test_the_editor_has_the_format_at_hand(admin, viewer, greeter):
     [told] = re.findall(r'<details class="format">.+?</details>', page, re.DOTALL)
     assert "style=" not in told
     assert "<script" not in told
-    for part in flow_reference.parts():
+    for part in flow_words.parts():
         heading = f'<h3 id="format-{part.name}">{part.name}</h3>'
         after = told.partition(heading)[2].partition("<h3")[0]
         assert re.findall(r"<dt><code>(\w+)</code>", after) == [field.name for field in part.fields]
-    for name in (*get_args(Op), *get_args(Input), *flow_reference.DERIVED):
+    for name in (*get_args(Op), *get_args(Input), *DERIVED):
         assert f"<dt><code>{name}</code></dt>" in told
     assert "<code>{{name|there}}</code>" in told
     assert '<details class="format">' in await viewer.open(f"/bots/{greeter}")

@@ -1,142 +1,40 @@
-"""The reference of the flow format, for `domain/bots/README.md` and for the editor's help.
-
-Fields, types, limits and descriptions come from the structs of `bots.flow`; descriptions of its literals are here. A
-test compares the README with it.
-"""
+"""The tables of the flow format's reference, `domain/bots/README.md`, for the editor's help."""
 
 import functools
-import inspect
-import typing
-from types import UnionType
-from typing import Annotated, Any, Final
+import re
+from pathlib import Path
+from typing import Final
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from leadwire.domain.bots import flow
-from leadwire.domain.bots.flow import AnyNode, Input, Op
-from leadwire.interfaces.http.docstrings import docstrings
 
-OPERATORS: Final[dict[Op, str]] = {
-    "eq": "equals the value. Case is ignored; `true` does not equal `1`",
-    "ne": "does not equal the value, or is not set",
-    "contains": "is a text that contains the value, a non-empty text. Case is ignored",
-    "ends_with": "is a text that ends with the value, a non-empty text. Case is ignored",
-    "gt": "is a number greater than the value, a number",
-    "gte": "is a number greater than or equal to the value, a number",
-    "lt": "is a number less than the value, a number",
-    "lte": "is a number less than or equal to the value, a number",
-    "in": "equals one of the values, a non-empty list, as `eq` compares them",
-    "is_set": "is set. Takes no value",
-    "not_set": "is not set. Takes no value",
-}
-"""A condition with the operator is true if the variable ..."""
-
-INPUTS: Final[dict[Input, str]] = {
-    "text": "Any text, stored as one line.",
-    "email": "An e-mail address, stored with its domain in lower case.",
-    "phone": "A phone number, stored as E.164 (`+15550100`) if it has a country code.",
-    "number": "A number such as `12`, `1,200` or `12.5`, from `min` to `max`.",
-    "url": "A web address. `https://` is added if it has no scheme.",
-    "choice": "One of the `options`: its value, its label or its number, in any case. The value is stored.",
-}
-"""The answers that an `ask` node with the input accepts, and how they are stored."""
-
-DERIVED: Final = {
-    "score": "The points of the conversation so far, a number.",
-    "email_domain": 'The part after the `@` of the last answer with `input = "email"`, in lower case.',
-    "email_is_business": "`true` if that domain does not belong to a well-known free mail service, else `false`.",
-}
-"""Variables that no node sets."""
-
-_NAMED: Final[list[tuple[Any, str]]] = [
-    (flow.NodeId, "node ID"),
-    (flow.Variable, "variable"),
-    (flow.SaveTo, "field of the lead"),
-    (flow.Label, "one line"),
-    (flow.Points, "whole number"),
-    (flow.Op, "operator"),
-    (flow.Input, "input"),
-    (flow.Scalar, "these"),
-    (AnyNode, "node"),
-    (str, "text"),
-    (bool, "`true`/`false`"),
-    (int, "whole number"),
-    (float, "number"),
-]
+_README: Final = Path(flow.__file__).with_name("README.md")
+_SECTION: Final = re.compile(r"^##+ ([^\n]+)\n+(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
 
 
-class Field(Struct, frozen=True):
-    """A row of a table. `default` is `required`, `none` or a value in TOML's notation."""
-
-    name: str
-    type: str
-    default: str
-    about: str
-
-
-class Part(Struct, frozen=True):
-    """A table of the reference: the flow itself, a kind of node, or an object inside a node."""
+class Table(Struct, frozen=True):
+    """What a section tells of a node, of an object inside one, of operators, inputs or variables."""
 
     name: str
     about: str
-    fields: list[Field]
+    rows: list[tuple[str, str, str]]
+    """A name, its type where it is a field, and its description."""
 
 
 @functools.cache
-def parts() -> tuple[Part, ...]:
-    """Return every table: the flow, then the kinds of nodes, then the objects inside nodes."""
-    inside = (flow.Option, flow.Case, flow.Rule, flow.When, flow.Condition)
-    return tuple(_part(model) for model in (flow.Flow, *typing.get_args(AnyNode), *inside))
+def tables() -> list[Table]:
+    """Return every table, in the order of the page."""
+    found = []
+    for heading, text in _SECTION.findall(_README.read_text(encoding="utf-8")):
+        lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+        about = " ".join(text.partition("\n\n")[0].split()) if not text.startswith("|") else lines[0][-1]
+        if lines:
+            found.append(Table(heading.strip("`"), about, [_row(*line) for line in lines[2:]]))
+    return found
 
 
-def _part(model: type[Struct]) -> Part:
-    about = docstrings(model)
-    fields = [
-        Field(one.name, words(one.type), _default(one), about.get(one.name, ""))
-        for one in msgspec.structs.fields(model)
-    ]
-    return Part(named(model), " ".join(inspect.cleandoc(model.__doc__ or "").split()), fields)
-
-
-def words(hint: Any) -> str:
-    """Return a type in words, with its limits: `list (at most 20) of option`."""
-    base, limits = _unwrapped(hint)
-    name = next((said for known, said in _NAMED if known in (hint, base)), None)
-    if name is None and typing.get_origin(base) in (UnionType, typing.Union):
-        members = [one for one in typing.get_args(base) if one is not type(None)]
-        if float in members and int in members:
-            members.remove(int)  # for people, a whole number is a number
-        *first, last = [words(one) for one in members]
-        return f"{', '.join(first)} or {last}" if first else last
-    if name is None and typing.get_origin(base) is tuple:
-        return f"list{limits} of {words(typing.get_args(base)[0])}"
-    if name is None and typing.get_origin(base) is typing.Literal:
-        return ", ".join(f"`{choice}`" for choice in typing.get_args(base))
-    return (name or named(base)) + limits
-
-
-def _unwrapped(hint: Any) -> tuple[Any, str]:
-    """Return a type without its annotations, and its limits in words."""
-    if typing.get_origin(hint) is not Annotated:
-        return hint, ""
-    base, *extra = typing.get_args(hint)
-    return base, "".join(_limits(meta, " characters" if base is str else "") for meta in extra)
-
-
-def _limits(meta: Meta, unit: str) -> str:
-    least, most = (meta.ge, meta.le) if meta.ge is not None else (meta.min_length, meta.max_length)
-    if most is None:
-        return ""
-    return f" (at most {most}{unit})" if least is None else f" ({least} to {most}{unit})"
-
-
-def _default(field: msgspec.structs.FieldInfo) -> str:
-    if field.required:
-        return "required"
-    return "none" if field.default is None else f"`{msgspec.json.encode(field.default).decode()}`"
-
-
-def named(model: type[Struct]) -> str:
-    """Return the name of a struct in the reference: for a node, its `type`."""
-    return str(model.__struct_config__.tag or model.__name__.lower())
+def _row(name: str, *rest: str) -> tuple[str, str, str]:
+    type_, default, about = rest if len(rest) == 3 else ("", "none", rest[0])
+    more = {"none": "", "required": "; required"}.get(default, f"; default {default}")
+    return name.strip("`"), type_ + more, about

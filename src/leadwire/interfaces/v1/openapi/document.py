@@ -14,11 +14,10 @@ from leadwire import __version__
 from leadwire.infrastructure import ids, settings
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch, InvalidParameter, Problem
 from leadwire.interfaces.http.body import MEDIA_TYPES
-from leadwire.interfaces.http.docstrings import docstrings
 from leadwire.interfaces.http.responses import Page, Single, Tagged
 from leadwire.interfaces.v1.openapi import schemas
 from leadwire.interfaces.v1.openapi.errors import ErrorResponses
-from leadwire.interfaces.v1.openapi.schemas import MOMENT, REF, Json, references
+from leadwire.interfaces.v1.openapi.schemas import MOMENT, REF, Json, docstrings, references
 from leadwire.interfaces.v1.operations import Operation
 
 _SKELETON: Final = Path(__file__).with_name("skeleton.toml")

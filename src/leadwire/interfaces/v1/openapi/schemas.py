@@ -1,13 +1,17 @@
 """The schemas of the document: those that msgspec makes of structs, completed, and examples of them."""
 
+import ast
+import functools
+import inspect
+import itertools
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, get_args, get_origin
 
 import msgspec
 
 from leadwire.infrastructure import ids
-from leadwire.interfaces.http.docstrings import docstrings
 
 REF: Final = "#/components/schemas/{name}"
 _ID: Final = re.compile(f"([a-z]+)_{ids.FORM}")
@@ -57,6 +61,26 @@ def _collect(part: Any, found: dict[str, type[msgspec.Struct]]) -> None:
     members = [getattr(part, name) for name in part.__struct_fields__] if isinstance(part, msgspec.Struct) else part
     for member in members if isinstance(members, list | tuple) else ():
         _collect(member, found)
+
+
+@functools.cache
+def docstrings(struct: type[msgspec.Struct]) -> Mapping[str, str]:
+    """Return the docstring of each field, inherited ones too: the text below it, which Python itself does not keep."""
+    found: dict[str, str] = {}
+    for kind in reversed(struct.__mro__):
+        if issubclass(kind, msgspec.Struct) and kind is not msgspec.Struct:
+            [definition] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+            found |= _of(definition)
+    return found
+
+
+def _of(definition: ast.stmt) -> dict[str, str]:
+    found = {}
+    for pair in itertools.pairwise(getattr(definition, "body", ())):
+        match pair:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = inspect.cleandoc(text)
+    return found
 
 
 def examples(components: dict[str, Json], samples: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ async def bot(context: PageContext, bot_id: str) -> PageResponse:
         bot=one,
         source=source,
         flaws=flaws,
-        format=flow_reference,
+        format=flow_reference.tables(),
         drawn=drawn,
         published=published,
     )

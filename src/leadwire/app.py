@@ -20,8 +20,7 @@ from leadwire.interfaces.v1.authentication import ApiKeyGuard
 from leadwire.interfaces.v1.idempotency import idempotent
 from leadwire.interfaces.web import router
 from leadwire.interfaces.widget import api as widget
-from leadwire.interfaces.widget import demo_site
-from leadwire.interfaces.widget.script import script
+from leadwire.interfaces.widget import static
 
 EVENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "lead.created": Lead,
@@ -60,8 +59,8 @@ def create_app(health: Health | None = None) -> ASGIApp:
             route_handlers=[
                 v1,
                 widget.router,
-                script,
-                *((demo_site.page, demo_site.style) if settings.get().demo_bot else ()),
+                static.script,
+                *((static.demo, static.demo_style) if settings.get().demo_bot else ()),
                 *router.handlers(),
                 *openapi.routes(EVENTS, SAMPLES),
                 live,

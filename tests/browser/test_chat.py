@@ -7,7 +7,7 @@ from playwright.async_api import expect
 
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import db, settings
-from leadwire.interfaces.widget.script import source
+from leadwire.interfaces.widget.static import source
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
 from tests.browser.visitor import Chat

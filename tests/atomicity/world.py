@@ -12,7 +12,6 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads as keys
 from leadwire.domain.bots import faq, runtime
 from leadwire.domain.bots import reads as bots
-from leadwire.domain.bots.runtime import Opening
 from leadwire.domain.bots.schema import LiveBot
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
@@ -79,8 +78,7 @@ class World:
         return f"/v1/leads/{(await self._ids('lead'))[-1]}"
 
     async def arrives(self, pick: int) -> None:
-        opening = Opening(content="Hello", client_message_id=secrets.token_hex(12), origin=_ORIGIN)
-        await runtime.start(self.bot, opening, faq.answer)
+        await runtime.start(self.bot, "Hello", secrets.token_hex(12), _ORIGIN, None, faq.answer)
 
     async def answers(self, pick: int) -> None:
         if session := await bots.session(self.workspace, self._talk(pick)):

@@ -6,7 +6,6 @@ import pytest
 
 from leadwire.domain.accounts.changes import sessions
 from leadwire.domain.bots import changes, faq, reads, runtime
-from leadwire.domain.bots.runtime import Opening
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import Source
 from leadwire.infrastructure import clock, db, ids
@@ -34,9 +33,7 @@ class Visitor:
         message = message or secrets.token_hex(12)
         if self.last is None:
             origin = Origin(source=Source("/pricing", "spring", None), locale="en-GB")
-            self.last = await runtime.start(
-                self.bot, Opening(content=text, client_message_id=message, origin=origin, address=b"a"), self.answerer
-            )
+            self.last = await runtime.start(self.bot, text, message, origin, b"a", self.answerer)
             self.conversation, self.token = self.last.conversation_id, self.last.token
         else:
             self.last = await runtime.handle_message(await self.visit(), text, message, self.answerer)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import leadwire.interfaces.widget
-from leadwire.domain.bots import engine, library, person_request
+from leadwire.domain.bots import engine, inputs, library
 from leadwire.domain.bots.engine import HandedOff, Saved
 from leadwire.domain.bots.parse import parse
 from leadwire.domain.bots.preview import run
@@ -110,21 +110,21 @@ NONE = [
 
 
 def test_the_button_has_a_text_in_each_language():
-    assert len(BUTTONS) == len(person_request._LANGUAGES) == 5
+    assert len(BUTTONS) == len(inputs._LANGUAGES) == 5
 
 
 @pytest.mark.parametrize("text", WISHES)
 def test_a_wish_for_a_person_is_understood(text):
-    assert person_request.asks_for_person(text)
+    assert inputs.asks_for_person(text)
 
 
 @pytest.mark.parametrize("text", NONE)
 def test_what_only_looks_like_one_is_none(text):
-    assert not person_request.asks_for_person(text)
+    assert not inputs.asks_for_person(text)
 
 
 def test_no_text_takes_long():
-    for wish in person_request._PATTERNS:
+    for wish in inputs._PATTERNS:
         assert not re.search(r"[*+]|,\}", wish.pattern)  # nothing is repeated without an end
 
 

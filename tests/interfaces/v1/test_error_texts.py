@@ -4,7 +4,7 @@ import pytest
 
 from leadwire.infrastructure.errors import FieldError, Invalid
 from leadwire.interfaces.http import body
-from leadwire.interfaces.widget.schema import NewVisitorMessage
+from leadwire.interfaces.widget.api import NewVisitorMessage
 from tests import make
 
 JSON = {"Content-Type": "application/json"}

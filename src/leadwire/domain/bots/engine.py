@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from leadwire.domain.bots import inputs, person_request
+from leadwire.domain.bots import inputs
 from leadwire.domain.bots.expressions import fill, holds
 from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Scalar, Score
 
@@ -88,7 +88,7 @@ def step(flow: Flow, state: State, text: str, answer: str | None = None) -> tupl
     """One visitor's turn. `answer` is what is known about a free question. `state.at` must be a node that waits."""
     node = flow.node(state.at or flow.start)
     run = _Run(flow, state)
-    if person_request.asks_for_person(text) and not (isinstance(node, Ask) and inputs.option(node, text)):
+    if inputs.asks_for_person(text) and not (isinstance(node, Ask) and inputs.option(node, text)):
         return run.stop(ASKED_FOR_A_PERSON)
     if isinstance(node, Ask):
         return run.answer(node, text)
@@ -108,7 +108,7 @@ def prompt(flow: Flow, state: State) -> Prompt | None:
 
 def questions(flow: Flow, state: State, text: str) -> bool:
     """Whether what the visitor says next is a free question, to be looked up first."""
-    return state.at is not None and isinstance(flow.node(state.at), Answer) and not person_request.asks_for_person(text)
+    return state.at is not None and isinstance(flow.node(state.at), Answer) and not inputs.asks_for_person(text)
 
 
 class _Run:

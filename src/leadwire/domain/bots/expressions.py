@@ -1,9 +1,6 @@
-"""What a flow says with a visitor's variables: conditions, and texts with `{{name}}`, or `{{name|there}}` for those who
-have not given theirs. Pure.
+"""What a flow says with a visitor's variables: conditions, and texts with `{{name}}` or `{{name|there}}`. Pure.
 
-Every operator of a condition has its branch: one that is added to `bots.flow` and forgotten here fails the type check,
-and a turn, and is never just false. Texts are filled in one pass, so that `{{email}}` as somebody's name stays these
-nine characters.
+Texts are filled in one pass, so that `{{email}}` as somebody's name stays these nine characters.
 """
 
 import operator
@@ -29,6 +26,7 @@ def holds(when: When, known: Mapping[str, Scalar]) -> bool:
     return all(_true(one, known) for one in when.all) and (not when.any or any(_true(one, known) for one in when.any))
 
 
+# A forgotten operator fails the type check, and a turn, and is never just false.
 def _true(condition: Condition, known: Mapping[str, Scalar]) -> bool:  # noqa: PLR0911 - one line an operator
     value, wanted, op = known.get(condition.var), condition.value, condition.op
     match op:

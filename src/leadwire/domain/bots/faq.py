@@ -7,7 +7,6 @@ that webhooks go through: public, or in LEADWIRE_ALLOWED_NETWORKS.
 import asyncio
 import functools
 import json
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -16,7 +15,6 @@ from msgspec import Struct
 
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.domain.conversations.schema import MAX_TEXT
-from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.settings import Settings
 
@@ -86,22 +84,21 @@ class Model:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        transport = GuardedTransport(settings.allowed_networks, timeout=settings.model_timeout)
-        self._client = httpx.AsyncClient(transport=transport)
+        self._client = httpx.AsyncClient(
+            base_url=settings.model_url,
+            headers={"Authorization": f"Bearer {settings.model_key}"} if settings.model_key else {},
+            transport=GuardedTransport(settings.allowed_networks, timeout=settings.model_timeout),
+        )
 
     async def answer(self, question: Question) -> str | None:
-        """The model's answer; None over budget, over time, on any failure, and when it does not know."""
+        """The model's answer; None over budget and when it does not know. Raise TimeoutError, and as httpx."""
         if question.asked >= self._settings.model_turns:
             return None
         facts = await matching(question, _ENTRIES)
         if not facts:
             return None
-        try:
-            async with asyncio.timeout(self._settings.model_timeout):
-                reply = await self._complete(question.text, facts)
-        except Exception as error:  # noqa: BLE001 - a bot that cannot answer hands over, whatever the reason
-            telemetry.log("model.failed", level=logging.WARNING, error=error, bot_id=question.bot_id)
-            return None
+        async with asyncio.timeout(self._settings.model_timeout):
+            reply = await self._complete(question.text, facts)
         return None if not reply or _UNKNOWN in reply else reply[:MAX_TEXT]
 
     async def _complete(self, text: str, facts: list[tuple[str, str]]) -> str:
@@ -115,13 +112,8 @@ class Model:
                 {"role": "user", "content": text},
             ],
         }
-        key = self._settings.model_key
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        answer = await self._client.post(
-            f"{self._settings.model_url.rstrip('/')}/chat/completions", json=body, headers=headers
-        )
-        answer.raise_for_status()
-        choices = answer.json()["choices"]
+        answer = await self._client.post("chat/completions", json=body)
+        choices = answer.raise_for_status().json()["choices"]
         return (choices[0]["message"].get("content") or "").strip() if choices else ""
 
 

@@ -1,8 +1,6 @@
-"""A bot is a flow of nodes, written as data: it contains no code and no expressions.
+"""A bot is a flow of nodes, written as data: it contains no code and no expressions. Pure.
 
-A node sends a message (`say`), waits for the visitor (`ask`, `answer`), decides (`branch`, `score`) or finishes
-(`handoff`, `end`). `bots.parse` reads flows from TOML or JSON, `bots.check` finds errors in one, `bots.engine` runs it.
-Pure.
+A node sends a message (`say`), waits for the visitor (`ask`, `answer`), decides (`branch`, `score`) or finishes.
 """
 
 from typing import Annotated, Final, Literal

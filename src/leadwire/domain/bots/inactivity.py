@@ -1,10 +1,7 @@
-"""Visitors who stop writing: nudged once, then the conversation is ended.
-
-Minutes are the flow's; a conversation with a person waits a day. Any number of processes may sweep at once. A
-conversation that fails is left for the next round and does not hold up the others.
-"""
+"""Visitors who stop writing: nudged once, then the conversation is ended. Any number of processes may sweep at once."""
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from typing import Final, Literal
@@ -42,14 +39,14 @@ async def run(stop: asyncio.Event) -> None:
             await sweep()
         except Exception as error:  # noqa: BLE001 - the next round tries again
             telemetry.log("silence.failed", level=logging.WARNING, error=error)
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _EVERY)
-        except TimeoutError:
-            continue
 
 
 async def sweep() -> tuple[int, int]:
-    """Nudge and end, each conversation in a transaction of its own. Return how many of each."""
+    """Nudge and end, each conversation in a transaction of its own: one that fails is left for the next round and does
+    not hold up the others. Return how many of each.
+    """
     done: Counter[str] = Counter()
     for conversation_id, *_ in await _DUE.rows():
         try:

@@ -1,9 +1,13 @@
-"""Read what a visitor typed as the answer to a question. Pure."""
+"""Read what a visitor typed: the answer to a question, or that they ask for a person. Pure."""
 
 import math
 import re
+import unicodedata
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
+
+from msgspec import toml
 
 from leadwire.domain.bots.flow import Ask, Option, Scalar
 from leadwire.domain.leads import identity
@@ -18,13 +22,13 @@ _LENGTHS: Final = {"email": 254, "name": 200, "company": 200, "phone": 32}
 _LONGEST: Final = 1000  # characters of a custom field
 
 # Where private people have their mail: an address elsewhere is most likely a company's.
-_FREE_MAIL: Final = frozenset(
-    """
-    gmail.com googlemail.com outlook.com hotmail.com live.com msn.com yahoo.com ymail.com icloud.com me.com mac.com
-    aol.com proton.me protonmail.com pm.me gmx.com gmx.net gmx.de web.de t-online.de mail.com mail.ru yandex.com
-    yandex.ru zoho.com fastmail.com hey.com orange.fr free.fr laposte.net wanadoo.fr libero.it virgilio.it qq.com
-    163.com 126.com naver.com hotmail.co.uk yahoo.co.uk btinternet.com comcast.net verizon.net att.net
-    """.split()  # noqa: SIM905 - a list of words reads better as words
+_FREE_MAIL: Final = frozenset(Path(__file__).with_name("free_mail.txt").read_text(encoding="utf-8").split())
+_LONGEST_REQUEST: Final = 120  # characters; who writes more wants more than that
+
+
+# Language -> part of a sentence -> its phrases, as the file explains them.
+_LANGUAGES: Final = toml.decode(
+    Path(__file__).with_name("person_request.toml").read_bytes(), type=dict[str, dict[str, list[str]]]
 )
 
 
@@ -75,3 +79,30 @@ def _url(text: str) -> str:
     if parts.scheme.lower() not in ("http", "https") or not _HOST.fullmatch(parts.hostname or "") or " " in address:
         raise ValueError("not a web address")
     return address
+
+
+def asks_for_person(text: str) -> bool:
+    """Whether the visitor asks for a person, in English, German, French, Spanish or Arabic.
+
+    Only a text that is such a request from its first to its last word counts: "I am a human resources manager" is none.
+    """
+    return len(text) <= _LONGEST_REQUEST and any(pattern.fullmatch(_plain(text)) for pattern in _PATTERNS)
+
+
+def _plain(text: str) -> str:
+    """Lower-case words with a blank between, without accents, vowel signs and punctuation."""
+    bare = "".join(one for one in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(one))
+    return " ".join(re.findall(r"[^\W_]+", bare.replace("\u0640", "")))  # the Arabic letter stretcher
+
+
+def _pattern(language: dict[str, list[str]]) -> re.Pattern[str]:
+    part = {name: f"(?:{'|'.join(map(_plain, phrases))})" for name, phrases in language.items()}
+    # Every repetition has an end and every word stands between blanks, so that no text takes long.
+    polite = f"(?:{part['polite']} )"
+    last = f" {polite}?{part['verb']}" if "verb" in part else ""
+    talks = f"(?:{part['can']} {polite}?)?{part['talk']} {polite}?{part['who']}{last}"
+    asks = f"(?:{talks}|{part['need']} {polite}?{part['who']})(?: {polite}?{part['end']})?"
+    return re.compile(f"{polite}{{0,3}}(?:{asks}|{part['alone']})(?: {part['polite']}){{0,3}}")
+
+
+_PATTERNS: Final = tuple(map(_pattern, _LANGUAGES.values()))

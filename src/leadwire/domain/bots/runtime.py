@@ -9,8 +9,6 @@ import logging
 import secrets
 from typing import Final
 
-from msgspec import Struct
-
 from leadwire.domain.bots import engine, reads, turn
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.engine import HandedOff, Reply
@@ -27,36 +25,30 @@ from leadwire.infrastructure.errors import Conflict, InsufficientScope, Unavaila
 _TRIES: Final = 4
 
 
-class Opening(Struct, frozen=True, kw_only=True):
-    """A visitor's first message, and what is known of where it comes from."""
+async def start(
+    bot: LiveBot, content: str, client_message_id: str, origin: Origin, address: bytes | None, answerer: Answerer
+) -> Turn:
+    """Open a conversation and take its first turn. `address` is the keyed hash of the visitor's network.
 
-    content: str
-    client_message_id: str
-    origin: Origin
-    address: bytes | None = None
-
-
-async def start(bot: LiveBot, opening: Opening, answerer: Answerer) -> Turn:
-    """Open a conversation and take its first turn. Repeated with the same client_message_id, return the same turn with
-    a new token. Raise NotFound, Conflict, Invalid; InsufficientScope when the visitor is blocked; Unavailable when
-    others change the same lead again and again.
+    Repeated with the same client_message_id, return the same turn with a new token. Raise NotFound, Conflict, Invalid;
+    InsufficientScope when the visitor is blocked; Unavailable when others change the same lead again and again.
     """
-    key = hashlib.sha256(f"{bot.id}\0{opening.client_message_id}".encode()).digest()
-    user = NewMessage(role="user", content=opening.content, client_message_id=opening.client_message_id)
+    key = hashlib.sha256(f"{bot.id}\0{client_message_id}".encode()).digest()
+    user = NewMessage(role="user", content=content, client_message_id=client_message_id)
     for _ in range(_TRIES):
         if known := await reads.session_by_start_key(key):
-            return await _repeat_start(known, opening.client_message_id)
-        if await reads.is_blocked(bot.workspace, opening.address):
+            return await _repeat_start(known, client_message_id)
+        if await reads.is_blocked(bot.workspace, address):
             raise _blocked()
         flow = await reads.flow(bot.workspace, bot.id, bot.version)
         state, greeting = engine.begin(flow)
         answer, token = None, secrets.token_urlsafe(32)
-        if engine.questions(flow, state, opening.content):
-            answer = await _look_up(answerer, Question(bot.workspace, bot.id, opening.content, state.asked))
+        if engine.questions(flow, state, content):
+            answer = await _look_up(answerer, Question(bot.workspace, bot.id, content, state.asked))
         try:
             async with db.transaction():
-                conversation_id = await conversations.start(bot.workspace, bot.id, opening.origin, bot.version)
-                session = await visitor_sessions.start(bot, flow, state, conversation_id, token, key, opening.address)
+                conversation_id = await conversations.start(bot.workspace, bot.id, origin, bot.version)
+                session = await visitor_sessions.start(bot, flow, state, conversation_id, token, key, address)
                 messages = await turn.take(session, flow, user, answer, greeting)
             return await turn_of(await reads.current(session), messages, token)
         except (ConcurrentUpdate, db.Deadlock, db.UniqueViolation):  # the last: the same start, at the same time

@@ -53,8 +53,9 @@ async def take(
         reachable, claimed, _ = await _contact(session)
         if email is None or reachable or claimed:
             return await conversations.add_messages(*session.place, [user])
-        thanks: list[Effect] = [Reply(flow.away_thanks_text), Saved("email", email)]
-        return await write(session, flow, session.state, thanks, [structs.replace(user, answers="email")])
+        told = structs.replace(user, answers="email")
+        thanks = Reply(flow.away_thanks_text)
+        return await write(session, flow, session.state, [told, thanks, Saved("email", email)])
     try:
         state, effects = engine.step(flow, session.state, user.content, answer)
     except Exception as error:  # noqa: BLE001 - a failing bot hands over instead of going silent
@@ -65,24 +66,31 @@ async def take(
         chosen = inputs.option(asked, user.content)
         content = chosen.label if chosen else user.content
         user = structs.replace(user, content=content, answers=asked.save_to or asked.id)
-    other = [one for one in greeting if not isinstance(one, Reply)]
-    return await write(session, flow, state, [*other, *effects], [*_messages(greeting), user])
+    return await write(session, flow, state, [*greeting, user, *effects])
 
 
 async def write(
-    session: VisitorSession, flow: Flow, state: State, effects: Sequence[Effect], first: Sequence[NewMessage] = ()
+    session: VisitorSession, flow: Flow, state: State, steps: Sequence[NewMessage | Effect]
 ) -> list[StoredMessage]:
     """Write a turn: its messages, its lead, the new state of the flow, and whether it is over. Raise as `take`."""
-    messages = await conversations.add_messages(*session.place, [*first, *_messages(effects)])
-    await _save_answers(session, flow, state, effects)
+    spoken = [_message(step) for step in steps if isinstance(step, NewMessage | Reply)]
+    messages = await conversations.add_messages(*session.place, spoken)
+    await _save_answers(session, flow, state, steps)
     await visitor_sessions.save_state(session.conversation_id, state)
-    for effect in effects:
-        if isinstance(effect, HandedOff):
-            await conversations.hand_off(*session.place, effect.reason)
+    for step in steps:
+        if isinstance(step, HandedOff):
+            await conversations.hand_off(*session.place, step.reason)
             messages += await _away_replies(session, flow)
-        elif isinstance(effect, Ended):
-            await conversations.end(*session.place, "bot", effect.reason)
+        elif isinstance(step, Ended):
+            await conversations.end(*session.place, "bot", step.reason)
     return messages
+
+
+def _message(step: NewMessage | Reply) -> NewMessage:
+    """A message of the bot that repeats the visitor's own words is erased with the lead, as theirs are."""
+    if isinstance(step, NewMessage):
+        return step
+    return NewMessage(role="bot", content=step.text, answers="repeated" if step.personal else None)
 
 
 async def _away_replies(session: VisitorSession, flow: Flow) -> list[StoredMessage]:
@@ -110,23 +118,16 @@ def _address(text: str) -> str | None:
     return None
 
 
-def _messages(effects: Sequence[Effect]) -> list[NewMessage]:
-    """The bot's messages. Those that repeat the visitor's own words are erased with the lead, as theirs are."""
-    return [
-        NewMessage(role="bot", content=one.text, answers="repeated" if one.personal else None)
-        for one in effects
-        if isinstance(one, Reply)
-    ]
-
-
-async def _save_answers(session: VisitorSession, flow: Flow, state: State, effects: Sequence[Effect]) -> None:
+async def _save_answers(
+    session: VisitorSession, flow: Flow, state: State, steps: Sequence[NewMessage | Effect]
+) -> None:
     """Save the answers and points of a turn. Raise ConcurrentUpdate.
 
     A lead of this very conversation is corrected by its later answers and gains its points. A lead that was known
     before only gets its blanks filled and its score raised: a stranger may have typed somebody's address.
     """
-    answers = {one.field: one.value for one in effects if isinstance(one, Saved) and one.field}
-    scored = [one for one in effects if isinstance(one, Scored)]
+    answers = {one.field: one.value for one in steps if isinstance(one, Saved) and one.field}
+    scored = [one for one in steps if isinstance(one, Scored)]
     await visitor_sessions.add_scores(session, scored)
     try:
         if (answers or scored) and not await _update_own(session, answers, scored):

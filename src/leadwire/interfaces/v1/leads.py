@@ -1,6 +1,6 @@
 """People who told a bot how to reach them."""
 
-from litestar import HttpMethod, Router
+from litestar import Router
 
 from leadwire.domain.leads import changes, reads
 from leadwire.domain.leads.changes import LeadConflict
@@ -58,5 +58,5 @@ async def delete_lead(caller: Caller, lead_id: str, expected: IfMatch) -> Single
     return Single(await privacy.erase_lead(caller.workspace, lead_id, if_match=expected))
 
 
-_allowed = options("/{lead_id:str}", HttpMethod.GET, HttpMethod.HEAD, HttpMethod.PATCH, HttpMethod.DELETE)
-router = Router("/leads", route_handlers=[_allowed, list_leads, show_lead, update_lead, delete_lead])
+_ONE = (show_lead, update_lead, delete_lead)
+router = Router("/leads", route_handlers=[*options(*_ONE), list_leads, *_ONE])

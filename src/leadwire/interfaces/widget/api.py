@@ -3,19 +3,20 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from litestar import HttpMethod, Request, Router, post
+from litestar import Request, Router, post
 from litestar.params import FromPath
 from litestar.response import Stream
+from msgspec import Meta, Struct
 
 from leadwire.domain.bots import engine, faq, reads, runtime
 from leadwire.domain.bots.schema import Turn, VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.pubsub import hub
-from leadwire.domain.conversations.schema import ConversationNotFound, Origin
+from leadwire.domain.conversations.schema import MAX_TEXT, ConversationNotFound, Origin
 from leadwire.domain.leads.schema import Source
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import Conflict, InvalidParameter, RateLimited, Unauthenticated
@@ -25,7 +26,7 @@ from leadwire.interfaces.http.client_network import network
 from leadwire.interfaces.http.requests import pairs_of
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
-from leadwire.interfaces.widget import schema, visitor
+from leadwire.interfaces.widget import visitor
 from leadwire.interfaces.widget.origins import Origins
 
 # A minute, per network and bot. Redis holds the networks' keyed hashes only.
@@ -36,17 +37,57 @@ _DIGITS: Final = 9  # of a position in a conversation
 _MOST_STREAMS: Final = 4  # at once, per conversation and process: a browser needs one for all its tabs
 _PING: Final = 15.0  # seconds: proxies cut what is silent for longer
 
+_NO_NUL: Final = r"^[^\x00]*(?![\s\S])"
+_PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"
+
+Content = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT, pattern=_NO_NUL)]
+ClientId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{16,64}\Z")]
+Url = Annotated[str, Meta(max_length=2048, pattern=_PLAIN)]
+Short = Annotated[str, Meta(max_length=64, pattern=_PLAIN)]
 _R = Request[Any, Any, Any]
 
 
+class Greeting(Struct, frozen=True):
+    """A message of the bot before the visitor's first."""
+
+    content: str
+
+
+class BotConfig(Struct, frozen=True):
+    """All that a widget needs to open. Nothing is stored until the visitor sends a message."""
+
+    id: str
+    title: str
+    locale: str
+    color: str
+    messages: list[Greeting]
+    input: engine.Prompt | None
+
+
+class NewVisitorMessage(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A message, or the option that the visitor chose."""
+
+    content: Content
+    client_message_id: ClientId
+
+
+class NewConversation(NewVisitorMessage, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The first message. `client_message_id` is random, and the same when it is sent again."""
+
+    page_url: Url | None = None
+    referrer: Url | None = None
+    locale: Short | None = None
+    timezone: Short | None = None
+
+
 @get("/bots/{bot_id:str}")
-async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[schema.BotConfig]:
+async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[BotConfig]:
     """The bot's looks and its first turn. Cacheable: the same for everybody."""
     bot = await reads.live(bot_id)
     flow = await reads.flow(bot.workspace, bot.id, bot.version)
     state, effects = engine.begin(flow)
-    greeting = [schema.Greeting(one.text) for one in effects if isinstance(one, engine.Reply)]
-    config = schema.BotConfig(bot.id, flow.title, flow.locale, bot.color, greeting, engine.prompt(flow, state))
+    greeting = [Greeting(one.text) for one in effects if isinstance(one, engine.Reply)]
+    config = BotConfig(bot.id, flow.title, flow.locale, bot.color, greeting, engine.prompt(flow, state))
     tag = f'"{hashlib.sha256(msgspec.json.encode(config)).hexdigest()[:24]}"'
     headers = [(b"etag", tag.encode()), (b"cache-control", b"no-cache")]
     if tag in request.headers.get("if-none-match", ""):
@@ -60,15 +101,13 @@ async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse
     bot = await reads.live(bot_id)
     address = visitor.blinded(bot.workspace, network(request.scope))
     _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
-    given = body.fields(await body.json_object(request), schema.NewConversation)
+    given = body.fields(await body.json_object(request), NewConversation)
     url, campaign = visitor.page(given.page_url)
     browser, system = visitor.browser_and_system(request.headers.get("user-agent", ""))
     source = Source(url, campaign, visitor.page(given.referrer)[0])
     origin = Origin(source=source, locale=given.locale, timezone=given.timezone, browser=browser, os=system)
-    opening = runtime.Opening(
-        content=given.content, client_message_id=given.client_message_id, address=address, origin=origin
-    )
-    turn = await runtime.start(bot, opening, faq.answerer(settings.get()))
+    answerer = faq.answerer(settings.get())
+    turn = await runtime.start(bot, given.content, given.client_message_id, origin, address, answerer)
     return JSONResponse(turn, status_code=201)
 
 
@@ -78,7 +117,7 @@ async def send_message(request: _R, conversation_id: FromPath[str]) -> JSONRespo
     session = await _session(request, conversation_id)
     address = visitor.blinded(session.workspace, network(request.scope))
     _MESSAGES.take(f"{address.hex()} {session.bot_id}", asyncio.get_running_loop().time())
-    given = body.fields(await body.json_object(request), schema.NewVisitorMessage)
+    given = body.fields(await body.json_object(request), NewVisitorMessage)
     answerer = faq.answerer(settings.get())
     return JSONResponse(await runtime.handle_message(session, given.content, given.client_message_id, answerer))
 
@@ -119,12 +158,11 @@ async def end(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]
 
 
 async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
-    """Server-sent events for a visitor who talks to a person: only while that lasts, the rest needs no open connection.
+    """The stream's bytes. Ends when nobody but the bot is there any more, or when the process stops; at once when there
+    are too many, as several may have been let in at the same moment.
 
     What wakes a stream is never what it sends: it reads PostgreSQL from the last place the visitor has seen. So nothing
-    is lost with a connection, a process or Redis, and `Last-Event-ID` is all there is to resume. Ends when nobody but
-    the bot is there any more, or when the process stops; at once when there are too many, as several may have been let
-    in at the same moment.
+    is lost with a connection, a process or Redis, and `Last-Event-ID` is all there is to resume.
     """
     yield b"retry: 2000\n\n"
     with hub.watch(session.workspace, session.conversation_id) as watch:
@@ -162,17 +200,10 @@ def _position(text: str) -> int:
     return int(text)
 
 
+_HANDLERS: Final = (show_bot, start_conversation, send_message, read_messages, stream_events, request_handoff, end)
 router = Router(
     "/widget/v1",
-    route_handlers=[
-        show_bot, start_conversation, send_message, read_messages, stream_events, request_handoff, end,
-        options("/bots/{bot_id:str}", HttpMethod.GET, HttpMethod.HEAD),
-        options("/bots/{bot_id:str}/conversations", HttpMethod.POST),
-        options("/conversations/{conversation_id:str}/messages", HttpMethod.GET, HttpMethod.HEAD, HttpMethod.POST),
-        options("/conversations/{conversation_id:str}/events", HttpMethod.GET),
-        options("/conversations/{conversation_id:str}/handoff", HttpMethod.POST),
-        options("/conversations/{conversation_id:str}/end", HttpMethod.POST),
-    ],
+    route_handlers=[*_HANDLERS, *options(*_HANDLERS)],
     middleware=[Origins()],
     response_class=JSONResponse,
-)  # fmt: skip
+)

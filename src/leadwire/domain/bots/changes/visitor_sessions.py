@@ -4,37 +4,30 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys
 from leadwire.domain.bots.engine import Scored, State
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.schema import LiveBot, VisitorSession
-from leadwire.domain.bots.table import BlockedVisitor, ScoreEntry, Visit
+from leadwire.domain.bots.table import BlockedVisitor, Visit
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import any_of, columns, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import insert, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
 _RETRIED_START: Final = 600  # seconds in which a start can be repeated
 
-_CONVERSATION: Final = Visit.conversation_id == param("conversation")
-_ADD: Final = insert(
-    *columns(Visit, "conversation_id workspace_id bot_id token_hash start_key address state started_at"),
-    *columns(Visit, "nudge_minutes inactivity_minutes"),
-)
-_SAVE_STATE: Final = statement(Visit.update(state=param("state")).where(_CONVERSATION))
-_ONE_MESSAGE: Final = QueryString(
-    "1 = (SELECT count(*) FROM message WHERE conversation_id = {} AND role = 'user')", param("conversation")
-)
+_ADD: Final = insert(*Visit._meta.columns, nudged_at=None)
+_SAVE_STATE: Final = statement(Visit.update(state=param("state")).where(Visit.conversation_id == param("conversation")))
 # Another token for a session that has begun lately and in which the visitor has said one thing only.
-_RENEW_TOKEN: Final = statement(
-    Visit.update(token_hash=param("token_hash"))
-    .where(_CONVERSATION, Visit.started_at > param("since"), _ONE_MESSAGE)
-    .returning(Visit.conversation_id)
-)
-_LAST_CHANGE: Final = QueryString("(SELECT updated_at FROM conversation WHERE id = {})", param("conversation"))
-_RECORD_NUDGE: Final = statement(Visit.update(nudged_at=_LAST_CHANGE).where(_CONVERSATION))
+_RENEW_TOKEN: Final = sql("""
+UPDATE visit SET token_hash = :token_hash WHERE conversation_id = :conversation AND started_at > :since
+    AND 1 = (SELECT count(*) FROM message WHERE conversation_id = :conversation AND role = 'user')
+RETURNING conversation_id""")
+# By the time of the nudge's message.
+_RECORD_NUDGE: Final = sql("""
+UPDATE visit SET nudged_at = (SELECT updated_at FROM conversation WHERE id = :conversation)
+WHERE conversation_id = :conversation""")
 # One row for each rule that gave points; a rule counts once in a conversation.
 _ADD_SCORES: Final = sql("""
 INSERT INTO score_entry (node, label, points, conversation_id, workspace_id, created_at)
@@ -52,16 +45,12 @@ _BLOCKED_FOR: Final = (
     BlockedVisitor.conversation_id == param("conversation_id"),
 )
 _UNBLOCK: Final = statement(BlockedVisitor.delete().where(*_BLOCKED_FOR).returning(BlockedVisitor.conversation_id))
-_DELETE_SCORES: Final = statement(
-    ScoreEntry.delete().where(
-        ScoreEntry.workspace_id == param("workspace"), any_of(ScoreEntry.conversation_id, "conversation_ids")
-    )
+# Erases why the leads of conversations have their score, and from which networks their visitors came.
+_ERASE: Final = sql("""
+WITH scores AS (
+    DELETE FROM score_entry WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)
 )
-_ERASE_ADDRESSES: Final = statement(
-    Visit.update(address=None).where(
-        Visit.workspace_id == param("workspace"), any_of(Visit.conversation_id, "conversation_ids")
-    )
-)
+UPDATE visit SET address = NULL WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)""")
 
 
 async def start(
@@ -88,7 +77,7 @@ async def renew_token(conversation_id: str, token: str) -> bool:
 
 
 async def record_nudge(conversation_id: str) -> None:
-    """Record that the visitor was nudged, by the time of the nudge's message."""
+    """Record that the visitor was nudged."""
     await _RECORD_NUDGE.rows(conversation=conversation_id)
 
 
@@ -109,14 +98,13 @@ async def block(workspace: str, conversation_id: str, user_id: str) -> None:
 
 async def unblock(workspace: str, conversation_id: str) -> None:
     """Undo what `block` did for this conversation's visitor. Raise NotFound when nobody is blocked."""
-    if not await _UNBLOCK.rows(workspace=workspace, conversation_id=conversation_id):
-        raise NotFound("Nobody is blocked because of this conversation.")
+    missing = NotFound("Nobody is blocked because of this conversation.")
+    await _UNBLOCK.one(missing, workspace=workspace, conversation_id=conversation_id)
 
 
 async def erase(workspace: str, conversation_ids: list[str]) -> None:
     """Erase the visitors of conversations: why they have their score, and from which network they came."""
-    await _DELETE_SCORES.rows(workspace=workspace, conversation_ids=conversation_ids)
-    await _ERASE_ADDRESSES.rows(workspace=workspace, conversation_ids=conversation_ids)
+    await _ERASE.rows(workspace=workspace, conversation_ids=conversation_ids)
 
 
 def _encoded(state: State) -> str:

@@ -3,12 +3,10 @@
 import asyncio
 import contextlib
 
-import uvicorn
-
 from leadwire.app import create_app
 from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure.serving import bind, serve_until
-from leadwire.infrastructure.serving.connection import Limits, http_protocol
+from leadwire.infrastructure.serving.connection import Limits
 
 
 @contextlib.asynccontextmanager
@@ -31,11 +29,8 @@ async def on_socket(app, port=0, leave=lambda: None, limits=None):
     """The address of any ASGI app, inside the block; `leave` is called before it stops."""
     listening = bind("127.0.0.1", port)
     port = listening.getsockname()[1]
-    config = uvicorn.Config(
-        app, http=http_protocol(limits or Limits()), log_config=None, lifespan="off", timeout_graceful_shutdown=5
-    )
     stop = asyncio.Event()
-    serving = asyncio.create_task(serve_until(stop, config, listening))
+    serving = asyncio.create_task(serve_until(stop, app, listening, limits=limits or Limits(), grace=5))
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import uvicorn
-
 from leadwire.app import create_app
 from leadwire.development.demo.seed import seed
 from leadwire.development.embedded import services
@@ -19,8 +17,7 @@ from leadwire.infrastructure.serving import bind, connections, serve_until
 async def serving() -> AsyncIterator[str]:
     """Its address, for as long as the block runs."""
     listening, stop = bind("127.0.0.1", 0), asyncio.Event()
-    config = uvicorn.Config(create_app(), lifespan="off", log_config=None, access_log=False)
-    server = asyncio.create_task(serve_until(stop, config, listening))
+    server = asyncio.create_task(serve_until(stop, create_app(), listening))
     try:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 import asyncpg
 import httpx
 import pytest
-import uvicorn
 
 from leadwire.development.embedded import Services
 from leadwire.infrastructure import serving
@@ -31,8 +30,7 @@ async def base_url(database: None) -> AsyncIterator[str]:
     """A server of the API; blocking clients are to be used in a thread, beside its loop."""
     stop = asyncio.Event()
     with serving.bind("127.0.0.1", 0) as listening:
-        config = uvicorn.Config(asgi.app(), log_config=None, lifespan="off")  # type: ignore[arg-type]
-        running = asyncio.create_task(serving.serve_until(stop, config, listening))
+        running = asyncio.create_task(serving.serve_until(stop, asgi.app(), listening))
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         stop.set()
         await running

@@ -67,12 +67,8 @@ async def stored(caller: str, key: str, fingerprint: bytes) -> Sequence[Any] | N
     if row["fingerprint"] != fingerprint:
         raise IdempotencyMismatch("This Idempotency-Key was used for another request.")
     headers = [(name.encode(), value.encode()) for name, value in json.loads(bytes(row["headers"]))]
-    length = (b"content-length", str(len(row["body"])).encode())
-    start = {
-        "type": "http.response.start",
-        "status": row["status"],
-        "headers": [*headers, length, (b"idempotent-replayed", b"true")],
-    }
+    headers += [(b"content-length", b"%d" % len(row["body"])), (b"idempotent-replayed", b"true")]
+    start = {"type": "http.response.start", "status": row["status"], "headers": headers}
     return [start, {"type": "http.response.body", "body": row["body"], "more_body": False}]
 
 

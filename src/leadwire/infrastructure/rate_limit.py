@@ -87,8 +87,9 @@ class RateLimit:
             return []
         bucket = self._bucket(caller, now)
         taken = bucket.take(now, self._rate, self._burst)
-        if self._shared and now - bucket.settled > _SETTLE_EVERY:
-            self._settle_soon(caller, bucket, now)
+        if self._shared and (span := now - bucket.settled) > _SETTLE_EVERY:
+            spent, bucket.spent, bucket.settled = bucket.spent, 0, now
+            redis_pool.run_in_background(self._settle(caller, bucket, spent, span, now))
         left = max(0, int(bucket.tokens))
         more_in = max(1, math.ceil((left + 1 - bucket.tokens) / self._rate))
         state = f'"{self._bucket_policy}";r={left};t={more_in}'
@@ -126,11 +127,6 @@ class RateLimit:
         else:
             self._buckets.move_to_end(caller)
         return bucket
-
-    def _settle_soon(self, caller: str, bucket: Bucket, now: float) -> None:
-        spent, span = bucket.spent, now - bucket.settled
-        bucket.spent, bucket.settled = 0, now
-        redis_pool.run_in_background(self._settle(caller, bucket, spent, span, now))
 
     async def _settle(self, caller: str, bucket: Bucket, spent: int, span: float, asked_at: float) -> None:
         if (left := await self._ask_redis(caller, spent, span)) is None:

@@ -6,15 +6,13 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import uvicorn
-
 from leadwire.app import create_app
 from leadwire.domain.accounts.changes import sessions
 from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import idempotency_store, telemetry
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.serving import serve_until
-from leadwire.infrastructure.serving.connection import Limits, http_protocol
+from leadwire.infrastructure.serving.connection import Limits
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
 from leadwire.processes import runtime
@@ -27,22 +25,12 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     health = Health(needs_redis=False, checks={"migrations": missing})
     most = settings.max_connections, settings.max_connections_per_address
     limits = Limits(*most, settings.request_timeout, settings.trusted_proxies)
-    config = uvicorn.Config(
-        create_app(health),
-        http=http_protocol(limits),
-        ws="none",
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        proxy_headers=False,  # nobody is believed about the caller's address
-        server_header=False,
-        timeout_graceful_shutdown=_DRAIN,
-    )
+    app = create_app(health)
 
     async def run(stop: asyncio.Event) -> None:
         chores = _hourly(idempotency_store.expire), _hourly(sessions.delete_ended)
         beside = [asyncio.create_task(work) for work in (*chores, pubsub.hub.listen(), _leave(stop))]
-        await serve_until(stop, config, listening)
+        await serve_until(stop, app, listening, limits=limits, grace=_DRAIN)
         for task in beside:
             task.cancel()
 

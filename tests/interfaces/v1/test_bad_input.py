@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
-import uvicorn
 
 from leadwire.app import create_app
 from leadwire.infrastructure import ids
 from leadwire.infrastructure.serving import bind, serve_until
-from leadwire.infrastructure.serving.connection import Limits, http_protocol
+from leadwire.infrastructure.serving.connection import Limits
 from tests import make
 
 JSON = {"Content-Type": "application/json"}
@@ -498,11 +497,7 @@ async def test_a_method_cannot_be_smuggled_in_a_header(client, lead):
 async def port(database):
     """The port of a real server, with the settings of `leadwire serve`."""
     stop, listening = asyncio.Event(), bind("127.0.0.1", 0)
-    config = uvicorn.Config(
-        create_app(), http=http_protocol(Limits()), log_config=None, access_log=False, lifespan="off",
-        proxy_headers=False, server_header=False, timeout_graceful_shutdown=1,
-    )  # fmt: skip
-    serving = asyncio.create_task(serve_until(stop, config, listening))
+    serving = asyncio.create_task(serve_until(stop, create_app(), listening, limits=Limits()))
     yield listening.getsockname()[1]
     stop.set()
     await serving

@@ -168,7 +168,7 @@ async def test_a_head_request_is_refused_without_a_body(app):
 
 async def test_the_telemetry_port_has_limits_too():
     stop, listening = asyncio.Event(), bind("127.0.0.1", 0)
-    serving = asyncio.create_task(server.serve(Health(needs_redis=False), listening, stop))
+    serving = asyncio.create_task(server.serve("serve", Health(needs_redis=False), listening, stop))
     answer = await exchange(listening.getsockname()[1], GET + b"X: " + b"a" * 40_000)
     stop.set()
     await serving

@@ -120,12 +120,8 @@ class Transaction(PostgresTransaction):
         connections = self.engine.connections
         succeeded = False
         try:
-            if self._committed or self._rolled_back:
-                pass
-            elif error is None:
-                await self.commit()  # type: ignore[no-untyped-call]
-            else:
-                await self.rollback()  # type: ignore[no-untyped-call]
+            if not (self._committed or self._rolled_back):
+                await (self.commit if error is None else self.rollback)()  # type: ignore[no-untyped-call]
             succeeded = error is None
         finally:
             self.engine.current_transaction.reset(self.context)

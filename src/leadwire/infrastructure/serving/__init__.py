@@ -13,6 +13,7 @@ import uvicorn
 
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.serving.connection import Limits, http_protocol
 
 SUPERVISED: Final = "LEADWIRE_SUPERVISED"
 """Set by `up`: the end of standard input then means that `up` has ended, and the process stops too."""
@@ -27,8 +28,21 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve_until(stop: asyncio.Event, config: uvicorn.Config, listening: socket.socket) -> None:
-    """Serve on a bound socket until `stop` is set."""
+async def serve_until(
+    stop: asyncio.Event, app: Any, listening: socket.socket, *, limits: Limits | None = None, grace: int = 1
+) -> None:
+    """Serve an ASGI application on a bound socket until `stop` is set, then finish requests for `grace` seconds."""
+    config = uvicorn.Config(
+        app,
+        http=http_protocol(limits) if limits else "httptools",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        proxy_headers=False,  # nobody is believed about the caller's address
+        server_header=False,
+        timeout_graceful_shutdown=grace,
+    )
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     stopping = asyncio.create_task(stop.wait())

@@ -18,16 +18,13 @@ from leadwire.infrastructure.telemetry.writer import QueuedLines
 _log = logging.getLogger("leadwire")
 
 
-class _Request:
+class _Request(msgspec.Struct):
     """What logs and traces say about the request being handled."""
 
-    __slots__ = ("event_ids", "id", "traceparent", "workspace")
-
-    def __init__(self, id_: str, traceparent: str | None) -> None:
-        self.id = id_
-        self.traceparent = traceparent
-        self.workspace = ""
-        self.event_ids: list[str] = []
+    id: str
+    traceparent: str | None
+    workspace: str = ""
+    event_ids: list[str] = []
 
 
 _request: ContextVar[_Request | None] = ContextVar("request", default=None)

@@ -19,10 +19,13 @@ Check = Callable[[], Awaitable[str | None]]
 _LIMIT: Final = 1.0  # seconds for each check
 
 
+Status = Literal["ok", "degraded", "unready"]
+
+
 class Report(msgspec.Struct):
     """`checks` says of each what is wrong, or `ok`."""
 
-    status: Literal["ok", "degraded", "unready"]
+    status: Status
     checks: dict[str, str]
 
     @property
@@ -49,10 +52,9 @@ class Health:
         wrong = {name: said for name, said in zip(self._checks, found, strict=True) if said}
         if self.stopping():
             wrong["process"] = "stopping"
-        minor = set() if self._needs_redis else {"redis"}
-        status: Literal["ok", "degraded", "unready"] = "ok"
-        if wrong:
-            status = "degraded" if set(wrong) <= minor else "unready"
+        status: Status = "unready" if wrong else "ok"
+        if wrong.keys() == {"redis"} and not self._needs_redis:
+            status = "degraded"
         return Report(status, dict.fromkeys(self._checks, "ok") | wrong)
 
     async def _ask(self, name: str) -> str | None:

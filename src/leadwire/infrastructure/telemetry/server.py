@@ -10,13 +10,12 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 import msgspec
-import uvicorn
 from prometheus_client import generate_latest
 
 from leadwire import __version__
 from leadwire.infrastructure import db
 from leadwire.infrastructure.serving import serve_until
-from leadwire.infrastructure.serving.connection import Limits, http_protocol
+from leadwire.infrastructure.serving.connection import Limits
 from leadwire.infrastructure.telemetry.health import Health
 from leadwire.infrastructure.telemetry.metrics import REGISTRY, Gauge
 
@@ -46,17 +45,7 @@ async def serve(role: str, health: Health, listening: socket.socket, stop: async
             await send({"type": "http.response.start", "status": status, "headers": headers})
             await send({"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""})
 
-    config = uvicorn.Config(
-        app,
-        http=http_protocol(Limits()),
-        ws="none",
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        server_header=False,
-        timeout_graceful_shutdown=1,
-    )
-    await serve_until(stop, config, listening)
+    await serve_until(stop, app, listening, limits=Limits())
 
 
 async def _answer(health: Health, path: str) -> tuple[int, bytes, bytes]:

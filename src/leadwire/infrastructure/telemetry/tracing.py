@@ -88,19 +88,10 @@ def start_span(
     name: str, parent: str | None, kind: Kind, attributes: Mapping[str, Any] | None = None, at: float | None = None
 ) -> Span:
     """Start a span of a trace that is `sampled`, now or `at` (Unix time in seconds). `parent` is a trace context."""
-    from opentelemetry.trace import SpanKind
-
-    start_time = None if at is None else int(at * _NANO)
-    span = _tracer.start_span(name, _context(parent), kind=SpanKind[kind], attributes=attributes, start_time=start_time)
-    return Span(span)
-
-
-def _context(traceparent: str | None) -> Any:
     from opentelemetry.context import Context
-    from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
+    from opentelemetry.trace import SpanKind
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    if traceparent is None:
-        return Context()
-    _, trace, span, flags = traceparent.split("-")
-    parent = SpanContext(int(trace, 16), int(span, 16), is_remote=True, trace_flags=TraceFlags(int(flags, 16)))
-    return set_span_in_context(NonRecordingSpan(parent), Context())
+    context = TraceContextTextMapPropagator().extract({"traceparent": parent} if parent else {}, Context())
+    start_time = None if at is None else int(at * _NANO)
+    return Span(_tracer.start_span(name, context, SpanKind[kind], attributes, start_time=start_time))

@@ -37,20 +37,15 @@ def listen(host: str, port: int, secret: str | None, status: int, fail_first: in
 
 
 async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) -> None:
-    import uvicorn
-
     from leadwire.infrastructure.serving import bind, serve_until, stop_event
 
     listening = bind(host, port)
     bound = listening.getsockname()[1]
     url = f"http://{f'[{host}]' if ':' in host else host}:{bound}"
-    config = uvicorn.Config(
-        receiver, http="httptools", log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1
-    )
     receiver.stop = stop_event()  # before the line below: whoever reads it may stop us at once
     _print(json.dumps({"listening": url}) if as_json else f"listening on {url}")
     quieting = asyncio.create_task(_quiet(receiver.stop))
-    await serve_until(receiver.stop, config, listening)
+    await serve_until(receiver.stop, receiver, listening)
     quieting.cancel()
 
 

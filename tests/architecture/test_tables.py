@@ -49,7 +49,8 @@ def texts_of(path: Path) -> list[str]:
     module = importlib.import_module(
         ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
     )
-    built = [one.text for one in vars(module).values() if isinstance(one, Statement)]
+    values = [getattr(value, "__self__", value) for value in vars(module).values()]  # also of `statement(...).rows`
+    built = [one.text for one in values if isinstance(one, Statement)]
     constants = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
     return built + [text for text in constants if isinstance(text, str)]
 

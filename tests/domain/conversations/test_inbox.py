@@ -6,7 +6,6 @@ import pytest
 
 from leadwire.domain.bots import runtime
 from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.conversations import inbox as inbox_reads
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.reads import ConversationQuery
@@ -66,7 +65,8 @@ async def test_a_reply_claims_and_is_an_agents_message(workspace, waiting, opera
 
 async def test_a_note_stays_inside(workspace, waiting, operators):  # noqa: F811
     await inbox.note(workspace, waiting.conversation, operators[0], "A difficult one")
-    assert [note["content"] for note in await inbox_reads.notes(workspace, waiting.conversation)] == ["A difficult one"]
+    notes = await reads.notes(workspace=workspace, conversation_id=waiting.conversation)
+    assert [note["content"] for note in notes] == ["A difficult one"]
     assert "difficult" not in str(await reads.detail(workspace, waiting.conversation))
     assert await make.kinds() == []
 
@@ -120,4 +120,4 @@ async def test_another_workspaces_conversation_is_not_there(waiting, operators):
     for change in (inbox.reply, inbox.note):
         with pytest.raises(NotFound):
             await change("ws_other", waiting.conversation, operators[0], "x")
-    assert await inbox_reads.notes("ws_other", waiting.conversation) == []
+    assert await reads.notes(workspace="ws_other", conversation_id=waiting.conversation) == []

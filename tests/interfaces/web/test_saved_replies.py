@@ -3,7 +3,7 @@
 import pytest
 
 from leadwire.domain.bots import runtime
-from leadwire.domain.conversations import inbox
+from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
@@ -49,7 +49,7 @@ async def test_a_name_is_there_once_and_there_are_a_hundred_at_most(workspace, m
 
 async def test_another_workspace_cannot_see_or_remove_them(workspace):
     made = await changes.add_reply(workspace, "Hello", "x")
-    assert await inbox.saved_replies("ws_another") == []
+    assert await reads.saved_replies(workspace="ws_another") == []
     with pytest.raises(NotFound):
         await changes.remove_reply("ws_another", made)
 
@@ -64,5 +64,5 @@ async def test_another_workspace_cannot_see_or_remove_them(workspace):
     ],
 )
 def test_the_name_is_filled_in_or_goes_without_a_trace(content, named, nameless):
-    assert inbox.fill_in(content, "Ada") == named
-    assert inbox.fill_in(content, None) == nameless
+    assert reads.fill_in(content, "Ada") == named
+    assert reads.fill_in(content, None) == nameless

@@ -36,17 +36,18 @@ _USERS: Final = statement(
     .where(if_given(UserAccount.workspace_id, "workspace"))
     .order_by("created_at", "id")
 )
-# Each user with when the last of their sessions was used.
-_TEAM: Final = sql("""
+# Everybody with an account in a workspace, with when they were last there, oldest account first.
+team: Final = sql("""
 SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id) AS seen_at,
     totp_secret IS NOT NULL AS second_factor FROM user_account u WHERE workspace_id = :workspace
-ORDER BY created_at, id""")
+ORDER BY created_at, id""").rows
 _WORKSPACES: Final = statement(Workspace.select("id", "name").order_by("created_at", "id"))
-_SESSIONS: Final = statement(
+# Where a user is signed in, last used first.
+sessions: Final = statement(
     UserSession.select("id", "address", "agent", "seen_at")
     .where(UserSession.user_id == param("user"))
     .order_by("seen_at", ascending=False)
-)
+).rows
 # Whether one of the users who may answer visitors has a session with the inbox open.
 _AGENT_ONLINE: Final = sql("""
 SELECT EXISTS (SELECT 1 FROM user_account u JOIN user_session s ON s.user_id = u.id
@@ -106,19 +107,9 @@ async def users(workspace: str | None = None) -> list[schema.UserListed]:
     return [schema.UserListed(*clock.texts(row)) for row in await _USERS.rows(workspace=workspace)]
 
 
-async def team(workspace: str) -> list[db.Row]:
-    """Everybody with an account in a workspace and when they were last there, oldest account first."""
-    return await _TEAM.rows(workspace=workspace)
-
-
 async def workspaces() -> list[tuple[str, str]]:
     """Every workspace's id and name, oldest first."""
     return [(row["id"], row["name"]) for row in await _WORKSPACES.rows()]
-
-
-async def sessions(user_id: str) -> list[db.Row]:
-    """Where a user is signed in, last used first."""
-    return await _SESSIONS.rows(user=user_id)
 
 
 async def agent_online(workspace: str) -> bool:

@@ -48,23 +48,16 @@ async def _publish() -> None:
             await pipeline.execute()
 
 
-class Watch:
-    """One watcher."""
+class Watch(asyncio.Event):
+    """One watcher. It is set when something has changed, or may have."""
 
-    def __init__(self) -> None:
-        self._changed = asyncio.Event()
-
-    def wake(self) -> None:
-        """Something has changed, or may have."""
-        self._changed.set()
-
-    async def wait(self, seconds: float) -> bool:
+    async def changed(self, seconds: float) -> bool:
         """Wait for a change. Return whether there was one within `seconds`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._changed.wait()
-        changed = self._changed.is_set()
-        self._changed.clear()
+                await self.wait()
+        changed = self.is_set()
+        self.clear()
         return changed
 
 
@@ -118,13 +111,13 @@ class Hub:
     def _wake(self, channel: str) -> None:
         whole_workspace = channel.rpartition(":")[0] + ":"
         for watch in (*self._watches.get(channel, ()), *self._watches.get(whole_workspace, ())):
-            watch.wake()
+            watch.set()
 
     def wake_all(self) -> None:
         """Wake every watcher of this process."""
         for watches in self._watches.values():
             for watch in watches:
-                watch.wake()
+                watch.set()
 
 
 hub: Final = Hub()

@@ -1,4 +1,4 @@
-"""Looking conversations up. Every query takes the workspace first."""
+"""Looking conversations up, and what the inbox shows. Every query takes the workspace first. Rows are for templates."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -10,11 +10,11 @@ from leadwire.delivery.events import StoredEvent, about
 from leadwire.domain.conversations import schema
 from leadwire.domain.conversations.schema import MAX_MESSAGES, Conversation, ConversationDetail, Status, StoredMessage
 from leadwire.domain.conversations.table import Conversation as Table
-from leadwire.domain.conversations.table import Message
+from leadwire.domain.conversations.table import ConversationNote, Message, SavedReply
 from leadwire.domain.leads import schema as leads
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, Keyset
 from leadwire.domain.listing.listing import Listing, PageQuery, SearchQuery
-from leadwire.infrastructure import clock
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.ids import is_id
 
@@ -69,7 +69,7 @@ _OF_CONVERSATION: Final = (
     Message.conversation_id == param("conversation_id"),
 )
 _MESSAGES: Final = statement(
-    Message.select("seq", "id", "role", "content", "created_at", "client_message_id")
+    Message.select(*StoredMessage.__struct_fields__)
     .where(*_OF_CONVERSATION, Message.seq > param("after"), Message.seq <= param("until"))
     .order_by("seq")
 )
@@ -79,6 +79,40 @@ SELECT seq, (SELECT min(seq) FROM message n WHERE n.conversation_id = m.conversa
     AND n.role = 'user') AS next
 FROM message m WHERE workspace_id = :workspace AND conversation_id = :conversation_id
   AND client_message_id = :client_message_id""")
+_IN_INBOX: Final = 100  # conversations of each status
+# The newest open conversations of each status, with the visitor's name and the last message. `unanswered`: that is the
+# visitor's, and no bot will answer it.
+_THREADS: Final = sql(f"""
+SELECT c.id, c.bot_id, coalesce(l.name, l.email, c.visitor_name, c.visitor_email) AS name,
+    CASE WHEN c.status = 'active' THEN 'bot' WHEN c.assigned_to IS NULL THEN 'waiting'
+        WHEN c.assigned_to = :user_id THEN 'mine' ELSE 'theirs' END AS place,
+    c.assigned_to, coalesce(c.handoff_requested_at, c.created_at) AS since, last.role AS last_role,
+    left(last.content, 160) AS last_message, last.created_at AS last_at, last.user_id AS last_user_id,
+    last.role = 'user' AND c.status <> 'active' AS unanswered
+FROM (
+    (SELECT * FROM conversation WHERE workspace_id = :workspace AND status = 'handoff'
+        ORDER BY created_at DESC, id DESC LIMIT {_IN_INBOX})
+    UNION ALL
+    (SELECT * FROM conversation WHERE workspace_id = :workspace AND status = 'active'
+        ORDER BY created_at DESC, id DESC LIMIT {_IN_INBOX})
+) AS c
+LEFT JOIN lead l ON l.id = c.lead_id
+LEFT JOIN LATERAL (SELECT m.role, m.content, m.created_at, m.user_id FROM message m WHERE m.conversation_id = c.id
+    ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS last ON true""")
+# What operators noted in a conversation for each other, oldest first. Never part of an event or of /v1.
+notes: Final = statement(
+    ConversationNote.select("id", "user_id", "content", "created_at")
+    .where(
+        ConversationNote.workspace_id == param("workspace"),
+        ConversationNote.conversation_id == param("conversation_id"),
+    )
+    .order_by("created_at", "id")
+).rows
+# The workspace's saved replies by name.
+saved_replies: Final = statement(
+    SavedReply.select("id", "name", "content").where(SavedReply.workspace_id == param("workspace")),
+    "ORDER BY lower(name), id",
+).rows
 # Figures, each from one index.
 _SINCE: Final = "FROM conversation WHERE workspace_id = :workspace AND created_at >= :since"
 _OF: Final = ("", "AND bot_id = :bot_id")  # all bots or one: a text each, so that each gets its own plan
@@ -141,6 +175,23 @@ async def openers(conversations: Sequence[Conversation]) -> dict[str, tuple[str 
     """Return by id the name of the lead that the visitor became, if any, and the visitor's first message."""
     found = await _OPENERS.rows(conversation_ids=[one.id for one in conversations])
     return {conversation_id: (lead, message or "") for conversation_id, lead, message in found}
+
+
+async def threads(workspace: str, user_id: str) -> dict[str, list[db.Row]]:
+    """Return open conversations by place: `waiting` the longest wait first, the others the last message first."""
+    found = await _THREADS.rows(workspace=workspace, user_id=user_id)
+    places: dict[str, list[db.Row]] = {"waiting": [], "mine": [], "theirs": [], "bot": []}
+    for thread in sorted(found, key=lambda one: one["last_at"] or one["since"], reverse=True):
+        places[thread["place"]].append(thread)
+    places["waiting"].sort(key=lambda one: one["since"])
+    return places
+
+
+def fill_in(content: str, name: str | None) -> str:
+    """Return a saved reply for a visitor called `name`; without one, `{{name}}` and the space or comma before it go."""
+    if name:
+        return content.replace("{{name}}", name)
+    return content.replace(", {{name}}", "").replace(" {{name}}", "").replace("{{name}}", "")
 
 
 async def by_day(workspace: str, since: datetime, bot_id: str | None = None) -> dict[date, int]:

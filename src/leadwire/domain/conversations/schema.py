@@ -23,10 +23,8 @@ class ConversationNotFound(NotFound):
         super().__init__("There is no such conversation.")
 
 
-class AlreadyEnded(Conflict):
+class AlreadyEnded(Conflict, code="conversation_ended"):
     """The conversation has ended for good. The widget begins a new one when it meets this code."""
-
-    code = "conversation_ended"
 
     def __init__(self) -> None:
         super().__init__("The conversation has ended.")
@@ -88,14 +86,10 @@ class NewMessage(Struct, frozen=True, kw_only=True):
     user_id: str | None = None
 
 
-class StoredMessage(Struct, frozen=True):
+class StoredMessage(Message, frozen=True):
     """A stored message; `seq` is its place in the conversation."""
 
     seq: int
-    id: str
-    role: Role
-    content: str
-    created_at: str
     client_message_id: str | None = None
 
 

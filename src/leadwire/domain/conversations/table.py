@@ -46,9 +46,8 @@ class Message(Table, db=DB, tablename="message"):
     seq = Integer()
     role = Text()  # bot, user or agent
     content = Text()
-    answers = Text(
-        null=True, default=None
-    )  # the lead field it answers, or `repeated` for a bot's message that repeats one: erased with the lead
+    # The lead field it answers, or `repeated` for a bot's message that repeats one: erased with the lead.
+    answers = Text(null=True, default=None)
     client_message_id = Text(null=True, default=None)  # finds the first request of a retried one
     created_at = Timestamptz()
     user_id = Text(null=True, default=None)  # the operator, where role is agent

@@ -29,10 +29,8 @@ ORDER BY created_at LIMIT 1""")
 _DELETE: Final = statement(table.Lead.delete().where(*_LEAD))
 
 
-class LeadConflict(Conflict):
+class LeadConflict(Conflict, code="lead_conflict"):
     """Another lead of the bot has the e-mail address: see `conflicting_id`."""
-
-    code = "lead_conflict"
 
     def __init__(self, holder: str | None = None) -> None:
         extra = {"conflicting_id": holder} if holder else {}
@@ -88,7 +86,7 @@ async def _update(
 async def _store(workspace: str, before: StoredLead, after: Lead, previous: dict[str, Any]) -> bool:
     """Write a changed lead and its event. Return False when somebody else has changed it since `before`."""
     values = {"workspace": workspace, "id": after.id, "version": before.version, "updated_at": clock.now()}
-    event = events.updated(workspace, after, previous)
+    event = events.changed(workspace, after, previous)
     return await event.record_with(_UPDATE, **values, **_contents(after))
 
 
@@ -109,7 +107,7 @@ async def capture(workspace: str, bot_id: str, conversation_id: str, found: Lead
             place = {"workspace_id": workspace, "bot_id": bot_id, "conversation_id": conversation_id}
             values = {**place, **source.columns(), **_contents(lead), "created_at": now, "updated_at": now}
             if await _INSERT.row(id=lead.id, **values):
-                await events.created(workspace, lead).record()
+                await events.changed(workspace, lead).record()
                 return lead
             known = await _known(workspace, lead)  # captured by another transaction a moment ago
             if known is None:  # and erased since

@@ -1,6 +1,6 @@
 """Looking leads up. Every query takes the workspace first."""
 
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -11,7 +11,7 @@ from leadwire.domain.leads import table
 from leadwire.domain.leads.schema import COLUMNS, COLUMNS_OF_LEAD, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, Found, Keyset
 from leadwire.domain.listing.listing import Listing, PageQuery, SearchQuery
-from leadwire.infrastructure import clock
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
@@ -37,29 +37,13 @@ class LeadSearch(SearchQuery, frozen=True, kw_only=True):
     sort: Literal["newest", "oldest", "score"] = "newest"
 
 
-class Change(Struct, frozen=True):
-    """One attribute before and after."""
-
-    name: str
-    was: Any
-    now: Any
-
-
 class LeadEvent(Struct, frozen=True):
-    """One event about the lead; `changes` says what became different."""
+    """One event about the lead; `changes` has `name`, `was` and `now` of each attribute that became different."""
 
     event_id: str
     kind: str
     at: str
-    changes: list[Change]
-
-
-class Captured(Struct, frozen=True):
-    """How many leads were captured on one day (UTC) with a score of one band."""
-
-    day: date
-    band: int
-    leads: int
+    changes: list[dict[str, Any]]
 
 
 class _Leads(Listing[Lead]):
@@ -145,19 +129,19 @@ async def events(workspace: str, lead_id: str) -> list[LeadEvent]:
     ]
 
 
-async def captured(workspace: str, since: datetime, bot_id: str | None = None) -> list[Captured]:
-    """Return the leads captured since then, by day and band; of one bot or of all."""
+async def captured(workspace: str, since: datetime, bot_id: str | None = None) -> list[db.Row]:
+    """Return how many leads were captured since then, by day (UTC) and band of scores; of one bot or of all."""
     one = {"bot_id": bot_id} if bot_id else {}
-    return [Captured(*row) for row in await _CAPTURED[len(one)].rows(workspace=workspace, since=since, **one)]
+    return await _CAPTURED[len(one)].rows(workspace=workspace, since=since, **one)
 
 
-def _changes(body: str) -> list[Change]:
+def _changes(body: str) -> list[dict[str, Any]]:
     if not body:
         return []
     data = msgspec.json.decode(body)["data"]
     previous = dict(data["previous_attributes"])
     fields = previous.pop("custom_fields", {})
     return [
-        *(Change(name, was, data[name]) for name, was in previous.items()),
-        *(Change(name, was, data["custom_fields"].get(name)) for name, was in fields.items()),
+        *({"name": name, "was": was, "now": data[name]} for name, was in previous.items()),
+        *({"name": name, "was": was, "now": data["custom_fields"].get(name)} for name, was in fields.items()),
     ]

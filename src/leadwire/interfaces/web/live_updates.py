@@ -55,7 +55,7 @@ async def _listen(workspace: str, session_id: str) -> AsyncIterator[bytes]:
             if loop.time() - noted > sessions.PRESENCE_EVERY:
                 noted = loop.time()
                 await sessions.report_present(session_id)
-            message = await watch.wait(_PING)
+            message = await watch.changed(_PING)
             if not await sessions.is_active(session_id):
                 break
             yield b"event: changed\ndata:\n\n" if message else b":\n\n"

@@ -176,7 +176,7 @@ async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
             if now is None or now.status != "handoff":
                 yield b'event: status\ndata: {"status":"%s"}\n\n' % (now.status if now else "ended").encode()
                 return
-            if not await watch.wait(_PING):
+            if not await watch.changed(_PING):
                 yield b":\n\n"
 
 

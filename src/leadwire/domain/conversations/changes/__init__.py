@@ -123,7 +123,7 @@ async def add_messages(workspace: str, conversation_id: str, messages: Sequence[
         if last > MAX_MESSAGES:
             raise Conflict("The conversation is full.", code="conversation_full")
         stored = [
-            StoredMessage(seq, ids.new("msg"), one.role, one.content, clock.iso(now), one.client_message_id)
+            StoredMessage(ids.new("msg"), one.role, one.content, clock.iso(now), seq, one.client_message_id)
             for seq, one in enumerate(messages, last - len(messages) + 1)
         ]
         arrays = {name: [getattr(one, name) for one in stored] for name in _STORED}

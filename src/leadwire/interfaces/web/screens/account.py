@@ -12,7 +12,7 @@ from leadwire.interfaces.web.routes import SECOND_FACTOR, action, screen
 @screen("/account")
 async def account(context: PageContext) -> PageResponse:
     """Signed-in browsers, and the form for another password."""
-    return await context.render("account.html", sessions=await reads.sessions(context.me.user_id))
+    return await context.render("account.html", sessions=await reads.sessions(user=context.me.user_id))
 
 
 @action("/account/password", role="viewer", shown_on=account)

@@ -7,7 +7,7 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots import runtime
 from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.conversations import inbox, reads
+from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.conversations.reads import ConversationSearch
 from leadwire.domain.leads import reads as leads
@@ -73,9 +73,9 @@ async def threads(context: PageContext) -> PageResponse:
     chosen = context.query.text("c") or (context.request.path_params.get("conversation_id", ""))
     conversation = await reads.detail(context.workspace, chosen) if chosen else None
     lead = conversation.lead if conversation else None
-    places = await inbox.threads(context.workspace, context.me.user_id)
-    thread = next((one for found in places.values() for one in found if one.id == chosen), None)
-    saved = await inbox.saved_replies(context.workspace) if conversation else []
+    places = await reads.threads(context.workspace, context.me.user_id)
+    thread = next((one for found in places.values() for one in found if one["id"] == chosen), None)
+    saved = await reads.saved_replies(workspace=context.workspace) if conversation else []
     picked = next((one["content"] for one in saved if one["id"] == context.query.text("say")), "")
     return await context.render(
         "inbox/inbox.html",
@@ -84,10 +84,10 @@ async def threads(context: PageContext) -> PageResponse:
         thread=thread,
         name=reads.visitor_of(conversation) if conversation else None,
         replies=saved,
-        draft=inbox.fill_in(picked, lead.name if lead else None),
+        draft=reads.fill_in(picked, lead.name if lead else None),
         bots=await bots.names(context.workspace),
         people={person.id: person.email for person in await accounts.users(context.workspace)},
-        notes=await inbox.notes(context.workspace, chosen) if conversation else [],
+        notes=await reads.notes(workspace=context.workspace, conversation_id=chosen) if conversation else [],
         version=(await leads.stored(context.workspace, lead.id)).version if lead else 0,
         score=await bots.score_of(context.workspace, lead.id) if lead else [],
     )
@@ -144,7 +144,7 @@ async def do(context: PageContext, conversation_id: str, operation: str) -> Page
 @screen("/inbox/replies", role="agent")
 async def saved_replies(context: PageContext) -> PageResponse:
     """All saved replies, and the form for another."""
-    return await context.render("inbox/replies.html", replies=await inbox.saved_replies(context.workspace))
+    return await context.render("inbox/replies.html", replies=await reads.saved_replies(workspace=context.workspace))
 
 
 @action("/inbox/replies", role="agent", shown_on=saved_replies, audit="saved_reply.added")

@@ -42,9 +42,9 @@ async def overview(context: PageContext) -> PageResponse:
     started = await conversations.by_day(*filters)
     captured = await leads.captured(*filters)
     by_day, by_band = Counter[date](), Counter[int]()
-    for one in captured:
-        by_day[one.day] += one.leads
-        by_band[one.band] += one.leads
+    for day, band, count in captured:
+        by_day[day] += count
+        by_band[band] += count
     return await context.render(
         "overview.html",
         shown=shown,

@@ -62,7 +62,7 @@ async def _revealed(context: PageContext, key_id: str, secret: str) -> PageRespo
 @screen("/team", role="admin")
 async def team(context: PageContext) -> PageResponse:
     """Everybody with an account, and the links that are still open."""
-    people, links = await reads.team(context.workspace), await reads.invitations(context.workspace)
+    people, links = await reads.team(workspace=context.workspace), await reads.invitations(context.workspace)
     return await context.render("team/list.html", people=people, open_links=links)
 
 

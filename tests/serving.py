@@ -6,7 +6,7 @@ import contextlib
 from leadwire.app import create_app
 from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure.serving import bind, serve_until
-from leadwire.infrastructure.serving.connection import Limits
+from leadwire.infrastructure.settings import Settings
 
 
 @contextlib.asynccontextmanager
@@ -30,7 +30,7 @@ async def on_socket(app, port=0, leave=lambda: None, limits=None):
     listening = bind("127.0.0.1", port)
     port = listening.getsockname()[1]
     stop = asyncio.Event()
-    serving = asyncio.create_task(serve_until(stop, app, listening, limits=limits or Limits(), grace=5))
+    serving = asyncio.create_task(serve_until(stop, app, listening, limits=limits or Settings(), grace=5))
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -12,8 +12,7 @@ import asyncpg
 import uvloop
 
 from leadwire.development.embedded import services
-from leadwire.infrastructure.db.engine import Connection
-from leadwire.infrastructure.db.pool import Pool
+from leadwire.infrastructure.db.engine import Connection, Pool
 from leadwire.infrastructure.settings import Settings
 
 _SIZE: Final = 8  # connections

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from leadwire.development.embedded import Services
-from leadwire.infrastructure.db.pool import Pool
+from leadwire.infrastructure.db.engine import Pool
 
 SIZE = 2
 

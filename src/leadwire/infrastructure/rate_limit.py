@@ -12,6 +12,8 @@ import math
 from collections import OrderedDict
 from typing import Final
 
+import msgspec
+
 from leadwire.infrastructure import redis_pool, secret_box
 from leadwire.infrastructure.errors import RateLimited
 
@@ -38,14 +40,13 @@ redis.call('EXPIRE', KEYS[1], ARGV[5])
 return tostring(tokens)"""
 
 
-class Bucket:
-    """Tokens of one caller: filled at `rate` a second up to `burst`."""
+class Bucket(msgspec.Struct):
+    """Tokens of one caller: filled at `rate` a second up to `burst`, last `at` a time, `settled` with Redis at one."""
 
-    __slots__ = ("at", "settled", "spent", "tokens")
-
-    def __init__(self, burst: float, now: float) -> None:
-        self.tokens, self.at = burst, now
-        self.settled, self.spent = now, 0
+    tokens: float
+    at: float
+    settled: float
+    spent: int = 0
 
     def take(self, now: float, rate: float, burst: float) -> bool:
         """Take one if there is one."""
@@ -121,7 +122,7 @@ class RateLimit:
     def _bucket(self, caller: str, now: float) -> Bucket:
         bucket = self._buckets.get(caller)
         if bucket is None:
-            bucket = self._buckets[caller] = Bucket(self._burst, now)
+            bucket = self._buckets[caller] = Bucket(self._burst, now, now)
             if len(self._buckets) > _CALLERS:
                 self._buckets.popitem(last=False)
         else:

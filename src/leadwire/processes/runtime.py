@@ -8,8 +8,8 @@ from leadwire.delivery import epochs, events
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.serving import bind, connections, stop_event
 from leadwire.infrastructure.settings import Settings
-from leadwire.infrastructure.telemetry import server, tracing
-from leadwire.infrastructure.telemetry.health import Health
+from leadwire.infrastructure.telemetry import tracing
+from leadwire.infrastructure.telemetry.health import Health, serve_health
 from leadwire.processes import systemd
 
 
@@ -38,7 +38,7 @@ async def run(
         await epochs.note()
         if check:
             await check()
-        watched = asyncio.create_task(server.serve(name, health, listening, over))
+        watched = asyncio.create_task(serve_health(name, health, listening, over))
         telemetry.log("process.started", name=name, telemetry=f"http://{host}:{number}")
         async with systemd.notified(lambda: health.stuck() is None):
             await work(stop)

@@ -12,7 +12,6 @@ from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import idempotency_store, telemetry
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.serving import serve_until
-from leadwire.infrastructure.serving.connection import Limits
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
 from leadwire.processes import runtime
@@ -23,14 +22,12 @@ _DRAIN: Final = 10  # seconds for requests under way when the API stops
 async def serve(settings: Settings, listening: socket.socket) -> None:
     """The HTTP API on a bound socket."""
     health = Health(needs_redis=False, checks={"migrations": missing})
-    most = settings.max_connections, settings.max_connections_per_address
-    limits = Limits(*most, settings.request_timeout, settings.trusted_proxies)
     app = create_app(health)
 
     async def run(stop: asyncio.Event) -> None:
         chores = _hourly(idempotency_store.expire), _hourly(sessions.delete_ended)
         beside = [asyncio.create_task(work) for work in (*chores, pubsub.hub.listen(), _leave(stop))]
-        await serve_until(stop, app, listening, limits=limits, grace=_DRAIN)
+        await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)
         for task in beside:
             task.cancel()
 

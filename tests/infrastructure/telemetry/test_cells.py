@@ -52,7 +52,7 @@ def test_a_gauge_is_absent_until_somebody_knows_and_after_nobody_does():
     assert samples("leadwire_tested_depth") == {("", "0"): 4, ("", "1"): 5}
     gauge.show_all({("1",): 6})
     assert samples("leadwire_tested_depth") == {("", "1"): 6}
-    gauge.clear()
+    gauge.show_all({})
     assert samples("leadwire_tested_depth") == {}
 
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from leadwire.infrastructure.serving import bind
-from leadwire.infrastructure.telemetry import health, server
+from leadwire.infrastructure.telemetry import health
 from leadwire.infrastructure.telemetry.health import Health
 
 
@@ -19,7 +19,7 @@ async def probe(database):
 
         async def ask(of: Health, path: str):
             listening = bind("127.0.0.1", 0)
-            served.append(asyncio.create_task(server.serve("serve", of, listening, stop)))
+            served.append(asyncio.create_task(health.serve_health("serve", of, listening, stop)))
             answer = await client.get(f"http://127.0.0.1:{listening.getsockname()[1]}{path}")
             return answer.status_code, answer.json() if "json" in answer.headers["content-type"] else answer.text
 

@@ -28,13 +28,13 @@ def traces(text: str) -> list[str]:
 async def test_what_a_database_complains_of_is_logged_without_the_values(workspace, bot, statement, form):
     for email in ("secret.person@example.com", "someone@example.com"):
         await make.lead(workspace, bot, email=email, name="Secretia")
-    formatter = telemetry._Json() if form == "json" else telemetry._Plain()
+    form = telemetry._json if form == "json" else telemetry._plain
     values = ["Secretia"] if "$1" in statement else []
     with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)) as refused:
         await db.rows(statement, *values)
     assert traces(str(refused.value))
     caught = (refused.type, refused.value, refused.tb)
-    line = formatter.format(logging.LogRecord("leadwire", logging.ERROR, "", 0, "request.failed", None, caught))
+    line = form(logging.LogRecord("leadwire", logging.ERROR, "", 0, "request.failed", None, caught))
     assert refused.type.__name__ in line
     assert traces(line) == []
 
@@ -48,7 +48,7 @@ def test_a_trace_tells_what_led_to_an_error():
     except ValueError as error:
         caught = (type(error), error, error.__traceback__)
     record = logging.LogRecord("leadwire", logging.ERROR, "", 0, "request.failed", None, caught)
-    line = telemetry._Json().format(record)
+    line = telemetry._json(record)
     assert "ValueError: outside" in line
     assert line.index("KeyError: 'inside'") < line.index("ExceptionGroup: both") < line.rindex("ValueError: outside")
     assert "test_log.py" in line

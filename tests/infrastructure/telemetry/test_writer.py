@@ -33,7 +33,7 @@ def dropped():
 
 def test_what_nobody_reads_is_dropped_and_counted_and_the_rest_comes_whole(pipe):
     reader, writer = pipe
-    handler, before = QueuedLines(logging.Formatter(), most=50, fd=writer), dropped()
+    handler, before = QueuedLines(logging.Formatter().format, most=50, fd=writer), dropped()
     for _ in range(1000):  # a pipe takes 65,536 bytes
         handler.handle(record(LINE))
     lost = dropped() - before
@@ -47,7 +47,7 @@ def test_what_nobody_reads_is_dropped_and_counted_and_the_rest_comes_whole(pipe)
 def test_a_reader_that_is_gone_costs_lines_only(pipe):
     reader, writer = pipe
     os.close(reader)
-    handler, before = QueuedLines(logging.Formatter(), fd=writer), dropped()
+    handler, before = QueuedLines(logging.Formatter().format, fd=writer), dropped()
     handler.handle(record("nobody"))
     handler.handle(record("is there"))
     until(lambda: dropped() == before + 2)
@@ -55,7 +55,7 @@ def test_a_reader_that_is_gone_costs_lines_only(pipe):
 
 def test_a_record_that_cannot_be_formatted_is_counted_and_the_next_one_is_written(pipe, capfd):
     reader, writer = pipe
-    handler, before = QueuedLines(logging.Formatter(), fd=writer), dropped()
+    handler, before = QueuedLines(logging.Formatter().format, fd=writer), dropped()
     handler.handle(record("%d of %d", "one"))
     handler.handle(record("the next \ud800"))
     assert os.read(reader, 100) == b"the next ?\n"
@@ -65,7 +65,7 @@ def test_a_record_that_cannot_be_formatted_is_counted_and_the_next_one_is_writte
 
 def test_flush_waits_until_everything_is_written(pipe):
     reader, writer = pipe
-    handler = QueuedLines(logging.Formatter(), fd=writer)
+    handler = QueuedLines(logging.Formatter().format, fd=writer)
     for _ in range(50):
         handler.handle(record(LINE))
     handler.flush()

@@ -12,7 +12,7 @@ import pytest
 from leadwire.app import create_app
 from leadwire.infrastructure import ids
 from leadwire.infrastructure.serving import bind, serve_until
-from leadwire.infrastructure.serving.connection import Limits
+from leadwire.infrastructure.settings import Settings
 from tests import make
 
 JSON = {"Content-Type": "application/json"}
@@ -497,7 +497,7 @@ async def test_a_method_cannot_be_smuggled_in_a_header(client, lead):
 async def port(database):
     """The port of a real server, with the settings of `leadwire serve`."""
     stop, listening = asyncio.Event(), bind("127.0.0.1", 0)
-    serving = asyncio.create_task(serve_until(stop, create_app(), listening, limits=Limits()))
+    serving = asyncio.create_task(serve_until(stop, create_app(), listening, limits=Settings()))
     yield listening.getsockname()[1]
     stop.set()
     await serving

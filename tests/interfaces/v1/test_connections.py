@@ -10,9 +10,8 @@ import pytest
 
 from leadwire.infrastructure.errors import Problem
 from leadwire.infrastructure.serving import bind
-from leadwire.infrastructure.serving.connection import Limits
-from leadwire.infrastructure.telemetry import server
-from leadwire.infrastructure.telemetry.health import Health
+from leadwire.infrastructure.settings import Settings
+from leadwire.infrastructure.telemetry import health
 from tests.serving import on_socket
 from tests.waiting import eventually
 
@@ -54,7 +53,7 @@ def app():
 
 @contextlib.asynccontextmanager
 async def port_of(app, **limits):
-    async with on_socket(app, limits=Limits(**limits)) as url:
+    async with on_socket(app, limits=Settings(**limits)) as url:
         yield int(url.rpartition(":")[2])
 
 
@@ -168,7 +167,7 @@ async def test_a_head_request_is_refused_without_a_body(app):
 
 async def test_the_telemetry_port_has_limits_too():
     stop, listening = asyncio.Event(), bind("127.0.0.1", 0)
-    serving = asyncio.create_task(server.serve("serve", Health(needs_redis=False), listening, stop))
+    serving = asyncio.create_task(health.serve_health("serve", health.Health(needs_redis=False), listening, stop))
     answer = await exchange(listening.getsockname()[1], GET + b"X: " + b"a" * 40_000)
     stop.set()
     await serving
@@ -230,7 +229,7 @@ async def test_the_time_ends_with_the_request_and_begins_with_the_next(app):
 
 
 async def test_nine_hundred_half_requests_are_all_closed(app):
-    async with port_of(app, request_timeout=5.0, connections_per_address=1000) as port:
+    async with port_of(app, request_timeout=5.0, max_connections_per_address=1000) as port:
         answers = await asyncio.gather(*(exchange(port, GET) for _ in range(900)))
     assert {answer[:12] for answer in answers} == {b"HTTP/1.1 408"}
 
@@ -254,7 +253,7 @@ def _gone(writer) -> bool:
 
 async def test_one_address_has_a_bounded_number_of_connections(app):
     get = GET + b"Connection: close\r\n\r\n"
-    async with port_of(app, connections_per_address=5, proxies=(ip_network("127.0.0.3"),)) as port:
+    async with port_of(app, max_connections_per_address=5, trusted_proxies=(ip_network("127.0.0.3"),)) as port:
         async with contextlib.AsyncExitStack() as stack:
             for source in ["127.0.0.1"] * 5 + ["127.0.0.3"] * 20:
                 reader, writer = await stack.enter_async_context(connection(port, source))
@@ -268,7 +267,7 @@ async def test_one_address_has_a_bounded_number_of_connections(app):
 
 async def test_all_together_have_a_bounded_number_of_connections(app):
     get = GET + b"Connection: close\r\n\r\n"
-    async with port_of(app, connections=5) as port:
+    async with port_of(app, max_connections=5) as port:
         async with contextlib.AsyncExitStack() as stack:
             for number in range(5):
                 reader, writer = await stack.enter_async_context(connection(port, f"127.0.1.{number}"))

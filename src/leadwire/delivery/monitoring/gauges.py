@@ -83,7 +83,7 @@ JOIN webhook_endpoint e ON e.id = busy.endpoint_id WHERE busy.count >= e.admissi
 def clear() -> None:
     """Show nothing: this process does not look any more."""
     for gauge in ALL:
-        gauge.clear()
+        gauge.show_all({})
 
 
 async def update(redis: Redis, shards: int) -> None:
@@ -93,7 +93,7 @@ async def update(redis: Redis, shards: int) -> None:
         await _streams(redis, shards)
     except AWAY:
         for gauge in (LENGTH, LAG, PENDING, OLDEST, IDLE, WORKERS):
-            gauge.clear()
+            gauge.show_all({})
         REDIS_UP.show(0)
     else:
         REDIS_UP.show(1)

@@ -106,5 +106,5 @@ class Observer:
     def _clear(self) -> None:
         gauges.clear()
         for gauge in (IMBALANCE, DAYS_AHEAD, DAYS_OVERDUE):
-            gauge.clear()
+            gauge.show_all({})
         self._checked = float("-inf")

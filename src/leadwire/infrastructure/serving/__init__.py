@@ -13,7 +13,8 @@ import uvicorn
 
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.infrastructure.serving.connection import Limits, http_protocol
+from leadwire.infrastructure.serving.connection import http_protocol
+from leadwire.infrastructure.settings import Settings
 
 SUPERVISED: Final = "LEADWIRE_SUPERVISED"
 """Set by `up`: the end of standard input then means that `up` has ended, and the process stops too."""
@@ -29,9 +30,12 @@ class _Server(uvicorn.Server):
 
 
 async def serve_until(
-    stop: asyncio.Event, app: Any, listening: socket.socket, *, limits: Limits | None = None, grace: int = 1
+    stop: asyncio.Event, app: Any, listening: socket.socket, *, limits: Settings | None = None, grace: int = 1
 ) -> None:
-    """Serve an ASGI application on a bound socket until `stop` is set, then finish requests for `grace` seconds."""
+    """Serve an ASGI application on a bound socket until `stop` is set, then finish requests for `grace` seconds.
+
+    `limits` are the settings that say what callers may hold of it; without them there is no limit.
+    """
     config = uvicorn.Config(
         app,
         http=http_protocol(limits) if limits else "httptools",

@@ -11,7 +11,7 @@ import math
 import os
 from collections import Counter
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -26,7 +26,7 @@ from leadwire.infrastructure.errors import (
     UrlTooLong,
     problem,
 )
-from leadwire.infrastructure.settings import Network
+from leadwire.infrastructure.settings import Network, Settings
 
 _LONGEST_HEAD: Final = 32 * 1024  # bytes
 _PIPELINED: Final = 16  # requests that wait behind one that is not answered yet
@@ -42,16 +42,7 @@ _CLOSING: Final = {
 }
 
 
-class Limits(NamedTuple):
-    """What callers may hold of one server. Connections from `proxies` count only in all, not by address."""
-
-    connections: int = 4096
-    connections_per_address: int = 256
-    request_timeout: float = 20.0  # seconds to send a whole request, and to take what is ready of an answer
-    proxies: tuple[Network, ...] = ()
-
-
-def http_protocol(limits: Limits) -> type["HttpProtocol"]:
+def http_protocol(limits: Settings) -> type["HttpProtocol"]:
     """The protocol class for one server: its connections are counted together."""
 
     class Limited(HttpProtocol):
@@ -63,7 +54,7 @@ def http_protocol(limits: Limits) -> type["HttpProtocol"]:
 class _Registry:
     """The connections of one server."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Settings) -> None:
         self.limits = limits
         self._open: set[HttpProtocol] = set()
         self._by_address: Counter[str] = Counter()
@@ -72,9 +63,9 @@ class _Registry:
 
     def admit(self, one: "HttpProtocol") -> bool:
         """Return whether one more is allowed, and count it."""
-        if len(self._open) >= self.limits.connections:
+        if len(self._open) >= self.limits.max_connections:
             return False
-        if one.address and self._by_address[one.address] >= self.limits.connections_per_address:
+        if one.address and self._by_address[one.address] >= self.limits.max_connections_per_address:
             return False
         if not self._scheduled:
             self._scheduled = True
@@ -104,11 +95,11 @@ class _Registry:
 class HttpProtocol(HttpToolsProtocol):
     """uvicorn's, within limits. What exceeds them is answered 400, 408, 414, 431 or 503, if it can be, and closed."""
 
-    registry = _Registry(Limits())
+    registry = _Registry(Settings())
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's is
         super().connection_made(transport)
-        self.address = _address(self.client[0] if self.client else "", self.registry.limits.proxies)
+        self.address = _address(self.client[0] if self.client else "", self.registry.limits.trusted_proxies)
         self.received_by = self.loop.time() + self.registry.limits.request_timeout
         self.taken_by = _NEVER
         self.chunk = 0  # bytes that came last, if they may be of one head

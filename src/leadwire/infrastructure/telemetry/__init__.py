@@ -92,28 +92,26 @@ def _of_request() -> dict[str, Any]:
     return {"request_id": request.id, **{name: value for name, value in ids.items() if value}}
 
 
-class _Json(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "at": clock.iso(clock.now()),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-            "process": os.getpid(),
-            **_of_request(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info and record.exc_info[1]:
-            line["error"] = _text(record.exc_info[1])
-            if record.levelno >= logging.ERROR:
-                line["trace"] = _trace(record.exc_info[1])
-        return msgspec.json.encode(line, enc_hook=str).decode()
+def _json(record: logging.LogRecord) -> str:
+    line: dict[str, Any] = {
+        "at": clock.iso(clock.now()),
+        "level": record.levelname.lower(),
+        "event": record.getMessage(),
+        "process": os.getpid(),
+        **_of_request(),
+        **getattr(record, "fields", {}),
+    }
+    if record.exc_info and record.exc_info[1]:
+        line["error"] = _text(record.exc_info[1])
+        if record.levelno >= logging.ERROR:
+            line["trace"] = _trace(record.exc_info[1])
+    return msgspec.json.encode(line, enc_hook=str).decode()
 
 
-class _Plain(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        fields = " ".join(f"{key}={value}" for key, value in getattr(record, "fields", {}).items())
-        problem = f" {_text(record.exc_info[1])}" if record.exc_info and record.exc_info[1] else ""
-        return f"{clock.iso(clock.now())} {record.levelname.lower():7} {record.getMessage()} {fields}{problem}".rstrip()
+def _plain(record: logging.LogRecord) -> str:
+    fields = " ".join(f"{key}={value}" for key, value in getattr(record, "fields", {}).items())
+    problem = f" {_text(record.exc_info[1])}" if record.exc_info and record.exc_info[1] else ""
+    return f"{clock.iso(clock.now())} {record.levelname.lower():7} {record.getMessage()} {fields}{problem}".rstrip()
 
 
 def _text(error: BaseException) -> str:
@@ -137,7 +135,7 @@ def configure(form: str, level: str = "info") -> None:
 
     Those of libraries, uvicorn's too, go the same way. Nothing waits for their reader: see `telemetry.writer`.
     """
-    handler = QueuedLines(_Json() if form == "json" else _Plain())
+    handler = QueuedLines(_json if form == "json" else _plain)
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     _log.setLevel(level.upper())
     for noisy in ("httpx", "uvicorn.access"):

@@ -69,10 +69,6 @@ class Gauge(Collector):
         """Ask `read` for the value at every scrape, of a gauge without labels."""
         self._read = lambda: {(): read()}
 
-    def clear(self) -> None:
-        """Remove every value."""
-        self._shown = {}
-
     def describe(self) -> list[GaugeMetricFamily]:
         """Its name, so that no other metric can have it."""
         return [GaugeMetricFamily(self.name, self.meaning, labels=self.labels)]

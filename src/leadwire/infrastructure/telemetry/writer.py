@@ -6,6 +6,7 @@ The lines wait in a queue with a bound. When it is full because nobody reads, fu
 import logging
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from logging.handlers import QueueHandler
 from queue import Empty, Queue
@@ -26,15 +27,15 @@ class QueuedLines(QueueHandler):
 
     queue: "Queue[str]"
 
-    def __init__(self, formatter: logging.Formatter, *, most: int = _MOST, fd: int = _STDERR) -> None:
+    def __init__(self, form: Callable[[logging.LogRecord], str], *, most: int = _MOST, fd: int = _STDERR) -> None:
         super().__init__(Queue(most))
-        self.setFormatter(formatter)
+        self._form = form
         self._fd = fd
         threading.Thread(target=self._write, name="log", daemon=True).start()
 
     def prepare(self, record: logging.LogRecord) -> str:
         """The line: what it says of the request being handled is known only here."""
-        return self.format(record)
+        return self._form(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - logging's name
         """The queue is full, or the record cannot be formatted. Logging's own way is a blocking write to stderr."""

@@ -13,14 +13,13 @@ from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.interfaces.http.responses import JSONResponse
 
 _DETAILS: Final = {404: "There is nothing here.", 405: "See the Allow header."}
-_BY_ROUTER: Final[dict[int, type[DomainError]]] = {
-    400: errors.InvalidParameter,
-    401: errors.Unauthenticated,
-    404: errors.NotFound,
-    405: errors.MethodNotAllowed,
-    413: errors.BodyTooLarge,
-    415: errors.UnsupportedMediaType,
-}
+_BY_ROUTER: Final = {
+    kind.status: kind
+    for kind in (
+        errors.InvalidParameter, errors.Unauthenticated, errors.NotFound, errors.MethodNotAllowed, errors.BodyTooLarge,
+        errors.UnsupportedMediaType,
+    )
+}  # fmt: skip
 
 
 def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResponse[Problem]:

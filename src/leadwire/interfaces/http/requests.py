@@ -22,7 +22,6 @@ from leadwire.interfaces.http import messages
 Q = TypeVar("Q", bound=msgspec.Struct)
 
 _INTEGER = re.compile(r"-?[0-9]{1,19}")  # ASCII digits only; no sign, space, point or exponent otherwise
-_MOST_PAIRS = 50
 
 
 def header(scope: Scope | HTTPScope, name: bytes) -> str | None:
@@ -46,15 +45,14 @@ def expected_versions(request: "Request[Any, Any, Any]") -> frozenset[int] | Non
     return frozenset(int(text) for text in plain if text.isascii() and text.isdigit() and len(text) < 10)
 
 
-def pairs_of(query_string: bytes) -> list[tuple[str, str]]:
-    """Return the decoded names and values. Raise InvalidParameter when they are not UTF-8 or far too many."""
-    if not query_string:
+def pairs_of(encoded: bytes, what: str = "query string", most: int = 50) -> list[tuple[str, str]]:
+    """Return the decoded names and values. Raise InvalidParameter when they are not UTF-8 or more than `most`."""
+    if not encoded:
         return []
     try:
-        text = query_string.decode("ascii")
-        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PAIRS)
+        return parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=most)
     except ValueError as error:  # includes UnicodeDecodeError
-        raise InvalidParameter("The query string cannot be read.") from error
+        raise InvalidParameter(f"The {what} cannot be read.") from error
 
 
 def parse(pairs: list[tuple[str, str]], model: type[Q]) -> Q:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from litestar import Request, Response
-from litestar.handlers import HTTPRouteHandler
 
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.http.routes import get
@@ -32,16 +31,11 @@ def address(name: str) -> str:
     return f"{PREFIX}{name}?{_files()[name][2]}"
 
 
-def route() -> HTTPRouteHandler:
-    """The handler of the static files."""
-
-    @get(PREFIX + "{name:str}")
-    async def asset(request: Request[Any, Any, Any]) -> Response[bytes]:
-        """A static file."""
-        if (found := _files().get(request.path_params["name"])) is None:
-            raise NotFound("There is no such file.")
-        content, kind, digest = found
-        kept = "public, max-age=31536000, immutable" if request.scope["query_string"] == digest.encode() else "no-cache"
-        return Response(content, media_type=kind, headers={"Cache-Control": kept})
-
-    return asset
+@get(PREFIX + "{name:str}")
+async def asset(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """A static file."""
+    if (found := _files().get(request.path_params["name"])) is None:
+        raise NotFound("There is no such file.")
+    content, kind, digest = found
+    kept = "public, max-age=31536000, immutable" if request.scope["query_string"] == digest.encode() else "no-cache"
+    return Response(content, media_type=kind, headers={"Cache-Control": kept})

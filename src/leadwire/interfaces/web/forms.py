@@ -2,12 +2,11 @@
 
 from collections.abc import Collection
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl
 
 from litestar import Request
 
 from leadwire.infrastructure.errors import FieldError, Invalid, InvalidParameter, UnsupportedMediaType
-from leadwire.interfaces.http import body
+from leadwire.interfaces.http import body, requests
 
 C = TypeVar("C", bound=str)
 
@@ -83,10 +82,7 @@ async def read(request: "Request[Any, Any, Any]", largest: int = body.LARGEST) -
 
 def parsed(encoded: bytes) -> Form:
     """Url-encoded pairs. Raises InvalidParameter for what is not UTF-8, holds NUL, or has too many fields."""
-    try:
-        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
-    except ValueError as error:  # UnicodeDecodeError is one
-        raise InvalidParameter("The form cannot be read.") from error
+    pairs = requests.pairs_of(encoded, "form", _MOST_FIELDS)
     if any("\0" in value for _, value in pairs):
         raise InvalidParameter("A NUL character is not text.")
     return Form(pairs)

@@ -25,7 +25,7 @@ DECLARED: Final = [one for module in _MODULES for one in vars(module).values() i
 
 def handlers() -> list[HTTPRouteHandler]:
     """Every screen and action."""
-    return [assets.route(), *sign_in.open_routes(), *(declared.handler for declared in DECLARED)]
+    return [assets.asset, *sign_in.OPEN, *(declared.handler for declared in DECLARED)]
 
 
 def error_response(request: "Request[Any, Any, Any]", error: Exception) -> Response[Any]:

@@ -17,14 +17,12 @@ async def account(context: PageContext) -> PageResponse:
 
 @action("/account/password", role="viewer", shown_on=account)
 async def change_password(context: PageContext) -> PageResponse:
-    """Another password; every other browser is signed out."""
     await sign_in.change_password(context.me, context.form.raw("present"), context.form.raw("password"))
     return context.redirect("/account", "Your password is changed, and every other browser signed out.")
 
 
 @action("/account/sessions/{session_id}/end", role="viewer", shown_on=account, audit="session.ended")
 async def end_session(context: PageContext, session_id: str) -> PageResponse:
-    """One of one's own sessions ends."""
     await sessions.end_one(context.me.user_id, session_id)
     return context.redirect("/account", "That browser is signed out.")
 
@@ -54,7 +52,6 @@ async def switch_on(context: PageContext) -> PageResponse:
     audit="user.second_factor_removed",
 )
 async def switch_off(context: PageContext) -> PageResponse:
-    """The password is enough again."""
     context.entry.subject = context.me.user_id
     await second_factor.remove(context.workspace, context.me.user_id)
     return context.redirect("/account", "The second factor is off.")

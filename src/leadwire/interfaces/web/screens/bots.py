@@ -102,7 +102,6 @@ async def trial(context: PageContext, bot_id: str) -> PageResponse:
 
 @screen("/bots/{bot_id}/knowledge")
 async def knowledge(context: PageContext, bot_id: str) -> PageResponse:
-    """Questions and answers."""
     one = await reads.detail(context.workspace, bot_id)
     entries = await reads.faq(context.workspace, one.id)
     return await context.render("bots/knowledge.html", tab="knowledge", bot=one, faq=entries)
@@ -110,14 +109,12 @@ async def knowledge(context: PageContext, bot_id: str) -> PageResponse:
 
 @action("/bots/{bot_id}/knowledge", shown_on=knowledge, audit="bot.taught")
 async def teach(context: PageContext, bot_id: str) -> PageResponse:
-    """One more answer."""
     await changes.add_faq_entry(context.workspace, bot_id, context.form.text("question"), context.form.text("answer"))
     return context.redirect(f"/bots/{bot_id}/knowledge")
 
 
 @action("/bots/{bot_id}/knowledge/{entry_id}/forget", shown_on=knowledge, audit="bot.untaught")
 async def unteach(context: PageContext, bot_id: str, entry_id: str) -> PageResponse:
-    """One answer less."""
     context.entry.detail = entry_id
     await changes.remove_faq_entry(context.workspace, entry_id)
     return context.redirect(f"/bots/{bot_id}/knowledge")
@@ -133,7 +130,6 @@ async def install(context: PageContext, bot_id: str) -> PageResponse:
 
 @action("/bots/{bot_id}/install", shown_on=install, audit="bot.embedded")
 async def embed(context: PageContext, bot_id: str) -> PageResponse:
-    """Other websites, another color."""
     origins, color = context.form.text("origins").split(), context.form.text("color")
     if not color:
         raise Invalid("Choose a color.")

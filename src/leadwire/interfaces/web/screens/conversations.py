@@ -29,7 +29,6 @@ _OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
 
 @screen("/conversations")
 async def conversations(context: PageContext) -> PageResponse:
-    """One page of the conversations that match."""
     wanted = context.query_as(ConversationSearch)
     found = await reads.search(context.workspace, wanted)
     return await context.render(
@@ -62,7 +61,6 @@ async def conversation(context: PageContext, conversation_id: str) -> PageRespon
 
 @action("/conversations/{conversation_id}/unblock", role="agent", shown_on=conversation, audit="conversation.unblock")
 async def unblock(context: PageContext, conversation_id: str) -> PageResponse:
-    """Bots talk again with the visitor who was blocked here."""
     await visitor_sessions.unblock(context.workspace, conversation_id)
     return context.redirect(f"/conversations/{conversation_id}", "The visitor can talk to your bots again.")
 
@@ -108,7 +106,6 @@ async def reply(context: PageContext, conversation_id: str) -> PageResponse:
 
 @action("/inbox/{conversation_id}/note", role="agent", shown_on=threads)
 async def note(context: PageContext, conversation_id: str) -> PageResponse:
-    """Write something for colleagues."""
     await changes.note(context.workspace, conversation_id, context.me.user_id, context.form.raw("note"))
     return context.redirect(f"/inbox?c={conversation_id}")
 
@@ -133,7 +130,6 @@ async def edit_lead(context: PageContext, conversation_id: str) -> PageResponse:
 
 @action("/inbox/{conversation_id}/{operation}", role="agent", shown_on=threads, audit="conversation.changed")
 async def do(context: PageContext, conversation_id: str, operation: str) -> PageResponse:
-    """One of `_OPERATIONS`."""
     if operation not in _OPERATIONS:
         raise Invalid(f"A conversation can be: {', '.join(_OPERATIONS)}.")
     context.entry.action = f"conversation.{operation.replace('-', '_')}"
@@ -143,7 +139,6 @@ async def do(context: PageContext, conversation_id: str, operation: str) -> Page
 
 @screen("/inbox/replies", role="agent")
 async def saved_replies(context: PageContext) -> PageResponse:
-    """All saved replies, and the form for another."""
     return await context.render("inbox/replies.html", replies=await reads.saved_replies(workspace=context.workspace))
 
 
@@ -157,6 +152,5 @@ async def add_reply(context: PageContext) -> PageResponse:
 
 @action("/inbox/replies/{reply_id}/remove", role="agent", shown_on=saved_replies, audit="saved_reply.removed")
 async def remove_reply(context: PageContext, reply_id: str) -> PageResponse:
-    """A saved reply is gone."""
     context.entry.detail = name = await changes.remove_reply(context.workspace, reply_id)
     return context.redirect("/inbox/replies", f"“{name}” is removed.")

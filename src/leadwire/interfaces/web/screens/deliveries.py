@@ -122,8 +122,6 @@ async def job(context: PageContext, job_id: str) -> PageResponse:
 
 @screen("/redrives/{job_id}/live")
 async def job_live(context: PageContext, job_id: str) -> PageResponse:
-    """Tells how far it has come."""
-
     async def look() -> tuple[Hashable, bool]:
         now = await redrives.one(context.workspace, job_id)
         return (now.state, now.done), now.state in ("finished", "cancelled")
@@ -134,7 +132,6 @@ async def job_live(context: PageContext, job_id: str) -> PageResponse:
 
 @action("/redrives/{job_id}/{step}", role="agent", shown_on=job, audit="redrive.changed")
 async def change_job(context: PageContext, job_id: str, step: str) -> PageResponse:
-    """Pause, resume or cancel."""
     context.entry.action = f"redrive.{step}"
     await redrives.move(context.workspace, job_id, step)
     return context.redirect(f"/redrives/{job_id}")

@@ -93,14 +93,12 @@ async def own_headers(context: PageContext, endpoint_id: str) -> PageResponse:
 
 @action("/webhooks/{endpoint_id}/enable", shown_on=endpoint, audit="endpoint.enabled")
 async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
-    """Let events flow."""
     await changes.enable(context.workspace, endpoint_id)
     return context.redirect(f"/webhooks/{endpoint_id}", "Enabled. Events flow from now on.")
 
 
 @action("/webhooks/{endpoint_id}/disable", shown_on=endpoint, audit="endpoint.disabled")
 async def disable(context: PageContext, endpoint_id: str) -> PageResponse:
-    """Stop sending."""
     await changes.disable(context.workspace, endpoint_id)
     return context.redirect(f"/webhooks/{endpoint_id}", "Disabled. What waits keeps waiting.")
 
@@ -151,7 +149,6 @@ async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
 
 @action("/webhooks/{endpoint_id}/secret/{step}", shown_on=secret, confirmed=True, audit="endpoint.rotated")
 async def rotate(context: PageContext, endpoint_id: str, step: str) -> PageResponse:
-    """One step of `_ROTATION`."""
     if step not in _ROTATION:
         raise NotFound("There is nothing here.")
     run, context.entry.action, word = _ROTATION[step]

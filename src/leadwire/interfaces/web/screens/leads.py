@@ -28,7 +28,6 @@ _OVERTAKEN: Final = (
 
 @screen("/leads")
 async def leads(context: PageContext) -> PageResponse:
-    """One page of the leads that match."""
     wanted = context.query_as(LeadSearch)
     return await context.render(
         "leads/list.html",
@@ -41,7 +40,6 @@ async def leads(context: PageContext) -> PageResponse:
 
 @action("/leads/export", role="agent", shown_on=leads, confirmed=True, download=True, audit="leads.exported")
 async def export(context: PageContext) -> PageResponse:
-    """Every lead that matches, as CSV or JSON."""
     wanted, kind = context.query_as(LeadSearch), context.form.choice("format", ("csv", "json"), "Choose CSV or JSON.")
     context.entry.detail = kind
     name = f"leads-{clock.now():%Y-%m-%d}.{kind}"

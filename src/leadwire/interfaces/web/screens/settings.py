@@ -27,7 +27,6 @@ async def keys(context: PageContext) -> PageResponse:
 
 @action("/keys", shown_on=keys, confirmed=True, audit="api_key.created")
 async def create_key(context: PageContext) -> PageResponse:
-    """A new key."""
     name = context.form.required_name("Give the key a name.")
     if not (scopes := context.form.all("scope")):
         raise wrong("scope", "required", "Choose at least one.", "Allow at least one thing.")
@@ -48,7 +47,6 @@ async def roll_key(context: PageContext, key_id: str) -> PageResponse:
 
 @action("/keys/{key_id}/revoke", shown_on=keys, audit="api_key.revoked")
 async def revoke_key(context: PageContext, key_id: str) -> PageResponse:
-    """The key ends now."""
     await changes.revoke_key(context.workspace, key_id)
     return context.redirect("/keys", "The key is revoked. It stops working within 5 seconds.")
 
@@ -77,7 +75,6 @@ async def invite(context: PageContext) -> PageResponse:
 
 @action("/team/links/{invitation_id}/withdraw", shown_on=team, audit="user.invitation_withdrawn")
 async def withdraw(context: PageContext, invitation_id: str) -> PageResponse:
-    """The link leads nowhere any more."""
     context.entry.subject = await invitations.withdraw(context.workspace, invitation_id)
     return context.redirect("/team", "The link is withdrawn.")
 
@@ -93,7 +90,6 @@ async def change_role(context: PageContext, user_id: str) -> PageResponse:
 
 @action("/team/{user_id}/remove", shown_on=team, audit="user.removed")
 async def remove_user(context: PageContext, user_id: str) -> PageResponse:
-    """Somebody's account ends, and every session of it."""
     context.entry.subject = await changes.remove_user(context.workspace, user_id)
     return context.redirect("/team", f"{context.entry.subject} is signed out and has no account any more.")
 

@@ -1,6 +1,6 @@
 """Coming in and going out: sign in, the one-time link to an account, giving the password again, sign out."""
 
-from typing import Any
+from typing import Any, Final
 
 from litestar import HttpMethod, Request, Response, route
 from litestar.handlers import HTTPRouteHandler
@@ -97,11 +97,6 @@ async def sign_out(context: PageContext) -> Response[Any]:
     return response
 
 
-def open_routes() -> list[HTTPRouteHandler]:
-    """The only pages that anybody may open."""
-    return [sign_in, signed_in, code_given, join, joined]
-
-
 async def _join_form(request: Asked, email: str = "", refusal: DomainError | None = None) -> Response[str]:
     offer = await reads.offer(request.path_params["token"])
     return _form(request, "door/join.html", refusal, offer=offer, email=email)
@@ -136,3 +131,7 @@ async def _sent(request: Asked) -> forms.Form:
     if not security.same_origin(request.headers):
         raise Forbidden("This request came from another site.")
     return await forms.read(request)
+
+
+OPEN: Final[list[HTTPRouteHandler]] = [sign_in, signed_in, code_given, join, joined]
+"""The only pages that anybody may open."""

@@ -50,19 +50,11 @@ class Input(NamedTuple):
     header: str = ""
 
 
-def _caller(_: Any) -> Input:
-    return Input(lambda request: request.scope["auth"])
-
-
 def _query(model: type[Struct]) -> Input:
     def read(request: "Request[Any, Any, Any]") -> Struct:
         return requests.parse(requests.pairs_of(request.scope["query_string"]), model)
 
     return Input(read, (errors.InvalidParameter, errors.UnknownParameter), query=model)
-
-
-def _if_match(_: Any) -> Input:
-    return Input(requests.expected_versions, (errors.PreconditionFailed,), header="If-Match")
 
 
 class Change(NamedTuple, Generic[P, S]):
@@ -85,11 +77,13 @@ def _merge_patch(change: Any) -> Input:
     return Input(read, _BODY_ERRORS, body=patch)
 
 
-Caller = Annotated[accounts.Caller, _caller]
+Caller = Annotated[accounts.Caller, Input(lambda request: request.scope["auth"])]
 """Whose API key it is."""
 Query = Annotated[S, _query]
 """The query string as an `S`."""
-IfMatch = Annotated[frozenset[int] | None, _if_match]
+IfMatch = Annotated[
+    frozenset[int] | None, Input(requests.expected_versions, (errors.PreconditionFailed,), header="If-Match")
+]
 """The versions that the resource may have; None for any."""
 MergePatch = Annotated[Change[P, S], _merge_patch]
 """The body, which changes an `S` by a `P`."""
@@ -167,7 +161,8 @@ def _input(name: str, hint: Any, path: str) -> Input:
         return Input(lambda request: request.scope["path_params"][name], (errors.NotFound,))
     if get_origin(hint) is not Annotated:
         raise TypeError(f"{name} is neither in the path {path} nor of a type that says where it comes from")
-    return hint.__metadata__[0](hint.__origin__)  # type: ignore[no-any-return]
+    source = hint.__metadata__[0]
+    return source if isinstance(source, Input) else source(hint.__origin__)
 
 
 def _endpoint(operation: Operation) -> Callable[["Request[Any, Any, Any]"], Awaitable[JSONResponse[Any]]]:

@@ -1,12 +1,99 @@
-"""One's own account: where one is signed in, a new password, the second factor."""
+"""Sign in, sign out, the one-time link to an account, giving the password again; and one's own account."""
+
+from typing import Any, Final
 
 import segno
+from litestar import HttpMethod, Request, route
+from litestar.handlers import HTTPRouteHandler
 from markupsafe import Markup
 
 from leadwire.domain.accounts import reads
-from leadwire.domain.accounts.changes import second_factor, sessions, sign_in
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
-from leadwire.interfaces.web.routes import SECOND_FACTOR, action, screen
+from leadwire.domain.accounts.changes import invitations, second_factor, sessions
+from leadwire.domain.accounts.changes import sign_in as accounts
+from leadwire.domain.accounts.changes.second_factor import Ticket
+from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
+from leadwire.interfaces.http.routes import get
+from leadwire.interfaces.web import forms, security
+from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect, render_page
+from leadwire.interfaces.web.routes import CODE, CONFIRM, SECOND_FACTOR, SIGN_IN, action, screen
+
+Asked = Request[Any, Any, Any]
+
+
+@get(SIGN_IN)
+async def sign_in(request: Asked) -> PageResponse:
+    """The form. Who is signed in already goes on."""
+    onward = security.local(request.query_params.get("next", "/"))
+    if await sessions.person(security.session_token(request), address(request)):
+        return redirect(onward)
+    return _form(request, "door/sign_in.html", onward=onward, email="")
+
+
+@route(SIGN_IN, http_method=HttpMethod.POST, status_code=200)
+async def signed_in(request: Asked) -> PageResponse:
+    """A new session, or the question for a code."""
+    form = await _sent(request)
+    onward, email = security.local(form.text("next") or "/"), form.text("email")
+    try:
+        token = await accounts.sign_in(email, form.raw("password"), *_browser(request))
+    except DomainError as refusal:
+        return _form(request, "door/sign_in.html", refusal, onward=onward, email=email)
+    if isinstance(token, Ticket):
+        return _form(request, "door/code.html", onward=onward, ticket=token)
+    return await _signed_in(request, token, onward)
+
+
+@route(CODE, http_method=HttpMethod.POST, status_code=200)
+async def code_given(request: Asked) -> PageResponse:
+    """A new session, after the password and the code."""
+    form = await _sent(request)
+    onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
+    try:
+        token = await accounts.give_code(ticket, form.text("code"), *_browser(request))
+    except DomainError as refusal:
+        return _form(request, "door/code.html", refusal, onward=onward, ticket=ticket)
+    return await _signed_in(request, token, onward)
+
+
+@get("/join/{token:str}")
+async def join(request: Asked) -> PageResponse:
+    """What a one-time link leads to."""
+    return await _join_form(request)
+
+
+@route("/join/{token:str}", http_method=HttpMethod.POST, status_code=200)
+async def joined(request: Asked) -> PageResponse:
+    """The account is made, its owner signed in."""
+    form, (seen, browser) = await _sent(request), _browser(request)
+    try:
+        user_id = await invitations.accept(request.path_params["token"], form.text("email"), form.raw("password"), seen)
+    except NotFound:
+        raise
+    except DomainError as refusal:
+        return await _join_form(request, form.text("email"), refusal)
+    return _let_in(request, await sessions.begin(user_id, seen, browser), "/")
+
+
+@screen(CONFIRM)
+async def confirm(context: PageContext) -> PageResponse:
+    """Asks for the password again: something secret is about to be shown."""
+    onward = security.local(context.form.text("next") or context.query.text("next") or "/")
+    return await context.render(
+        "door/confirm.html", action=CONFIRM, held=[("next", onward)], field="password", onward=onward
+    )
+
+
+@action(CONFIRM, role="viewer", shown_on=confirm)
+async def confirmed(context: PageContext) -> PageResponse:
+    """The password was right: back to where it was asked for."""
+    await accounts.confirm(context.me, context.form.raw("password"))
+    return redirect(security.local(context.form.text("next") or "/"))
+
+
+@action("/sign-out", role="viewer")
+async def sign_out(context: PageContext) -> PageResponse:
+    """The session ends here and in the database."""
+    return await _signed_in(context.request, "", SIGN_IN)
 
 
 @screen("/account")
@@ -17,7 +104,7 @@ async def account(context: PageContext) -> PageResponse:
 
 @action("/account/password", role="viewer", shown_on=account)
 async def change_password(context: PageContext) -> PageResponse:
-    await sign_in.change_password(context.me, context.form.raw("present"), context.form.raw("password"))
+    await accounts.change_password(context.me, context.form.raw("present"), context.form.raw("password"))
     return context.redirect("/account", "Your password is changed, and every other browser signed out.")
 
 
@@ -55,3 +142,43 @@ async def switch_off(context: PageContext) -> PageResponse:
     context.entry.subject = context.me.user_id
     await second_factor.remove(context.workspace, context.me.user_id)
     return context.redirect("/account", "The second factor is off.")
+
+
+async def _join_form(request: Asked, email: str = "", refusal: DomainError | None = None) -> PageResponse:
+    offer = await reads.offer(request.path_params["token"])
+    return _form(request, "door/join.html", refusal, offer=offer, email=email)
+
+
+def _form(request: Asked, template: str, refusal: DomainError | None = None, **values: object) -> PageResponse:
+    """A page for who is not signed in; after a refusal it has the refusal's status and headers."""
+    page = render_page(request, template, {"refusal": refusal, **values}, refusal.status if refusal else 200)
+    page.headers.update(refusal.headers if refusal else {})
+    return page
+
+
+async def _signed_in(request: Asked, token: str, onward: str) -> PageResponse:
+    """Go on under this token, or none; the session that the browser brought along ends."""
+    await sessions.end(security.session_token(request))
+    return _let_in(request, token, onward)
+
+
+def _browser(request: Asked) -> tuple[str, str]:
+    """Return the network that the request comes from, and the name that the browser gives itself."""
+    return address(request), request.headers.get("user-agent", "")
+
+
+def _let_in(request: Asked, token: str, onward: str) -> PageResponse:
+    response = redirect(onward)
+    security.set_session(response, request, token)
+    return response
+
+
+async def _sent(request: Asked) -> forms.Form:
+    """Return the form that was sent. Raise Forbidden when another site sent it."""
+    if not security.same_origin(request.headers):
+        raise Forbidden("This request came from another site.")
+    return await forms.read(request)
+
+
+OPEN: Final[list[HTTPRouteHandler]] = [sign_in, signed_in, code_given, join, joined]
+"""The only pages that anybody may open."""

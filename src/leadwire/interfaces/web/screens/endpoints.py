@@ -5,7 +5,7 @@ from typing import Final
 
 from leadwire.domain.accounts.changes import audit
 from leadwire.domain.webhooks import changes, history, reads, rotation, samples, stats
-from leadwire.domain.webhooks.schema import REMOVED, EndpointChange
+from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web.charts import Series
@@ -137,14 +137,16 @@ async def tested(context: PageContext, endpoint_id: str) -> object:
 
 @screen("/webhooks/{endpoint_id}/secret", role="admin", confirmed=True)
 async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
-    """The secret, the staged one, and what to do with them. That it was looked at is noted."""
-    shown = await reads.endpoint(context.workspace, endpoint_id)
+    """The secret, the staged one, and what to do with them."""
+    return await reveal(context, await reads.endpoint(context.workspace, endpoint_id), "webhooks/rotation.html")
+
+
+async def reveal(context: PageContext, shown: Endpoint, template: str) -> PageResponse:
+    """A page with the endpoint's secrets, and how a receiver checks with them. That they were looked at is noted."""
     async with audit.transaction(context.me, "endpoint.secret_seen", shown.id):
-        revealed, staged = await rotation.reveal(context.workspace, shown.id)
+        present, staged = await rotation.reveal(context.workspace, shown.id)
     snippets = samples.verifiers(settings.get().header_prefix)
-    return await context.render(
-        "webhooks/rotation.html", endpoint=shown, secret=revealed, staged=staged, snippets=snippets
-    )
+    return await context.render(template, endpoint=shown, secret=present, staged=staged, snippets=snippets)
 
 
 @action("/webhooks/{endpoint_id}/secret/{step}", shown_on=secret, confirmed=True, audit="endpoint.rotated")

@@ -3,15 +3,14 @@
 from datetime import timedelta
 from typing import Final
 
-from leadwire.domain.accounts.changes import audit
-from leadwire.domain.webhooks import changes, reads, rotation, samples
+from leadwire.domain.webhooks import changes, reads, samples
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import DeliveryDetail
-from leadwire.infrastructure import clock, settings
+from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.routes import action, screen
-from leadwire.interfaces.web.screens.endpoints import tested
+from leadwire.interfaces.web.screens.endpoints import reveal, tested
 
 _SET_UP_WITHIN: Final = timedelta(hours=1)
 
@@ -46,17 +45,12 @@ async def create(context: PageContext) -> PageResponse:
 
 @screen("/webhooks/{endpoint_id}/setup/secret", role="admin", confirmed=True)
 async def secret(context: PageContext, endpoint_id: str) -> PageResponse:
-    """Step 3: the secret, and how a receiver checks with it. That it was looked at is noted."""
+    """Step 3: the secret, and how a receiver checks with it."""
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
     created = clock.parse(endpoint.created_at)
     if endpoint.enabled or endpoint.disabled_reason or created < clock.now() - _SET_UP_WITHIN:
         return redirect(f"/webhooks/{endpoint.id}/secret")
-    async with audit.transaction(context.me, "endpoint.secret_seen", endpoint.id):
-        revealed, _ = await rotation.reveal(context.workspace, endpoint.id)
-    prefix = settings.get().header_prefix
-    return await context.render(
-        "webhooks/secret.html", endpoint=endpoint, secret=revealed, snippets=samples.verifiers(prefix)
-    )
+    return await reveal(context, endpoint, "webhooks/secret.html")
 
 
 @screen("/webhooks/{endpoint_id}/setup/test", role="admin")

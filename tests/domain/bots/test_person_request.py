@@ -152,4 +152,4 @@ async def test_it_is_not_looked_up(workspace, bot):
         raise AssertionError(question)
 
     tried = await run(workspace, bot, shipped("support-triage"), ["A question", "I want to talk to a human"], never)
-    assert tried.lines[-1].text == "asks for a person: the visitor asked for a person"
+    assert tried.lines[-1][1] == "asks for a person: the visitor asked for a person"

@@ -7,10 +7,11 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes, library, reads
+from leadwire.domain.bots.check import levels, onward
 from leadwire.domain.bots.expressions import DERIVED
 from leadwire.domain.bots.flow import Input, Op
-from leadwire.domain.bots.graph import columns, edges
 from leadwire.infrastructure import db
+from leadwire.interfaces.web.charts import picture
 from leadwire.interfaces.web.rendering import coded
 from tests.domain.bots import flow_words
 from tests.domain.bots.flows import shipped
@@ -131,6 +132,10 @@ async def test_a_viewer_may_look_and_another_workspace_may_not(viewer, greeter):
 @pytest.mark.parametrize("name", library.NAMES)
 def test_every_node_has_its_place_in_the_picture(name):
     flow = shipped(name)
-    placed = [node for column in columns(flow) for node in column]
+    ways = onward(flow)
+    placed = [node for column in levels(ways, [flow.start]) for node in column]
     assert sorted(placed) == sorted(node.id for node in flow.nodes)
-    assert {edge.end for edge in edges(flow)} <= set(placed)
+    assert {end for ends in ways.values() for end in ends} <= set(placed)
+    drawn = picture(flow)
+    assert len({(x, y) for x, y, *_ in drawn.boxes}) == len(drawn.boxes) == len(placed)
+    assert len(drawn.ways) >= len({(node, end) for node, ends in ways.items() for end in ends})

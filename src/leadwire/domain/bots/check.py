@@ -1,17 +1,16 @@
-"""What is wrong with a flow although each of its nodes is well formed. Pure; every fault names its node.
+"""Where the nodes of a flow lead, and what is wrong with it although each node is well formed. Pure.
 
 Called when a draft is saved or published, never when a flow runs: rules may become stricter, published flows stay.
 """
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, get_args
 
 import msgspec
 
 from leadwire.domain.bots.expressions import DERIVED, names_in
 from leadwire.domain.bots.flow import INPUTS, AnyNode, Ask, Branch, Condition, End, Flow, Handoff, Order, Score
-from leadwire.domain.bots.graph import levels, onward, targets
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
 
 
@@ -156,3 +155,32 @@ def _shape(flow: Flow) -> dict[str, set[str]]:
 
 def _reached(ways: dict[str, list[str]], first: list[str]) -> set[str]:
     return set().union(*levels(ways, first))
+
+
+def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
+    """Where a node can lead: (the field that says so, the id it names)."""
+    if isinstance(node, Branch):
+        yield from ((f"cases/{place}/next", case.next) for place, case in enumerate(node.cases))
+        yield "otherwise", node.otherwise
+        return
+    if isinstance(node, Ask):
+        yield from ((f"options/{place}/next", one.next) for place, one in enumerate(node.options) if one.next)
+    for field in ("next", "on_fail", "on_fallback"):
+        if (target := getattr(node, field, None)) is not None:
+            yield field, target
+
+
+def onward(flow: Flow) -> dict[str, list[str]]:
+    """Where each node can lead."""
+    return {node.id: [target for _, target in targets(node)] for node in flow.nodes}
+
+
+def levels(ways: Mapping[str, Sequence[str]], first: Sequence[str]) -> list[list[str]]:
+    """What the ways lead to from `first`, each node once: by the number of steps, those of one number in order."""
+    found: list[list[str]] = [[*first]]
+    seen = set(first)
+    while found[-1]:
+        following = dict.fromkeys(end for node in found[-1] for end in ways.get(node, ()) if end not in seen)
+        seen.update(following)
+        found.append(list(following))
+    return found[:-1]

@@ -12,7 +12,8 @@ from leadwire.domain.bots.check import FlowError, errors_of
 from leadwire.domain.bots.flow import MAX_NODES, AnyNode, Flow
 from leadwire.infrastructure.errors import FieldError, Invalid
 
-Lines = dict[tuple[str | int, ...], int]
+_Path = tuple[str | int, ...]
+_Lines = dict[_Path, int]
 """Path from the top -> line, from 1. `("nodes", 2, "text")` is the text of the third node."""
 
 LARGEST: Final = 256 * 1024  # characters
@@ -53,31 +54,27 @@ def parse_stored(text: str) -> Flow:
     return _shaped(text)[0]
 
 
-def _shaped(text: str) -> tuple[Flow, Lines]:
-    """The flow, whatever may be wrong between its nodes. Raise BadFlow."""
+def _shaped(text: str) -> tuple[Flow, _Lines]:
+    """The flow, whatever may be wrong between its nodes, and its lines. Raise BadFlow."""
     if len(text) > LARGEST:
         raise BadFlow([FlowError("too_long", f"At most {LARGEST} characters.")])
-    raw, lines = _decoded(text)
+    is_json = text.lstrip().startswith("{")
+    try:
+        raw = msgspec.json.decode(text.encode()) if is_json else tomllib.loads(text)
+    except (msgspec.DecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadFlow([FlowError("syntax", f"{error}.", line=_line_of_error(text, str(error)))]) from error
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise BadFlow([FlowError("syntax", "The text cannot be read.")]) from error
+    lines = _json_lines(text) if is_json else _toml_lines(text)
     if shape := _shape_flaws(raw):
         raise BadFlow(_placed(shape, lines))
     return msgspec.convert(raw, Flow), lines
 
 
-def _decoded(text: str) -> tuple[dict[str, Any], Lines]:
-    try:
-        if text.lstrip().startswith("{"):
-            return msgspec.json.decode(text.encode()), _json_lines(text)
-        return tomllib.loads(text), _toml_lines(text)
-    except (msgspec.DecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadFlow([FlowError("syntax", f"{error}.", line=_line_of_error(text, str(error)))]) from error
-    except (RecursionError, UnicodeEncodeError) as error:
-        raise BadFlow([FlowError("syntax", "The text cannot be read.")]) from error
-
-
 def _shape_flaws(raw: dict[str, Any]) -> list[FlowError]:
     """What keeps it from being nodes at all, each node by itself so that none hides another's faults."""
     nodes = raw.get("nodes")
-    found = _members(raw, Flow, (), None, skip=("nodes",))
+    found = _members(raw, Flow, (), None, "nodes")
     if not isinstance(nodes, list) or not 1 <= len(nodes) <= MAX_NODES:
         return [*found, FlowError("nodes", f"There must be 1 to {MAX_NODES} nodes.", ("nodes",))]
     for place, node in enumerate(nodes):
@@ -93,23 +90,21 @@ def _node_flaws(node: Any, place: int) -> list[FlowError]:
     if (model := _KINDS.get(kind or "")) is None:
         given = f"'{node['type']}' is no type of node" if "type" in node else "The type is missing"
         return [FlowError("type", f"{given}. There are: {', '.join(_KINDS)}.", (*path, "type"), name)]
-    return _members({key: node[key] for key in node if key != "type"}, model, path, name)
+    return _members(node, model, path, name, "type")
 
 
-def _members(
-    raw: Mapping[str, Any], model: Any, path: tuple[str | int, ...], name: str | None, skip: tuple[str, ...] = ()
-) -> list[FlowError]:
-    """Every member of a table that is unknown, missing or not of its type."""
-    fields = {field.name: field for field in msgspec.structs.fields(model) if field.name not in skip}
+def _members(raw: Mapping[str, Any], model: Any, path: _Path, node: str | None, skip: str) -> list[FlowError]:
+    """Every member of a table that is unknown, missing or not of its type, but for the member `skip`."""
+    fields = {field.name: field for field in msgspec.structs.fields(model) if field.name != skip}
     found = [
-        FlowError("unknown_field", f"No such field: '{key}'. There are: {', '.join(fields)}.", (*path, key), name)
+        FlowError("unknown_field", f"No such field: '{key}'. There are: {', '.join(fields)}.", (*path, key), node)
         for key in raw
-        if key not in fields and key not in skip
+        if key not in fields and key != skip
     ]
     for key, field in fields.items():
         if key not in raw:
             if field.required:
-                found.append(FlowError("missing_field", f"'{key}' is missing.", path, name))
+                found.append(FlowError("missing_field", f"'{key}' is missing.", path, node))
             continue
         try:
             msgspec.convert(raw[key], field.type)
@@ -117,7 +112,7 @@ def _members(
             text, _, inside = str(error).partition(" - at `$")
             where = f"{key}{inside.rstrip('`')}" if inside else key
             message = f"{where}: {text}.{_choices(field.type, inside)}"
-            found.append(FlowError("wrong_value", message, (*path, key), name))
+            found.append(FlowError("wrong_value", message, (*path, key), node))
     return found
 
 
@@ -145,7 +140,7 @@ def _within(kind: inspect.Type, member: str | None) -> inspect.Type:
     return kind
 
 
-def _placed(found: list[FlowError], lines: Lines) -> list[FlowError]:
+def _placed(found: list[FlowError], lines: _Lines) -> list[FlowError]:
     """Each flaw with the line of the nearest thing around it that has one."""
     placed = []
     for flaw in found:
@@ -156,11 +151,10 @@ def _placed(found: list[FlowError], lines: Lines) -> list[FlowError]:
     return placed
 
 
-def _toml_lines(text: str) -> Lines:
+def _toml_lines(text: str) -> _Lines:
     """The lines of top-level keys, of `[[nodes]]` and of the keys in them."""
-    text = text.replace("\r\n", "\n")
     bare = _MULTILINE.sub(lambda quoted: '""' + "\n" * quoted[0].count("\n"), text)
-    lines: Lines = {}
+    lines: _Lines = {}
     place, prefix = -1, ()  # type: int, tuple[str | int, ...]
     for number, line in enumerate(bare.split("\n"), 1):
         if _NODE.match(line):
@@ -175,9 +169,9 @@ def _toml_lines(text: str) -> Lines:
     return lines
 
 
-def _json_lines(text: str) -> Lines:
+def _json_lines(text: str) -> _Lines:
     """The line of every member and element of a text that is known to be JSON."""
-    lines: Lines = {}
+    lines: _Lines = {}
     path: list[str | int] = []
     number, last = 1, 0
     for token in _TOKEN.finditer(text):

@@ -12,17 +12,11 @@ from leadwire.domain.bots.flow import Flow
 MOST_LINES = 100
 
 
-class Line(Struct, frozen=True):
-    """Something said, or (`role` note) something that would have happened."""
-
-    role: str
-    text: str
-
-
 class Preview(Struct, frozen=True):
     """The conversation so far, and what the visitor is asked for now; None when it is over."""
 
-    lines: list[Line]
+    lines: list[tuple[str, str]]
+    """`bot`, `user`, or `note` for what would have happened, and a text."""
     prompt: Prompt | None
 
 
@@ -36,7 +30,7 @@ async def run(workspace: str, bot_id: str, flow: Flow, messages: Sequence[str], 
         is_question = engine.questions(flow, state, text)
         answer = await answerer(Question(workspace, bot_id, text, state.asked)) if is_question else None
         state, effects = engine.step(flow, state, text, answer)
-        lines += [Line("user", text), *(_line(effect) for effect in effects)]
+        lines += [("user", text), *(_line(effect) for effect in effects)]
     return Preview(lines, None if _is_over(effects) else engine.prompt(flow, state))
 
 
@@ -44,15 +38,15 @@ def _is_over(effects: Sequence[engine.Effect]) -> bool:
     return any(isinstance(effect, HandedOff | Ended) for effect in effects)
 
 
-def _line(effect: engine.Effect) -> Line:
+def _line(effect: engine.Effect) -> tuple[str, str]:
     match effect:
         case Reply():
-            return Line("bot", effect.text)
+            return "bot", effect.text
         case Saved():
-            return Line("note", f"keeps {effect.field or 'for the flow'}: {effect.value}")
+            return "note", f"keeps {effect.field or 'for the flow'}: {effect.value}"
         case Scored():
-            return Line("note", f"{effect.points:+d} points: {effect.label}")
+            return "note", f"{effect.points:+d} points: {effect.label}"
         case HandedOff():
-            return Line("note", f"asks for a person: {effect.reason}")
+            return "note", f"asks for a person: {effect.reason}"
         case Ended():
-            return Line("note", f"ends: {effect.reason}")
+            return "note", f"ends: {effect.reason}"

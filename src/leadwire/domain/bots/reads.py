@@ -25,7 +25,7 @@ _LISTED: Final = statement(
 )
 _DETAIL: Final = statement(Bot.select(*BotDetail.__struct_fields__).where(*_BOT))
 _LIVE: Final = statement(
-    Bot.select("workspace_id", "id", "published_version", "color").where(
+    Bot.select("workspace_id", "published_version", "color").where(
         Bot.id == param("bot"), Bot.published_version.is_not_null()
     )
 )
@@ -119,7 +119,8 @@ async def live(bot_id: str) -> LiveBot:
     """A bot as visitors find it, by its id alone. Raise NotFound, also while nothing is published."""
     if not is_id("bot", bot_id):
         raise no_bot()
-    return LiveBot(*await _LIVE.one(no_bot(), bot=bot_id))
+    workspace, version, color = await _LIVE.one(no_bot(), bot=bot_id)
+    return LiveBot(workspace, bot_id, version, color, await flow(workspace, bot_id, version))
 
 
 async def origins(bot_or_conversation: str) -> list[str]:
@@ -130,17 +131,18 @@ async def origins(bot_or_conversation: str) -> list[str]:
 
 async def session_by_token(token: str) -> VisitorSession | None:
     """The session of a visitor's token."""
-    return _session(await _BY_TOKEN.row(hash=keys.digest(token)))
+    return await _session(await _BY_TOKEN.row(hash=keys.digest(token)))
 
 
 async def session_by_start_key(key: bytes) -> VisitorSession | None:
     """The session that began with this start."""
-    return _session(await _BY_START.row(key=key))
+    return await _session(await _BY_START.row(key=key))
 
 
 async def session(workspace: str, conversation_id: str, *, lock: bool = False) -> VisitorSession | None:
     """The session of a conversation; `lock` locks it and the conversation until the transaction ends."""
-    return _session(await (_LOCK if lock else _BY_CONVERSATION).row(workspace=workspace, conversation=conversation_id))
+    found = await (_LOCK if lock else _BY_CONVERSATION).row(workspace=workspace, conversation=conversation_id)
+    return await _session(found)
 
 
 async def current(before: VisitorSession, *, lock: bool = False) -> VisitorSession:
@@ -185,9 +187,10 @@ def no_version() -> NotFound:
     return NotFound("There is no such version of the bot.")
 
 
-def _session(row: db.Row | None) -> VisitorSession | None:
+async def _session(row: db.Row | None) -> VisitorSession | None:
     if row is None:
         return None
     workspace, conversation_id, bot_id, version, status, state, variables, *rest = row
     at = msgspec.structs.replace(msgspec.json.decode(state, type=State), variables=msgspec.json.decode(variables))
-    return VisitorSession(workspace, conversation_id, bot_id, version or 0, status, at, *rest)
+    followed = await flow(workspace, bot_id, version or 0)
+    return VisitorSession(workspace, conversation_id, bot_id, followed, status, at, *rest)

@@ -40,17 +40,16 @@ async def start(
             return await _repeat_start(known, client_message_id)
         if await reads.is_blocked(bot.workspace, address):
             raise _blocked()
-        flow = await reads.flow(bot.workspace, bot.id, bot.version)
-        state, greeting = engine.begin(flow)
+        state, greeting = engine.begin(bot.flow)
         answer, token = None, secrets.token_urlsafe(32)
-        if engine.questions(flow, state, content):
+        if engine.questions(bot.flow, state, content):
             answer = await _look_up(answerer, Question(bot.workspace, bot.id, content, state.asked))
         try:
             async with db.transaction():
                 conversation_id = await conversations.start(bot.workspace, bot.id, origin, bot.version)
-                session = await visitor_sessions.start(bot, flow, state, conversation_id, token, key, address)
-                messages = await turn.take(session, flow, user, answer, greeting)
-            return await turn_of(await reads.current(session), messages, token)
+                session = await visitor_sessions.start(bot, state, conversation_id, token, key, address)
+                messages = await turn.take(session, user, answer, greeting)
+            return turn_of(await reads.current(session), messages, token)
         except (ConcurrentUpdate, db.Deadlock, db.UniqueViolation):  # the last: the same start, at the same time
             continue
     raise _too_busy()
@@ -64,9 +63,8 @@ async def handle_message(session: VisitorSession, content: str, client_message_i
         raise _blocked()
     user = NewMessage(role="user", content=content, client_message_id=client_message_id)
     for _ in range(_TRIES):
-        flow = await reads.flow(session.workspace, session.bot_id, session.version)
         answer = None
-        is_question = session.status == "active" and engine.questions(flow, session.state, content)
+        is_question = session.status == "active" and engine.questions(session.flow, session.state, content)
         if is_question and await conversation_reads.reply_to(*session.place, client_message_id) is None:
             question = Question(session.workspace, session.bot_id, content, session.state.asked)
             answer = await _look_up(answerer, question)
@@ -78,10 +76,10 @@ async def handle_message(session: VisitorSession, content: str, client_message_i
                     if now.status == "ended":
                         raise AlreadyEnded
                     changed = (now.status, now.state) != (session.status, session.state)
-                    if changed and engine.questions(flow, now.state, content):
+                    if changed and engine.questions(now.flow, now.state, content):
                         raise ConcurrentUpdate
-                    messages = await turn.take(now, flow, user, answer)
-            return await turn_of(await reads.current(now), messages)
+                    messages = await turn.take(now, user, answer)
+            return turn_of(await reads.current(now), messages)
         except (ConcurrentUpdate, db.Deadlock):
             session = await reads.current(session)
     raise _too_busy()
@@ -95,10 +93,9 @@ async def hand_off(session: VisitorSession) -> Turn:
             raise AlreadyEnded
         messages: list[StoredMessage] = []
         if now.status == "active":
-            flow = await reads.flow(now.workspace, now.bot_id, now.version)
-            asked = HandedOff(engine.ASKED_FOR_A_PERSON)
-            messages = await turn.write(now, flow, now.state, [Reply(flow.handoff_text), asked])
-    return await turn_of(await reads.current(now), messages)
+            steps = (Reply(now.flow.handoff_text), HandedOff(engine.ASKED_FOR_A_PERSON))
+            messages = await turn.write(now, now.state, steps)
+    return turn_of(await reads.current(now), messages)
 
 
 async def hand_back(workspace: str, conversation_id: str, user_id: str) -> None:
@@ -107,16 +104,13 @@ async def hand_back(workspace: str, conversation_id: str, user_id: str) -> None:
         await inbox.give_back(workspace, conversation_id, user_id)
         session = await reads.session(workspace, conversation_id, lock=True)
         if session is not None:
-            flow = await reads.flow(workspace, session.bot_id, session.version)
-            state, effects = engine.enter(flow, session.state, session.state.at or flow.start)
-            await turn.write(session, flow, state, effects)
+            state, effects = engine.enter(session.flow, session.state, session.state.at or session.flow.start)
+            await turn.write(session, state, effects)
 
 
-async def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | None = None) -> Turn:
+def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | None = None) -> Turn:
     """What the visitor gets: messages, and what is asked if the bot waits for them; with a token, the conversation."""
-    prompt = None
-    if now.status == "active":
-        prompt = engine.prompt(await reads.flow(now.workspace, now.bot_id, now.version), now.state)
+    prompt = engine.prompt(now.flow, now.state) if now.status == "active" else None
     return Turn(now.status, messages, prompt, now.conversation_id if token else None, token)
 
 
@@ -128,7 +122,7 @@ async def _repeat_start(session: VisitorSession, client_message_id: str) -> Turn
         if stored is None or not await visitor_sessions.renew_token(session.conversation_id, token):
             raise Conflict("This client_message_id has been used.", code="already_started")
     greeting = await conversation_reads.messages(*session.place, 0, stored[0].seq - 1)
-    return await turn_of(await reads.current(session), [*greeting, *stored], token)
+    return turn_of(await reads.current(session), [*greeting, *stored], token)
 
 
 async def _look_up(answerer: Answerer, question: Question) -> str | None:

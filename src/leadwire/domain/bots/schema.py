@@ -3,6 +3,7 @@
 from msgspec import Struct, field
 
 from leadwire.domain.bots.engine import Prompt, State
+from leadwire.domain.bots.flow import Flow
 from leadwire.domain.conversations.schema import Status, StoredMessage
 
 
@@ -33,12 +34,13 @@ class BotVersion(Struct, frozen=True):
 
 
 class LiveBot(Struct, frozen=True):
-    """A bot that answers visitors: its published version, and its color on their screens."""
+    """A bot that answers visitors: its published version, that version's flow, and its color on their screens."""
 
     workspace: str
     id: str
     version: int
     color: str
+    flow: Flow
 
 
 class VisitorSession(Struct, frozen=True):
@@ -47,7 +49,7 @@ class VisitorSession(Struct, frozen=True):
     workspace: str
     conversation_id: str
     bot_id: str
-    version: int
+    flow: Flow
     status: Status
     state: State
     lead_id: str | None

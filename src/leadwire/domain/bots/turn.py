@@ -15,7 +15,7 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import engine, inputs
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.engine import Effect, Ended, HandedOff, Reply, Saved, Scored, State
-from leadwire.domain.bots.flow import Ask, Flow, Scalar
+from leadwire.domain.bots.flow import Ask, Scalar
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import MAX_MESSAGES, NewMessage, StoredMessage, Visitor
@@ -42,7 +42,7 @@ class ConcurrentUpdate(Exception):
 
 
 async def take(
-    session: VisitorSession, flow: Flow, user: NewMessage, answer: str | None, greeting: Sequence[Effect] = ()
+    session: VisitorSession, user: NewMessage, answer: str | None, greeting: Sequence[Effect] = ()
 ) -> list[StoredMessage]:
     """Store the visitor's message, and what follows from it. Return every message, the greeting's first.
 
@@ -54,33 +54,31 @@ async def take(
         if email is None or reachable or claimed:
             return await conversations.add_messages(*session.place, [user])
         told = structs.replace(user, answers="email")
-        thanks = Reply(flow.away_thanks_text)
-        return await write(session, flow, session.state, [told, thanks, Saved("email", email)])
+        thanks = Reply(session.flow.away_thanks_text)
+        return await write(session, session.state, [told, thanks, Saved("email", email)])
     try:
-        state, effects = engine.step(flow, session.state, user.content, answer)
+        state, effects = engine.step(session.flow, session.state, user.content, answer)
     except Exception as error:  # noqa: BLE001 - a failing bot hands over instead of going silent
         telemetry.log("bot.failed", level=logging.ERROR, error=error, conversation_id=session.conversation_id)
-        state, effects = session.state, [Reply(flow.failure_text), HandedOff("the bot failed")]
-    asked = flow.node(session.state.at) if session.state.at else None
+        state, effects = session.state, [Reply(session.flow.failure_text), HandedOff("the bot failed")]
+    asked = session.flow.node(session.state.at) if session.state.at else None
     if isinstance(asked, Ask):
         chosen = inputs.option(asked, user.content)
         content = chosen.label if chosen else user.content
         user = structs.replace(user, content=content, answers=asked.save_to or asked.id)
-    return await write(session, flow, state, [*greeting, user, *effects])
+    return await write(session, state, [*greeting, user, *effects])
 
 
-async def write(
-    session: VisitorSession, flow: Flow, state: State, steps: Sequence[NewMessage | Effect]
-) -> list[StoredMessage]:
+async def write(session: VisitorSession, state: State, steps: Sequence[NewMessage | Effect]) -> list[StoredMessage]:
     """Write a turn: its messages, its lead, the new state of the flow, and whether it is over. Raise as `take`."""
     spoken = [_message(step) for step in steps if isinstance(step, NewMessage | Reply)]
     messages = await conversations.add_messages(*session.place, spoken)
-    await _save_answers(session, flow, state, steps)
+    await _save_answers(session, state, steps)
     await visitor_sessions.save_state(session.conversation_id, state)
     for step in steps:
         if isinstance(step, HandedOff):
             await conversations.hand_off(*session.place, step.reason)
-            messages += await _away_replies(session, flow)
+            messages += await _away_replies(session)
         elif isinstance(step, Ended):
             await conversations.end(*session.place, "bot", step.reason)
     return messages
@@ -93,12 +91,12 @@ def _message(step: NewMessage | Reply) -> NewMessage:
     return NewMessage(role="bot", content=step.text, answers="repeated" if step.personal else None)
 
 
-async def _away_replies(session: VisitorSession, flow: Flow) -> list[StoredMessage]:
+async def _away_replies(session: VisitorSession) -> list[StoredMessage]:
     """What the bot says to a visitor who waits while nobody has the inbox open."""
     reachable, _, full = await _contact(session)
     if full or await accounts.agent_online(session.workspace):  # full: that a person was asked for still counts
         return []
-    text = flow.away_known_text if reachable else flow.away_text
+    text = session.flow.away_known_text if reachable else session.flow.away_text
     return await conversations.add_messages(*session.place, [NewMessage(role="bot", content=text)])
 
 
@@ -118,9 +116,7 @@ def _address(text: str) -> str | None:
     return None
 
 
-async def _save_answers(
-    session: VisitorSession, flow: Flow, state: State, steps: Sequence[NewMessage | Effect]
-) -> None:
+async def _save_answers(session: VisitorSession, state: State, steps: Sequence[NewMessage | Effect]) -> None:
     """Save the answers and points of a turn. Raise ConcurrentUpdate.
 
     A lead of this very conversation is corrected by its later answers and gains its points. A lead that was known
@@ -131,7 +127,9 @@ async def _save_answers(
     await visitor_sessions.add_scores(session, scored)
     try:
         if (answers or scored) and not await _update_own(session, answers, scored):
-            known = {**_all_answers(flow, state), **answers}
+            # Everything that the visitor has answered so far, by lead field.
+            asks = {one.variable: one.save_to for one in session.flow.nodes if isinstance(one, Ask) and one.save_to}
+            known = {field: state.variables[name] for name, field in asks.items() if name in state.variables} | answers
             if known.keys() & {"email", "phone"}:  # a lead is somebody who can be reached
                 await conversations.capture_lead(*session.place, _patch(known, state.score))
     except (NotFound, Conflict, Unavailable) as error:  # the lead was erased, or its address taken, a moment ago
@@ -155,12 +153,6 @@ async def _update_own(session: VisitorSession, answers: dict[str, Scalar], score
     patch = _patch(answers, lead.score + sum(one.points for one in scored), lead)
     await leads.update(session.workspace, lead.id, patch, unchanged={})
     return True
-
-
-def _all_answers(flow: Flow, state: State) -> dict[str, Scalar]:
-    """Everything that the visitor has answered so far, by lead field."""
-    asks = {node.variable: node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
-    return {field: state.variables[name] for name, field in asks.items() if name in state.variables}
 
 
 def _patch(answers: dict[str, Scalar], score: int, lead: Lead | None = None) -> LeadPatch:

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from leadwire.domain.bots import graph
-from leadwire.domain.bots.flow import Flow
+from leadwire.domain.bots.check import levels, onward, targets
+from leadwire.domain.bots.flow import AnyNode, Branch, Flow, Score
 
 _STEPS: Final = (1, 2, 2.5, 5, 10, 20, 25)
 _LABELS: Final = 5  # along the bottom, at the most or so
@@ -124,22 +124,36 @@ class Picture(msgspec.Struct, frozen=True):
 
 def picture(flow: Flow) -> Picture:
     """The nodes that can be reached."""
-    columns = graph.columns(flow)
+    columns = levels(onward(flow), [flow.start])
     places = {
         node: (_MARGIN + x * (_WIDE + _GAP_X), _MARGIN + y * (_HIGH + _GAP_Y))
         for x, column in enumerate(columns)
         for y, node in enumerate(column)
     }
+    ways = dict.fromkeys((_kind(field), node.id, target) for node in flow.nodes for field, target in targets(node))
     return Picture(
         width=2 * _MARGIN + len(columns) * (_WIDE + _GAP_X) - _GAP_X,
         height=2 * _MARGIN + max(map(len, columns), default=1) * (_HIGH + _GAP_Y) - _GAP_Y + 24,
         boxes=[
-            (*places[node.id], node.id, graph.kind_of(node), graph.text_of(node))
+            (*places[node.id], node.id, str(node.__struct_config__.tag), _text(node))
             for node in flow.nodes
             if node.id in places
         ],
-        ways=[(e.kind, _curve(places[e.start], places[e.end])) for e in graph.edges(flow) if e.start in places],
+        ways=[(kind, _curve(places[start], places[end])) for kind, start, end in ways if start in places],
     )
+
+
+def _text(node: AnyNode) -> str:
+    """What a node is about, in a few words."""
+    text = getattr(node, "text", None) or getattr(node, "reason", None)
+    return text or {Branch: "decides", Score: "adds points"}.get(type(node), "")
+
+
+def _kind(field: str) -> str:
+    """Of a way: `fail` when the visitor's answer does not fit or is not known, `if` when it depends on the answer."""
+    if field.startswith("on_"):
+        return "fail"
+    return "if" if "/" in field else "next"
 
 
 def _curve(start: tuple[int, int], end: tuple[int, int]) -> str:

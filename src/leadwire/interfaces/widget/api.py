@@ -37,10 +37,9 @@ _DIGITS: Final = 9  # of a position in a conversation
 _MOST_STREAMS: Final = 4  # at once, per conversation and process: a browser needs one for all its tabs
 _PING: Final = 15.0  # seconds: proxies cut what is silent for longer
 
-_NO_NUL: Final = r"^[^\x00]*(?![\s\S])"
 _PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"
 
-Content = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT, pattern=_NO_NUL)]
+Content = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT, pattern=r"^[^\x00]*(?![\s\S])")]
 ClientId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{16,64}\Z")]
 Url = Annotated[str, Meta(max_length=2048, pattern=_PLAIN)]
 Short = Annotated[str, Meta(max_length=64, pattern=_PLAIN)]
@@ -84,10 +83,9 @@ class NewConversation(NewVisitorMessage, forbid_unknown_fields=True, frozen=True
 async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[BotConfig]:
     """The bot's looks and its first turn. Cacheable: the same for everybody."""
     bot = await reads.live(bot_id)
-    flow = await reads.flow(bot.workspace, bot.id, bot.version)
-    state, effects = engine.begin(flow)
+    state, effects = engine.begin(bot.flow)
     greeting = [Greeting(one.text) for one in effects if isinstance(one, engine.Reply)]
-    config = BotConfig(bot.id, flow.title, flow.locale, bot.color, greeting, engine.prompt(flow, state))
+    config = BotConfig(bot.id, bot.flow.title, bot.flow.locale, bot.color, greeting, engine.prompt(bot.flow, state))
     tag = f'"{hashlib.sha256(msgspec.json.encode(config)).hexdigest()[:24]}"'
     headers = [(b"etag", tag.encode()), (b"cache-control", b"no-cache")]
     if tag in request.headers.get("if-none-match", ""):
@@ -128,7 +126,7 @@ async def read_messages(request: _R, conversation_id: FromPath[str]) -> JSONResp
     session = await _session(request, conversation_id)
     after = _position(dict(pairs_of(request.scope["query_string"])).get("after", "0"))
     messages = await conversation_reads.messages(session.workspace, session.conversation_id, after)
-    return JSONResponse(await runtime.turn_of(session, messages))
+    return JSONResponse(runtime.turn_of(session, messages))
 
 
 @get("/conversations/{conversation_id:str}/events")

@@ -16,11 +16,10 @@ from leadwire.interfaces.http.middleware import ADDED
 
 # A minute and network, of any kind; an office shares one. By each process alone: Redis holds no addresses.
 _CALLS: Final = RateLimit("widget", 600, shared=False)
-_MAX_AGE: Final = b"7200"  # seconds, the longest that Chromium keeps
 _ALLOWED: Final = (
     (b"access-control-allow-methods", b"GET, POST"),
     (b"access-control-allow-headers", b"authorization, content-type, last-event-id"),
-    (b"access-control-max-age", _MAX_AGE),
+    (b"access-control-max-age", b"7200"),  # seconds, the longest that Chromium keeps
 )
 _EXPOSED: Final = (b"access-control-expose-headers", b"retry-after, etag, x-request-id")
 

@@ -8,9 +8,7 @@ from urllib.parse import urlsplit
 from leadwire.domain.accounts import quotas
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.parse import parse
-from leadwire.domain.bots.schema import FaqEntry
-from leadwire.domain.bots.table import Bot, BotVersion
-from leadwire.domain.bots.table import FaqEntry as Entry
+from leadwire.domain.bots.table import Bot, BotVersion, FaqEntry
 from leadwire.infrastructure import clock, cpu_work, db, ids
 from leadwire.infrastructure.db.statements import insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
@@ -48,9 +46,11 @@ INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, s
 SELECT :id, :workspace, :bot, :question, :answer, :now,
     setweight(to_tsvector('english', :question), 'A') || setweight(to_tsvector('simple', :question), 'B') ||
     setweight(to_tsvector('english', :answer), 'D')""")
-_OF_WORKSPACE: Final = Entry.workspace_id == param("workspace")
-_COUNT_ENTRIES: Final = statement(Entry.count().where(_OF_WORKSPACE, Entry.bot_id == param("bot")))
-_REMOVE_ENTRY: Final = statement(Entry.delete().where(_OF_WORKSPACE, Entry.id == param("id")).returning(Entry.id))
+_OF_WORKSPACE: Final = FaqEntry.workspace_id == param("workspace")
+_COUNT_ENTRIES: Final = statement(FaqEntry.count().where(_OF_WORKSPACE, FaqEntry.bot_id == param("bot")))
+_REMOVE_ENTRY: Final = statement(
+    FaqEntry.delete().where(_OF_WORKSPACE, FaqEntry.id == param("id")).returning(FaqEntry.id)
+)
 
 
 async def create(workspace: str, name: str) -> str:
@@ -114,19 +114,16 @@ async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], co
     await _SET_APPEARANCE.one(reads.no_bot(), workspace=workspace, bot=bot_id, origins=hosts, color=color.lower())
 
 
-async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str) -> FaqEntry:
+async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str) -> None:
     """Teach a bot the answer to a question. Raise NotFound, Invalid, QuotaExceeded."""
     question, answer = question.strip(), answer.strip()
     if not (0 < len(question) <= 500 and 0 < len(answer) <= 2000) or "\0" in question + answer:
         raise Invalid("A question has 1 to 500 characters, an answer 1 to 2000.")
     await reads.detail(workspace, bot_id)
-    entry = FaqEntry(ids.new("faq"), question, answer)
     async with db.transaction():
-        await _ADD_ENTRY.rows(
-            id=entry.id, workspace=workspace, bot=bot_id, question=question, answer=answer, now=clock.now()
-        )
+        values = {"id": ids.new("faq"), "workspace": workspace, "bot": bot_id, "now": clock.now()}
+        await _ADD_ENTRY.rows(**values, question=question, answer=answer)
         await quotas.check(workspace, "faq_entries", _COUNT_ENTRIES, bot=bot_id)
-    return entry
 
 
 async def remove_faq_entry(workspace: str, entry_id: str) -> None:

@@ -7,7 +7,6 @@ import msgspec
 
 from leadwire.domain.accounts import keys
 from leadwire.domain.bots.engine import Scored, State
-from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.schema import LiveBot, VisitorSession
 from leadwire.domain.bots.table import BlockedVisitor, Visit
 from leadwire.domain.conversations import changes as conversations
@@ -54,15 +53,16 @@ UPDATE visit SET address = NULL WHERE workspace_id = :workspace AND conversation
 
 
 async def start(
-    bot: LiveBot, flow: Flow, state: State, conversation_id: str, token: str, key: bytes, address: bytes | None
+    bot: LiveBot, state: State, conversation_id: str, token: str, key: bytes, address: bytes | None
 ) -> VisitorSession:
     """Add the session of a new conversation. `key` finds it when the same start is sent again."""
     await _ADD.rows(
         conversation_id=conversation_id, workspace_id=bot.workspace, bot_id=bot.id, token_hash=keys.digest(token),
         start_key=key, address=address, state=_encoded(state), started_at=clock.now(),
-        nudge_minutes=flow.nudge_minutes if flow.nudge_text else None, inactivity_minutes=flow.inactivity_minutes,
+        nudge_minutes=bot.flow.nudge_minutes if bot.flow.nudge_text else None,
+        inactivity_minutes=bot.flow.inactivity_minutes,
     )  # fmt: skip
-    return VisitorSession(bot.workspace, conversation_id, bot.id, bot.version, "active", state, None)
+    return VisitorSession(bot.workspace, conversation_id, bot.id, bot.flow, "active", state, None)
 
 
 async def save_state(conversation_id: str, state: State) -> None:

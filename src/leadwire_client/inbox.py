@@ -5,6 +5,8 @@ with psycopg.connect(...) as connection, once(connection, event.id) as first:
         connection.execute("UPDATE ...")
 
 Create the table with a migration of yours, or with `connection.execute(TABLE)`. Redis needs none.
+
+Where the endpoint numbers its deliveries, `check_numbers` says which are missing: see there.
 """
 
 import inspect
@@ -12,15 +14,25 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 from leadwire_client.errors import InProgress
+
+T = TypeVar("T")
 
 # One statement, which PostgreSQL and SQLite both take. The index of UNIQUE finds the oldest rows for the clean-up.
 TABLE: Final = """CREATE TABLE IF NOT EXISTS webhook_inbox (
     id text PRIMARY KEY,
     received_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
     UNIQUE (received_at, id)
+)"""
+
+NUMBER_TABLE: Final = """CREATE TABLE IF NOT EXISTS webhook_number (
+    endpoint text NOT NULL,
+    number bigint NOT NULL,
+    id text NOT NULL,
+    received_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    PRIMARY KEY (endpoint, number, id)
 )"""
 
 _INSERT: Final = "INSERT INTO webhook_inbox (id) VALUES ({}) ON CONFLICT DO NOTHING RETURNING id"
@@ -32,6 +44,19 @@ _CLEAN_SQLITE: Final = """DELETE FROM webhook_inbox WHERE id IN (
     SELECT id FROM webhook_inbox WHERE received_at < datetime('now', '-' || {} || ' days')
     ORDER BY received_at LIMIT 200) RETURNING id"""
 _CALLS_PER_CLEAN: Final = 50
+_INSERT_NUMBER: Final = """INSERT INTO webhook_number (endpoint, number, id) VALUES ({}, {}, {})
+ON CONFLICT DO NOTHING RETURNING id"""
+# Old rows go only below a number that stays, else those between it and the next would seem to be missing.
+_CLEAN_NUMBERS: Final = """DELETE FROM webhook_number WHERE endpoint = {} AND number < (
+    SELECT max(number) FROM webhook_number WHERE endpoint = {} AND number < (
+        SELECT min(number) FROM webhook_number WHERE endpoint = {} AND received_at >= {since})) RETURNING id"""
+_MISSING: Final = """SELECT before + 1, number - 1 FROM (
+    SELECT number, received_at, lag(number) OVER (ORDER BY number) AS before FROM webhook_number WHERE endpoint = {}
+) AS known WHERE number > before + 1 AND received_at < {since} ORDER BY number"""
+_REPEATED: Final = """SELECT number, id FROM webhook_number WHERE endpoint = {} AND number IN (
+    SELECT number FROM webhook_number WHERE endpoint = {} GROUP BY number HAVING count(*) > 1) ORDER BY number, id"""
+_SINCE_POSTGRES: Final = "CURRENT_TIMESTAMP - make_interval(secs => {})"
+_SINCE_SQLITE: Final = "datetime('now', '-' || {} || ' seconds')"
 _RELEASE: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
 
 
@@ -44,7 +69,7 @@ class Once:
     def __enter__(self) -> bool:
         if self._awaits:
             raise TypeError("this connection is asynchronous: use `async with`")
-        return _run(self._handled.__aenter__())
+        return bool(_run(self._handled.__aenter__()))
 
     def __exit__(self, *error: object) -> None:
         _run(self._handled.__aexit__(*error))
@@ -58,7 +83,26 @@ class Once:
         await self._handled.__aexit__(*error)
 
 
-def once(connection: Any, webhook_id: str, *, days: int = 60, lease: int = 60) -> Once:
+class Numbers(NamedTuple):
+    """What the numbers of an endpoint's deliveries show."""
+
+    missing: list[tuple[int, int]]
+    """First and last number of each hole. `leadwire dead-letters redrive --endpoint ID --sequence FIRST-LAST` has them
+    sent again."""
+    repeated: dict[int, list[str]]
+    """Numbers that came with several events, and the events' ids. Leadwire's database was put back to an earlier state
+    (a failover, a restore) and has lost what it gave the number to before: `leadwire ledger` says when."""
+
+
+def once(
+    connection: Any,
+    webhook_id: str,
+    *,
+    number: str | int | None = None,
+    endpoint: str = "",
+    days: int = 60,
+    lease: int = 60,
+) -> Once:
     """Enter the block with True if the event is new, with False if it has been handled before.
 
     `connection` is one of psycopg 3, asyncpg, sqlite3 (SQLite 3.35) or aiosqlite, or a client of redis-py.
@@ -75,9 +119,12 @@ def once(connection: Any, webhook_id: str, *, days: int = 60, lease: int = 60) -
     `days` is how long an id is kept: choose more than Leadwire keeps events, as one sent again later counts as new. Now
     and then a call deletes up to 200 older rows. Consumers that share a table prefix the id: `f"billing:{event.id}"`.
 
-    Raise ValueError if `webhook_id` is not 1 to 255 printable ASCII characters, TypeError if `connection` is none of
-    the above, InProgress (Redis only) while another delivery of the event is in its block. Answer 500 to these and to
-    errors of the block: Leadwire sends the event again.
+    `number` is the header `X-Service-Sequence`, where there is one: it is kept for `check_numbers`, in the same
+    transaction (not in Redis). `endpoint` is any name for the numbered endpoint, where several share the table.
+
+    Raise ValueError if `webhook_id` is not 1 to 255 printable ASCII characters or `number` is none, TypeError if
+    `connection` is none of the above, InProgress (Redis only) while another delivery of the event is in its block.
+    Answer 500 to these and to errors of the block: Leadwire sends the event again.
     """
     if not isinstance(webhook_id, str) or not re.fullmatch("[ -~]{1,255}", webhook_id):
         raise ValueError("webhook_id must be 1 to 255 printable ASCII characters")
@@ -86,25 +133,52 @@ def once(connection: Any, webhook_id: str, *, days: int = 60, lease: int = 60) -
     if hasattr(connection, "execute_command"):
         handled = _redis(connection, f"webhook_inbox:{webhook_id}", days, lease)
     elif hasattr(connection, "transaction") or hasattr(connection, "in_transaction"):
-        handled = _database(connection, webhook_id, days)
+        handled = _database(connection, webhook_id, days, None if number is None else (endpoint, int(number)))
     else:
         raise TypeError(f"not a connection of psycopg 3, asyncpg, sqlite3, aiosqlite or redis-py: {type(connection)}")
     return Once(handled, awaits=hasattr(connection, "__aenter__") or hasattr(connection, "fetch"))
 
 
+def check_numbers(connection: Any, endpoint: str = "", *, patience: int = 7200, days: int = 60) -> Numbers:
+    """Return which numbers are missing, and which came twice, of the deliveries that `once` got with a `number`.
+
+    Needs `NUMBER_TABLE`. Call it now and then, as every hour. A number counts as missing once the next higher one has
+    been here for `patience` seconds: the retries of a delivery take 36 minutes. Numbers below the first that came are
+    not missed. Rows older than `days` are deleted. With an asynchronous connection use `check_numbers_async`.
+    """
+    return _run(check_numbers_async(connection, endpoint, patience=patience, days=days))
+
+
+async def check_numbers_async(connection: Any, endpoint: str = "", *, patience: int = 7200, days: int = 60) -> Numbers:
+    """`check_numbers` with an asynchronous connection."""
+    async with _transaction(connection):
+        await _rows(connection, _CLEAN_NUMBERS, endpoint, endpoint, endpoint, days * 86_400)
+        missing = await _rows(connection, _MISSING, endpoint, patience)
+        repeated: dict[int, list[str]] = {}
+        for number, webhook_id in await _rows(connection, _REPEATED, endpoint, endpoint):
+            repeated.setdefault(number, []).append(webhook_id)
+        return Numbers([(first, last) for first, last in missing], repeated)
+
+
 @asynccontextmanager
-async def _database(connection: Any, webhook_id: str, days: int) -> AsyncIterator[bool]:
-    postgres = hasattr(connection, "transaction")
-    sign = "?" if not postgres else "$1" if hasattr(connection, "fetch") else "%s"
-    transaction: Any = connection.transaction() if postgres else _sqlite(connection)
+async def _transaction(connection: Any) -> AsyncIterator[None]:
+    transaction: Any = connection.transaction() if hasattr(connection, "transaction") else _sqlite(connection)
     async with AsyncExitStack() as stack:
         if hasattr(transaction, "__aenter__"):
             await stack.enter_async_context(transaction)
         else:
             stack.enter_context(transaction)
-        first = await _changed(connection, _INSERT.format(sign), webhook_id)
+        yield
+
+
+@asynccontextmanager
+async def _database(connection: Any, webhook_id: str, days: int, number: tuple[str, int] | None) -> AsyncIterator[bool]:
+    async with _transaction(connection):
+        first = bool(await _rows(connection, _INSERT, webhook_id))
+        if number is not None:
+            await _rows(connection, _INSERT_NUMBER, *number, webhook_id)
         if first and secrets.randbelow(_CALLS_PER_CLEAN) == 0:
-            await _changed(connection, (_CLEAN_POSTGRES if postgres else _CLEAN_SQLITE).format(sign), days)
+            await _rows(connection, _CLEAN_POSTGRES if hasattr(connection, "transaction") else _CLEAN_SQLITE, days)
         yield first
 
 
@@ -140,22 +214,26 @@ async def _redis(connection: Any, key: str, days: int, lease: int) -> AsyncItera
     await _value(connection.set(key, "done", ex=days * 86_400))
 
 
-async def _changed(connection: Any, sql: str, value: str | int) -> bool:
-    """Whether the statement, which ends in RETURNING, changed a row."""
-    if hasattr(connection, "fetch"):
-        return bool(await connection.fetch(sql, value))
-    cursor = await _value(connection.execute(sql, (value,)))
-    return bool(await _value(cursor.fetchall()))
+async def _rows(connection: Any, sql: str, *values: str | int) -> list[Any]:
+    """Run a statement that returns rows, with a place `{}` for each value."""
+    postgres, numbered = hasattr(connection, "transaction"), hasattr(connection, "fetch")
+    sql = sql.replace("{since}", _SINCE_POSTGRES if postgres else _SINCE_SQLITE)
+    places = [f"${place}" if numbered else "%s" if postgres else "?" for place in range(1, len(values) + 1)]
+    if numbered:
+        return list(await connection.fetch(sql.format(*places), *values))
+    cursor = await _value(connection.execute(sql.format(*places), values))
+    return list(await _value(cursor.fetchall()))
 
 
 async def _value(result: Any) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
-def _run(steps: Coroutine[Any, Any, bool | None]) -> bool:
+def _run(steps: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine that never waits, because its connection is blocking: it ends at its first step."""
     try:
         steps.send(None)
     except StopIteration as end:
-        return bool(end.value)
-    raise TypeError("this connection is asynchronous: use `async with`")
+        result: T = end.value
+        return result
+    raise TypeError("this connection is asynchronous: use `async with`, or the function's `_async`")

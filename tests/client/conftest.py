@@ -10,7 +10,7 @@ import pytest
 from leadwire.development.embedded import Services
 from leadwire.infrastructure import serving
 from leadwire_client import AsyncLeadwire, Retry
-from leadwire_client.inbox import TABLE
+from leadwire_client.inbox import NUMBER_TABLE, TABLE
 from tests import asgi
 
 
@@ -41,7 +41,7 @@ async def tables(database: None, servers: Services) -> AsyncIterator[asyncpg.Con
     """An empty inbox and an empty table of effects in PostgreSQL, away from our own tables."""
     connection = await asyncpg.connect(servers.database_url)
     await connection.execute(f"CREATE SCHEMA receiver; SET search_path = receiver; {TABLE}; {TABLE}")
-    await connection.execute("CREATE TABLE effect (n int)")
+    await connection.execute(f"{NUMBER_TABLE}; CREATE TABLE effect (n int)")
     yield connection
     await connection.execute("DROP SCHEMA receiver CASCADE")
     await connection.close()

@@ -1,6 +1,7 @@
 """Receivers of webhooks that use the inbox, alike with every driver."""
 
 import asyncio
+import functools
 import inspect
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ import psycopg
 import redis as redis_py
 import redis.asyncio as redis_async
 
-from leadwire_client.inbox import TABLE, once
+from leadwire_client.inbox import NUMBER_TABLE, TABLE, check_numbers, check_numbers_async, once
 
 
 class Boom(Exception):
@@ -59,6 +60,11 @@ class Receiver:
                 raise Boom
         return first
 
+    async def check_numbers(self, *values, **options):
+        if self.thread:
+            return await self.in_thread(functools.partial(check_numbers, self.connection, *values, **options))
+        return await check_numbers_async(self.connection, *values, **options)
+
     async def effect(self):
         if isinstance(self.connection, redis_py.Redis | redis_async.Redis):
             await self.do("rpush", "effects", "1")
@@ -96,7 +102,7 @@ class Receiver:
 async def connections(servers, file):
     """What opens a connection of a driver; closes all of them at the end. `file` becomes the database of SQLite."""
     with closing(sqlite3.connect(file)) as made:
-        made.executescript(f"PRAGMA journal_mode = wal; {TABLE}; {TABLE}; CREATE TABLE effect (n int)")
+        made.executescript(f"PRAGMA journal_mode = wal; {TABLE}; {TABLE}; {NUMBER_TABLE}; CREATE TABLE effect (n int)")
     async with AsyncExitStack() as stack:
 
         async def open_one(driver, **options):

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -13,8 +15,10 @@ from leadwire.domain.leads.reads import LeadQuery
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.errors import InvalidParameter
 from leadwire.infrastructure.settings import Settings
+from leadwire_client.inbox import NUMBER_TABLE, TABLE, check_numbers, once
 from tests.delivery.elsewhere import moved_to, standby, standby_url, tool, use_transactions
 from tests.delivery.test_feed import person, read_to_the_end, settled
+from tests.delivery.test_numbers import numbered
 from tests.flows.commands import data_directory, refused, run
 
 TRANSACTIONS = 5_000
@@ -53,15 +57,18 @@ async def test_a_cursor_survives_a_dump_and_restore(workspace, bot, servers, tmp
             assert (await read_to_the_end(workspace))[0] == old + first + second
 
 
-async def test_a_standby_that_lacks_the_last_seconds_says_so(workspace, bot, servers):
+async def test_a_standby_that_lacks_the_last_seconds_says_so(workspace, bot, servers, wire, receiver):
     await epochs.note()
+    await numbered(workspace, receiver, "lead.created")
     await person(workspace, bot)
     await settled()
+    await wire.turn()
     _, known = await read_to_the_end(workspace)
     async with standby(servers, settings.get().data_dir) as following:
         await following.cut_off()
         for _ in range(3):
             await person(workspace, bot)
+        await wire.turn()
         await settled()
         lost, cursor = await read_to_the_end(workspace, known)
         assert await total(workspace) == 4
@@ -72,6 +79,7 @@ async def test_a_standby_that_lacks_the_last_seconds_says_so(workspace, bot, ser
             assert await total(workspace) == 1
             await person(workspace, bot)
             await person(workspace, bot)
+            await wire.turn()
             await settled()
             assert await total(workspace) == 3
             new = (await read_to_the_end(workspace, known))[0]
@@ -79,6 +87,16 @@ async def test_a_standby_that_lacks_the_last_seconds_says_so(workspace, bot, ser
             assert not set(new) & set(lost)
             with pytest.raises(InvalidParameter, match="lost"):
                 await feed(workspace, cursor)
+        deliveries = [(int(one.headers["x-service-sequence"]), one.webhook_id) for one in receiver.deliveries]
+        assert sorted(number for number, _ in deliveries) == [1, 2, 2, 3, 3, 4]
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.executescript(f"{TABLE}; {NUMBER_TABLE}")
+            for number, webhook_id in deliveries:
+                with once(connection, webhook_id, number=number):
+                    pass
+            missing, repeated = check_numbers(connection)
+        assert missing == []
+        assert repeated == {number: sorted(id_ for n, id_ in deliveries if n == number) for number in (2, 3)}
         where = {"DATABASE_URL": standby_url(following), "REDIS_URL": servers.redis_url}
         ledger = await asyncio.to_thread(run, "ledger", **where)
         assert ledger.returncode == 0

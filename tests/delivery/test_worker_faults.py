@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import msgspec
 
 from leadwire.delivery import streams
-from leadwire.delivery.monitoring import workers
 from leadwire.delivery.worker import health, loop
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.loop import Deliverer
@@ -189,21 +188,25 @@ async def test_what_was_claimed_too_late_is_left_to_a_quicker_worker(workspace, 
     assert len(receiver.deliveries) == 1
 
 
+async def consumers(wire) -> set[str]:
+    return {name for one in await streams.states(wire.redis, wire.settings.stream_shards) for name in one.consumers}
+
+
 async def test_names_of_killed_workers_go_when_they_hold_nothing(wire, monkeypatch):
     shards = wire.settings.stream_shards
     await streams.add(wire.redis, [streams.Key("evt_1", "we_1", 0)], shards)
     (entry,) = await streams.read(wire.redis, "holds", shards, 1, 1)
     await streams.read(wire.redis, "killed", shards, 1, 1)
     await streams.leave(wire.redis, "mine", shards)
-    assert set(await workers.consumers(wire.redis, shards)) == {"holds", "killed"}, "they may only be slow"
+    assert await consumers(wire) == {"holds", "killed"}, "they may only be slow"
     monkeypatch.setattr(streams, "_KILLED_MS", -1)
     await streams.leave(wire.redis, "mine", shards)
-    assert set(await workers.consumers(wire.redis, shards)) == {"holds"}
+    assert await consumers(wire) == {"holds"}
     assert len(await wire.redis.xpending_range(entry.stream, streams.GROUP, "-", "+", 10)) == 1
     await streams.done(wire.redis, [entry])
     monkeypatch.undo()
     await streams.leave(wire.redis, "holds", shards)
-    assert await workers.consumers(wire.redis, shards) == {}
+    assert await consumers(wire) == set()
     await wire.redis.flushall()
     await streams.leave(wire.redis, "mine", shards)
 

@@ -127,7 +127,7 @@ async def test_care_of_the_queue_reads_no_delivery_that_waits(workspace, monkeyp
     assert len(await admit()) == 100
     lost = partial(
         reconcile.reconcile,
-        [StreamState("quick", 0, 0, 0.0), StreamState("stream", 0, 0, 0.0)],
+        [StreamState(name, 0, 0, 0.0, 0.0, {}) for name in ("quick", "stream")],
         await reconcile.now(),
         0.0,
     )

@@ -67,12 +67,17 @@ class Reclaimed(NamedTuple):
 
 
 class StreamState(NamedTuple):
-    """What is in one stream. `oldest` is the age of its oldest entry in seconds, by Redis's own clock."""
+    """What is in one stream, and who reads it. Times are in seconds, by Redis's own clock."""
 
     name: str
     length: int
     pending: int
     oldest: float
+    """Age of its oldest entry."""
+    held: float
+    """Longest time that a consumer has held an entry, among the oldest 100."""
+    consumers: dict[str, float]
+    """Time since each consumer asked for something."""
 
     @property
     def lag(self) -> int:
@@ -194,14 +199,17 @@ async def states(redis: Redis, shards: int) -> list[StreamState]:
         pipeline.xlen(stream)
         pipeline.xrange(stream, count=1)
         pipeline.xpending(stream, GROUP)
-        length, oldest, pending = await pipeline.execute(raise_on_error=False)
+        pipeline.xpending_range(stream, GROUP, "-", "+", 100)
+        pipeline.xinfo_consumers(stream, GROUP)
+        length, oldest, pending, held, consumers = await pipeline.execute(raise_on_error=False)
         if isinstance(length, Exception):
             raise length
         age = seconds + microseconds / 1e6 - int(oldest[0][0].partition(b"-")[0]) / 1e3 if oldest else 0.0
-        # No group yet means that nobody has read: nothing is pending.
-        found.append(
-            StreamState(stream, length, 0 if isinstance(pending, Exception) else pending["pending"], max(age, 0.0))
-        )
+        if isinstance(pending, Exception):  # no group yet: nobody has read
+            pending, held, consumers = {"pending": 0}, [], []
+        longest = max((one["time_since_delivered"] for one in held), default=0) / 1000
+        asked = {one["name"].decode(): one["idle"] / 1000 for one in consumers}
+        found.append(StreamState(stream, length, pending["pending"], max(age, 0.0), longest, asked))
     return found
 
 

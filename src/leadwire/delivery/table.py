@@ -12,26 +12,46 @@ from piccolo.table import Table
 from leadwire.infrastructure.db import DB
 
 
-class Delivery(Table, db=DB, tablename="delivery"):
-    """One event that is still to be sent to one endpoint. Key: (event_id, endpoint_id)."""
+class _Columns:
+    """What is known of a delivery wherever it is. Key: (event_id, endpoint_id)."""
 
     event_id = Text(primary_key=True)
     endpoint_id = Text()
     workspace_id = Text()
-    state = Text()  # waiting or queued
+    state = Text()
     attempts = SmallInt(default=0)  # of this generation; the fence of claim and record
     generation = SmallInt(default=1)  # +1 a redrive
     test = Boolean(default=False)
+    created_at = Timestamptz()
+    last_outcome = Text(null=True, default=None)
+    sequence = BigInt(null=True, default=None)  # its number, where the endpoint is numbered; `worker.number`
+
+
+class Delivery(_Columns, Table, db=DB, tablename="delivery"):
+    """One event that is still to be sent to one endpoint: waiting or queued."""
+
     subject = Text(null=True, default=None)  # set where the endpoint wants order: one at a time within a subject
     position = BigInt(null=True, default=None)  # the event's, beside `subject`
-    created_at = Timestamptz()
     due_at = Timestamptz()  # infinity: behind another of its subject, or in quarantine
     queued_at = Timestamptz(null=True, default=None)
     owner = Text(null=True, default=None)  # the worker that claimed it last
     lease_until = Timestamptz(null=True, default=None)  # until then no other worker may claim it
     set_aside_at = Timestamptz(null=True, default=None)  # in quarantine until an operator releases it
-    last_outcome = Text(null=True, default=None)
-    sequence = BigInt(null=True, default=None)  # its number, where the endpoint is numbered; `worker.number`
+
+
+class DeliveryResult(_Columns, Table, db=DB, tablename="delivery_result"):
+    """A delivery that has ended: delivered, dead or canceled. A redrive moves it back to `delivery`."""
+
+    finished_at = Timestamptz()
+
+
+class EveryDelivery(_Columns, Table, db=DB, tablename="every_delivery"):
+    """A view of both: for reading, never on the way of an event."""
+
+    due_at = Timestamptz()  # of one that has ended: when it did
+    queued_at = Timestamptz(null=True, default=None)
+    set_aside_at = Timestamptz(null=True, default=None)
+    finished_at = Timestamptz(null=True, default=None)
 
 
 class EndpointSequence(Table, db=DB, tablename="endpoint_sequence"):
@@ -39,41 +59,6 @@ class EndpointSequence(Table, db=DB, tablename="endpoint_sequence"):
 
     endpoint_id = Text(primary_key=True)
     last = BigInt()
-
-
-class DeliveryResult(Table, db=DB, tablename="delivery_result"):
-    """A delivery that has ended. A redrive moves it back to `delivery`."""
-
-    event_id = Text(primary_key=True)
-    endpoint_id = Text()
-    workspace_id = Text()
-    state = Text()  # delivered, dead or cancelled
-    attempts = SmallInt()
-    generation = SmallInt()
-    test = Boolean()
-    created_at = Timestamptz()
-    finished_at = Timestamptz()
-    last_outcome = Text(null=True, default=None)
-    sequence = BigInt(null=True, default=None)
-
-
-class EveryDelivery(Table, db=DB, tablename="every_delivery"):
-    """A view of both: for reading, never on the way of an event."""
-
-    event_id = Text(primary_key=True)
-    endpoint_id = Text()
-    workspace_id = Text()
-    state = Text()
-    attempts = SmallInt()
-    generation = SmallInt()
-    test = Boolean()
-    created_at = Timestamptz()
-    due_at = Timestamptz()  # of one that has ended: when it did
-    queued_at = Timestamptz(null=True, default=None)
-    set_aside_at = Timestamptz(null=True, default=None)
-    finished_at = Timestamptz(null=True, default=None)
-    last_outcome = Text(null=True, default=None)
-    sequence = BigInt(null=True, default=None)
 
 
 END_CANCELED: Final = """

@@ -9,7 +9,7 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from leadwire.delivery import streams
-from leadwire.delivery.monitoring import workers
+from leadwire.delivery.monitoring import status
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.redis_pool import AWAY
@@ -37,13 +37,15 @@ LAG: Final = Gauge("stream_lag", "Entries that no worker has read.", "shard")
 PENDING: Final = Gauge("stream_pending", "Entries read and not acknowledged.", "shard")
 OLDEST: Final = Gauge("stream_oldest_seconds", "Age of the oldest entry of a stream, by Redis's clock.", "shard")
 IDLE: Final = Gauge("stream_pending_idle_seconds", "Longest time a worker has held an entry.", "shard")
-WORKERS: Final = Gauge("workers", f"Workers that asked for work within {workers.ALIVE:.0f} s.")
+WORKERS: Final = Gauge("workers", f"Workers that asked for work within {status.ALIVE:.0f} s.")
 REDIS_UP: Final = Gauge("redis_up", "1 when Redis answers the observer, 0 when not.")
 DATABASE_UP: Final = Gauge("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
 
-ALL: Final = (
-    *(UNRELAYED, UNRELAYED_OLDEST, WAITING, QUEUED, OVERDUE, OVERDUE_OLDEST, DEAD, QUARANTINED, SATURATED),
-    *(LENGTH, LAG, PENDING, OLDEST, IDLE, WORKERS, REDIS_UP, DATABASE_UP),
+_OF_STREAMS: Final = {LENGTH: "length", LAG: "lag", PENDING: "pending", OLDEST: "oldest", IDLE: "held"}
+_COUNTED: Final = {UNRELAYED: "unrelayed", WAITING: "waiting", QUEUED: "queued", DEAD: "dead", QUARANTINED: "aside"}
+_ALL: Final = (
+    *(*_COUNTED, UNRELAYED_OLDEST, OVERDUE, OVERDUE_OLDEST, SATURATED),
+    *(*_OF_STREAMS, WORKERS, REDIS_UP, DATABASE_UP),
 )
 
 _COUNT: Final = "(SELECT count(*) FROM (SELECT 1 FROM {} LIMIT %d) AS found)" % CAPPED
@@ -82,7 +84,7 @@ JOIN webhook_endpoint e ON e.id = busy.endpoint_id WHERE busy.count >= e.admissi
 
 def clear() -> None:
     """Show nothing: this process does not look any more."""
-    for gauge in ALL:
+    for gauge in _ALL:
         gauge.show_all({})
 
 
@@ -92,7 +94,7 @@ async def update(redis: Redis, shards: int) -> None:
     try:
         await _streams(redis, shards)
     except AWAY:
-        for gauge in (LENGTH, LAG, PENDING, OLDEST, IDLE, WORKERS):
+        for gauge in (*_OF_STREAMS, WORKERS):
             gauge.show_all({})
         REDIS_UP.show(0)
     else:
@@ -106,25 +108,18 @@ async def _ledger() -> None:
         found: dict[str, Any] = {name: await statement.rows() for name, statement in STATEMENTS.items()}
     DATABASE_UP.show(1)
     (counts,) = found["counts"]
-    UNRELAYED.show(counts["unrelayed"])
-    UNRELAYED_OLDEST.show(max(counts["oldest"] or 0.0, 0.0))
-    for gauge, name in ((WAITING, "waiting"), (QUEUED, "queued"), (DEAD, "dead"), (QUARANTINED, "aside")):
+    for gauge, name in _COUNTED.items():
         gauge.show(counts[name])
-    late = {("endpoint" if row["held"] else "nothing",): row for row in found["overdue"]}
+    UNRELAYED_OLDEST.show(max(counts["oldest"] or 0.0, 0.0))
+    none = {("nothing",): 0, ("endpoint",): 0}
     for gauge, name in ((OVERDUE, "count"), (OVERDUE_OLDEST, "oldest")):
-        gauge.show_all(
-            {labels: late[labels][name] if labels in late else 0 for labels in (("nothing",), ("endpoint",))}
-        )
+        gauge.show_all(none | {("endpoint" if row["held"] else "nothing",): row[name] for row in found["overdue"]})
     SATURATED.show(found["saturated"][0]["count"])
 
 
 async def _streams(redis: Redis, shards: int) -> None:
-    labels = [(label,) for label in streams.labels(shards)]
-    states = dict(zip(labels, await streams.states(redis, shards), strict=True))
-    idle = await workers.longest_held(redis, shards)
-    LENGTH.show_all({shard: state.length for shard, state in states.items()})
-    LAG.show_all({shard: state.lag for shard, state in states.items()})
-    PENDING.show_all({shard: state.pending for shard, state in states.items()})
-    OLDEST.show_all({shard: state.oldest for shard, state in states.items()})
-    IDLE.show_all(dict(zip(labels, idle, strict=True)))
-    WORKERS.show(len(await workers.alive(redis, shards)))
+    states = await streams.states(redis, shards)
+    for gauge, name in _OF_STREAMS.items():
+        values = zip(streams.labels(shards), states, strict=True)
+        gauge.show_all({(label,): getattr(state, name) for label, state in values})
+    WORKERS.show(len(status.alive(states)))

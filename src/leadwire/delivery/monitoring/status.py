@@ -1,17 +1,21 @@
 """How delivery stands, in exact numbers, for a person or a monitor. Alerts rest on `gauges`, which cost less."""
 
+import contextlib
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 from redis.asyncio import Redis
 
 from leadwire.delivery import streams
-from leadwire.delivery.monitoring import workers as consumers
 from leadwire.delivery.states import STATES
+from leadwire.delivery.streams import StreamState
 from leadwire.delivery.table import Delivery, DeliveryResult
 from leadwire.infrastructure.db.statements import Statement, sql, statement
 from leadwire.infrastructure.redis_pool import AWAY
 
+ALIVE: Final = 30.0
+"""Seconds since it last asked for work within which a worker counts as alive."""
 _UNFINISHED_STATES: Final = ("waiting", "queued", "dead")
 _LISTED: Final = 5  # endpoints
 
@@ -106,15 +110,11 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
     counted = await (_COUNTED if finished else _UNFINISHED).rows()
     known = STATES if finished else _UNFINISHED_STATES
     found = workers = None
-    if redis is not None:
-        try:
+    with contextlib.suppress(*AWAY):
+        if redis is not None:
             states = await streams.states(redis, shards)
-            alive = await consumers.alive(redis, shards)
-        except AWAY:
-            pass
-        else:
             found = [Stream(one.name, one.length, one.lag, one.pending, round(one.oldest, 3)) for one in states]
-            workers = [Worker(name, seconds) for name, seconds in sorted(alive.items())]
+            workers = [Worker(name, seconds) for name, seconds in sorted(alive(states).items())]
     return Status(
         unrelayed=Unrelayed(*await _count_and_age(_UNRELAYED)),
         deliveries=dict.fromkeys(known, 0) | {row["state"]: row["count"] for row in counted},
@@ -129,6 +129,13 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
         streams=found,
         workers=workers,
     )
+
+
+def alive(states: Sequence[StreamState]) -> dict[str, float]:
+    """Return the workers that asked for work within `ALIVE`, and the seconds since each did."""
+    names = {name for state in states for name in state.consumers}
+    idle = {name: min(state.consumers.get(name, ALIVE) for state in states) for name in names}
+    return {name: seconds for name, seconds in idle.items() if seconds < ALIVE}
 
 
 async def _count_and_age(statement: Statement) -> tuple[int, float]:

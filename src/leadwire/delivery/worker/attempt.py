@@ -20,13 +20,16 @@ class ClaimedDelivery(NamedTuple):
     """One POST to make: its stream entry, and the delivery, event and endpoint as the database has them."""
 
     entry: Entry
+    secret: str
+    staged_secret: str  # '' for none
+    headers: tuple[tuple[str, str], ...]
+    claimed: float  # when, by `time.perf_counter`
+    send_before: float  # after that, by the same clock, the lease might end before the answer comes
+    # The rest as the claim's statement returns it.
     generation: int  # 1, and one more each time that the delivery was sent again
     test: bool
     subject: str | None  # set where the endpoint wants order
     url: str
-    secret: str
-    staged_secret: str | None
-    headers: tuple[tuple[str, str], ...]
     watched: bool  # its endpoint has a backlog, an order, a rate or failures: each outcome matters to it
     body: bytes
     traceparent: str | None
@@ -36,8 +39,6 @@ class ClaimedDelivery(NamedTuple):
     relaying: float  # seconds from the event's recording until the relay took it
     queued: float  # seconds in the stream until this claim
     age: float  # of the event, in seconds
-    claimed: float  # when, by `time.perf_counter`
-    send_before: float  # after that, by the same clock, the lease might end before the answer comes
 
     @property
     def number(self) -> int:

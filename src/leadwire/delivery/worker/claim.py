@@ -21,14 +21,15 @@ from leadwire.infrastructure import db, ids, secret_box, telemetry
 from leadwire.infrastructure.db.statements import Statement, sql
 from leadwire.infrastructure.errors import OperatorError
 
-_ASKED: Final = """unnest(:events::text[], :endpoints::text[], :attempts::smallint[])
+ASKED: Final = """unnest(:events::text[], :endpoints::text[], :attempts::smallint[])
     AS asked(event_id, endpoint_id, attempts)"""
+"""SQL of the deliveries that `asked` gives the values of."""
 
 # Claim what the entries name, and return all that is needed to send it. The body is read from the one day that its id
 # names. A claim that a crash of PostgreSQL forgets is made again, so its commit need not wait for the disk. What
 # somebody else has locked is being claimed, recorded or erased.
 _CLAIM: Final = f"""
-WITH asked AS (SELECT * FROM {_ASKED}), claimed AS (
+WITH asked AS (SELECT * FROM {ASKED}), claimed AS (
     UPDATE delivery SET owner = :owner, lease_until = now() + :lease * interval '1 second'
     WHERE ctid = ANY(ARRAY(SELECT d.ctid FROM asked CROSS JOIN LATERAL (
         SELECT d.ctid FROM delivery d
@@ -37,9 +38,10 @@ WITH asked AS (SELECT * FROM {_ASKED}), claimed AS (
         FOR UPDATE SKIP LOCKED) d))
     RETURNING *
 )
-SELECT d.event_id, d.endpoint_id, d.attempts, d.generation, d.test, d.subject, e.url, e.secret, e.staged_secret,
-    e.headers, NOT e.open OR e.failing_since IS NOT NULL OR e.admission_window < 256, v.body, v.traceparent,
-    d.workspace_id, e.numbered AND NOT d.test, d.sequence, e.enabled AND coalesce(e.paused_until, now()) <= now(),
+SELECT d.event_id, d.endpoint_id, d.attempts, e.url IS NULL OR coalesce(v.body, '') = '',
+    d.test OR e.enabled AND coalesce(e.paused_until, now()) <= now(), e.secret, e.staged_secret, e.headers,
+    d.generation, d.test, d.subject, e.url, NOT e.open OR e.failing_since IS NOT NULL OR e.admission_window < 256,
+    convert_to(v.body, 'UTF8'), v.traceparent, d.workspace_id, e.numbered AND NOT d.test, d.sequence,
     extract(epoch FROM d.created_at - v.recorded_at)::float8, extract(epoch FROM now() - d.queued_at)::float8,
     extract(epoch FROM now() - v.recorded_at)::float8
 FROM claimed d CROSS JOIN (SELECT set_config('synchronous_commit', 'off', true)) AS fast
@@ -49,14 +51,14 @@ LEFT JOIN {{events}} v ON v.id = d.event_id"""
 # What cannot be sent any more: its endpoint was removed, or its event erased.
 _CANCEL: Final = sql(f"""
 WITH canceled AS (
-    DELETE FROM delivery d USING {_ASKED} WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
+    DELETE FROM delivery d USING {ASKED} WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
       AND d.owner = :owner AND d.attempts = asked.attempts RETURNING d.*
 )
 {END_CANCELED}""")
 
 # What is not to be sent now waits.
 _PUT_BACK: Final = sql(f"""
-UPDATE delivery d SET state = 'waiting', queued_at = NULL, owner = NULL, lease_until = NULL FROM {_ASKED}
+UPDATE delivery d SET state = 'waiting', queued_at = NULL, owner = NULL, lease_until = NULL FROM {ASKED}
 WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
   AND d.state = 'queued' AND (d.owner = :owner OR d.lease_until IS NULL OR d.lease_until < now())""")
 # No more deliveries of an endpoint are queued at a time than it may have POSTs, and those not at once.
@@ -84,42 +86,33 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: flo
     by_key = {entry.key: entry for entry in entries}
     found: list[db.Row] = []
     for day, keys in groupby(sorted(by_key), key=lambda key: ids.day(key.event_id)):
-        values = _columns(list(keys)) | {"owner": owner, "lease": lease}
+        values = asked(list(keys)) | {"owner": owner, "lease": lease}
         try:
             found += await _claim_of(f"event_{day}").rows(**values)
         except db.NoTable:  # of a day that is dropped, or that the relay has not made: the default partition has it
             found += await _claim_of("event").rows(**values)
-    box = secret_box.get()
-    now = time.perf_counter()
-    jobs: list[ClaimedDelivery] = []
-    refused: list[Key] = []
-    held: list[Entry] = []
-    unreadable: set[str] = set()
-    for row in found:
-        event_id, endpoint_id, attempts, generation, test, subject, url, sealed, *more = row
-        *sealed_too, watched, body, trace, workspace, numbered, sequence, takes, relaying, queued, age = more
+    box, now = secret_box.get(), time.perf_counter()
+    claimed, refused = Claim([], [], set()), list[Key]()
+    for event_id, endpoint_id, attempts, ended, takes, *sealed_and_job in found:
         key = Key(event_id, endpoint_id, attempts)
-        if url is None or not body:
+        sealed, job = sealed_and_job[:3], sealed_and_job[3:]
+        if ended:
             refused.append(key)
-            continue
-        if not (takes or test):
-            held.append(by_key[key])
-            continue
-        try:
-            secret = box.open(sealed)
-            staged, headers = (box.open(one) if one else None for one in sealed_too)
-        except OperatorError as error:  # it waits until our key is set right
-            telemetry.log("secret.unreadable", level=logging.ERROR, error=error, endpoint_id=endpoint_id)
-            held.append(by_key[key])
-            unreadable.add(endpoint_id)
-            continue
-        own = _pairs(headers) if headers else ()
-        what = (url, secret, staged, own, watched, body.encode(), trace, workspace, numbered, sequence)
-        times = (relaying, queued, age, now, asked_at + lease - longest)
-        jobs.append(ClaimedDelivery(by_key[key], generation, test, subject, *what, *times))
+        elif not takes:
+            claimed.held.append(by_key[key])
+        else:
+            try:
+                secret, staged, headers = (box.open(one) if one else "" for one in sealed)
+            except OperatorError as error:  # it waits until our key is set right
+                telemetry.log("secret.unreadable", level=logging.ERROR, error=error, endpoint_id=endpoint_id)
+                claimed.held.append(by_key[key])
+                claimed.unreadable.add(endpoint_id)
+                continue
+            times = (now, asked_at + lease - longest)
+            claimed.jobs.append(ClaimedDelivery(by_key[key], secret, staged, _pairs(headers), *times, *job))
     if refused:
-        await _CANCEL.rows(**_columns(refused), owner=owner)
-    return Claim(jobs, held, unreadable)
+        await _CANCEL.rows(**asked(refused), owner=owner)
+    return claimed
 
 
 async def put_back(keys: Sequence[Key], owner: str, limits: Mapping[str, tuple[int, float]]) -> bool:
@@ -133,7 +126,7 @@ async def put_back(keys: Sequence[Key], owner: str, limits: Mapping[str, tuple[i
         if limits:
             posts, pauses = map(list, zip(*limits.values(), strict=True))
             await _NARROW.rows(endpoints=list(limits), posts=posts, pauses=pauses)
-        await _PUT_BACK.rows(**_columns(keys), owner=owner)
+        await _PUT_BACK.rows(**asked(keys), owner=owner)
     return True
 
 
@@ -145,9 +138,10 @@ def _claim_of(events: str) -> Statement:
 
 @functools.lru_cache(maxsize=1024)
 def _pairs(headers: str) -> tuple[tuple[str, str], ...]:
-    """Return an endpoint's custom headers, from the JSON object they are kept as."""
-    return tuple(msgspec.json.decode(headers, type=dict[str, str]).items())
+    """Return an endpoint's custom headers, from the JSON object they are kept as; '' for none."""
+    return tuple(msgspec.json.decode(headers or "{}", type=dict[str, str]).items())
 
 
-def _columns(keys: Sequence[Key]) -> dict[str, list[Any]]:
+def asked(keys: Sequence[Key]) -> dict[str, list[Any]]:
+    """Return the values of `ASKED`."""
     return dict(zip(("events", "endpoints", "attempts"), map(list, zip(*keys, strict=True)), strict=True))

@@ -6,8 +6,10 @@ Beside the ledger, not part of it: what a worker has not written when it is kill
 import asyncio
 import bisect
 import logging
+import operator
+from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from leadwire.delivery.states import Outcome
@@ -41,16 +43,14 @@ ON CONFLICT (endpoint_id, hour) DO UPDATE SET delivered = known.delivered + EXCL
 
 
 class _Hour:
-    __slots__ = ("delivered", "failed", "last_at", "last_outcome", "took")
+    __slots__ = ("counts", "last")
 
     def __init__(self) -> None:
-        self.delivered = self.failed = 0
-        self.took = [0] * (len(BOUNDS) + 1)
-        self.last_at: datetime | None = None
-        self.last_outcome: Outcome = "delivered"
+        self.counts = [0] * (2 + len(BOUNDS) + 1)  # delivered, failed, and by duration
+        self.last: tuple[datetime, Outcome] = (datetime.min.replace(tzinfo=UTC), "delivered")
 
 
-_hours: dict[tuple[str, datetime], _Hour] = {}
+_hours: dict[tuple[str, datetime], _Hour] = defaultdict(_Hour)
 _due: list[asyncio.TimerHandle] = []
 
 
@@ -59,15 +59,10 @@ def add(settled: Sequence[Attempt]) -> None:
     for one in settled:
         if one.job.test:
             continue
-        key = one.job.entry.key.endpoint_id, one.started_at.replace(minute=0, second=0, microsecond=0)
-        hour = _hours.setdefault(key, _Hour())
-        if one.outcome == "delivered":
-            hour.delivered += 1
-        else:
-            hour.failed += 1
-        hour.took[bisect.bisect_left(BOUNDS, one.duration_ms)] += 1
-        if hour.last_at is None or one.started_at >= hour.last_at:
-            hour.last_at, hour.last_outcome = one.started_at, one.outcome
+        hour = _hours[one.job.entry.key.endpoint_id, one.started_at.replace(minute=0, second=0, microsecond=0)]
+        hour.counts[one.outcome != "delivered"] += 1
+        hour.counts[2 + bisect.bisect_left(BOUNDS, one.duration_ms)] += 1
+        hour.last = max(hour.last, (one.started_at, one.outcome))
     if _hours and not _due:
         _due.append(asyncio.get_running_loop().call_later(_EVERY, _start))
 
@@ -83,28 +78,21 @@ async def flush() -> None:
         await _ADD.rows(
             endpoints=[endpoint_id for endpoint_id, _ in collected],
             hours=[at for _, at in collected],
-            delivered=[hour.delivered for hour in hours],
-            failed=[hour.failed for hour in hours],
-            took=[",".join(map(str, hour.took)) for hour in hours],
-            lasts=[hour.last_at for hour in hours],
-            outcomes=[hour.last_outcome for hour in hours],
+            delivered=[hour.counts[0] for hour in hours],
+            failed=[hour.counts[1] for hour in hours],
+            took=[",".join(map(str, hour.counts[2:])) for hour in hours],
+            lasts=[hour.last[0] for hour in hours],
+            outcomes=[hour.last[1] for hour in hours],
         )
     except _LATER as error:
         telemetry.log("hourly_stats.late", level=logging.WARNING, error=error)
         if len(_hours) + len(collected) <= _MOST:
-            _merge(collected)
+            for key, old in collected.items():
+                new = _hours[key]
+                new.counts = list(map(operator.add, new.counts, old.counts))
+                new.last = max(new.last, old.last)
 
 
 def _start() -> None:
     _due.clear()
     redis_pool.run_in_background(flush())
-
-
-def _merge(kept: dict[tuple[str, datetime], _Hour]) -> None:
-    for key, old in kept.items():
-        new = _hours.setdefault(key, _Hour())
-        new.delivered += old.delivered
-        new.failed += old.failed
-        new.took = [a + b for a, b in zip(new.took, old.took, strict=True)]
-        if new.last_at is None:
-            new.last_at, new.last_outcome = old.last_at, old.last_outcome

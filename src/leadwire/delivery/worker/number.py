@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from leadwire.delivery.streams import Key
+from leadwire.delivery.worker.claim import ASKED, asked
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.recorder import persist
 from leadwire.infrastructure import db
@@ -18,9 +19,8 @@ from leadwire.infrastructure.db.statements import sql
 
 # Lock what this worker has claimed, so that none goes away once numbers are counted. What somebody else has locked is
 # being erased or canceled, and an endpoint that is gone gets no numbers.
-_LOCK: Final = sql("""
-SELECT d.event_id, d.endpoint_id, d.sequence
-FROM unnest(:events::text[], :endpoints::text[], :attempts::smallint[]) AS asked(event_id, endpoint_id, attempts)
+_LOCK: Final = sql(f"""
+SELECT d.event_id, d.endpoint_id, d.sequence FROM {ASKED}
 CROSS JOIN LATERAL (
     SELECT * FROM delivery d WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
       AND d.attempts = asked.attempts AND d.owner = :owner AND d.state = 'queued'
@@ -48,9 +48,8 @@ async def number(keys: Sequence[Key], owner: str) -> dict[tuple[str, str], int]:
 
     Those that are gone, or that somebody else has locked, are missing: they must not be sent.
     """
-    events, endpoints, attempts = map(list, zip(*keys, strict=True))
     async with db.transaction():
-        found = await _LOCK.rows(events=events, endpoints=endpoints, attempts=attempts, owner=owner)
+        found = await _LOCK.rows(**asked(keys), owner=owner)
         known = [row for row in found if row["sequence"] is not None]  # by a transaction whose answer was lost
         if fresh := [row for row in found if row["sequence"] is None]:
             columns = {"events": [row["event_id"] for row in fresh], "endpoints": [row["endpoint_id"] for row in fresh]}

@@ -11,14 +11,15 @@ from leadwire.delivery import push
 from leadwire.delivery.endpoints import schedule
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.table import Delivery
+from leadwire.delivery.worker.claim import ASKED, asked
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import if_given, sql, statement
 
 # Let what the entries name wait for an operator.
-_SET_ASIDE: Final = sql("""
+_SET_ASIDE: Final = sql(f"""
 UPDATE delivery d SET state = 'waiting', due_at = 'infinity', queued_at = NULL, owner = NULL, lease_until = NULL,
     set_aside_at = now()
-FROM unnest(:events::text[], :endpoints::text[], :attempts::smallint[]) AS asked(event_id, endpoint_id, attempts)
+FROM {ASKED}
 WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
   AND d.state = 'queued'
 RETURNING d.event_id, d.endpoint_id""")
@@ -47,9 +48,7 @@ WHERE d.set_aside_at IS NOT NULL ORDER BY d.set_aside_at, d.event_id""")
 
 async def set_aside(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """Set the deliveries of `entries` aside. Return their events and endpoints."""
-    events, endpoints, attempts = (list(column) for column in zip(*(entry.key for entry in entries), strict=True))
-    found = await _SET_ASIDE.rows(events=events, endpoints=endpoints, attempts=attempts)
-    return [(row["event_id"], row["endpoint_id"]) for row in found]
+    return [tuple(row) for row in await _SET_ASIDE.rows(**asked([entry.key for entry in entries]))]
 
 
 async def release(event_id: str | None = None) -> int:

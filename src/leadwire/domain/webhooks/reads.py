@@ -13,19 +13,12 @@ from leadwire.infrastructure.db.statements import columns, if_given, param, sql,
 from leadwire.infrastructure.errors import Invalid, NotFound
 
 MOST_NUMBERS: Final = 1000  # at once
-_COLUMNS: Final = columns(
-    WebhookEndpoint,
-    "id workspace_id url events enabled disabled_reason ordered numbered rate_limit headers staged_at failing_since"
-    " paused_until created_at",
-)
+_COLUMNS: Final = columns(WebhookEndpoint, " ".join(Endpoint.__struct_fields__))
 _OF_WORKSPACE: Final = if_given(WebhookEndpoint.workspace_id, "workspace")
 _ENDPOINTS: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(_OF_WORKSPACE).order_by("created_at", "id"))
 _ENDPOINT: Final = statement(WebhookEndpoint.select(*_COLUMNS).where(WebhookEndpoint.id == param("id"), _OF_WORKSPACE))
 _ATTEMPTS: Final = statement(
-    table.Attempt.select(
-        *columns(table.Attempt, "generation number counted started_at duration_ms outcome http_status error"),
-        table.Attempt.response_body,
-    )
+    table.Attempt.select(*columns(table.Attempt, " ".join(Attempt.__struct_fields__)))
     .where(table.Attempt.event_id == param("event_id"), table.Attempt.endpoint_id == param("endpoint_id"))
     .order_by("started_at")
 )

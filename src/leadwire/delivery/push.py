@@ -6,6 +6,7 @@ commit.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -84,25 +85,17 @@ async def add(redis: Redis, keys: Sequence[Key], by: str, *, quick: bool = False
 
 def wake_relay() -> None:
     """Wake the relays soon. Does nothing in a process without Redis or outside an event loop."""
-    if _state.waking or redis_pool.client() is None:
-        return
-    loop = asyncio.get_running_loop()
-    _state.waking = True
-    loop.call_later(max(0.0, _state.woken + _WAKE_EVERY - loop.time()), _wake)
+    if not _state.waking and redis_pool.client() is not None:
+        _state.waking = True
+        redis_pool.run_in_background(_wake())
 
 
-def _wake() -> None:
-    _state.woken, _state.waking = asyncio.get_running_loop().time(), False
-    redis_pool.run_in_background(_publish())
-
-
-async def _publish() -> None:
-    if (client := redis_pool.client()) is None:
-        return
-    try:
-        await client.publish(WAKE, b"")
-    except redis_pool.AWAY:
-        return  # the poll is the backstop
+async def _wake() -> None:
+    await asyncio.sleep(max(0.0, _state.woken + _WAKE_EVERY - time.monotonic()))
+    _state.woken, _state.waking = time.monotonic(), False
+    with contextlib.suppress(*redis_pool.AWAY):  # the poll is the backstop
+        if (client := redis_pool.client()) is not None:
+            await client.publish(WAKE, b"")
 
 
 async def listen(redis: Redis, woken: Callable[[], None], stop: asyncio.Event) -> None:

@@ -12,7 +12,7 @@ from piccolo.table import Table
 from leadwire.delivery.endpoints import schedule
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.statements import NOW, any_of, if_given, param, sql, statement
+from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, param, sql, statement
 
 JobState = Literal["running", "paused", "cancelled", "finished"]
 
@@ -214,16 +214,10 @@ async def _again(batch: Sequence[db.Row], *, replay: bool) -> int:
     """Let these (event, endpoint) wait again. Return how many do; in an order, what comes after them waits for them."""
     if not batch:
         return 0
-    events, endpoints = map(list, zip(*batch, strict=True))
-    known = await schedule.wake(endpoints)
-    again = await _AGAIN.rows(
-        events=events,
-        endpoints=endpoints,
-        first=min(events),
-        last=max(events),
-        states=["delivered", "dead"] if replay else ["dead"],
-        replay=replay,
-    )
+    asked = lists("events endpoints", batch)
+    bounds = {"first": min(asked["events"]), "last": max(asked["events"])}
+    known = await schedule.wake(asked["endpoints"])
+    again = await _AGAIN.rows(**asked, **bounds, states=["delivered", "dead"] if replay else ["dead"], replay=replay)
     if any(known.values()):
         await schedule.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})
     return len(again)

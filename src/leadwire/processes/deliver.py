@@ -2,7 +2,7 @@
 
 import asyncio
 
-from leadwire.delivery.endpoints import reads as endpoints
+from leadwire.delivery.endpoints import table as endpoints
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker import hourly_stats
 from leadwire.delivery.worker.loop import Deliverer

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from piccolo.columns import Column
 
-from leadwire.infrastructure.db.statements import NOW, sql
+from leadwire.infrastructure.db.statements import NOW, lists, sql
 
 LOOK: Final[dict[Column | str, Any]] = {"open": False, "due_at": NOW}
 """What a change of an endpoint's settings sets: the relay looks at it at once, and opens it if it may."""
@@ -47,5 +47,4 @@ async def wake(endpoint_ids: Collection[str], *, stay_open: bool = True) -> dict
 async def release_first(pairs: Collection[Any]) -> None:
     """Let the first unfinished delivery of each (endpoint, subject) be sent. The endpoints are locked by `wake`."""
     if pairs:
-        endpoints, subjects = map(list, zip(*pairs, strict=True))
-        await _RELEASE_FIRST.rows(endpoints=endpoints, subjects=subjects)
+        await _RELEASE_FIRST.rows(**lists("endpoints subjects", pairs))

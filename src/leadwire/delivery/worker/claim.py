@@ -18,7 +18,7 @@ from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.table import END_CANCELED
 from leadwire.delivery.worker.attempt import ClaimedDelivery
 from leadwire.infrastructure import db, ids, secret_box, telemetry
-from leadwire.infrastructure.db.statements import Statement, sql
+from leadwire.infrastructure.db.statements import Statement, lists, sql
 from leadwire.infrastructure.errors import OperatorError
 
 ASKED: Final = """unnest(:events::text[], :endpoints::text[], :attempts::smallint[])
@@ -124,8 +124,7 @@ async def put_back(keys: Sequence[Key], owner: str, limits: Mapping[str, tuple[i
         await schedule.PATIENCE.rows()
         await discard.wake({key.endpoint_id for key in keys}, stay_open=False)
         if limits:
-            posts, pauses = map(list, zip(*limits.values(), strict=True))
-            await _NARROW.rows(endpoints=list(limits), posts=posts, pauses=pauses)
+            await _NARROW.rows(**lists("endpoints posts pauses", [(name, *limit) for name, limit in limits.items()]))
         await _PUT_BACK.rows(**asked(keys), owner=owner)
     return True
 
@@ -144,4 +143,4 @@ def _pairs(headers: str) -> tuple[tuple[str, str], ...]:
 
 def asked(keys: Sequence[Key]) -> dict[str, list[Any]]:
     """Return the values of `ASKED`."""
-    return dict(zip(("events", "endpoints", "attempts"), map(list, zip(*keys, strict=True)), strict=True))
+    return lists("events endpoints attempts", keys)

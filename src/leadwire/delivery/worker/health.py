@@ -10,7 +10,7 @@ from leadwire.delivery import metrics
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import lists, sql
 
 FAILING_DAYS: Final = 5
 """An endpoint is disabled when everything has failed for at least so many days"""
@@ -56,20 +56,19 @@ async def record(settled: Sequence[Attempt]) -> None:
             by_endpoint[one.job.entry.key.endpoint_id].append(one)
     if not by_endpoint:
         return
-    successes = [sum(one.outcome == "delivered" for one in made) for made in by_endpoint.values()]
-    updated = await _UPDATE.rows(
-        ids=list(by_endpoint),
-        successes=successes,
-        failures=[len(made) - good for made, good in zip(by_endpoint.values(), successes, strict=True)],
-        gone=[any(one.outcome == "gone" for one in made) for made in by_endpoint.values()],
-        pauses=[min(max(map(_pause, made)), _LONGEST_PAUSE) for made in by_endpoint.values()],
-        largest=LARGEST_WINDOW,
-        attempts=FAILING_ATTEMPTS,
-        days=FAILING_DAYS,
-    )
+    said = [(endpoint_id, *_said(made)) for endpoint_id, made in by_endpoint.items()]
+    limits = {"largest": LARGEST_WINDOW, "attempts": FAILING_ATTEMPTS, "days": FAILING_DAYS}
+    updated = await _UPDATE.rows(**lists("ids successes failures gone pauses", said), **limits)
     for endpoint_id, reason in updated:
         if reason:
             db.after_commit(functools.partial(_disabled, endpoint_id, reason))
+
+
+def _said(made: Sequence[Attempt]) -> tuple[int, int, bool, float]:
+    """Successes and failures of an endpoint, whether it is gone, and for how many seconds it is to be paused."""
+    successes = sum(one.outcome == "delivered" for one in made)
+    gone = any(one.outcome == "gone" for one in made)
+    return successes, len(made) - successes, gone, min(max(map(_pause, made)), _LONGEST_PAUSE)
 
 
 def _pause(one: Attempt) -> float:

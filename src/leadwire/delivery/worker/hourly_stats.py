@@ -15,7 +15,7 @@ from typing import Final
 from leadwire.delivery.states import Outcome
 from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db, redis_pool, telemetry
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import lists, sql
 
 BOUNDS: Final = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000)
 """Upper ends of the duration buckets in milliseconds; one more bucket holds what took longer."""
@@ -73,17 +73,11 @@ async def flush() -> None:
     _hours.clear()
     if not collected:
         return
-    hours = list(collected.values())
+    rows = [
+        (*key, *hour.counts[:2], ",".join(map(str, hour.counts[2:])), *hour.last) for key, hour in collected.items()
+    ]
     try:
-        await _ADD.rows(
-            endpoints=[endpoint_id for endpoint_id, _ in collected],
-            hours=[at for _, at in collected],
-            delivered=[hour.counts[0] for hour in hours],
-            failed=[hour.counts[1] for hour in hours],
-            took=[",".join(map(str, hour.counts[2:])) for hour in hours],
-            lasts=[hour.last[0] for hour in hours],
-            outcomes=[hour.last[1] for hour in hours],
-        )
+        await _ADD.rows(**lists("endpoints hours delivered failed took lasts outcomes", rows))
     except _LATER as error:
         telemetry.log("hourly_stats.late", level=logging.WARNING, error=error)
         if len(_hours) + len(collected) <= _MOST:

@@ -15,7 +15,7 @@ from leadwire.delivery.worker.claim import ASKED, asked
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.recorder import persist
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import lists, sql
 
 # Lock what this worker has claimed, so that none goes away once numbers are counted. What somebody else has locked is
 # being erased or canceled, and an endpoint that is gone gets no numbers.
@@ -52,8 +52,7 @@ async def number(keys: Sequence[Key], owner: str) -> dict[tuple[str, str], int]:
         found = await _LOCK.rows(**asked(keys), owner=owner)
         known = [row for row in found if row["sequence"] is not None]  # by a transaction whose answer was lost
         if fresh := [row for row in found if row["sequence"] is None]:
-            columns = {"events": [row["event_id"] for row in fresh], "endpoints": [row["endpoint_id"] for row in fresh]}
-            known += await _NUMBER.rows(**columns)
+            known += await _NUMBER.rows(**lists("events endpoints", [row[:2] for row in fresh]))
     return {(row["event_id"], row["endpoint_id"]): row["sequence"] for row in known}
 
 

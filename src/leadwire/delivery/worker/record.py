@@ -6,14 +6,15 @@ changes nothing if another one has claimed the delivery meanwhile; its POST is k
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from leadwire.delivery.endpoints import discard, schedule
 from leadwire.delivery.worker import health, hourly_stats, observe
 from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import lists, sql
 
+_MADE: Final = "events endpoints generations numbers starts durations outcomes statuses errors answers nexts delays"
 # Move the deliveries that this worker has claimed and that are still at these attempts: on to their next attempt, or to
 # what has ended. Insert the attempts. Due times are the database's: a worker with a wrong clock cannot make a retry
 # early; and in an order a retry waits for what was redriven before it meanwhile.
@@ -21,7 +22,7 @@ _RECORD: Final = sql("""
 WITH made AS (
     SELECT * FROM unnest(:events::text[], :endpoints::text[], :generations::smallint[], :numbers::smallint[],
         :starts::timestamptz[], :durations::int[], :outcomes::text[], :statuses::smallint[], :errors::text[],
-        :response_bodies::text[], :nexts::text[], :delays::float8[])
+        :answers::text[], :nexts::text[], :delays::float8[])
     AS made(event_id, endpoint_id, generation, number, started_at, duration_ms, outcome, http_status, error,
         response_body, next, delay)
 ), again AS (
@@ -89,20 +90,13 @@ async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attem
 
 async def _record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
     """Return those that counted."""
-    found = await _RECORD.rows(
-        events=[one.job.entry.key.event_id for one in done],
-        endpoints=[one.job.entry.key.endpoint_id for one in done],
-        generations=[one.job.generation for one in done],
-        numbers=[one.job.number for one in done],
-        starts=[one.started_at for one in done],
-        durations=[one.duration_ms for one in done],
-        outcomes=[one.outcome for one in done],
-        statuses=[one.http_status for one in done],
-        errors=[one.error for one in done],
-        response_bodies=[one.response_body for one in done],
-        nexts=[one.next.state for one in done],
-        delays=[one.next.delay for one in done],
-        owner=owner,
-    )
+    found = await _RECORD.rows(**lists(_MADE, map(_made, done)), owner=owner)
     counted = {(event_id, endpoint_id) for event_id, endpoint_id in found}
     return [one for one in done if one.job.entry.key[:2] in counted]
+
+
+def _made(one: Attempt) -> tuple[Any, ...]:
+    """The values of `_MADE`."""
+    job, key = one.job, one.job.entry.key
+    about = (key.event_id, key.endpoint_id, job.generation, job.number, one.started_at, one.duration_ms, one.outcome)
+    return (*about, one.http_status, one.error, one.response_body, *one.next)

@@ -21,12 +21,11 @@ SELECT extract(epoch FROM hour)::bigint, delivered, failed FROM endpoint_hour WH
 ORDER BY hour DESC LIMIT 1""")
 # What is still to be sent to each at this moment, and the last outcome. Counts stop at 10,000.
 _NOW: Final = sql("""
-SELECT e.id, due.next_at,
+SELECT e.id, last.last_at, last.last_outcome, due.next_at,
     (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
         AND NOT d.test LIMIT 10000) AS few) AS waiting,
     (SELECT count(*) FROM (SELECT 1 FROM delivery_result d WHERE d.workspace_id = e.workspace_id
-        AND d.endpoint_id = e.id AND d.state = 'dead' AND NOT d.test LIMIT 10000) AS few) AS dead,
-    last.last_at, last.last_outcome
+        AND d.endpoint_id = e.id AND d.state = 'dead' AND NOT d.test LIMIT 10000) AS few) AS dead
 FROM webhook_endpoint e
 LEFT JOIN LATERAL (SELECT greatest(d.due_at, e.paused_until) AS next_at FROM delivery d WHERE d.endpoint_id = e.id
     AND d.state = 'waiting' AND d.due_at < 'infinity' ORDER BY d.due_at LIMIT 1) AS due ON true
@@ -108,9 +107,5 @@ def _stats(known: dict[datetime, db.Row], slots: Sequence[datetime], present: db
         sum(row["delivered"] for row in rows),
         sum(row["failed"] for row in rows),
         p95([sum(column) for column in zip(*(row["took"] for row in rows), strict=True)]),
-        present["last_at"],
-        present["last_outcome"],
-        present["next_at"],
-        present["waiting"],
-        present["dead"],
+        *present[1:],
     )

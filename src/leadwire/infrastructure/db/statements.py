@@ -6,7 +6,7 @@ Building a query takes some 300 us, filling in a statement about 1 us.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from piccolo.columns import Column
@@ -103,6 +103,11 @@ def insert(*columns: Column, end: str = "", **constants: Any) -> Statement:
 def columns(table: type[Table], names: str) -> list[Column]:
     """The columns of `table` with these names, in that order. Raise ValueError, so at import, for one it has not."""
     return [table._meta.get_column_by_name(name) for name in names.split()]
+
+
+def lists(names: str, rows: Iterable[Iterable[Any]]) -> dict[str, list[Any]]:
+    """Rows turned into a list for each name, which `unnest` turns back. There is at least one row."""
+    return dict(zip(names.split(), map(list, zip(*rows, strict=True)), strict=True))
 
 
 def any_of(column: Column, name: str) -> Any:

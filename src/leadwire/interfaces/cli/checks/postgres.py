@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from leadwire.delivery.endpoints import reads as endpoints
+from leadwire.delivery.endpoints import table as endpoints
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.migrations import difference
 from leadwire.infrastructure.db.statements import sql

@@ -7,9 +7,9 @@ of the same statement, or a row of `outbox` is, for which the relay makes them.
 
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from piccolo.columns import BigInt, Column, Text, Timestamptz
@@ -20,7 +20,7 @@ from leadwire.delivery.envelope import EventKind
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, ids, telemetry
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.statements import Statement
+from leadwire.infrastructure.db.statements import Statement, sql
 
 
 class Xid8(Column):
@@ -66,10 +66,6 @@ class Outbox(Table, db=DB, tablename="outbox"):
 DIRECT: Final = 16
 """An event that so many endpoints want, or fewer, gets its deliveries in the statement that records it."""
 _QUICK: Final = 8  # queued deliveries of an endpoint that has fewer take the quick stream
-_COLUMNS: Final = (
-    "id, workspace_id, kind, conversation_id, lead_id, subject, body, occurred_at, traceparent, test_endpoint_id"
-)
-_TYPES: Final = ("text", "text", "text", "text", "text", "text", "text", "timestamptz", "text", "text", "bool")
 
 # Run a change and record its event, if the change changed a row. Where few endpoints want it and each is open, their
 # deliveries are made and queued at once; else the relay makes them (`relay.fan_out`). No endpoint is locked: that one
@@ -77,15 +73,18 @@ _TYPES: Final = ("text", "text", "text", "text", "text", "text", "text", "timest
 # other there are entries of the index that are dead.
 _RECORD: Final = """
 WITH {change}event AS (
-    INSERT INTO event ({columns}) SELECT {values} {source} RETURNING id, workspace_id, kind, subject, position,
-        test_endpoint_id, recorded_at
+    INSERT INTO event (id, workspace_id, kind, conversation_id, lead_id, subject, body, occurred_at, traceparent,
+        test_endpoint_id)
+    SELECT :id::text, :workspace::text, :kind::text, :conversation_id::text, :lead_id::text, :subject::text,
+        :body::text, :occurred_at::timestamptz, :traceparent::text, :test_endpoint_id::text {source}
+    RETURNING id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at
 ), subscriber AS (
     SELECT e.id, e.open, (SELECT count(*) FROM (SELECT 1 FROM delivery d
         WHERE d.endpoint_id = e.id AND d.state = 'queued' ORDER BY d.event_id DESC LIMIT {quick}) found) AS queued
     FROM webhook_endpoint e
-    WHERE e.workspace_id = {workspace} AND e.enabled AND {kind} = ANY(e.events) LIMIT {limit}
+    WHERE e.workspace_id = :workspace::text AND e.enabled AND :kind::text = ANY(e.events) LIMIT {most} + 1
 ), way AS (
-    SELECT {direct} AND {test} IS NULL AND count(*) <= {most}
+    SELECT :direct::bool AND :test_endpoint_id::text IS NULL AND count(*) <= {most}
         AND coalesce(bool_and(open), true) AS direct, count(*) AS endpoints FROM subscriber
 ), delivery AS (
     INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at, queued_at)
@@ -93,7 +92,8 @@ WITH {change}event AS (
     WHERE way.direct RETURNING endpoint_id
 ), outbox AS (
     INSERT INTO outbox (event_id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at)
-    SELECT event.* FROM event, way WHERE NOT way.direct AND (way.endpoints > 0 OR {test} IS NOT NULL) RETURNING 1
+    SELECT event.* FROM event, way
+    WHERE NOT way.direct AND (way.endpoints > 0 OR :test_endpoint_id::text IS NOT NULL) RETURNING 1
 )
 SELECT ARRAY(SELECT id FROM delivery JOIN subscriber ON id = endpoint_id WHERE queued < {quick}) AS quick,
     ARRAY(SELECT id FROM delivery JOIN subscriber ON id = endpoint_id WHERE queued >= {quick}) AS others,
@@ -122,63 +122,53 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not db.in_transaction():
             raise RuntimeError(f"{self.kind} recorded outside the transaction of its change")
-        event = self._values()
-        await self._run(_statement(None), event, ())
-        return str(event[0])
+        return (await self._run(None, {}))[0]
 
     async def record_with(self, change: Statement, **values: object) -> bool:
         """Run `change` (an UPDATE or DELETE of one row) with `values` and record the event, in a single statement.
 
         Return False, and record nothing, when there was no such row.
         """
-        return await self._run(_statement(change), self._values(), change.arguments(values))
+        return (await self._run(change, values))[1]
 
-    async def _run(self, text: str, event: tuple[Any, ...], change: Sequence[Any]) -> bool:
+    async def _run(self, change: Statement | None, values: Mapping[str, object]) -> tuple[str, bool]:
+        """Return the event's id, and whether it was recorded."""
+        event_id, recording = ids.new("evt"), _recording(change)
+        event = recording.arguments(self._values(event_id))
         start = time.perf_counter()
-        made = await DB.fetch(text, [*change, *event])
+        made = await DB.fetch(recording.text, [*change.arguments(values), *event] if change else event)
         if not made:
-            return False
+            return event_id, False
         ((quick, others, left_to_relay),) = made
         for endpoints, is_quick in ((quick, True), (others, False)):
             if endpoints:
-                keys = [Key(event[0], endpoint_id, 0) for endpoint_id in endpoints]
+                keys = [Key(event_id, endpoint_id, 0) for endpoint_id in endpoints]
                 db.after_commit(functools.partial(push.push, keys, quick=is_quick))
         if left_to_relay:
             db.after_commit(push.wake_relay)
         db.after_commit(functools.partial(metrics.committed, self.kind, start, relayed=not left_to_relay))
-        db.after_commit(functools.partial(telemetry.recorded, self.workspace, event[0]))
-        return True
+        db.after_commit(functools.partial(telemetry.recorded, self.workspace, event_id))
+        return event_id, True
 
-    def _values(self) -> tuple[Any, ...]:
-        return (
-            ids.new("evt"),
-            self.workspace,
-            self.kind,
-            self.conversation_id,
-            self.lead_id,
-            self.subject or self.conversation_id or self.lead_id,
-            envelope.encode(self.kind, self.at, self.data),
-            self.at,
-            telemetry.traceparent(),
-            self.test_endpoint_id,
-            push.is_open(),
-        )
+    def _values(self, event_id: str) -> dict[str, object]:
+        return {
+            "id": event_id,
+            "workspace": self.workspace,
+            "kind": self.kind,
+            "conversation_id": self.conversation_id,
+            "lead_id": self.lead_id,
+            "subject": self.subject or self.conversation_id or self.lead_id,
+            "body": envelope.encode(self.kind, self.at, self.data),
+            "occurred_at": self.at,
+            "traceparent": telemetry.traceparent(),
+            "test_endpoint_id": self.test_endpoint_id,
+            "direct": push.is_open(),
+        }
 
 
-@functools.cache  # one text for each change that exists in the code
-def _statement(change: Statement | None) -> str:
-    taken = len(change.names) if change else 0
-    *values, direct = (f"${place}::{kind}" for place, kind in enumerate(_TYPES, taken + 1))
-    return _RECORD.format(
-        change=f"change AS ({change.text} RETURNING 1), " if change else "",
-        source="FROM change" if change else "",
-        columns=_COLUMNS,
-        values=", ".join(values),
-        workspace=values[1],
-        kind=values[2],
-        test=values[9],
-        direct=direct,
-        limit=DIRECT + 1,
-        most=DIRECT,
-        quick=_QUICK,
-    )
+@functools.cache  # one for each change that exists in the code
+def _recording(change: Statement | None) -> Statement:
+    """The statement that makes a change and records its event: first the change's own values, then those of `names`."""
+    before = f"change AS ({change.text} RETURNING 1), " if change else ""
+    text = _RECORD.format(change=before, source="FROM change" if change else "", most=DIRECT, quick=_QUICK)
+    return sql(text, after=len(change.names) if change else 0)

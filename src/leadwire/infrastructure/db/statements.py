@@ -81,10 +81,10 @@ def statement(query: "Query[Any, Any]", end: str = "") -> Statement:
     return sql(f"{text} {end}".rstrip())
 
 
-def sql(text: str) -> Statement:
-    """SQL text with `:name` where the values go."""
+def sql(text: str, *, after: int = 0) -> Statement:
+    """SQL text with `:name` where the values go. Their places come `after` those that it has already."""
     names: dict[str, int] = {}
-    placed = _NAMED.sub(lambda found: f"${names.setdefault(found[1], len(names) + 1)}", text)
+    placed = _NAMED.sub(lambda found: f"${names.setdefault(found[1], len(names) + 1 + after)}", text)
     return Statement(placed, tuple(names))
 
 

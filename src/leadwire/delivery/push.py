@@ -106,7 +106,7 @@ async def listen(redis: Redis, woken: Callable[[], None], stop: asyncio.Event) -
             async with redis.pubsub(ignore_subscribe_messages=True) as subscription:
                 await subscription.subscribe(WAKE)
                 pause.reset()
-                while True:
+                while not stop.is_set():
                     if await subscription.get_message(timeout=5.0):
                         woken()
         except Exception:  # noqa: BLE001 - the poll is the backstop

@@ -131,9 +131,7 @@ VALUES (:id, :workspace_id, :first_event, :end_event, :endpoint_id, :kinds, :out
 _MOVE: Final = statement(
     RedriveJob.update({RedriveJob.state: param("after"), RedriveJob.stepped_at: NOW, RedriveJob.updated_at: NOW})
     .where(
-        RedriveJob.id == param("id"),
-        if_given(RedriveJob.workspace_id, "workspace"),
-        any_of(RedriveJob.state, "before"),
+        RedriveJob.id == param("id"), if_given(RedriveJob.workspace_id, "workspace"), any_of(RedriveJob.state, "before")
     )
     .returning(RedriveJob.id)
 )

@@ -29,13 +29,7 @@ T = TypeVar("T")
 class Recorder:
     """Writes down what `consumer` has done. `held` are its entries from claim to record; each leaves it here."""
 
-    def __init__(
-        self,
-        redis: Redis,
-        consumer: str,
-        held: dict[tuple[str, str], Entry],
-        liveness: Liveness,
-    ) -> None:
+    def __init__(self, redis: Redis, consumer: str, held: dict[tuple[str, str], Entry], liveness: Liveness) -> None:
         self._redis, self._consumer, self._held, self._liveness = redis, consumer, held, liveness
         self._plain: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._informative: asyncio.Queue[Attempt | None] = asyncio.Queue()

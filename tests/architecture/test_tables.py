@@ -45,7 +45,9 @@ OWNER = {
 
 
 def texts_of(path: Path) -> list[str]:
-    """The SQL of a module: its constants, and the statements that it has built."""
+    """The SQL of a file, or of a module: its constants, and the statements that it has built."""
+    if path.suffix == ".sql":
+        return [path.read_text()]
     module = importlib.import_module(
         ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
     )
@@ -58,7 +60,7 @@ def texts_of(path: Path) -> list[str]:
 def named(writing: bool) -> dict[str, set[str]]:
     """Package -> tables of others that it names, as `package: table (file)`."""
     found = defaultdict(set)
-    for path in SOURCE.rglob("*.py"):
+    for path in (*SOURCE.rglob("*.py"), *SOURCE.rglob("*.sql")):
         if path.name == "__main__.py":
             continue
         relative = str(path.relative_to(SOURCE))

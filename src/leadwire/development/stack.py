@@ -1,9 +1,10 @@
-"""What `up` runs: a migrated database, the demo, one process for each command, and what to try next."""
+"""What `up` runs: a migrated database, the demo, one process for each command; and what it says about them."""
 
 import asyncio
 import contextlib
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,15 +12,15 @@ import click
 import httpx
 
 from leadwire.delivery.envelope import KINDS
-from leadwire.development import terminal
 from leadwire.development.demo.seed import seed
 from leadwire.development.embedded.account import write_private
 from leadwire.development.instance import publish
-from leadwire.development.supervisor import Child, Print
+from leadwire.development.supervisor import Child
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import keys, reads
 from leadwire.domain.accounts.changes import invitations
 from leadwire.domain.bots.reads import names
+from leadwire.domain.leads import reads as leads
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure.db.migrations import migrate
@@ -42,24 +43,39 @@ class Stack:
         self._url = settings.public_url or self._local_url  # for people; a proxy in front may not be up yet
         self._demo = demo
         self._children: list[Child] = []
-        self._key = self._workspace = self._join = self._bot = ""
+        self._key = self._workspace = self._join = self._bot = self._lead = ""
 
     async def run(self) -> None:
         """Run until canceled. Raises OperatorError when a part does not stay up."""
         receiver, secret = await self._prepare()
-        publish(self._directory, self._environment() | {"LEADWIRE_PUBLIC_URL": self._url})
-        service, demo = self._service(), self._demo_processes(receiver, secret)
-        self._children = service + demo
+        environment = {
+            "LEADWIRE_DATABASE_URL": self._settings.database_url,
+            "LEADWIRE_REDIS_URL": self._settings.redis_url,
+            "LEADWIRE_DATA_DIR": str(self._directory),
+            "LEADWIRE_DEMO_BOT": self._bot,
+            "LEADWIRE_ALLOWED_NETWORKS": ",".join(map(str, self._settings.allowed_networks)),
+        }
+        publish(self._directory, environment | {"LEADWIRE_PUBLIC_URL": self._url})
+        host, port = self._address
+        logs = self._directory / "logs"
+        service = [
+            Child("serve", ["serve", "--host", host, "--port", str(port)], environment, logs),
+            Child("relay", ["relay"], environment, logs),
+            Child("deliver", ["deliver"], environment, logs),
+        ]
+        listening = environment | {"LEADWIRE_LISTEN_SECRET": secret}  # not an argument: those show in `ps`
+        demo = [
+            Child("receiver", ["listen", "--port", str(receiver)], listening, logs, shown=True),
+            Child("visitors", ["visitors", "--url", self._local_url], environment, logs),
+        ]
+        self._children = service + demo if self._demo else service
         async with asyncio.TaskGroup() as group:
             for child in service:
                 await child.start()
                 group.create_task(child.keep_running(self._publish))
             await self._ready()
-            terminal.introduce(
-                self._url, self._directory, self._key, await self._some_lead(),
-                join=self._join, widget=bool(self._bot), receiver=receiver if self._demo else None,
-            )  # fmt: skip
-            for child in demo:
+            self._introduce()
+            for child in self._children[len(service) :]:
                 await child.start()
                 group.create_task(child.keep_running(self._publish))
             self._publish()
@@ -83,6 +99,8 @@ class Stack:
                 endpoint_id, secret = await self._endpoint(kept, f"http://127.0.0.1:{port}/webhooks")
                 kept |= {"endpoint_id": endpoint_id, "secret": secret}
             _write_json(self._directory / "demo.json", {**kept, "api_key": self._key})
+            newest = (await leads.search(self._workspace, leads.LeadSearch(), 1)).items
+            self._lead = newest[0].id if newest else "LEAD_ID"
             await asyncio.sleep(0.02)  # the last wake-up is sent before Redis is closed
         return port, secret
 
@@ -116,41 +134,6 @@ class Stack:
         await webhooks.enable(self._workspace, made.id)
         return made.id, made.secret
 
-    def _environment(self) -> dict[str, str]:
-        """The settings that every process runs under."""
-        return {
-            "LEADWIRE_DATABASE_URL": self._settings.database_url,
-            "LEADWIRE_REDIS_URL": self._settings.redis_url,
-            "LEADWIRE_DATA_DIR": str(self._directory),
-            "LEADWIRE_DEMO_BOT": self._bot,
-            "LEADWIRE_ALLOWED_NETWORKS": ",".join(map(str, self._settings.allowed_networks)),
-        }
-
-    def _service(self) -> list[Child]:
-        host, port = self._address
-        return [
-            self._child("serve", ["serve", "--host", host, "--port", str(port)]),
-            self._child("relay", ["relay"]),
-            self._child("deliver", ["deliver"]),
-        ]
-
-    def _demo_processes(self, receiver: int, secret: str) -> list[Child]:
-        if not self._demo:
-            return []
-        listen = ["listen", "--port", str(receiver), "--json"]
-        secret_only = {"LEADWIRE_LISTEN_SECRET": secret}  # not an argument: those show in `ps`
-        return [
-            self._child("receiver", listen, on_line=terminal.show_delivery, environment=secret_only),
-            self._child("visitors", ["visitors", "--url", self._local_url]),
-        ]
-
-    def _child(
-        self, name: str, arguments: list[str], on_line: Print | None = None, environment: dict[str, str] | None = None
-    ) -> Child:
-        return Child(
-            name, arguments, self._environment() | (environment or {}), self._directory / "logs", terminal.warn, on_line
-        )
-
     async def _ready(self) -> None:
         async with httpx.AsyncClient(base_url=self._local_url, trust_env=False) as client:
             for _ in range(int(_START / 0.1)):
@@ -159,6 +142,34 @@ class Stack:
                         return
                 await asyncio.sleep(0.1)
         raise OperatorError(f"the API does not answer: {self._children[0].last_log_line()}")
+
+    def _introduce(self) -> None:
+        """Print where everything is and what to try."""
+        curl = f"curl -s -H 'Authorization: Bearer {self._key}'"
+        found_anyway = self._directory == Settings().data_dir.absolute()
+        where = "" if found_anyway else f"LEADWIRE_DATA_DIR={shlex.quote(str(self._directory))} "
+        area = f"The web area: {self._url}/"
+        if self._join:
+            area = f"Open the web area (works once, for three days):\n    {self._join}"
+        click.echo(f"""
+{click.style(f"  Leadwire is up at {self._url}", fg="green", bold=True)}
+  data and logs in {self._directory}   API reference at {self._url}/docs
+  webhooks may go to this machine (LEADWIRE_ALLOWED_NETWORKS=127.0.0.0/8,::1/128): never in production
+
+  {area}
+""")
+        if self._bot:
+            click.echo(f"  A website with the widget, to talk to a bot: {self._url}/demo\n")
+        click.echo(f"""{click.style("  Try next", bold=True)}
+    {curl} '{self._url}/v1/leads?limit=1'
+    {curl} -X PATCH -H 'Content-Type: application/json' \\
+      -d '{{"custom_fields": {{"stage": "won"}}}}' {self._url}/v1/leads/{self._lead}
+    uv run leadwire listen --port 9000          # a receiver of your own, in another terminal
+    {where}uv run leadwire endpoints create --url http://127.0.0.1:9000/ --event lead.updated --enable
+    {where}uv run leadwire status
+""")
+        if self._demo:
+            click.echo("  Visitors are talking. What arrives, signed, at the demo's receiver:\n")
 
     def _publish(self) -> None:
         """Write `up.json`, which tells scripts where everything is."""
@@ -173,13 +184,6 @@ class Stack:
             "processes": [{"name": child.name, "pid": child.pid} for child in self._children],
         }
         _write_json(self._directory / "up.json", document)
-
-    async def _some_lead(self) -> str:
-        """Return the id of a lead to try things on."""
-        headers = {"Authorization": f"Bearer {self._key}"}
-        async with httpx.AsyncClient(base_url=self._local_url, headers=headers, trust_env=False) as client:
-            found = (await client.get("/v1/leads", params={"limit": 1})).json()
-        return str(found["data"][0]["id"]) if found.get("data") else "LEAD_ID"
 
     def _kept(self) -> dict[str, str]:
         """Return what `demo.json` kept of the last run, or nothing."""

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+import click
+
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.serving import SUPERVISED
 from leadwire.interfaces.cli.receiver import plain
@@ -20,31 +22,21 @@ from leadwire.interfaces.cli.receiver import plain
 _PATIENCE: Final = 8.0  # seconds between SIGTERM and SIGKILL
 _HOPELESS: Final = 5  # deaths in a row, each within a few seconds of its start
 _SOON: Final = 3.0
-_LONGEST_LINE: Final = 1 << 18  # bytes
 _TAIL: Final = 1 << 14  # bytes of a log that are read for its last line
-
-Print = Callable[[str], None]
 
 
 class Child:
-    """One `leadwire` command kept running. Its log is a file; its output, if wanted, goes to `on_line`."""
+    """One `leadwire` command kept running. Its log is a file; what it prints is there too, or with `shown` here."""
 
     def __init__(
-        self,
-        name: str,
-        arguments: list[str],
-        environment: Mapping[str, str],
-        logs: Path,
-        print_line: Print,
-        on_line: Print | None = None,
+        self, name: str, arguments: list[str], environment: Mapping[str, str], logs: Path, *, shown: bool = False
     ) -> None:
         self.name = name
         self.pid = 0
         self._arguments = arguments
         self._environment = {**os.environ, **environment, SUPERVISED: "1"}
         self._log = logs / f"{name}.log"
-        self._print = print_line
-        self._on_line = on_line
+        self._shown = shown
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
@@ -53,10 +45,9 @@ class Child:
         command = (sys.executable, "-m", "leadwire", *self._arguments)
         with self._log.open("ab") as log:
             os.fchmod(log.fileno(), 0o600)  # an earlier version made it readable to others
-            output = asyncio.subprocess.PIPE if self._on_line else log
             self._process = await asyncio.create_subprocess_exec(
-                *command, stdin=asyncio.subprocess.PIPE, stdout=output, stderr=log,
-                env=self._environment, start_new_session=True, limit=_LONGEST_LINE,
+                *command, stdin=asyncio.subprocess.PIPE, stdout=None if self._shown else log, stderr=log,
+                env=self._environment, start_new_session=True,
             )  # fmt: skip
         self.pid = self._process.pid
 
@@ -67,13 +58,12 @@ class Child:
         while True:
             started = loop.time()
             assert self._process is not None  # noqa: S101 - start comes first
-            await self._read(self._process)
             code = await self._process.wait()
             deaths = deaths + 1 if loop.time() - started < _SOON else 0
             if deaths >= _HOPELESS:
                 raise OperatorError(f"{self.name} does not stay up: {self.last_log_line()}")
             reason = signal.Signals(-code).name if code < 0 else f"exit {code}"
-            self._print(f"{self.name} died ({reason}), starting it again")
+            click.secho(f"  {self.name} died ({reason}), starting it again", fg="yellow")
             await asyncio.sleep(0.2 * deaths)
             await self.start()
             changed()
@@ -98,14 +88,3 @@ class Child:
             if lines := log.read().decode(errors="replace").strip().splitlines():
                 return f"{plain(lines[-1], 300)} ({self._log})"
         return f"see {self._log}"
-
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
-        """Pass on each line that it prints, but not the beginning of one that is too long."""
-        while self._on_line and process.stdout:
-            try:
-                line = await process.stdout.readline()
-            except ValueError:  # longer than the limit
-                continue
-            if not line:
-                return
-            self._on_line(line.decode(errors="replace"))

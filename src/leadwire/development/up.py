@@ -74,20 +74,13 @@ def visitors(url: str) -> None:
 async def _up(full: Settings, host: str, port: int, *, demo: bool) -> None:
     from leadwire.development.stack import Stack
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop.set)
     stack = Stack(full, host, port, demo=demo)
     running = asyncio.create_task(stack.run())
-    stopping = asyncio.create_task(stop.wait())
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
     try:
-        await asyncio.wait([running, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
+        with contextlib.suppress(asyncio.CancelledError):
             await running
         click.echo("\nStopping ...")
     finally:
-        running.cancel()
-        with contextlib.suppress(asyncio.CancelledError, OperatorError):
-            await running
         await stack.stop()

@@ -74,7 +74,7 @@ def test_a_server_that_does_not_keep_what_it_is_given_is_an_error(sound: dict[st
     }
     assert "fsync = on" in found["PostgreSQL fsync"]["fix"]
     assert "noeviction" in found["Redis eviction"]["fix"]
-    assert {"migrations", "secret key fits", "clock of PostgreSQL", "clock of Redis"} <= set(found)
+    assert {"migrations", "secret key fits", "clock of PostgreSQL", "clock of Redis", *finding._PROBLEMS} <= set(found)
 
 
 def test_a_new_installation_lacks_its_migrations_and_after_them_nothing() -> None:

@@ -23,7 +23,6 @@ _OTHER: Final = (
 _MARGIN: Final = 5.0  # seconds of a lease for what is not the request: signing, recording, a pause of the machine
 _BESIDE: Final = 64  # files that are open whatever the load
 _A_PRIVATE_KEY: Final = 0o077
-SHARED: Final = "until then all callers share one address, and wrong sign-ins or chats of a few lock everybody out"
 
 
 def check(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
@@ -45,14 +44,9 @@ def _unknown(environ: Mapping[str, str]) -> list[Finding]:
 
 def _lease(settings: Settings) -> Finding:
     spare = settings.lease - settings.delivery_timeout
-    return unless(
-        spare < _MARGIN,
-        "lease",
-        f"{settings.lease:g} s, the delivery timeout is {settings.delivery_timeout:g} s",
-        f"set LEADWIRE_LEASE to {settings.delivery_timeout + 2 * _MARGIN:g} or more: another worker takes over what"
-        " is still being sent, and receivers get it twice",
-        level="error" if spare <= 0 else "warning",
-    )
+    says = f"{settings.lease:g} s, the delivery timeout is {settings.delivery_timeout:g} s"
+    needed = f"{settings.delivery_timeout + 2 * _MARGIN:g}"
+    return unless(spare < _MARGIN, "lease", says, level="error" if spare <= 0 else "warning", needed=needed)
 
 
 def _key_file(settings: Settings) -> Finding:
@@ -73,43 +67,23 @@ def _in_front(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
     """`serve` speaks no TLS: in production there is a proxy in front of it; on embedded servers there is none."""
     plain = settings.public_url.startswith("http:")  # as that of a running `up`, whose settings a command takes over
     serves = settings.public_url.startswith("https:") or bool(environ.get("LEADWIRE_DATABASE_URL") and not plain)
-    proxies = ", ".join(map(str, settings.trusted_proxies))
+    address, proxies = settings.public_url, ", ".join(map(str, settings.trusted_proxies))
     return [
-        unless(
-            serves and not settings.public_url,
-            "public address",
-            settings.public_url or "taken from each request",
-            "set LEADWIRE_PUBLIC_URL to the https address that customers see: links are made from what a request says",
-            level="warning",
-        ),
-        unless(
-            serves and not settings.trusted_proxies,
-            "trusted proxies",
-            proxies or "none",
-            f"set LEADWIRE_TRUSTED_PROXIES to the networks of the proxies in front: {SHARED}",
-            level="warning",
-        ),
+        unless(serves and not address, "public address", address or "taken from each request"),
+        unless(serves and not proxies, "trusted proxies", proxies or "none"),
     ]
 
 
 def _networks(settings: Settings) -> Finding:
     """Networks that everybody who may create an endpoint can reach."""
     listed = ", ".join(map(str, settings.allowed_networks))
-    return unless(
-        any(not network.is_loopback for network in settings.allowed_networks),
-        "networks for webhooks",
-        f"public ones and {listed}" if listed else "public ones only",
-        "keep LEADWIRE_ALLOWED_NETWORKS to hosts that every customer may send requests to",
-        level="warning",
-    )
+    says = f"public ones and {listed}" if listed else "public ones only"
+    return unless(any(not network.is_loopback for network in settings.allowed_networks), "networks for webhooks", says)
 
 
 def _files(settings: Settings) -> Finding:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # processes raise their own to it
     wanted = (2 + SLOW_FACTOR) * settings.delivery_concurrency + settings.pool_size + _BESIDE
-    return unless(
-        hard != resource.RLIM_INFINITY and hard < wanted,
-        "open files",
-        f"{hard} allowed, a delivery worker may need {wanted}",
-        f"raise the limit (LimitNOFILE={max(65_536, wanted)} in systemd, ulimit -n in a shell)",
-    )
+    few = hard != resource.RLIM_INFINITY and hard < wanted
+    says = f"{hard} allowed, a delivery worker may need {wanted}"
+    return unless(few, "open files", says, limit=max(65_536, wanted))

@@ -14,19 +14,17 @@ from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _OLDEST: Final = 150_000
 _MOST_IDLE: Final = 300  # seconds that a transaction may idle
-_RESTART: Final = "in postgresql.conf, then reload"
-
-# name -> value it must have, what happens otherwise
-_KEPT: Final[Mapping[str, tuple[str, str]]] = {
-    "fsync": ("on", "a crash of the machine can destroy the whole database"),
-    "full_page_writes": ("on", "a crash of the machine can leave half-written pages"),
-    "autovacuum": ("on", "tables only grow, and everything slows down until it stops"),
-    "default_transaction_isolation": ("read committed", "changes that run side by side fail"),
-    "default_transaction_read_only": ("off", "nothing can be changed"),
-    "server_encoding": ("UTF8", "names cannot be stored"),
+_KEPT: Final = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "autovacuum": "on",
+    "default_transaction_isolation": "read committed",
+    "default_transaction_read_only": "off",
+    "server_encoding": "UTF8",
 }
+_NOT_OFF: Final = ("synchronous_commit", "data_checksums")
 _ASKED: Final = [
-    *_KEPT, "synchronous_commit", "data_checksums", "max_connections", "superuser_reserved_connections",
+    *_KEPT, *_NOT_OFF, "max_connections", "superuser_reserved_connections",
     "reserved_connections", "server_version", "server_version_num", "in_hot_standby",
 ]  # fmt: skip
 _SETTINGS: Final = sql("SELECT name, setting FROM pg_settings WHERE name = ANY(:names)")
@@ -35,37 +33,12 @@ _SETTINGS: Final = sql("SELECT name, setting FROM pg_settings WHERE name = ANY(:
 async def check(settings: Settings) -> list[Finding]:
     """Versions and settings of the server, and who uses it."""
     about = {row["name"]: row["setting"] for row in await _SETTINGS.rows(names=_ASKED)}
+    standby = about.get("in_hot_standby") == "on"
     return [
-        unless(
-            int(about["server_version_num"]) < _OLDEST,
-            "PostgreSQL version",
-            about["server_version"],
-            "move to PostgreSQL 15 or later",
-        ),
-        unless(
-            about.get("in_hot_standby") == "on",
-            "PostgreSQL role",
-            "a standby, which only reads" if about.get("in_hot_standby") == "on" else "primary",
-            "let LEADWIRE_DATABASE_URL name the primary; several hosts may stand in it with"
-            " target_session_attrs=read-write",
-        ),
-        *(
-            unless(about[name] != right, f"PostgreSQL {name}", about[name], f"set {name} = {right} {_RESTART}: {why}")
-            for name, (right, why) in _KEPT.items()
-        ),
-        unless(
-            about["synchronous_commit"] == "off",
-            "PostgreSQL synchronous_commit",
-            about["synchronous_commit"],
-            f"set synchronous_commit = on {_RESTART}: a crash takes back changes that were answered with success",
-        ),
-        unless(
-            about["data_checksums"] == "off",
-            "PostgreSQL data_checksums",
-            about["data_checksums"],
-            "stop the server and run pg_checksums --enable: a damaged page is read as if it were intact",
-            level="warning",
-        ),
+        unless(int(about["server_version_num"]) < _OLDEST, "PostgreSQL version", about["server_version"]),
+        unless(standby, "PostgreSQL role", "a standby, which only reads" if standby else "primary"),
+        *(unless(about[name] != right, f"PostgreSQL {name}", about[name]) for name, right in _KEPT.items()),
+        *(unless(about[name] == "off", f"PostgreSQL {name}", about[name]) for name in _NOT_OFF),
         await _connections(about, settings),
         await _idle_transactions(),
         await _pooler(),
@@ -114,15 +87,9 @@ async def _connections(about: Mapping[str, str], settings: Settings) -> Finding:
     used = await db.value("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'")
     kept = sum(int(about.get(name, 0)) for name in ("superuser_reserved_connections", "reserved_connections"))
     free = int(about["max_connections"]) - kept - used
-    return unless(
-        free < settings.pool_size,
-        "PostgreSQL connections",
-        f"{used} used, {free} free: room for {max(free, 0) // settings.pool_size} more processes of"
-        f" {settings.pool_size}",
-        "raise max_connections, lower LEADWIRE_POOL_SIZE, or put PgBouncer in front: an upgrade starts new processes"
-        " before it stops old ones",
-        level="error" if free < 2 else "warning",
-    )
+    room = max(free, 0) // settings.pool_size
+    says = f"{used} used, {free} free: room for {room} more processes of {settings.pool_size}"
+    return unless(free < settings.pool_size, "PostgreSQL connections", says, level="error" if free < 2 else "warning")
 
 
 async def _idle_transactions() -> Finding:
@@ -130,14 +97,7 @@ async def _idle_transactions() -> Finding:
         """SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::float8 FROM pg_stat_activity
            WHERE state LIKE 'idle in transaction%'"""
     )
-    return unless(
-        seconds > _MOST_IDLE,
-        "transactions left open",
-        f"the oldest idles for {seconds:.0f} s",
-        "find it in pg_stat_activity (state 'idle in transaction') and end it with pg_terminate_backend: vacuum cannot"
-        " clean up behind it, and the event feed waits for it",
-        level="warning",
-    )
+    return unless(seconds > _MOST_IDLE, "transactions left open", f"the oldest idles for {seconds:.0f} s")
 
 
 async def _pooler() -> Finding:

@@ -7,7 +7,6 @@ from redis.asyncio import Redis
 
 from leadwire.infrastructure import clock
 from leadwire.interfaces.cli.checks import finding
-from leadwire.interfaces.cli.checks.environment import SHARED
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 from leadwire.interfaces.http.client_network import NOT_TRUSTED
 
@@ -28,46 +27,21 @@ def check(info: Info) -> list[Finding]:
     limit, used = int(info["maxmemory"]), int(info["used_memory"])
     policy = str(info.get("maxmemory_policy", "unknown"))
     evicts = policy != "noeviction"
+    unlimited = ", without a limit of memory that would make it act" if evicts and not limit else ""
+    replica = info["role"] != "master"
+    clustered = bool(info.get("cluster_enabled"))
+    kept = bool(info.get("aof_enabled"))
     return [
-        unless(
-            int(version.partition(".")[0]) < _OLDEST[name],
-            "Redis version",
-            f"{name} {version}",
-            "move to Redis 7 or Valkey 8, or later",
-        ),
-        unless(
-            info["role"] != "master",
-            "Redis role",
-            "primary" if info["role"] == "master" else "a replica, which only reads",
-            "let LEADWIRE_REDIS_URL name the primary",
-        ),
-        unless(
-            bool(info.get("cluster_enabled")),
-            "Redis Cluster",
-            "on" if info.get("cluster_enabled") else "off",
-            "use one primary with a replica: the client does not follow a cluster's redirections",
-        ),
-        unless(
-            evicts and limit > 0,
-            "Redis eviction",
-            f"{policy}{', without a limit of memory that would make it act' if evicts and not limit else ''}",
-            "CONFIG SET maxmemory-policy noeviction, and in its configuration: when memory is short it throws streams"
-            " away",
-        ),
+        unless(int(version.partition(".")[0]) < _OLDEST[name], "Redis version", f"{name} {version}"),
+        unless(replica, "Redis role", "a replica, which only reads" if replica else "primary"),
+        unless(clustered, "Redis Cluster", "on" if clustered else "off"),
+        unless(evicts and limit > 0, "Redis eviction", f"{policy}{unlimited}"),
         unless(
             0 < limit * _FULL < used,
             "Redis memory",
             f"{used >> 20} MiB of {limit >> 20} MiB" if limit else f"{used >> 20} MiB, no limit",
-            "raise maxmemory, or find out with `leadwire status` why the streams grow",
-            level="warning",
         ),
-        unless(
-            not info.get("aof_enabled"),
-            "Redis persistence",
-            "append-only file" if info.get("aof_enabled") else _NO_LOG,
-            "CONFIG SET appendonly yes, and in its configuration",
-            level="warning",
-        ),
+        unless(not kept, "Redis persistence", "append-only file" if kept else _NO_LOG),
         *_writes(info),
     ]
 
@@ -82,18 +56,11 @@ async def clocks(client: Redis) -> Finding:
 async def proxies(client: Redis) -> Finding:
     """Whether `serve` was sent requests by a proxy that it does not trust."""
     wrong = bool(await client.exists(NOT_TRUSTED))
-    return unless(
-        wrong,
-        "requests forwarded",
-        "by a proxy that is not trusted, within the last day" if wrong else "by trusted proxies only",
-        f"add its network to LEADWIRE_TRUSTED_PROXIES of every `serve`: {SHARED}",
-        level="warning",
-    )
+    says = "by a proxy that is not trusted, within the last day" if wrong else "by trusted proxies only"
+    return unless(wrong, "requests forwarded", says)
 
 
 def _writes(info: Info) -> list[Finding]:
-    about = "Redis disk"
-    writes = ("rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status")
-    fix = "make room on its disk: it may refuse every write until then"
-    bad = [f"{name} is {info[name]}" for name in writes if info.get(name, "ok") != "ok"]
-    return [Finding(about, "error", says, fix) for says in bad] or [Finding(about, "ok", "the last writes succeeded")]
+    names = ("rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status")
+    bad = [f"{name} is {info[name]}" for name in names if info.get(name, "ok") != "ok"]
+    return [unless(bool(bad), "Redis disk", says) for says in bad or ["the last writes succeeded"]]

@@ -6,12 +6,16 @@ import json
 import logging
 import os
 import sys
+from typing import Final
 
 import click
+import msgspec
 
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import LARGEST_WEBHOOK
 from leadwire.interfaces.cli.receiver import Receiver, Seen, plain
+
+_MARKS: Final = {True: ("verified", "green"), False: ("REFUSED ", "red"), None: ("unsigned", "yellow")}
 
 
 @click.command()
@@ -63,8 +67,7 @@ def _is_secret(text: str) -> bool:
 
 
 def _show(seen: Seen) -> None:
-    mark = {True: "verified", False: "REFUSED ", None: "unsigned"}[seen.verified]
-    color = {True: "green", False: "red", None: "yellow"}[seen.verified]
+    mark, color = _MARKS[seen.verified]
     why = f"  ({seen.reason})" if seen.reason else ""
     test = "  test" if seen.test else ""
     _print(
@@ -74,7 +77,7 @@ def _show(seen: Seen) -> None:
 
 
 def _show_json(seen: Seen) -> None:
-    line = {name: getattr(seen, name) for name in seen.__struct_fields__}
+    line = msgspec.structs.asdict(seen)
     if seen.size > LARGEST_WEBHOOK:  # nothing that Leadwire sends
         line["body"] = None
     try:

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from leadwire.delivery import signing
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import BodyTooLarge
 
 _LARGEST: Final = 1_000_000  # bytes
+_POST_ONLY: Final = b"POST, please\n"
 
 
 class Seen(Struct):
@@ -53,50 +53,55 @@ class Receiver:
         if scope["type"] != "http":
             return
         root = scope["path"] == "/"
-        if root and scope["method"] in ("GET", "HEAD"):
-            text = "leadwire listen: POST webhooks here.\n\n" + "".join(f"{line}\n" for line in self._recent)
-            await _answer(send, 200, text.encode())
-        elif scope["method"] != "POST":
-            await _answer(send, 405, b"POST, please\n", (b"allow", b"GET, HEAD, POST" if root else b"POST"))
-        else:
+        if scope["method"] == "POST":
             await self._post(scope, receive, send)
+        elif root and scope["method"] in ("GET", "HEAD"):
+            lines = ["leadwire listen: POST webhooks here.", "", *self._recent, ""]
+            await _answer(send, 200, "\n".join(lines).encode())
+        else:
+            await _answer(send, 405, _POST_ONLY, (b"allow", b"GET, HEAD, POST" if root else b"POST"))
 
     async def _post(self, scope: Any, receive: Any, send: Any) -> None:
-        try:
-            body = await _body(receive)
-        except BodyTooLarge as error:
-            await _answer(send, error.status, b"too large\n")
-            return
-        if body is None:
-            return
+        body = bytearray()
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            if len(body) > _LARGEST:
+                await _answer(send, 413, b"too large\n")
+                return
+            more = message.get("more_body")
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        status = self._receive(body, headers)
+        status = self._receive(bytes(body), headers)
         if self._delay:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.stop.wait(), self._delay)
         await _answer(send, status, b"")
 
     def _receive(self, body: bytes, headers: dict[str, str]) -> int:
+        """Report a delivery. Return the status to answer."""
         verified, reason = self._verify(body, headers)
         webhook_id = headers.get("webhook-id", "")
         if len(self._tries) > 100_000:  # events
             self._tries.clear()
         self._tries[webhook_id] += 1
         status = 401 if verified is False else 500 if self._tries[webhook_id] <= self._fail_first else self._status
-        decoded = _decoded(body)
-        envelope = decoded if isinstance(decoded, dict) else {}
-        data = envelope.get("data")
+        decoded: Any = None
+        with suppress(ValueError, RecursionError):
+            decoded = json.loads(body)
         seen = Seen(
             received_at=clock.iso(clock.now()),
             verified=verified,
             reason=reason,
             status=status,
-            event=_text(envelope.get("event")),
-            subject=_text(data.get("id")) if isinstance(data, dict) else "",
+            event=_text(decoded, "event"),
+            subject=_text(decoded, "data", "id"),
             webhook_id=webhook_id,
             attempt=_ours(headers, "attempt"),
             test=_ours(headers, "test") == "true",
-            timestamp=_text(envelope.get("timestamp")),
+            timestamp=_text(decoded, "timestamp"),
             size=len(body),
             body=decoded,
             headers=headers,
@@ -125,32 +130,15 @@ def _ours(headers: dict[str, str], name: str) -> str:
     return next((value for key, value in headers.items() if key.startswith("x-") and key.endswith(f"-{name}")), "")
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""  # str() of what strangers nest can be endless
-
-
-def _decoded(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-
-
-async def _body(receive: Any) -> bytes | None:
-    """The body, or None when the sender went away before its end. Raises BodyTooLarge."""
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        body += message.get("body", b"")
-        if len(body) > _LARGEST:
-            raise BodyTooLarge(f"more than {_LARGEST} bytes")
-        if not message.get("more_body"):
-            return bytes(body)
+def _text(value: Any, *path: str) -> str:
+    """What is there in nested objects if it is a text; str() of what strangers nest can be endless."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 async def _answer(send: Any, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
     own = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": own if status not in (204, 304) else []})
-    await send({"type": "http.response.body", "body": body if status not in (204, 304) else b""})
+    bare = status in (204, 304)
+    await send({"type": "http.response.start", "status": status, "headers": [] if bare else own})
+    await send({"type": "http.response.body", "body": b"" if bare else body})

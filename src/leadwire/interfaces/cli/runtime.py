@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
@@ -88,20 +88,15 @@ def operation(command: Callable[..., Awaitable[Result]]) -> Callable[..., int]:
     return printing(running(command))
 
 
-def run_loop(work: Callable[[Settings], Awaitable[None]]) -> None:
+def run_loop(work: Callable[[Settings], Coroutine[Any, Any, None]]) -> None:
     """Run a process of the service on uvloop, until it gets a signal to stop."""
     import uvloop
 
     from leadwire.infrastructure import telemetry
 
     telemetry.configure(settings.get().log_format, settings.get().log_level)
-    with servers() as chosen:
-
-        async def run() -> None:
-            await work(chosen)
-
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(run())
+    with servers() as chosen, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(work(chosen))
 
 
 @asynccontextmanager

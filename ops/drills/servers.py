@@ -11,9 +11,8 @@ from typing import Final
 import asyncpg
 
 from leadwire.development.embedded import Server, Services, valkey
-from leadwire.development.embedded.account import private, server_user
 from leadwire.development.embedded.binaries import runnable
-from leadwire.development.embedded.directories import socket_directory, state_directory
+from leadwire.development.embedded.directories import private, server_user, socket_directory, state_directory
 from leadwire.development.embedded.postgres import SOCKET, is_ready
 from leadwire.development.embedded.server import Plan
 

@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from leadwire.development.embedded.account import write_private
+from leadwire.development.embedded import services
+from leadwire.development.embedded.directories import holds, write_private
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
@@ -67,9 +68,6 @@ def servers(*, new: bool = False) -> Iterator[Settings]:
 
     Raises OperatorError where there are neither addresses nor embedded servers yet, unless `new` ones may be made.
     """
-    from leadwire.development.embedded import services
-    from leadwire.development.embedded.directories import holds
-
     load_environment()
     chosen = settings.get()
     has_database = chosen.database_url or holds(chosen.data_dir, "postgres")

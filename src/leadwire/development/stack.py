@@ -13,7 +13,7 @@ import httpx
 
 from leadwire.delivery.envelope import KINDS
 from leadwire.development.demo.seed import seed
-from leadwire.development.embedded.account import write_private
+from leadwire.development.embedded.directories import write_private
 from leadwire.development.instance import publish
 from leadwire.development.supervisor import Child
 from leadwire.domain.accounts import changes as accounts

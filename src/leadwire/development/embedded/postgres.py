@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from leadwire.development.embedded.account import check_account, private
 from leadwire.development.embedded.binaries import Binary, runnable
+from leadwire.development.embedded.directories import check_account, private
 from leadwire.development.embedded.server import Plan, Server, begin, launch, reason
 from leadwire.infrastructure.errors import OperatorError
 

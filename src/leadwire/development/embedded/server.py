@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from leadwire.development.embedded import watchdog
-from leadwire.development.embedded.account import clean_environment, server_user
+from leadwire.development.embedded.directories import clean_environment, server_user
 from leadwire.infrastructure.errors import OperatorError
 
 _START_LIMIT: Final = 50.0  # seconds

@@ -5,8 +5,8 @@ import socket
 from pathlib import Path
 from typing import Final
 
-from leadwire.development.embedded.account import private
 from leadwire.development.embedded.binaries import runnable
+from leadwire.development.embedded.directories import private
 from leadwire.development.embedded.server import Plan, Server
 
 SOCKET: Final = "redis.sock"

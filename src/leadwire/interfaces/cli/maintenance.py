@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from leadwire.interfaces.cli.runtime import Result, explain, json_option, operation, printing, running, servers, show
+from leadwire.interfaces.cli.runtime import Result, json_option, operation, printing, running, servers, show
 
 _LOOK: Final = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("ERROR  ", "red")}
 
@@ -51,7 +51,7 @@ def doctor() -> Result:
     with servers() as chosen:
         from leadwire.interfaces.cli.checks import examine
 
-        findings = asyncio.run(examine(chosen, os.environ, explain))
+        findings = asyncio.run(examine(chosen, os.environ))
     errors, warnings = (sum(one.level == level for one in findings) for level in ("error", "warning"))
     lines = []
     for one in findings:

@@ -3,39 +3,29 @@
 Nothing is changed. A server that is unavailable is a finding like any other, so that one run shows everything.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from collections.abc import Coroutine, Mapping
+from typing import Any
 
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks import environment, postgres, redis
 from leadwire.interfaces.cli.checks.finding import Finding
-
-__all__ = ["Finding", "examine"]
-
-Explain = Callable[[BaseException], str | None]
-
-_DATABASE: Final = "LEADWIRE_DATABASE_URL"
-_REDIS: Final = "LEADWIRE_REDIS_URL"
+from leadwire.interfaces.cli.runtime import explain
 
 
-async def examine(settings: Settings, environ: Mapping[str, str], explain: Explain) -> list[Finding]:
-    """Return every finding about these settings and the servers they name, whose addresses must be set.
-
-    `explain` returns a server's error in words, and None for any other error.
-    """
-    found = environment.check(settings, environ)
-    found += await _of_server("PostgreSQL", _DATABASE, lambda: _database(settings), explain)
-    found += await _of_server("Redis", _REDIS, lambda: _redis(settings), explain)
-    return found
+async def examine(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
+    """Return every finding about these settings and the servers they name, whose addresses must be set."""
+    return [
+        *environment.check(settings, environ),
+        *await _of_server("PostgreSQL", "LEADWIRE_DATABASE_URL", _database(settings)),
+        *await _of_server("Redis", "LEADWIRE_REDIS_URL", _redis(settings)),
+    ]
 
 
-async def _of_server(
-    name: str, setting: str, look: Callable[[], Awaitable[list[Finding]]], explain: Explain
-) -> list[Finding]:
+async def _of_server(name: str, setting: str, look: Coroutine[Any, Any, list[Finding]]) -> list[Finding]:
     try:
-        return await look()
+        return await look
     except (ValueError, OperatorError) as fault:
         return [Finding(f"{name} address", "error", str(fault), f"correct {setting}")]
     except Exception as fault:

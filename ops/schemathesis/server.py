@@ -31,7 +31,7 @@ async def filled() -> AsyncIterator[tuple[str, str]]:
     with services(settings.get(), durable=False) as running:
         async with connections(running.database_url, running.redis_url, 10):
             await migrate()
-            workspace, _ = await seed()
+            workspace = await seed()
             _, key = await accounts.create_key(workspace, "ops")
             async with serving() as url:
                 yield url, key

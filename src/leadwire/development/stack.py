@@ -108,7 +108,7 @@ class Stack:
         """Return the demo's; without a demo the first one, or a new one that is empty."""
         if self._demo:
             click.echo("Preparing the demo workspace ...")
-            return (await seed())[0]
+            return await seed()
         known = await reads.workspaces()
         return known[0][0] if known else await accounts.create_workspace("Default")
 

@@ -1,7 +1,6 @@
 """The demo workspace with sixty days of history, made once: all of it or nothing, in one transaction."""
 
 import random
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -22,15 +21,12 @@ _DAYS: Final = 60
 _OPEN: Final = timedelta(hours=6)  # after that every conversation of the past has ended
 _STEP: Final = timedelta(seconds=17)  # between two messages
 
-Wait = Callable[[], Awaitable[None]]
-"""Awaited between two steps of a visit."""
 
-
-async def seed() -> tuple[str, bool]:
-    """Make the demo workspace where it is missing. Answers its id, and whether it was made now."""
+async def seed() -> str:
+    """Return the id of the demo workspace, which is made where it is missing."""
     for workspace, name in await reads.workspaces():
         if name == WORKSPACE:
-            return workspace, False
+            return workspace
     start = clock.now() - timedelta(days=_DAYS)
     async with db.transaction():
         with clock.at(start):
@@ -39,11 +35,11 @@ async def seed() -> tuple[str, bool]:
         chance = random.Random(20)  # noqa: S311 - the same history for everybody
         moments = sorted(start + timedelta(days=_DAYS) * chance.random() for _ in range(_CONVERSATIONS))
         for number, moment in enumerate(moments):
-            await _past_visit(workspace, bot_ids, moment, chance, number)
+            await _past_visit(workspace, bot_ids, moment, visit(chance, number))
     # The history is relayed like everything else; there is no endpoint yet, so it reaches nobody.
     while (await fan_out()).events:
         pass
-    return workspace, True
+    return workspace
 
 
 async def _bot(workspace: str, name: str) -> str:
@@ -55,33 +51,23 @@ async def _bot(workspace: str, name: str) -> str:
     return bot_id
 
 
-async def _past_visit(workspace: str, bot_ids: list[str], moment: datetime, chance: random.Random, number: int) -> None:
-    """Record a past visit, each step 17 s after the one before."""
+async def _past_visit(workspace: str, bot_ids: list[str], moment: datetime, visit: Visit) -> None:
+    """Record a past visit through the operations that bots use, each step 17 s after the one before."""
     moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-    async def wait() -> None:
-        clock.set_to(clock.now() + _STEP)
-
     with clock.at(moment):
-        conversation = await _run(workspace, bot_ids, visit(chance, number), wait)
+        conversation = await conversations.start(workspace, bot_ids[visit.bot % len(bot_ids)], visit.origin)
+        for line in visit.lines:
+            await conversations.add_message(workspace, conversation, line.role, line.text, answers=line.answers)
+            clock.set_to(clock.now() + _STEP)
+        if visit.lead:
+            lead = await conversations.capture_lead(workspace, conversation, visit.lead)
+            if visit.later_score:
+                clock.set_to(clock.now() + _STEP)
+                await leads.update(workspace, lead.id, LeadPatch(score=visit.later_score), unchanged={})
+        if visit.ending == "handoff":
+            await conversations.hand_off(workspace, conversation, "asked for a person")
+        elif visit.ending == "ended":
+            await conversations.end(workspace, conversation, "visitor", "closed")
     if moment < clock.now() - _OPEN:
         with clock.at(moment + _OPEN):
             await conversations.end(workspace, conversation, "agent", "answered")
-
-
-async def _run(workspace: str, bots: list[str], visit: Visit, wait: Wait) -> str:
-    """Make everything of `visit` happen, through the operations that bots use. Return the conversation's id."""
-    conversation = await conversations.start(workspace, bots[visit.bot % len(bots)], visit.origin)
-    for line in visit.lines:
-        await conversations.add_message(workspace, conversation, line.role, line.text, answers=line.answers)
-        await wait()
-    if visit.lead:
-        lead = await conversations.capture_lead(workspace, conversation, visit.lead)
-        if visit.later_score:
-            await wait()
-            await leads.update(workspace, lead.id, LeadPatch(score=visit.later_score), unchanged={})
-    if visit.ending == "handoff":
-        await conversations.hand_off(workspace, conversation, "asked for a person")
-    elif visit.ending == "ended":
-        await conversations.end(workspace, conversation, "visitor", "closed")
-    return conversation

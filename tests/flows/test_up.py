@@ -264,7 +264,8 @@ def test_a_key_works_with_its_scopes_until_it_is_revoked(up: Up) -> None:
 def test_status_and_ledger_tell_the_truth(up: Up) -> None:
     status = up.json("status")
     assert set(status) == {
-        "unrelayed", "deliveries", "overdue", "behind", "dead_letters", "set_aside", "streams", "workers",
+        "unrelayed", "deliveries", "overdue", "behind", "paused_endpoints", "dead_letters", "set_aside", "streams",
+        "workers",
     }  # fmt: skip
     assert len(status["workers"]) >= 1
     ledger = up.json("ledger")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from leadwire.development.embedded import Services
-from leadwire.processes import systemd
+from leadwire.processes.runtime import systemd_notified
 from tests.flows.commands import Started
 
 
@@ -76,7 +76,7 @@ async def test_one_that_is_not_alive_says_no_more(tmp_path: Path, monkeypatch: p
 
     from tests.waiting import eventually
 
-    async with systemd.notified(alive):
+    async with systemd_notified(alive):
         await eventually(lambda: asked > 5)
     assert ears.all_heard() == 3  # ready, and twice alive
     ears.close()

@@ -81,11 +81,9 @@ def servers(*, new: bool = False) -> Iterator[Settings]:
 
 
 def _is_running(directory: Path) -> bool:
-    try:
-        with (directory / _LOCK).open("r") as lock:
+    with suppress(OSError), (directory / _LOCK).open() as lock:
+        try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+        except BlockingIOError:
+            return True
     return False

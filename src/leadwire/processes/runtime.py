@@ -1,8 +1,11 @@
 """How a process runs and stops: SIGTERM or SIGINT, then work in progress is finished, then exit 0."""
 
 import asyncio
+import os
 import resource
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 
 from leadwire.delivery import epochs, events
 from leadwire.infrastructure import telemetry
@@ -10,7 +13,6 @@ from leadwire.infrastructure.serving import bind, connections, stop_event
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry import tracing
 from leadwire.infrastructure.telemetry.health import Health, serve_health
-from leadwire.processes import systemd
 
 
 async def run(
@@ -40,9 +42,42 @@ async def run(
             await check()
         watched = asyncio.create_task(serve_health(name, health, listening, over))
         telemetry.log("process.started", name=name, telemetry=f"http://{host}:{number}")
-        async with systemd.notified(lambda: health.stuck() is None):
+        async with systemd_notified(lambda: health.stuck() is None):
             await work(stop)
         over.set()
         await watched
         await asyncio.to_thread(tracing.stop)
         telemetry.log("process.stopped", name=name)
+
+
+@asynccontextmanager
+async def systemd_notified(alive: Callable[[], bool]) -> AsyncIterator[None]:
+    """Tell systemd that this process is ready and, if its watchdog asks, that it is alive as long as `alive` says so.
+
+    A loop that hangs tells nothing, so the watchdog ends this process and starts another. The protocol is a datagram to
+    a socket that is named in the environment (sd_notify(3)); elsewhere nothing happens.
+    """
+    _tell("READY=1")
+    watched = asyncio.create_task(_send_watchdog(alive))
+    try:
+        yield
+    finally:
+        watched.cancel()
+
+
+async def _send_watchdog(alive: Callable[[], bool]) -> None:
+    interval = int(os.environ.get("WATCHDOG_USEC") or 0) / 1e6
+    if os.environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return  # meant for another process
+    while interval:
+        if alive():
+            _tell("WATCHDOG=1")
+        await asyncio.sleep(interval / 3)
+
+
+def _tell(state: str) -> None:
+    if address := os.environ.get("NOTIFY_SOCKET"):
+        if address.startswith("@"):  # not a file, but a name
+            address = "\0" + address[1:]
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
+            sending.sendto(state.encode(), address)

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import random
 import secrets
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import httpx
@@ -42,12 +41,9 @@ async def talk(workspace: str, bots: list[str], url: str, stop: asyncio.Event) -
 
 
 async def _one(client: httpx.AsyncClient, workspace: str, bots: list[str], chance: random.Random) -> None:
-    async def wait() -> None:
-        await asyncio.sleep(chance.uniform(0.3, 1.5))
-
     planned = visit(chance, chance.randrange(1_000, 10**9), lead_share=0.8)
     try:
-        handed_off = await Visitor(client, bots[planned.bot % len(bots)], planned, chance).talk(wait)
+        handed_off = await Visitor(client, bots[planned.bot % len(bots)], planned, chance).talk()
         if handed_off:
             await _reply_as_agent(workspace, handed_off, chance.uniform(20, 60))
     except Exception as error:  # noqa: BLE001 - a server may be away for a moment; the next visitor comes soon
@@ -61,7 +57,7 @@ class Visitor:
         self._client, self._bot_id, self._visit, self._chance = client, bot_id, visit, chance
         self._headers: dict[str, str] = {}
 
-    async def talk(self, wait: Callable[[], Awaitable[None]]) -> str | None:
+    async def talk(self) -> str | None:
         """Have a conversation. Return its id when it is handed off to a person, None when it has ended."""
         config = await self._send("GET", f"/bots/{self._bot_id}")
         if (first := self._answer(config["input"])) is None:
@@ -79,7 +75,7 @@ class Visitor:
         conversation = str(state["conversation_id"])
         self._headers = {"Authorization": f"Bearer {state['token']}"}
         for _ in range(_LONGEST):
-            await wait()
+            await asyncio.sleep(self._chance.uniform(0.3, 1.5))
             if state["status"] != "active" or not state["input"]:
                 break
             if (text := self._answer(state["input"])) is None:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import Final
 
 import click
@@ -26,18 +27,16 @@ async def follow(look: Look, every: float, *, as_json: bool = False, console: Co
     """Show the state every `every` seconds until canceled. PostgreSQL may be away meanwhile."""
     screen = console or Console()
     pace = _Pace()
-    if as_json or not screen.is_terminal:
+    live = Live(console=screen, auto_refresh=False) if screen.is_terminal and not as_json else None
+    with live or nullcontext():
         while True:
             now = await _seen(look)
-            if as_json and isinstance(now, Status):
+            if live:
+                live.update(Text(now, "red") if isinstance(now, str) else _tables(now, pace), refresh=True)
+            elif as_json and isinstance(now, Status):
                 click.echo(msgspec.json.encode(now))
             else:
                 click.echo(now if isinstance(now, str) else _line(now, pace), err=as_json)
-            await asyncio.sleep(every)
-    with Live(console=screen, auto_refresh=False) as live:
-        while True:
-            now = await _seen(look)
-            live.update(Text(now, "red") if isinstance(now, str) else _tables(now, pace), refresh=True)
             await asyncio.sleep(every)
 
 

@@ -1,7 +1,4 @@
-"""The command `leadwire`: which commands there are, which servers they act on, and how an error is shown.
-
-Nothing else knows all of the commands, so the interface's commands need not know what starts processes.
-"""
+"""The command `leadwire`: which commands there are, which servers they act on, and how an error is shown."""
 
 import importlib
 import sys

@@ -22,7 +22,6 @@ from leadwire.interfaces.cli.receiver import plain
 _PATIENCE: Final = 8.0  # seconds between SIGTERM and SIGKILL
 _HOPELESS: Final = 5  # deaths in a row, each within a few seconds of its start
 _SOON: Final = 3.0
-_TAIL: Final = 1 << 14  # bytes of a log that are read for its last line
 
 
 class Child:
@@ -83,8 +82,6 @@ class Child:
 
     def last_log_line(self) -> str:
         """Return the last line of its log, safe to print on a terminal."""
-        with contextlib.suppress(OSError), self._log.open("rb") as log:
-            log.seek(max(os.fstat(log.fileno()).st_size - _TAIL, 0))
-            if lines := log.read().decode(errors="replace").strip().splitlines():
-                return f"{plain(lines[-1], 300)} ({self._log})"
+        with contextlib.suppress(OSError, IndexError):
+            return f"{plain(self._log.read_text(errors='replace').strip().splitlines()[-1], 300)} ({self._log})"
         return f"see {self._log}"

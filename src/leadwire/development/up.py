@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from leadwire.development.embedded import services
 from leadwire.development.instance import exclusive
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
@@ -37,8 +38,6 @@ def up(host: str, port: int, data_dir: Path | None, no_demo: bool) -> None:
     chosen = settings.get()
     bind(host, port).close()  # refuse a port in use before anything is started
     with exclusive(chosen.data_dir) as directory, contextlib.suppress(KeyboardInterrupt):
-        from leadwire.development.embedded import services
-
         click.echo("Starting PostgreSQL and Valkey ..." if not chosen.database_url else "Connecting ...")
         with services(chosen) as running:
             full = msgspec.structs.replace(

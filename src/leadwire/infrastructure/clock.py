@@ -6,7 +6,7 @@ that row again. When a delivery is due is decided by the database's clock, not b
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
@@ -32,20 +32,13 @@ def now() -> datetime:
 
 
 @contextmanager
-def at(moment: datetime) -> Iterator[None]:
-    """Set the clock to `moment` inside the block: for the demo's history and tests."""
+def at(moment: datetime) -> Iterator[Callable[[datetime], object]]:
+    """Set the clock to `moment` inside the block, for the demo's history and tests. Yields what sets it again."""
     token = _set_to.set(moment)
     try:
-        yield
+        yield _set_to.set
     finally:
         _set_to.reset(token)
-
-
-def set_to(moment: datetime) -> None:
-    """Change the time set by `at`, inside its block. Raise RuntimeError outside of one."""
-    if _set_to.get() is None:
-        raise RuntimeError("the clock is not set by `at` here")
-    _set_to.set(moment)
 
 
 def iso(moment: datetime) -> str:

@@ -5,7 +5,6 @@ status of each error. The docstrings are the texts of the OpenAPI document.
 """
 
 from collections.abc import Mapping
-from typing import Final
 
 import msgspec
 
@@ -29,6 +28,7 @@ class DomainError(Exception):
     status = 400
     code = "invalid"
     title = "Refused"
+    headers: Mapping[str, str] = {}
 
     def __init_subclass__(cls, *, status: int = 0, code: str = "", title: str = "") -> None:
         cls.status, cls.code, cls.title = status or cls.status, code or cls.code, title or cls.title
@@ -39,15 +39,15 @@ class DomainError(Exception):
         *,
         code: str | None = None,
         errors: tuple[FieldError, ...] = (),
-        headers: dict[str, str] | None = None,
-        extra: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        conflicting_id: str | None = None,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.code = code or self.code
         self.errors = errors
-        self.headers = headers or {}
-        self.extra = extra or {}  # members added to the problem document, such as `conflicting_id`
+        self.headers = headers or self.headers
+        self.conflicting_id = conflicting_id
 
 
 class MalformedJson(DomainError, status=400, code="malformed_json", title="The body is not valid JSON"):
@@ -153,12 +153,10 @@ class Internal(DomainError, status=500, code="internal", title="Internal error")
     """Something went wrong on our side."""
 
 
-RETRY_SOON: Final = {"Retry-After": "5"}
-"""Headers of `Unavailable`."""
-
-
 class Unavailable(DomainError, status=503, code="unavailable", title="Temporarily unavailable"):
     """The service cannot answer just now."""
+
+    headers: Mapping[str, str] = {"Retry-After": "5"}
 
 
 class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -192,7 +190,7 @@ def problem(error: DomainError, request_id: str) -> Problem:
         code=error.code,
         request_id=request_id,
         errors=error.errors,
-        conflicting_id=error.extra.get("conflicting_id"),
+        conflicting_id=error.conflicting_id,
     )
 
 

@@ -10,8 +10,8 @@ import hashlib
 import hmac
 import os
 import secrets
-from pathlib import Path
-from typing import Final
+import tempfile
+from contextlib import suppress
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -21,8 +21,6 @@ from leadwire.infrastructure import settings
 from leadwire.infrastructure.db.statements import param, statement
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
-
-_FILE: Final = "secret.key"
 
 
 class SecretBox:
@@ -91,19 +89,14 @@ async def reseal(box: SecretBox, column: Column) -> int:
 
 def _generated(chosen: Settings) -> str:
     """The key in the data directory, made at the first need; two processes at once agree on one."""
-    path: Path = chosen.data_dir / _FILE
+    path = chosen.data_dir / "secret.key"
     try:
         chosen.data_dir.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            mine = path.with_name(f"{_FILE}.{os.getpid()}")
-            mine.touch(mode=0o600)
-            mine.write_text(base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
-            try:
-                os.link(mine, path)  # fails if somebody was quicker, unlike a rename
-            except FileExistsError:
-                pass
-            finally:
-                mine.unlink()
+            with tempfile.NamedTemporaryFile("w", dir=chosen.data_dir) as mine, suppress(FileExistsError):  # mode 0600
+                mine.write(base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
+                mine.flush()
+                os.link(mine.name, path)  # fails if somebody was quicker, unlike a rename
         return path.read_text().strip()
     except OSError as error:
         raise OperatorError(f"{path} cannot be used as the secret key: {error.strerror}") from error

@@ -83,7 +83,7 @@ async def test_an_address_of_another_lead_is_a_conflict_that_names_it(workspace,
     with pytest.raises(Conflict) as refused:
         await changes.update(workspace, other.id, LeadPatch(email="ADA@Example.com"), unchanged={})
     assert refused.value.code == "lead_conflict"
-    assert refused.value.extra["conflicting_id"] == holder.id
+    assert refused.value.conflicting_id == holder.id
 
 
 async def test_a_lead_stays_reachable(workspace, bot):

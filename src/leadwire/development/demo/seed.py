@@ -54,15 +54,15 @@ async def _bot(workspace: str, name: str) -> str:
 async def _past_visit(workspace: str, bot_ids: list[str], moment: datetime, visit: Visit) -> None:
     """Record a past visit through the operations that bots use, each step 17 s after the one before."""
     moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-    with clock.at(moment):
+    with clock.at(moment) as set_clock:
         conversation = await conversations.start(workspace, bot_ids[visit.bot % len(bot_ids)], visit.origin)
         for line in visit.lines:
             await conversations.add_message(workspace, conversation, line.role, line.text, answers=line.answers)
-            clock.set_to(clock.now() + _STEP)
+            set_clock(clock.now() + _STEP)
         if visit.lead:
             lead = await conversations.capture_lead(workspace, conversation, visit.lead)
             if visit.later_score:
-                clock.set_to(clock.now() + _STEP)
+                set_clock(clock.now() + _STEP)
                 await leads.update(workspace, lead.id, LeadPatch(score=visit.later_score), unchanged={})
         if visit.ending == "handoff":
             await conversations.hand_off(workspace, conversation, "asked for a person")

@@ -33,8 +33,7 @@ class LeadConflict(Conflict, code="lead_conflict"):
     """Another lead of the bot has the e-mail address: see `conflicting_id`."""
 
     def __init__(self, holder: str | None = None) -> None:
-        extra = {"conflicting_id": holder} if holder else {}
-        super().__init__("Another lead of this bot has that e-mail address.", extra=extra)
+        super().__init__("Another lead of this bot has that e-mail address.", conflicting_id=holder)
 
 
 class _ConcurrentUpdate(Exception):

@@ -17,7 +17,6 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from leadwire.infrastructure.errors import (
-    RETRY_SOON,
     DomainError,
     HeadersTooLarge,
     MalformedRequest,
@@ -107,7 +106,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.refusal: DomainError = MalformedRequest("The request is not HTTP/1.1.")
         self.refused = False
         if not self.registry.admit(self):
-            self.refuse(Unavailable("There are too many connections.", headers=RETRY_SOON))
+            self.refuse(Unavailable("There are too many connections."))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.registry.leave(self)

@@ -8,7 +8,7 @@ from litestar import Request
 from litestar.exceptions import HTTPException
 
 from leadwire.infrastructure import db, errors, telemetry
-from leadwire.infrastructure.errors import RETRY_SOON, DomainError, Internal, Problem, Unavailable
+from leadwire.infrastructure.errors import DomainError, Internal, Problem, Unavailable
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.interfaces.http.responses import JSONResponse
 
@@ -31,8 +31,8 @@ def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResp
     if isinstance(error, (*db.GONE, *AWAY, db.Deadlock, db.Canceled)):
         telemetry.log("request.unavailable", level=logging.WARNING, error=error)
         if isinstance(error, db.Canceled):
-            return _respond(Unavailable("The database took too long to answer.", headers=RETRY_SOON))
-        return _respond(Unavailable("The service cannot reach its database just now.", headers=RETRY_SOON))
+            return _respond(Unavailable("The database took too long to answer."))
+        return _respond(Unavailable("The service cannot reach its database just now."))
     telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))
     return _respond(Internal("Something went wrong on our side. Quote the request id to support."))
 

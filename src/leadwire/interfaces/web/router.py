@@ -8,7 +8,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 
-from leadwire.infrastructure.errors import RETRY_SOON, DomainError, Unavailable
+from leadwire.infrastructure.errors import DomainError, Unavailable
 from leadwire.interfaces.http import problems
 from leadwire.interfaces.web import assets, screens
 from leadwire.interfaces.web.page_context import render_page
@@ -36,7 +36,7 @@ def error_response(request: "Request[Any, Any, Any]", error: Exception) -> Respo
         return problem
     extra = dict(error.headers) if isinstance(error, DomainError | HTTPException) and error.headers else {}
     if problem.status_code == Unavailable.status:
-        extra |= RETRY_SOON
+        extra |= Unavailable.headers
     values = {"problem": problem.content, "context": request.state.get("context")}
     page = render_page(request, "problem.html", values, problem.status_code or 500)
     page.headers.update({name: value for name, value in extra.items() if name.lower() in ("retry-after", "allow")})

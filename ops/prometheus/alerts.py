@@ -90,6 +90,13 @@ DELIVERY: Final = (
         "The ledger is not balanced: {{ $value }} times {{ $labels.check }}.",
     ),
     Alert(
+        "ServerChanged",
+        "min(leadwire_server_changed_seconds) < 86400",
+        "0m",
+        "ticket",
+        "The database became another server {{ $value | humanizeDuration }} ago; the last changes may be lost.",
+    ),
+    Alert(
         "DeliverySetAside",
         "max(leadwire_deliveries_aside) > 0",
         "0m",

@@ -49,6 +49,11 @@ CASES = {
         "6m",
         {'leadwire_ledger_imbalance{check="queued_but_lost"}': "0 1 0x20"},
     ),
+    "ServerChanged": (
+        {"leadwire_server_changed_seconds": "60+60x20"},
+        "10m",
+        {"leadwire_server_changed_seconds": "86400+60x20"},
+    ),
     "DeliverySetAside": ({"leadwire_deliveries_aside": "0 1x20"}, "2m", {"leadwire_deliveries_aside": "0x20"}),
     "DeadLettersRising": (
         {'leadwire_dead_letters_made_total{reason="timeout"}': "0+30x20"},

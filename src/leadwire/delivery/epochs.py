@@ -81,7 +81,7 @@ async def note() -> bool:
             await db.rows(_LOCK)
             began = await _BEGIN.rows()
     except _NOT_NOW as error:
-        telemetry.log("epoch.unknown", error=error)
+        telemetry.log("epoch.unknown", level=logging.DEBUG, error=error)
         return False
     if began:
         telemetry.log("epoch.began", level=logging.WARNING, last_event=began[0]["last_event"])

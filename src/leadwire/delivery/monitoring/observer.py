@@ -13,7 +13,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import metrics
+from leadwire.delivery import epochs, metrics
 from leadwire.delivery.monitoring import gauges, invariants
 from leadwire.delivery.relay import partitions
 from leadwire.infrastructure import clock, db, ids, telemetry
@@ -34,6 +34,10 @@ IMBALANCE: Final = Gauge(
     "check",
 )
 DAYS_AHEAD: Final = Gauge("partitions_ahead", "Days ahead for which the event tables have partitions.")
+SERVER_AGE: Final = Gauge(
+    "server_changed_seconds",
+    "Time since the database became another server (failover, restore or upgrade); absent where it never did.",
+)
 DAYS_OVERDUE: Final = Gauge("partitions_overdue", "Days past retention that the relay has not dropped yet.")
 
 
@@ -87,6 +91,8 @@ class Observer:
         since = ids.floor("evt", clock.ago(seconds=_RECENT))
         checks, _ = await invariants.check(self._redis, self._settings, since=since)
         IMBALANCE.show_all({(check.name,): check.broken for check in checks})
+        if begun := await epochs.begun():
+            SERVER_AGE.show((clock.now() - begun[0].started_at).total_seconds())
         ahead, overdue = await partitions.days(self._settings.retention_days)
         DAYS_AHEAD.show(ahead)
         DAYS_OVERDUE.show(overdue)
@@ -105,6 +111,6 @@ class Observer:
 
     def _clear(self) -> None:
         gauges.clear()
-        for gauge in (IMBALANCE, DAYS_AHEAD, DAYS_OVERDUE):
+        for gauge in (IMBALANCE, SERVER_AGE, DAYS_AHEAD, DAYS_OVERDUE):
             gauge.show_all({})
         self._checked = float("-inf")

@@ -1,10 +1,13 @@
 """What a bot has been taught: which entry answers a question, and how little work a question may cause."""
 
+import httpx
+import msgspec
 import pytest
 
-from leadwire.domain.bots import changes, faq
+from leadwire.domain.bots import changes, faq, library
 from leadwire.domain.bots.faq import Question
 from leadwire.infrastructure import clock, db, settings
+from tests.domain.bots.conftest import Visitor, published
 from tests.plans.explained import explained
 
 WORDS = [f"{a}{b}{c}{d}" for a in "bdfgk" for b in "aou" for c in "lmnprt" for d in "zvx"]  # no stop words, no endings
@@ -77,3 +80,57 @@ async def test_a_message_of_many_words_is_looked_up_with_few(workspace, bot, api
 
     steps = await explained(look_up, monkeypatch)
     assert sum(step["Actual Rows"] * step["Actual Loops"] for step in steps) <= settings.get().max_faq_entries * 80
+
+
+@pytest.fixture
+def model(monkeypatch):
+    """Answerers with a model that replies with `replies`, and what it was sent."""
+    sent = []
+
+    def made(*replies, turns=20):
+        left = list(replies)
+
+        def respond(request):
+            sent.append(request)
+            return httpx.Response(left[0][0], json=left.pop(0)[1])
+
+        monkeypatch.setattr(faq, "GuardedTransport", lambda *_, **__: httpx.MockTransport(respond))
+        faq.answerer.cache_clear()
+        configured = {"model_url": "https://model.example/v1/", "model_key": "secret", "model_turns": turns}
+        return faq.answerer(msgspec.structs.replace(settings.get(), **configured)), sent
+
+    return made
+
+
+def choice(text):
+    return 200, {"choices": [{"message": {"content": text}}]}
+
+
+async def test_a_model_answers_from_the_entries_that_fit(workspace, taught, model):
+    answer, sent = model(choice(" By HMAC. "), choice("UNKNOWN"), choice(None), (200, {"choices": []}))
+    asked = Question(workspace, taught, "how do I verify a webhook signature", 0)
+    assert [await answer(asked) for _ in range(4)] == ["By HMAC.", None, None, None]
+    assert str(sent[0].url) == "https://model.example/v1/chat/completions"
+    assert sent[0].headers["authorization"] == "Bearer secret"
+    rules, question = msgspec.json.decode(sent[0].content)["messages"]
+    assert TAUGHT["How do I verify a webhook signature?"] in rules["content"]
+    assert TAUGHT["Where are my invoices?"] not in rules["content"]
+    assert question == {"role": "user", "content": asked.text}
+
+
+async def test_a_model_is_not_asked_without_facts_nor_beyond_its_budget(workspace, taught, model):
+    answer, sent = model(choice("Because."), turns=2)
+    assert await answer(Question(workspace, taught, "greenfly on roses", 0)) is None
+    assert await answer(Question(workspace, taught, "my invoices", 2)) is None
+    assert sent == []
+    assert await answer(Question(workspace, taught, "my invoices", 1)) == "Because."
+
+
+async def test_a_model_that_fails_is_one_that_does_not_know(workspace, model):
+    bot = await published(workspace, library.text("support-triage"))
+    await changes.add_faq_entry(workspace, bot.id, "Where are my invoices?", "Under Billing.")
+    answer, sent = model((500, {}))
+    visitor = Visitor(bot, answer)
+    await visitor.says("A question")
+    assert (await visitor.says("my invoices?"))[0].startswith("I do not know")
+    assert len(sent) == 1

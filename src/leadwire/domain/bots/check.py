@@ -145,9 +145,12 @@ def _shape(flow: Flow) -> dict[str, set[str]]:
     # Of the nodes that do not wait for the visitor.
     silent = {node.id: ways[node.id] for node in flow.nodes if not isinstance(node, (*INPUTS, Handoff))}
     at_once = _reached(silent, [flow.start])
+    left = silent
+    while done := {name for name, ends in left.items() if not any(end in left for end in ends)}:  # peel the ends off
+        left = {name: ends for name, ends in left.items() if name not in done}
     return {
         "unreachable": ways.keys() - _reached(ways, [flow.start]),
-        "cycle": {name for name, ends in silent.items() if name in _reached(silent, ends)},
+        "cycle": {name for name, ends in left.items() if name in _reached(left, ends)},
         # A conversation begins with the visitor's first words: the flow has to let them come.
         "mute": {node.id for node in flow.nodes if isinstance(node, End | Handoff) and node.id in at_once},
     }

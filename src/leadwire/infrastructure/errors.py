@@ -29,21 +29,23 @@ class DomainError(Exception):
     code = "invalid"
     title = "Refused"
     headers: Mapping[str, str] = {}
+    detail = ""
 
-    def __init_subclass__(cls, *, status: int = 0, code: str = "", title: str = "") -> None:
+    def __init_subclass__(cls, *, status: int = 0, code: str = "", title: str = "", detail: str = "") -> None:
         cls.status, cls.code, cls.title = status or cls.status, code or cls.code, title or cls.title
+        cls.detail = detail or cls.detail
 
     def __init__(
         self,
-        detail: str,
+        detail: str = "",
         *,
         code: str | None = None,
         errors: tuple[FieldError, ...] = (),
         headers: Mapping[str, str] | None = None,
         conflicting_id: str | None = None,
     ) -> None:
-        super().__init__(detail)
-        self.detail = detail
+        self.detail = detail or self.detail
+        super().__init__(self.detail)
         self.code = code or self.code
         self.errors = errors
         self.headers = headers or self.headers

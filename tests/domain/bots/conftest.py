@@ -71,5 +71,5 @@ async def desk(operators):
     """One of them has the inbox open. Answers their session's id."""
     await sessions.begin(operators[0], "a", "Browser")
     session = await db.value("SELECT id FROM user_session")
-    await sessions.report_present(session)
+    await sessions.record(session, "present_at")
     return session

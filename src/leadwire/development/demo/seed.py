@@ -26,7 +26,7 @@ async def seed() -> str:
     """Return the id of the demo workspace, which is made where it is missing."""
     for workspace, name in await reads.workspaces():
         if name == WORKSPACE:
-            return workspace
+            return str(workspace)
     start = clock.now() - timedelta(days=_DAYS)
     async with db.transaction():
         with clock.at(start):

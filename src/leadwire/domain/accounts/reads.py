@@ -41,7 +41,8 @@ team: Final = sql("""
 SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id) AS seen_at,
     totp_secret IS NOT NULL AS second_factor FROM user_account u WHERE workspace_id = :workspace
 ORDER BY created_at, id""").rows
-_WORKSPACES: Final = statement(Workspace.select("id", "name").order_by("created_at", "id"))
+# Every workspace's id and name, oldest first.
+workspaces: Final = statement(Workspace.select("id", "name").order_by("created_at", "id")).rows
 # Where a user is signed in, last used first.
 sessions: Final = statement(
     UserSession.select("id", "address", "agent", "seen_at")
@@ -105,11 +106,6 @@ async def listed(workspace: str | None = None) -> list[schema.KeyListed]:
 async def users(workspace: str | None = None) -> list[schema.UserListed]:
     """Everybody with an account, oldest first; of one workspace or (for operators) of all."""
     return [schema.UserListed(*clock.texts(row)) for row in await _USERS.rows(workspace=workspace)]
-
-
-async def workspaces() -> list[tuple[str, str]]:
-    """Every workspace's id and name, oldest first."""
-    return [(row["id"], row["name"]) for row in await _WORKSPACES.rows()]
 
 
 async def agent_online(workspace: str) -> bool:

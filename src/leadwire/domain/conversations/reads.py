@@ -1,5 +1,6 @@
 """Looking conversations up, and what the inbox shows. Every query takes the workspace first. Rows are for templates."""
 
+import re
 from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any, Final
@@ -189,9 +190,7 @@ async def threads(workspace: str, user_id: str) -> dict[str, list[db.Row]]:
 
 def fill_in(content: str, name: str | None) -> str:
     """Return a saved reply for a visitor called `name`; without one, `{{name}}` and the space or comma before it go."""
-    if name:
-        return content.replace("{{name}}", name)
-    return content.replace(", {{name}}", "").replace(" {{name}}", "").replace("{{name}}", "")
+    return content.replace("{{name}}", name) if name else re.sub(r"(, | )?{{name}}", "", content)
 
 
 async def by_day(workspace: str, since: datetime, bot_id: str | None = None) -> dict[date, int]:

@@ -16,18 +16,12 @@ MAX_TEXT: Final = 4000
 """Characters of one message."""
 
 
-class ConversationNotFound(NotFound):
+class ConversationNotFound(NotFound, detail="There is no such conversation."):
     """There is no such conversation in the workspace."""
 
-    def __init__(self) -> None:
-        super().__init__("There is no such conversation.")
 
-
-class AlreadyEnded(Conflict, code="conversation_ended"):
+class AlreadyEnded(Conflict, code="conversation_ended", detail="The conversation has ended."):
     """The conversation has ended for good. The widget begins a new one when it meets this code."""
-
-    def __init__(self) -> None:
-        super().__init__("The conversation has ended.")
 
 
 class Visitor(Struct, frozen=True):

@@ -1,6 +1,5 @@
 """Every change of a lead: one function, one transaction, with its events."""
 
-from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -36,10 +35,6 @@ class LeadConflict(Conflict, code="lead_conflict"):
         super().__init__("Another lead of this bot has that e-mail address.", conflicting_id=holder)
 
 
-class _ConcurrentUpdate(Exception):
-    """The lead was changed between reading and writing."""
-
-
 async def update(
     workspace: str, lead_id: str, patch: LeadPatch, *, unchanged: dict[str, Any], if_match: frozenset[int] | None = None
 ) -> StoredLead:
@@ -49,22 +44,23 @@ async def update(
     compare-and-set on the row's version together with the event. If it fails, both run again under the row lock.
     Raise NotFound, Invalid, ReadOnlyField, LeadConflict, PreconditionFailed.
     """
-    patch = _normalized(patch)
     try:
-        with suppress(_ConcurrentUpdate):
-            # In a transaction its response is stored and shows the lead: no erasure may come between.
-            before = await reads.stored(workspace, lead_id, lock=db.in_transaction())
-            return await _update(workspace, before, patch, unchanged, if_match)
-        async with db.transaction():
-            before = await reads.stored(workspace, lead_id, lock=True)
-            return await _update(workspace, before, patch, unchanged, if_match)
+        # In a transaction its response is stored and shows the lead: no erasure may come between.
+        return await _update(workspace, lead_id, _normalized(patch), unchanged, if_match, lock=db.in_transaction())
     except db.UniqueViolation as error:  # another lead got the address between reading and writing
         raise LeadConflict from error
 
 
 async def _update(
-    workspace: str, before: StoredLead, patch: LeadPatch, unchanged: dict[str, Any], if_match: frozenset[int] | None
+    workspace: str,
+    lead_id: str,
+    patch: LeadPatch,
+    unchanged: dict[str, Any],
+    if_match: frozenset[int] | None,
+    *,
+    lock: bool,
 ) -> StoredLead:
+    before = await reads.stored(workspace, lead_id, lock=lock)
     if if_match is not None and before.version not in if_match:
         raise PreconditionFailed("The lead has changed since you read it.")
     _check_read_only(before.lead, unchanged)
@@ -77,9 +73,10 @@ async def _update(
         holder = await reads.holder_of_email(workspace, after.id, after.email)
         if holder not in (None, after.id):
             raise LeadConflict(holder)
-    if not await _store(workspace, before, after, previous):
-        raise _ConcurrentUpdate
-    return StoredLead(after, before.version + 1)
+    if await _store(workspace, before, after, previous):
+        return StoredLead(after, before.version + 1)
+    async with db.transaction():  # somebody else was quicker
+        return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
 
 
 async def _store(workspace: str, before: StoredLead, after: Lead, previous: dict[str, Any]) -> bool:

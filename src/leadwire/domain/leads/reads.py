@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, structs
 
 from leadwire.delivery.events import about
 from leadwire.domain.leads import table
-from leadwire.domain.leads.schema import COLUMNS, COLUMNS_OF_LEAD, Lead, Score, StoredLead, from_row
+from leadwire.domain.leads.schema import COLUMNS, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, Found, Keyset
 from leadwire.domain.listing.listing import Listing, PageQuery, SearchQuery
 from leadwire.infrastructure import clock, db
@@ -91,8 +91,8 @@ SELECT other.id FROM lead JOIN lead other USING (workspace_id, bot_id)
 WHERE workspace_id = :workspace AND lead.id = :lead_id AND lower(other.email) = lower(:email)""")
 # Each bot's lead with this e-mail address, by the index of bot and address.
 _WITH_EMAIL: Final = sql(f"""
-SELECT {COLUMNS_OF_LEAD} FROM bot JOIN lead ON lead.bot_id = bot.id AND lower(lead.email) = lower(:email)
-WHERE bot.workspace_id = :workspace""")
+SELECT {COLUMNS} FROM (SELECT id AS bot FROM bot WHERE workspace_id = :workspace) bots
+JOIN lead ON bot_id = bot AND lower(email) = lower(:email)""")
 # One pass over an index that has every column that is needed.
 _CAPTURED: Final = [  # by all bots or one: a text each, so that each gets its own plan
     sql(f"""SELECT created_at::date, least(score / 10, {BANDS - 1}), count(*) FROM lead

@@ -83,9 +83,6 @@ COLUMNS: Final = (
     " conversation_id, bot_id, created_at"
 )
 
-COLUMNS_OF_LEAD: Final = ", ".join(f"lead.{column}" for column in COLUMNS.split(", "))
-"""The same for a join."""
-
 
 def from_row(row: Any) -> Lead:
     """A lead from the columns of `COLUMNS`, in that order."""
@@ -116,7 +113,8 @@ class LeadPatch(Struct, forbid_unknown_fields=True, omit_defaults=True):
         """The lead as this patch leaves it."""
         given = {field: value for field in self.__struct_fields__ if (value := getattr(self, field)) is not UNSET}
         if "custom_fields" in given:
-            given["custom_fields"] = _merged(custom_fields(lead), given["custom_fields"])
+            fields = {} if given["custom_fields"] is None else {**custom_fields(lead), **given["custom_fields"]}
+            given["custom_fields"] = {key: value for key, value in fields.items() if value is not None}
         return msgspec.structs.replace(lead, **given)
 
 
@@ -172,9 +170,3 @@ def changed(before: Lead, after: Lead) -> dict[str, Any]:
 
 def _same(was: FieldValue, now: FieldValue) -> bool:
     return type(was) is type(now) and was == now  # `1 == True` in Python, not in JSON
-
-
-def _merged(was: dict[str, FieldValue], patch: dict[str, FieldValue | None] | None) -> dict[str, FieldValue]:
-    if patch is None:
-        return {}
-    return {key: value for key, value in {**was, **patch}.items() if value is not None}

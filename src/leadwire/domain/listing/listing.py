@@ -7,13 +7,12 @@ A snapshot means something to its server only, up to a restart: after a failover
 What a change without an event can affect is counted every time.
 """
 
-import functools
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Final, Generic, Self, TypeVar
 
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct, field, structs
 
 from leadwire.domain.listing.keyset import Found, Keyset
 from leadwire.infrastructure import clock, ids
@@ -75,29 +74,24 @@ class _Count(Struct):
     taken_at: datetime
 
 
-class Listing(Generic[T]):
+class Listing(Struct, Generic[T]):
     """A list, with the totals that this process knows. `orders`: how searches are sorted other than newest first.
 
     `kinds` are the events that change how many rows there are; `kinds_when` has further ones for a filter that is used.
     `unannounced` has the values of a filter that rows come to have, or lose, without an event.
     """
 
-    def __init__(
-        self,
-        newest: Keyset[T],
-        kinds: Sequence[str],
-        kinds_when: Mapping[str, Sequence[str]],
-        unannounced: Mapping[str, Collection[str]] | None = None,
-        orders: Mapping[str, Keyset[T]] | None = None,
-    ) -> None:
-        self._newest, self._kinds, self._kinds_when = newest, kinds, kinds_when
-        self._unannounced, self._orders = unannounced or {}, orders or {}
-        self._counts: OrderedDict[tuple[object, ...], _Count] = OrderedDict()
-        self._statement = functools.cache(self._build)  # one for each set of filters, so that each gets its own plan
+    newest: Keyset[T]
+    kinds: Sequence[str]
+    kinds_when: Mapping[str, Sequence[str]]
+    unannounced: Mapping[str, Collection[str]] = {}
+    orders: Mapping[str, Keyset[T]] = {}
+    _counts: OrderedDict[tuple[object, ...], _Count] = field(default_factory=OrderedDict)
+    _statements: dict[tuple[str, ...], Statement] = {}  # one for each set of filters, so that each gets its own plan
 
     async def search(self, workspace: str, query: SearchQuery, limit: int = 50) -> Found[T]:
         """Return one page. Raise InvalidParameter for an `after` that no page gave."""
-        order = self._orders.get(getattr(query, "sort", ""), self._newest)
+        order = self.orders.get(getattr(query, "sort", ""), self.newest)
         return await order.page(workspace, query.exclusive(), query.after, limit, query.q)
 
     async def walk(self, workspace: str, query: SearchQuery) -> AsyncIterator[list[T]]:
@@ -118,15 +112,18 @@ class Listing(Generic[T]):
 
     async def _counted(self, workspace: str, query: object, limit: int, offset: int) -> tuple[list[T], int]:
         """One page and the total, in one snapshot and one round trip."""
-        used = self._newest.used(query)
+        used = self.newest.used(query)
         now = clock.now()
         key = (workspace, *used.items())
         known = self._counts.get(key)
         if known and (
-            now - known.taken_at > _FRESH or any(used.get(name) in some for name, some in self._unannounced.items())
+            now - known.taken_at > _FRESH or any(used.get(name) in some for name, some in self.unannounced.items())
         ):
             known = None
-        found = await self._statement(tuple(used)).rows(
+        filters = tuple(used)
+        if filters not in self._statements:
+            self._statements[filters] = self._build(filters)
+        found = await self._statements[filters].rows(
             workspace=workspace,
             **used,
             limit=limit,
@@ -134,7 +131,7 @@ class Listing(Generic[T]):
             snapshot=known.snapshot if known else None,
             server=known.server if known else None,
             total=known.total if known else None,
-            kinds=[*self._kinds, *(kind for name in used for kind in self._kinds_when.get(name, ()))],
+            kinds=[*self.kinds, *(kind for name in used for kind in self.kinds_when.get(name, ()))],
             first=ids.floor("evt", (known.taken_at if known else now) - _LONGEST_TRANSACTION),
             end=ids.floor("evt", now + _FARTHEST_CLOCK),
         )
@@ -145,10 +142,10 @@ class Listing(Generic[T]):
         self._counts.move_to_end(key)
         if len(self._counts) > _KEPT:
             self._counts.popitem(last=False)
-        return [self._newest.make(row[3:]) for row in found if row[3] is not None], known.total
+        return [self.newest.make(row[3:]) for row in found if row[3] is not None], known.total
 
     def _build(self, used: tuple[str, ...]) -> Statement:
-        source = self._newest.source(used)
+        source = self.newest.source(used)
         # Without a filter, the order of an index keeps the plan, which is made for the average workspace and kept for
         # all, from reading the whole table.
         counted = source if used else f"FROM (SELECT {source} {_NEWEST_FIRST}) in_order"
@@ -172,6 +169,6 @@ class Listing(Generic[T]):
             ) unseen
         ) THEN (SELECT count(*) {counted}) END AS count
     ) SELECT counted.*, page.* FROM counted LEFT JOIN LATERAL (
-        SELECT {self._newest.columns} {source} {_NEWEST_FIRST}
+        SELECT {self.newest.columns} {source} {_NEWEST_FIRST}
         LIMIT CASE WHEN :offset < coalesce(counted.count, :total) THEN :limit ELSE 0 END OFFSET :offset
     ) page ON true""")

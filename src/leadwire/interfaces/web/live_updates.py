@@ -54,7 +54,7 @@ async def _listen(workspace: str, session_id: str) -> AsyncIterator[bytes]:
         while not hub.leaving:
             if loop.time() - noted > sessions.PRESENCE_EVERY:
                 noted = loop.time()
-                await sessions.report_present(session_id)
+                await sessions.record(session_id, "present_at")
             message = await watch.changed(_PING)
             if not await sessions.is_active(session_id):
                 break

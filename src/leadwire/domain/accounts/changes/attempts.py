@@ -13,22 +13,17 @@ from leadwire.infrastructure.rate_limit import RateLimit
 
 PER_ACCOUNT: Final = 5
 _WINDOW: Final = 300  # seconds
-_ACCOUNT: Final = RateLimit("sign-in-account", PER_ACCOUNT, window=_WINDOW)
-_ADDRESS: Final = RateLimit("sign-in-address", 20, window=_WINDOW)
-_NETWORKS: Final = {
-    length: RateLimit(f"sign-in-{length}", most, window=_WINDOW) for length, most in {56: 40, 48: 80}.items()
-}
-"""By the length of an IPv6 prefix."""
+_MOST: Final = {"account": PER_ACCOUNT, "address": 20, "56": 40, "48": 80}
+_LIMITS: Final = {of: RateLimit(f"sign-in-{of}", most, window=_WINDOW) for of, most in _MOST.items()}
 
 
 async def count(account: str, address: str) -> None:
     """Count one try from `address`, as `client_network.network` returns it. Raise RateLimited."""
-    limits = {"account": (_ACCOUNT, account), "address": (_ADDRESS, address)}
+    names = {"account": account, "address": address}
     if ":" in address:
         around = ipaddress.IPv6Network(address)
-        for length, limit in _NETWORKS.items():
-            limits[f"/{length}"] = limit, str(around.supernet(new_prefix=length))
-    refused = [kind for kind, (limit, name) in limits.items() if not await limit.take_at_once(name)]
+        names |= {length: str(around.supernet(new_prefix=int(length))) for length in ("56", "48")}
+    refused = [of for of, name in names.items() if not await _LIMITS[of].take_at_once(name)]
     if refused:
         telemetry.log("sign_in.throttled", level=logging.WARNING, of=refused[0])
         raise RateLimited("Too many tries. Wait five minutes.", headers={"Retry-After": str(_WINDOW)})
@@ -36,4 +31,4 @@ async def count(account: str, address: str) -> None:
 
 async def forgive(account: str) -> None:
     """The password was right: the account's tries do not count any more."""
-    await _ACCOUNT.reset(account)
+    await _LIMITS["account"].reset(account)

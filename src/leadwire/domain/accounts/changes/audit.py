@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-import msgspec
+from msgspec import Struct, structs
 
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import AuditEntry
@@ -14,7 +14,7 @@ from leadwire.infrastructure.db.statements import insert
 _ADD: Final = insert(*AuditEntry.all_columns())
 
 
-class Entry(msgspec.Struct):
+class Entry(Struct):
     """An entry to be written. `action` is `noun.verb`; `subject` and `detail` may be filled in during the change."""
 
     action: str
@@ -27,9 +27,8 @@ async def record(workspace: str, actor: str, entry: Entry, address: str = "") ->
     if not db.in_transaction():
         raise RuntimeError(f"{entry.action} noted outside the transaction of its change")
     await _ADD.rows(
-        id=ids.new("aud"), workspace_id=workspace, at=clock.now(), actor=actor,
-        action=entry.action, subject=entry.subject, detail=entry.detail, address=address,
-    )  # fmt: skip
+        id=ids.new("aud"), workspace_id=workspace, at=clock.now(), actor=actor, address=address, **structs.asdict(entry)
+    )
 
 
 @asynccontextmanager

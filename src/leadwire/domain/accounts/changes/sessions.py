@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import secrets
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from piccolo.querystring import QueryString
 
@@ -38,8 +38,10 @@ _ALL_BUT: Final = QueryString("({}::text IS NULL OR {} <> {})", param("but"), Us
 _NOT_ENDED: Final = (UserSession.created_at > param("oldest"), UserSession.seen_at > param("idle"))
 _LIVES: Final = statement(UserSession.select("id").where(_BY_ID, *_NOT_ENDED))
 _SEEN: Final = statement(UserSession.update(seen_at=param("now"), address=param("address")).where(_BY_ID))
-_PRESENT: Final = statement(UserSession.update(present_at=param("now")).where(_BY_ID))
-_CONFIRMED: Final = statement(UserSession.update(confirmed_at=param("now")).where(_BY_ID))
+_RECORD: Final = {
+    moment: statement(UserSession.update({moment: param("now")}).where(_BY_ID))
+    for moment in ("present_at", "confirmed_at")
+}
 _FLASH: Final = statement(UserSession.update(flash=param("text")).where(_BY_ID))
 _END: Final = statement(UserSession.delete().where(UserSession.hash == param("hash")))
 _END_ONE: Final = statement(UserSession.delete().where(_BY_ID, _OF_USER).returning(UserSession.id))
@@ -94,19 +96,14 @@ async def end_one(user_id: str, session_id: str) -> None:
     await _END_ONE.one(NotFound("There is no such session."), user=user_id, id=session_id)
 
 
-async def confirm(session_id: str) -> None:
-    """Record that the password was given again."""
-    await _CONFIRMED.rows(id=session_id, now=clock.now())
+async def record(session_id: str, moment: Literal["present_at", "confirmed_at"]) -> None:
+    """Record that this session has the inbox open now, or that the password was given again."""
+    await _RECORD[moment].rows(id=session_id, now=clock.now())
 
 
 async def set_flash(session_id: str, text: str | None) -> None:
     """Have the next page of this session show `text`, once; None when it has."""
     await _FLASH.rows(id=session_id, text=text)
-
-
-async def report_present(session_id: str) -> None:
-    """Record that this session has the inbox open now."""
-    await _PRESENT.rows(id=session_id, now=clock.now())
 
 
 async def delete_ended() -> None:

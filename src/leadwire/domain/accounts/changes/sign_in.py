@@ -7,7 +7,6 @@ from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import passwords
 from leadwire.domain.accounts.changes import attempts, audit, second_factor, sessions
-from leadwire.domain.accounts.changes.second_factor import Ticket
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import UserAccount
 from leadwire.infrastructure import db, telemetry
@@ -32,8 +31,8 @@ _STILL: Final = statement(
 )
 
 
-async def sign_in(email: str, password: str, address: str, agent: str) -> str | Ticket:
-    """Return a new session's token, or a ticket for `give_code`.
+async def sign_in(email: str, password: str, address: str, agent: str) -> tuple[str, bool]:
+    """Return a new session's token or, where a code is wanted, a ticket for `give_code`; and whether one is.
 
     Raise RateLimited, Unavailable; Invalid, the same for a wrong password and an unknown address.
     """
@@ -52,7 +51,9 @@ async def sign_in(email: str, password: str, address: str, agent: str) -> str | 
     async with db.transaction():
         if not await _STILL.row(id=user_id, stored=stored, fresh=fresh, code_wanted=code_wanted):
             raise _wrong()
-        return second_factor.ticket(user_id, fresh) if code_wanted else await _begin(user_id, address, agent)
+        if code_wanted:
+            return second_factor.ticket(user_id, fresh), True
+        return await _begin(user_id, address, agent), False
 
 
 async def give_code(ticket: str, code: str, address: str, agent: str) -> str:
@@ -73,7 +74,7 @@ async def confirm(person: Person, password: str) -> None:
     if not await passwords.matches(stored, password[: passwords.LONGEST]):
         raise Invalid("The password is not right.")
     await attempts.forgive(person.email)
-    await sessions.confirm(person.session_id)
+    await sessions.record(person.session_id, "confirmed_at")
 
 
 async def change_password(person: Person, present: str, new: str) -> None:

@@ -63,8 +63,8 @@ _END: Final = statement(Conversation.update(**_ENDED, updated_at=_NOW).where(*_O
 _STATUS: Final = statement(Conversation.select("status", "ended_at").where(*_ONE))
 # The lead that a conversation's visitor became.
 _LEAD: Final = sql(f"""
-SELECT {lead_schema.COLUMNS_OF_LEAD} FROM conversation c JOIN lead ON lead.id = c.lead_id
-WHERE c.workspace_id = :workspace AND c.id = :id""")
+SELECT {lead_schema.COLUMNS} FROM lead
+WHERE id = (SELECT lead_id FROM conversation WHERE workspace_id = :workspace AND id = :id)""")
 
 # Locks a lead's conversations and the one it was captured in, in one order for everybody.
 _LOCK_OF_LEAD: Final = sql("""
@@ -102,9 +102,10 @@ async def start(workspace: str, bot_id: str, origin: schema.Origin, flow_version
 
 async def add_message(
     workspace: str, conversation_id: str, role: schema.Role, content: str, *, answers: str | None = None
-) -> None:
+) -> StoredMessage:
     """Add one message. Raise as `add_messages`."""
-    await add_messages(workspace, conversation_id, [NewMessage(role=role, content=content, answers=answers)])
+    new = NewMessage(role=role, content=content, answers=answers)
+    return (await add_messages(workspace, conversation_id, [new]))[0]
 
 
 async def add_messages(workspace: str, conversation_id: str, messages: Sequence[NewMessage]) -> list[StoredMessage]:

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.changes import invitations, second_factor, sessions
 from leadwire.domain.accounts.changes import sign_in as accounts
-from leadwire.domain.accounts.changes.second_factor import Ticket
 from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
@@ -35,10 +34,10 @@ async def signed_in(request: Asked) -> PageResponse:
     form = await _sent(request)
     onward, email = security.local(form.text("next") or "/"), form.text("email")
     try:
-        token = await accounts.sign_in(email, form.raw("password"), *_browser(request))
+        token, code_wanted = await accounts.sign_in(email, form.raw("password"), *_browser(request))
     except DomainError as refusal:
         return _form(request, "door/sign_in.html", refusal, onward=onward, email=email)
-    if isinstance(token, Ticket):
+    if code_wanted:
         return _form(request, "door/code.html", onward=onward, ticket=token)
     return await _signed_in(request, token, onward)
 

@@ -93,7 +93,7 @@ import asyncio, signal, sys
 from leadwire.infrastructure import db
 
 async def main():
-    db.IDLE_IN_TRANSACTION = "100ms"
+    db._PROCESS["idle_in_transaction_session_timeout"] = "100ms"
     await db.open_pool(sys.argv[1], 1, role="engine")
     async with db.transaction():
         await db.rows("UPDATE workspace SET name = 'held'")

@@ -60,7 +60,8 @@ async def crowd(database_url: str, leads: int) -> AsyncIterator[Crowd]:
     )  # VACUUM marks no row before its commit is on disk
     usual, DB.pool, DB.connections = (DB.config, DB.pool, DB.connections), None, None
     try:
-        await db.open_pool(database_url.replace("/leadwire?", "/crowd?"), 2, keep_plans=True)
+        await db.open_pool(database_url.replace("/leadwire?", "/crowd?"), 2, role="engine")
+        DB.role = "maintenance"  # however long it takes to make them
         await migrate()
         yield await _gather(leads, leads // 10)
     finally:

@@ -30,7 +30,7 @@ def measure(program: Path, url: str, kind: str, data: Data, seconds: float, conn
 
 
 async def _recorded(url: str, kind: str, data: Data) -> Script:
-    await db.open_pool(url, 2, keep_plans=True)
+    await db.open_pool(url, 2, role="engine")
     try:
         return await statements.script(kind, data)
     finally:

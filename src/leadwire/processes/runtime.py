@@ -35,7 +35,7 @@ async def run(
     listening = bind(settings.telemetry_host, settings.telemetry_port)
     host, number, *_ = listening.getsockname()
     urls = settings.database_url, settings.redis_url
-    async with connections(*urls, settings.pool_size, keep_plans=True, indexes_only=indexes_only, role="engine"):
+    async with connections(*urls, settings.pool_size, role="engine", indexes_only=indexes_only):
         await events.check_table()  # told now, not by the first round of work
         await epochs.note()
         if check:

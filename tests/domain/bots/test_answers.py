@@ -59,7 +59,7 @@ async def test_another_workspace_or_bot_knows_nothing_of_it(workspace, taught):
 async def api_pool(workspace, bot, servers):
     """The connections that the API has, which keep one plan for each statement."""
     await db.close_pool()
-    await db.open_pool(servers.database_url, 2, keep_plans=True)
+    await db.open_pool(servers.database_url, 2, role="engine")
     yield
     await db.close_pool()
     await db.open_pool(f"{servers.database_url}&search_path=public,test_clock,pg_catalog", 10)

@@ -45,13 +45,15 @@ GONE: tuple[type[BaseException], ...] = (
 
 
 DB = Engine(config={})
-_KEPT_PLANS = {
+
+# Each statement is planned once for each connection, for average values: planning a list or a claim costs more than
+# running it. PostgreSQL plans again when the statistics of a table change, as a table that was small grows.
+_PROCESS: Final = {
+    "idle_in_transaction_session_timeout": "5s",  # a process that is suspended amid a transaction holds its row locks
     "plan_cache_mode": "force_generic_plan",
     "max_parallel_workers_per_gather": "0",  # 4 to 7 ms to start them for a count of 100 rows that takes 0.1 ms
 }
-
-IDLE_IN_TRANSACTION: Final = "5s"
-"""A process that stops amid a transaction, as one that is suspended, keeps its row locks no longer than this."""
+_INDEXES_ONLY: Final = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 
 # Seconds before the first probe, seconds between probes, probes; and the same 25 s for what was sent.
 _TCP: Final = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 25_000}
@@ -68,18 +70,11 @@ def configure(url: str) -> None:
     }
 
 
-_INDEXES_ONLY: Final = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
-
-
-async def open_pool(
-    url: str, size: int, *, keep_plans: bool = False, indexes_only: bool = False, role: Role = "maintenance"
-) -> None:
+async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_only: bool = False) -> None:
     """Connect. Raise one of `GONE`, or asyncpg's error for a wrong database or user.
 
-    `role` sets how long a statement may take, unless `acting_as` says otherwise, and whether a transaction may idle.
-
-    `keep_plans` plans each statement once for each connection, for average values: planning a list or a claim costs
-    more than running it. PostgreSQL plans again when the statistics of a table change, as a table that was small grows.
+    `role` sets how long a statement may take, unless `acting_as` says otherwise; all but maintenance keep plans, and
+    no transaction that idles.
 
     `indexes_only` is for what reads queues: empty when a statement is planned, and long a minute later, before there
     are statistics again. Every statement of theirs has an index for each table.
@@ -87,9 +82,7 @@ async def open_pool(
     configure(url)
     DB.role = role
     if role != "maintenance":
-        DB.config["server_settings"] |= {"idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION}
-    if keep_plans:
-        DB.config["server_settings"] |= _KEPT_PLANS
+        DB.config["server_settings"] |= _PROCESS
     if indexes_only:
         DB.config["server_settings"] |= _INDEXES_ONLY
     await DB.start_connection_pool(

@@ -41,7 +41,7 @@ from tests.receiver import Receiver  # noqa: E402
 _TABLES = (
     "audit_entry, invitation, user_session,"
     " redrive_job, idempotent_answer, attempt, delivery, delivery_result, outbox, discard, event, endpoint_sequence,"
-    " webhook_endpoint,"
+    " epoch, webhook_endpoint,"
     " message, conversation, lead,"
     " bot, api_key, blocked_visitor, user_account, workspace"
 )
@@ -70,7 +70,6 @@ async def connected(servers: Services) -> AsyncIterator[None]:
     await migrate()
     # One trip instead of one for each table, before each of some thousand tests.
     deletes = "; ".join(f"DELETE FROM {table}" for table in _TABLES.split(", "))
-    deletes += "; DELETE FROM epoch WHERE first_position > 0; UPDATE epoch SET server = ''"
     await db.rows(
         # A transaction that a failed test has left open fails the next one soon, instead of all that follow late.
         "CREATE FUNCTION test_clock.empty_tables() RETURNS void LANGUAGE plpgsql SET lock_timeout = '10s'"

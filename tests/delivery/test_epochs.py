@@ -57,6 +57,18 @@ async def test_a_cursor_survives_a_dump_and_restore(workspace, bot, servers, tmp
             assert (await read_to_the_end(workspace))[0] == old + first + second
 
 
+async def test_only_another_server_is_told_of(database, caplog):
+    caplog.set_level("WARNING", "leadwire")
+    assert await epochs.note()
+    assert not await epochs.note()
+    assert not caplog.records
+    assert await epochs.begun() == []
+    await db.rows("UPDATE epoch SET server = 'another'")
+    assert await epochs.note()
+    assert "epoch.began" in caplog.text
+    assert [epoch.last_event for epoch in await epochs.begun()] == [None]
+
+
 async def test_a_standby_that_lacks_the_last_seconds_says_so(workspace, bot, servers, wire, receiver):
     await epochs.note()
     await numbered(workspace, receiver, "lead.created")

@@ -22,10 +22,10 @@ from leadwire.infrastructure.db.statements import sql
 
 
 class Epoch(Table, db=DB, tablename="epoch"):
-    """What was recorded on one server, up to the first position of the next epoch."""
+    """What was recorded on one server, up to the first position of the next epoch. Before the first is one without."""
 
-    first_position = BigInt(primary_key=True)
-    server = Text()  # empty: of the time before this was noted
+    server = Text(primary_key=True)
+    first_position = BigInt()
     last_event = Text(null=True, default=None)  # the newest event that was there when it began
     started_at = Timestamptz()
 
@@ -53,12 +53,12 @@ _NOTED: Final = sql(f"SELECT server = {_SERVER} FROM epoch ORDER BY first_positi
 _BEGIN: Final = sql(f"""
 INSERT INTO epoch (first_position, server, last_event)
 SELECT nextval('outbox_position'), {_SERVER}, (SELECT max(id) FROM event)
-WHERE {_SERVER} <> (SELECT server FROM epoch ORDER BY first_position DESC LIMIT 1)
-RETURNING last_event""")
+WHERE {_SERVER} IS DISTINCT FROM (SELECT server FROM epoch ORDER BY first_position DESC LIMIT 1)
+RETURNING last_event, EXISTS (SELECT 1 FROM epoch) AS followed""")
 # The epochs that followed one of another server, the latest first.
 _BEGUN: Final = sql("""
 SELECT started_at, last_event FROM (SELECT *, lag(server) OVER (ORDER BY first_position) AS before FROM epoch) epoch
-WHERE before <> '' ORDER BY first_position DESC LIMIT 10""")
+WHERE before IS NOT NULL ORDER BY first_position DESC LIMIT 10""")
 
 # Waits for transactions that have recorded an event: theirs have positions of the old epoch. The parent is enough,
 # because every INSERT locks it.
@@ -83,7 +83,7 @@ async def note() -> bool:
     except _NOT_NOW as error:
         telemetry.log("epoch.unknown", level=logging.DEBUG, error=error)
         return False
-    if began:
+    if began and began[0]["followed"]:
         telemetry.log("epoch.began", level=logging.WARNING, last_event=began[0]["last_event"])
     return bool(began)
 

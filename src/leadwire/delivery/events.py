@@ -29,7 +29,8 @@ _BEFORE_LOSS: Final = timedelta(minutes=5)  # longer than a transaction takes, a
 
 # The events after a place in an epoch, and those of the epochs after it. In older epochs no transaction is open.
 _READ: Final = sql("""
-WITH epochs AS (SELECT first_position, lead(first_position) OVER (ORDER BY first_position) AS next FROM epoch)
+WITH begun AS (SELECT 0::bigint AS first_position UNION SELECT first_position FROM epoch),
+    epochs AS (SELECT first_position, lead(first_position) OVER (ORDER BY first_position) AS next FROM begun)
 SELECT found.* FROM epochs CROSS JOIN unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
     SELECT epochs.first_position AS epoch, xact, position, id, kind, occurred_at, body FROM event v
     WHERE workspace_id = :workspace AND v.kind = known.kind AND id >= :floor::text

@@ -91,10 +91,8 @@ def names(shards: int) -> list[str]:
 
 
 def labels(shards: int) -> list[str]:
-    """What the streams are called in metrics.
-
-    `quick` is for deliveries of endpoints that have next to nothing queued: they pass by the others, of which an
-    endpoint may have many.
+    """What the streams are called in metrics. In `quick`, deliveries of endpoints that have next to nothing queued pass
+    by the others.
     """
     return ["quick", *map(str, range(shards))]
 

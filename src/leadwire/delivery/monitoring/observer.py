@@ -1,8 +1,7 @@
-"""One of all relays looks the gauges up in the servers, every 5 s.
+"""One of all relays looks the gauges up in the servers, every 5 s: the one that has a lease in Redis.
 
-A lease in Redis says which one. It does no harm when it is lost, when two hold it for a moment, or when every relay
-looks while Redis is away: alerts take the maximum over all processes, and a process that stops looking clears its
-gauges.
+To lose it, or to look without it while Redis is away, does no harm: alerts take the maximum over all processes, and a
+process that stops looking clears its gauges.
 """
 
 import asyncio

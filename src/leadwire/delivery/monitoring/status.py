@@ -10,8 +10,7 @@ from redis.asyncio import Redis
 from leadwire.delivery import streams
 from leadwire.delivery.states import STATES
 from leadwire.delivery.streams import StreamState
-from leadwire.delivery.table import Delivery, DeliveryResult
-from leadwire.infrastructure.db.statements import Statement, sql, statement
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.redis_pool import AWAY
 
 ALIVE: Final = 30.0
@@ -27,19 +26,22 @@ _UNFINISHED: Final = sql(
         for state in _UNFINISHED_STATES
     )
 )
-# Events that no relay has taken, and the age of the oldest.
-_UNRELAYED: Final = sql("SELECT count(*), extract(epoch FROM now() - min(recorded_at)) FROM outbox")
-_OVERDUE_OF: Final = """FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
+_OVERDUE: Final = """FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
         AND coalesce(e.paused_until, now()) <= now()
     WHERE d.state = 'waiting' AND d.due_at < now()"""
-# Deliveries past their time: all, and of the endpoints that have the most.
-_OVERDUE: Final = sql(f"SELECT count(*), extract(epoch FROM now() - min(d.due_at)) {_OVERDUE_OF}")
+_OLDEST: Final = "coalesce(round(extract(epoch FROM now() - min({})), 3), 0)::float8"
+# Events that no relay has taken, deliveries past their time, and what else is not as it should be.
+_TROUBLE: Final = sql(f"""
+SELECT unrelayed.*, overdue.*,
+    (SELECT count(*) FROM webhook_endpoint WHERE enabled AND paused_until > now()) AS paused,
+    (SELECT count(*) FROM delivery_result WHERE state = 'dead' AND NOT test) AS dead,
+    (SELECT count(*) FROM delivery WHERE set_aside_at IS NOT NULL) AS set_aside
+FROM (SELECT count(*), {_OLDEST.format("recorded_at")} FROM outbox) AS unrelayed,
+    (SELECT count(*), {_OLDEST.format("d.due_at")} {_OVERDUE}) AS overdue""")
+# The endpoints that have the most overdue deliveries.
 _BEHIND: Final = sql(f"""
-SELECT e.id, e.url, count(*), extract(epoch FROM now() - min(d.due_at)), e.admission_window {_OVERDUE_OF}
+SELECT e.id, e.url, count(*), {_OLDEST.format("d.due_at")}, e.admission_window {_OVERDUE}
 GROUP BY e.id ORDER BY count(*) DESC, e.id LIMIT :limit""")
-_PAUSED: Final = sql("SELECT count(*) FROM webhook_endpoint WHERE enabled AND paused_until > now()")
-_DEAD: Final = statement(DeliveryResult.count().where(DeliveryResult.state == "dead", DeliveryResult.test.eq(False)))
-_QUARANTINED: Final = statement(Delivery.count().where(Delivery.set_aside_at.is_not_null()))
 
 
 class Unrelayed(Struct):
@@ -57,11 +59,7 @@ class Overdue(Struct):
 
 
 class OverdueEndpoint(Struct):
-    """An endpoint with overdue deliveries.
-
-    A small `window` means that its receiver hangs or cannot be reached: only so many are sent at a time, so that it
-    holds up nobody else.
-    """
+    """An endpoint with overdue deliveries. A small `window`: its receiver hangs, and may hold up nobody else."""
 
     endpoint: str
     url: str
@@ -115,17 +113,15 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
             states = await streams.states(redis, shards)
             found = [Stream(one.name, one.length, one.lag, one.pending, round(one.oldest, 3)) for one in states]
             workers = [Worker(name, seconds) for name, seconds in sorted(alive(states).items())]
+    (trouble,) = await _TROUBLE.rows()
     return Status(
-        unrelayed=Unrelayed(*await _count_and_age(_UNRELAYED)),
+        unrelayed=Unrelayed(*trouble[:2]),
         deliveries=dict.fromkeys(known, 0) | {row["state"]: row["count"] for row in counted},
-        overdue=Overdue(*await _count_and_age(_OVERDUE)),
-        behind=[
-            OverdueEndpoint(endpoint, url, count, round(float(age), 3), window)
-            for endpoint, url, count, age, window in await _BEHIND.rows(limit=_LISTED)
-        ],
-        paused_endpoints=await _PAUSED.value(),
-        dead_letters=await _DEAD.value(),
-        set_aside=await _QUARANTINED.value(),
+        overdue=Overdue(*trouble[2:4]),
+        behind=[OverdueEndpoint(*row) for row in await _BEHIND.rows(limit=_LISTED)],
+        paused_endpoints=trouble["paused"],
+        dead_letters=trouble["dead"],
+        set_aside=trouble["set_aside"],
         streams=found,
         workers=workers,
     )
@@ -136,8 +132,3 @@ def alive(states: Sequence[StreamState]) -> dict[str, float]:
     names = {name for state in states for name in state.consumers}
     idle = {name: min(state.consumers.get(name, ALIVE) for state in states) for name in names}
     return {name: seconds for name, seconds in idle.items() if seconds < ALIVE}
-
-
-async def _count_and_age(statement: Statement) -> tuple[int, float]:
-    ((count, age),) = await statement.rows()
-    return count, round(float(age or 0.0), 3)

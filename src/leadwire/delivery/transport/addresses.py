@@ -19,41 +19,19 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 # https://www.iana.org/assignments/iana-ipv4-special-registry
-_NOT_PUBLIC_4: Final = tuple(
-    IPv4Network(text)
-    for text in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",
-        "127.0.0.0/8",
-        "169.254.0.0/16",  # link-local, with the clouds' metadata services
-        "172.16.0.0/12",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.31.196.0/24",
-        "192.52.193.0/24",
-        "192.88.99.0/24",
-        "192.168.0.0/16",
-        "192.175.48.0/24",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",
-        "240.0.0.0/4",  # with 255.255.255.255
-    )
-)
+_NOT_PUBLIC_4: Final = tuple(map(IPv4Network, (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8",
+    "169.254.0.0/16",  # link-local, with the clouds' metadata services
+    "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
+    "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",
+    "240.0.0.0/4",  # with 255.255.255.255
+)))  # fmt: skip
 # https://www.iana.org/assignments/iana-ipv6-special-registry; only 2000::/3 is given out at all.
 _UNICAST_6: Final = IPv6Network("2000::/3")
-_NOT_PUBLIC_6: Final = tuple(
-    IPv6Network(text)
-    for text in (
-        "2001::/23",  # protocol assignments, Teredo and ORCHID among them
-        "2001:db8::/32",
-        "2620:4f:8000::/48",
-        "3ffe::/16",
-        "3fff::/20",
-    )
-)
+_NOT_PUBLIC_6: Final = tuple(map(IPv6Network, (
+    "2001::/23",  # protocol assignments, Teredo and ORCHID among them
+    "2001:db8::/32", "2620:4f:8000::/48", "3ffe::/16", "3fff::/20",
+)))  # fmt: skip
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 _6TO4: Final = IPv6Network("2002::/16")
 _ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)

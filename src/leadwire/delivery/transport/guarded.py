@@ -41,11 +41,6 @@ class _Origin(NamedTuple):
     port: int
 
 
-class _Target(NamedTuple):
-    url: str
-    origin: _Origin
-
-
 class _Pinned(NamedTuple):
     client: Client
     address: str
@@ -111,18 +106,17 @@ class GuardedTransport(httpx.AsyncBaseTransport):
     async def _send(
         self, method: str, url: str, headers: list[tuple[str, str]], body: bytes, *, whole: bool = False
     ) -> ReceiverResponse:
-        target = self._target(url)
-        origin = target.origin
+        normal, origin = self._target(url)
         loop = asyncio.get_running_loop()
         start = loop.time()
         pinned = self._pinned.get(origin)
         if pinned and pinned.until > start:
-            sending = pinned.client.request(method, target.url)
+            sending = pinned.client.request(method, normal)
         else:
             client = await self._vetted_client(origin)
             # The client's own limit is the whole timeout, of which the look-up took a part.
             left = timedelta(seconds=max(self._timeout - (loop.time() - start), 0.001))
-            sending = client.request(method, target.url).timeout(left)
+            sending = client.request(method, normal).timeout(left)
         # Without a read buffer the head is there before the body: the client would read ahead, and fail with it.
         sending = sending.headers(headers).body_bytes(body).streamed_read_buffer_limit(0)
         try:
@@ -219,10 +213,10 @@ def _addresses(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-def _judged(allowed: Sequence[Network], url: str) -> _Target:
+def _judged(allowed: Sequence[Network], url: str) -> tuple[str, _Origin]:
     """What is judged is what is connected to: the normal form, as the client reads it. Raises ConnectFailed."""
     try:
         parsed = Url(checked(url, allowed))
     except Invalid as error:
         raise ConnectFailed("blocked_address", error.detail) from error
-    return _Target(str(parsed), _Origin(parsed.scheme, host_of(parsed), parsed.port_or_known_default or 0))
+    return str(parsed), _Origin(parsed.scheme, host_of(parsed), parsed.port_or_known_default or 0)

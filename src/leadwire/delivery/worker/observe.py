@@ -33,14 +33,6 @@ def count_attempts(done: Sequence[Attempt]) -> None:
             _END_TO_END(job.age + now - job.claimed)
 
 
-def count_ends(fenced: int, retried: int, dead: Sequence[Attempt]) -> None:
-    """How many came too late to count, how many will be tried again, and those that will not."""
-    metrics.FENCED.inc(fenced)
-    metrics.RETRIED.inc(retried)
-    for one in dead:
-        metrics.DEAD_LETTERED.labels(one.outcome).inc()
-
-
 def log_attempts(done: Sequence[Attempt]) -> None:
     """Log each attempt that failed; at `debug` the others, too. No URL and no body: a delivery is found by its ids."""
     everything = telemetry.enabled(logging.DEBUG)

@@ -8,6 +8,7 @@ changes nothing if another one has claimed the delivery meanwhile; its POST is k
 from collections.abc import Sequence
 from typing import Any, Final
 
+from leadwire.delivery import metrics
 from leadwire.delivery.endpoints import discard, schedule
 from leadwire.delivery.worker import health, hourly_stats, observe
 from leadwire.delivery.worker.attempt import Attempt
@@ -64,9 +65,11 @@ async def record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
     settled = await _record_with_health(done, owner)
     observe.count_attempts(done)
     hourly_stats.add(settled)
-    retried = sum(one.next.state == "waiting" for one in settled)
+    metrics.FENCED.inc(len(done) - len(settled))
+    metrics.RETRIED.inc(sum(one.next.state == "waiting" for one in settled))
     dead = [one for one in settled if one.next.state == "dead" and not one.job.test]
-    observe.count_ends(len(done) - len(settled), retried, dead)
+    for one in dead:
+        metrics.DEAD_LETTERED.labels(one.outcome).inc()
     return dead
 
 

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Sequence
-from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 
@@ -103,16 +102,15 @@ def curl(delivery: DeliveryDetail, sent: Sequence[tuple[str, str]]) -> str:
 
 
 def _hops(delivery: DeliveryDetail, first: Attempt | None) -> list[Hop]:
-    recorded, relayed = clock.parse(delivery.recorded_at), clock.parse(delivery.relayed_at)
-    sent = _moment(first.started_at) if first else None
-    alone = delivery.finished_at and first and delivery.attempts == 1 and delivery.generation == 1
-    done = _moment(delivery.finished_at) if alone else None
+    sent = first.started_at if first else None
+    alone = first and delivery.attempts == 1 and delivery.generation == 1
     exchange = float(first.duration_ms) if first else None
+    whole = _between(sent, delivery.finished_at if alone else None)
     return [
-        Hop("Recorded to queued", _between(recorded, relayed)),
-        Hop("Queued to sent", _between(relayed, sent)),
+        Hop("Recorded to queued", _between(delivery.recorded_at, delivery.relayed_at)),
+        Hop("Queued to sent", _between(delivery.relayed_at, sent)),
         Hop("Sent to answered", exchange),
-        Hop("Answered to recorded", max(0.0, (_between(sent, done) or 0) - (exchange or 0)) if done else None),
+        Hop("Answered to recorded", None if whole is None else max(0.0, whole - (exchange or 0))),
     ]
 
 
@@ -135,9 +133,5 @@ def _span(seconds: int) -> str:
     return f"{seconds // 60} min" if seconds >= 60 and seconds % 60 == 0 else f"{seconds} s"
 
 
-def _between(start: datetime | None, end: datetime | None) -> float | None:
-    return max(0.0, (end - start).total_seconds() * 1000) if start and end else None
-
-
-def _moment(text: str | None) -> datetime | None:
-    return clock.parse(text) if text else None
+def _between(start: str | None, end: str | None) -> float | None:
+    return max(0.0, (clock.parse(end) - clock.parse(start)).total_seconds() * 1000) if start and end else None

@@ -6,7 +6,7 @@ and says how far it got. What is unfinished (the next `LOOKED` due), dead, or of
 """
 
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final
 
 from msgspec import Struct
 
@@ -18,13 +18,7 @@ from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import InvalidParameter
 
 LOOKED: Final = 500
-Stage = Literal["delivered", "unfinished", "dead", "cancelled"]
-_STATES: Final[dict[str, list[str]]] = {
-    "delivered": ["delivered"],
-    "unfinished": ["waiting", "queued"],
-    "dead": ["dead"],
-    "cancelled": ["cancelled"],
-}
+_STAGES: Final = ("delivered", "unfinished", "dead", "cancelled")  # unfinished is waiting or queued
 
 _SHOWN: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.last_outcome, v.occurred_at, d.due_at,
     d.finished_at, d.test, coalesce(v.lead_id, v.conversation_id) AS subject"""
@@ -129,15 +123,14 @@ async def page(workspace: str, wanted: Filter, after: str = "", limit: int = 50)
         workspace=workspace,
         oldest=events[-1],
         endpoint_id=wanted.endpoint_id,
-        states=_STATES.get(wanted.stage),
+        states=["waiting", "queued"] if wanted.stage == "unfinished" else [wanted.stage] if wanted.stage else None,
         outcome=wanted.outcome,
         tests=wanted.tests,
         limit=limit + 1,
     )
     rows = [ListedDelivery(*row) for row in found]
     if len(rows) > limit:  # never break an event's deliveries in two: the cursor is an event
-        whole = [row for row in rows[: limit + 1] if row.event_id != rows[limit].event_id]
-        rows = whole or rows
+        rows = [row for row in rows if row.event_id != rows[limit].event_id] or rows
         return Page(rows, rows[-1].event_id, len(events))
     goes_on = len(events) == number and wanted.stage != "unfinished"
     return Page(rows, events[-1] if goes_on else None, len(events))
@@ -162,13 +155,8 @@ async def _events(workspace: str, wanted: Filter, after: str, limit: int) -> lis
 
 
 def _check(wanted: Filter, after: str) -> None:
-    known: dict[str, tuple[str, Any]] = {
-        "stage": (wanted.stage, _STATES),
-        "kind": (wanted.kind, KINDS),
-        "outcome": (wanted.outcome, OUTCOMES),
-    }
-    for name, (value, values) in known.items():
-        if value and value not in values:
+    for name, values in (("stage", _STAGES), ("kind", KINDS), ("outcome", OUTCOMES)):
+        if (value := getattr(wanted, name)) and value not in values:
             raise InvalidParameter(f"`{name}` is one of {', '.join(values)}.")
     if after and not ids.is_id("evt", after):
         raise InvalidParameter("`after` is not a place in this list.")

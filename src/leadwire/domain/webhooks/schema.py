@@ -11,9 +11,8 @@ class Endpoint(Struct, frozen=True):
     """A webhook endpoint, without its secret.
 
     `ordered`: one delivery at a time and in order within a conversation or lead. `numbered`: deliveries carry numbers
-    without gaps. `rate_limit`: deliveries a minute.
-    `headers`: the names of its own ones. `staged_at`: since when a next secret signs too. `paused_until`: when sending
-    goes on, while its receiver asked for a pause with Retry-After.
+    without gaps. `rate_limit`: deliveries a minute. `headers`: names of its own ones. `staged_at`: since when a next
+    secret signs too. `paused_until`: when sending goes on, while its receiver asked for a pause with Retry-After.
     """
 
     id: str

@@ -1,14 +1,12 @@
-"""What must always hold (`ledger.sql`): together the checks prove that nothing is missing."""
+"""What must always hold (`invariants.sql`): together the checks prove that nothing is missing."""
 
-import re
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from redis.asyncio import Redis
 
 from leadwire.delivery import streams
 from leadwire.delivery.relay.reconcile import count_lost, now
-from leadwire.infrastructure.db.statements import Statement, sql
+from leadwire.infrastructure.db.statements import Statement, load
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings
 
@@ -23,18 +21,14 @@ class Check(NamedTuple):
     broken: int
 
 
-_CHECKS: Final = tuple(
-    (name, meaning, sql(text))
-    for name, meaning, text in re.findall(
-        r"^-- (\w+): (.+)\n((?:[^-\n].*\n)+)", Path(__file__).with_name("ledger.sql").read_text(), re.MULTILINE
-    )
-)
+_CHECKS: Final = load(__file__)
 
 
 async def check(redis: Redis | None, settings: Settings, *, since: str = "") -> tuple[list[Check], bool]:
     """Check the deliveries of events with ids from `since` on. Return the checks, and whether Redis could be asked."""
     found = [
-        Check(name, meaning, await count.value(**_values(count, settings, since))) for name, meaning, count in _CHECKS
+        Check(name, count.about, await count.value(**_values(count, settings, since)))
+        for name, count in _CHECKS.items()
     ]
     try:
         read_at = await now()

@@ -10,64 +10,14 @@ from typing import Final
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import load
 
 BATCH: Final = 1000  # deliveries
 _ENDPOINTS: Final = 100  # a round
 _FAIR: Final = 10  # endpoints of a round that may share all of a batch
 
-# Lock endpoints that are due. The next statement sees all that others have committed before they let go of the rows.
-_DUE: Final = sql("""
-SELECT id FROM webhook_endpoint WHERE enabled AND due_at < 'infinity' AND due_at <= now() ORDER BY due_at LIMIT :most
-FOR NO KEY UPDATE SKIP LOCKED""")
-# Queue what the window, the rate (a bucket of one second's tokens) and a pause of each endpoint let through. An
-# endpoint with nothing left to do is due with its next retry, and open unless it has an order or a rate; one with more
-# than it may send is due when its rate allows another, or soon: before that, whoever records an outcome wakes it.
-_ADMIT: Final = sql("""
-WITH endpoint AS MATERIALIZED (
-    SELECT e.id, e.ordered, e.rate_limit / 60.0 AS rate, e.paused_until > now() AS paused, e.paused_until,
-        e.admission_window - (
-            SELECT count(*) FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued') AS free,
-        least(greatest(1.0, e.rate_limit / 60.0), coalesce(e.rate_tokens
-            + extract(epoch FROM now() - e.rate_at)::float8 * e.rate_limit / 60.0, 'infinity')) AS tokens
-    FROM webhook_endpoint e WHERE e.id = ANY(:ids::text[])
-), allowed AS (
-    SELECT *, CASE WHEN paused THEN 0
-        ELSE greatest(0, least(free, :share, CASE WHEN rate IS NULL THEN free ELSE floor(tokens) END)) END AS count
-    FROM endpoint
-), picked AS (
-    SELECT p.* FROM allowed CROSS JOIN LATERAL (
-        SELECT d.ctid, d.endpoint_id FROM delivery d
-        WHERE d.endpoint_id = allowed.id AND d.state = 'waiting' AND d.due_at <= now()
-        ORDER BY d.due_at LIMIT allowed.count FOR UPDATE SKIP LOCKED
-    ) p
-), taken AS (
-    SELECT allowed.*, (SELECT count(*) FROM picked WHERE picked.endpoint_id = allowed.id) AS picked FROM allowed
-), looked AS MATERIALIZED (
-    SELECT taken.*, (SELECT d.due_at FROM delivery d WHERE d.endpoint_id = taken.id AND d.state = 'waiting'
-        ORDER BY d.due_at OFFSET taken.picked LIMIT 1) AS next FROM taken
-), updated AS (
-    UPDATE webhook_endpoint e SET
-        open = coalesce(next > now(), true) AND free > picked AND NOT looked.ordered AND rate IS NULL
-            AND NOT coalesce(paused, false),
-        rate_tokens = CASE WHEN rate IS NULL THEN e.rate_tokens ELSE tokens - picked END,
-        rate_at = CASE WHEN rate IS NULL THEN e.rate_at ELSE now() END,
-        due_at = CASE
-            WHEN next IS NULL AND free > picked THEN 'infinity'
-            WHEN paused THEN greatest(next, looked.paused_until)
-            WHEN next > now() THEN next
-            WHEN rate IS NOT NULL AND tokens - picked < 1
-                THEN now() + (1 - tokens + picked) / rate * interval '1 second'
-            WHEN picked = :share THEN now()
-            ELSE now() + interval '1 second' END
-    FROM looked WHERE e.id = looked.id
-)
-UPDATE delivery SET state = 'queued', queued_at = now(), owner = NULL, lease_until = NULL
-WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING event_id, endpoint_id, attempts""")
-# Endpoints that more is queued for than any window: their workers are away, or too slow. What comes now waits.
-_CLOSE: Final = sql("""
-UPDATE webhook_endpoint SET open = false, due_at = now() WHERE open AND id = ANY(ARRAY(
-    SELECT endpoint_id FROM delivery WHERE state = 'queued' GROUP BY endpoint_id HAVING count(*) > :most))""")
+_SQL: Final = load(__file__)
+_DUE, _ADMIT, _CLOSE = _SQL["due"], _SQL["admit"], _SQL["close"]
 
 
 async def admit(batch: int = BATCH) -> list[Key]:

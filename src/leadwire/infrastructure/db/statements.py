@@ -7,6 +7,7 @@ Building a query takes some 300 us, filling in a statement about 1 us.
 
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from piccolo.columns import Column
@@ -17,6 +18,8 @@ from piccolo.table import Table
 from leadwire.infrastructure.db import DB, Row
 
 _NAMED: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
+_TITLE: Final = re.compile(r"^-- (\w+): (.+)\n", re.MULTILINE)
+_COMMENT: Final = re.compile(r"^ *--.*\n", re.MULTILINE)
 
 
 NOW: Final = QueryString("now()")
@@ -35,7 +38,9 @@ def param(name: str) -> Any:
 
 
 class Statement:
-    """A text with `$1` to `$n`, and the names of the values for them."""
+    """A text with `$1` to `$n`, and the names of the values for them. `about`: what a file of SQL says it does."""
+
+    about = ""
 
     def __init__(self, text: str, names: tuple[str, ...]) -> None:
         self.text, self.names = text, names
@@ -86,6 +91,19 @@ def sql(text: str, *, after: int = 0) -> Statement:
     names: dict[str, int] = {}
     placed = _NAMED.sub(lambda found: f"${names.setdefault(found[1], len(names) + 1 + after)}", text)
     return Statement(placed, tuple(names))
+
+
+def load(module: str) -> dict[str, Statement]:
+    """The statements of the file of SQL beside a module (its `__file__`), by name.
+
+    Each begins with a line `-- name: what it does`; other comments have lines of their own.
+    """
+    _, *parts = _TITLE.split(Path(module).with_suffix(".sql").read_text())
+    found = {}
+    for name, about, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        found[name] = sql(_COMMENT.sub("", text).strip())
+        found[name].about = about
+    return found
 
 
 def insert(*columns: Column, end: str = "", **constants: Any) -> Statement:

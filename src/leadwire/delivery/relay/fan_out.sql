@@ -1,0 +1,56 @@
+-- busy: the next workspaces that have events, from one to the next along the index
+WITH RECURSIVE busy(workspace_id, place) AS (
+    (SELECT workspace_id, 1 FROM outbox WHERE workspace_id > :after ORDER BY workspace_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT o.workspace_id FROM outbox o WHERE o.workspace_id > busy.workspace_id
+            ORDER BY o.workspace_id LIMIT 1), place + 1
+    FROM busy WHERE busy.workspace_id IS NOT NULL AND place < :most
+)
+SELECT workspace_id FROM busy WHERE workspace_id IS NOT NULL
+
+-- have: whether this relay has the workspace, until the transaction ends
+SELECT pg_try_advisory_xact_lock(7224, hashtext(:workspace)), set_config('lock_timeout', :patience, true)
+
+-- wake: lock the endpoints whose deliveries are going to wait, and let admission look at them
+-- Those are the closed ones, and those that have as many queued as the largest window holds.
+WITH locked AS MATERIALIZED (
+    SELECT id FROM webhook_endpoint WHERE id = ANY(ARRAY(
+        SELECT w.id FROM webhook_endpoint w WHERE w.workspace_id = :workspace AND (NOT w.open OR 256 <= (
+            SELECT count(*) FROM (SELECT 1 FROM delivery d
+                WHERE d.endpoint_id = w.id AND d.state = 'queued' LIMIT 256) found))))
+    ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE webhook_endpoint SET due_at = least(due_at, now()), open = false WHERE id = ANY(ARRAY(SELECT id FROM locked))
+RETURNING id
+
+-- fan_out: make deliveries of a batch of events and take these from the outbox
+-- Those of :closed endpoints wait: behind others, for their rate, or in order, where only the first of a subject is
+-- due. Those of other endpoints are queued.
+WITH batch AS (
+    DELETE FROM outbox WHERE event_id = ANY(ARRAY(
+        SELECT o.event_id FROM outbox o WHERE o.workspace_id = :workspace ORDER BY o.position
+        LIMIT greatest(1, :deliveries / greatest(1, (
+            SELECT count(*) FROM webhook_endpoint e WHERE e.workspace_id = :workspace AND e.enabled))) FOR UPDATE))
+    RETURNING *
+), pair AS (
+    SELECT b.event_id, e.id AS endpoint_id, e.workspace_id, b.test_endpoint_id IS NOT NULL AS test, b.position,
+        b.test_endpoint_id IS NULL AND e.id = ANY(:closed::text[]) AS waits,
+        CASE WHEN e.ordered AND b.test_endpoint_id IS NULL AND e.id = ANY(:closed::text[]) THEN b.subject END AS subject
+    FROM batch b JOIN webhook_endpoint e ON e.workspace_id = b.workspace_id AND CASE
+        WHEN b.test_endpoint_id IS NULL THEN e.enabled AND b.kind = ANY(e.events) ELSE e.id = b.test_endpoint_id END
+), placed AS (
+    SELECT pair.*, subject IS NOT NULL AND (
+        row_number() OVER (PARTITION BY endpoint_id, subject ORDER BY position) > 1
+        OR (SELECT d.position FROM delivery d WHERE d.endpoint_id = pair.endpoint_id AND d.subject = pair.subject
+            ORDER BY d.position LIMIT 1) IS NOT NULL) AS behind
+    FROM pair
+), made AS (
+    INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, test, subject, position, due_at, queued_at)
+    SELECT event_id, endpoint_id, workspace_id, CASE WHEN waits THEN 'waiting' ELSE 'queued' END, test, subject,
+        CASE WHEN subject IS NOT NULL THEN position END, CASE WHEN behind THEN 'infinity' ELSE now() END,
+        CASE WHEN NOT waits THEN now() END
+    FROM placed ON CONFLICT DO NOTHING RETURNING event_id, endpoint_id, state
+)
+SELECT extract(epoch FROM clock_timestamp() - recorded_at)::float8 AS age, NULL AS event_id, NULL AS endpoint_id,
+    NULL AS state FROM batch
+UNION ALL SELECT NULL, event_id, endpoint_id, state FROM made

@@ -5,7 +5,7 @@ from standardwebhooks.webhooks import Webhook
 
 from leadwire.delivery import signing
 from leadwire.delivery.worker.claim import put_back
-from leadwire.delivery.worker.health import FAILING_ATTEMPTS, LARGEST_WINDOW
+from leadwire.delivery.worker.record import FAILING_ATTEMPTS, LARGEST_WINDOW
 from leadwire.domain.webhooks import changes, reads, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db, ids

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import msgspec
 
 from leadwire.delivery import streams
-from leadwire.delivery.worker import health, loop
+from leadwire.delivery.worker import loop
+from leadwire.delivery.worker import record as recording
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.record import record
@@ -218,7 +219,7 @@ async def test_a_failure_amid_recording_loses_neither_a_410_nor_a_dead_letter(
     receiver.answer = 410
     await make.lead(workspace, bot)
     await wire.relay()
-    note, failed = health.record, []
+    note, failed = recording.note_health, []
 
     async def fails_once(settled):
         if not failed:
@@ -226,7 +227,7 @@ async def test_a_failure_amid_recording_loses_neither_a_410_nor_a_dead_letter(
             raise ConnectionResetError("the database went away")
         await note(settled)
 
-    monkeypatch.setattr(health, "record", fails_once)
+    monkeypatch.setattr(recording, "note_health", fails_once)
     stop = asyncio.Event()
     worker = asyncio.create_task(Deliverer(wire.redis, wire.transport, wire.settings).run(stop))
     await eventually(lambda: wire.redis.xlen(streams.DEAD_LETTERS))

@@ -1,22 +1,34 @@
-"""Outcomes become attempt rows and next states, in one statement: the second fence.
+"""Outcomes become attempt rows and next states, in one statement: the second fence. Some change their endpoint's row.
 
 A delivery is only moved when no other worker has claimed it since and it is still at the attempt that was made (a crash
 of PostgreSQL may have forgotten our claim, which is not waited for on disk). So a worker that slept past its lease
 changes nothing if another one has claimed the delivery meanwhile; its POST is kept as an attempt that did not count.
 """
 
+import functools
+import logging
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
 from leadwire.delivery import metrics
 from leadwire.delivery.endpoints import discard, schedule
-from leadwire.delivery.worker import health, hourly_stats, observe
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
+from leadwire.delivery.worker import hourly_stats, observe
 from leadwire.delivery.worker.attempt import Attempt
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.db.statements import lists, load
 
 _MADE: Final = "events endpoints generations numbers starts durations outcomes statuses errors answers nexts delays"
-_RECORD: Final = load(__file__)["record"]
+_SQL: Final = load(__file__)
+_RECORD, _HEALTH = _SQL["record"], _SQL["health"]
+
+FAILING_DAYS: Final = 5
+"""An endpoint is disabled when everything has failed for at least so many days"""
+FAILING_ATTEMPTS: Final = 20
+"""and at least so many attempts."""
+
+_LONGEST_PAUSE: Final = 3600.0  # seconds
 
 
 async def record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
@@ -38,7 +50,7 @@ async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attem
 
     A failure between the two would leave an endpoint that is gone enabled: a second try finds the attempts recorded.
     """
-    informative = [one for one in done if health.is_informative(one)]
+    informative = [one for one in done if is_informative(one)]
     if not informative:
         return await _record(done, owner)
     async with db.transaction():
@@ -47,7 +59,7 @@ async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attem
         settled = await _record(done, owner)
         in_order = {(one.job.entry.key.endpoint_id, one.job.subject) for one in settled if one.job.subject}
         await schedule.release_first(in_order)
-        await health.record([one for one in settled if not one.job.test])
+        await note_health([one for one in settled if not one.job.test])
     return settled
 
 
@@ -63,3 +75,41 @@ def _made(one: Attempt) -> tuple[Any, ...]:
     job, key = one.job, one.job.entry.key
     about = (key.event_id, key.endpoint_id, job.generation, job.number, one.started_at, one.duration_ms, one.outcome)
     return (*about, one.http_status, one.error, one.response_body, *one.next)
+
+
+def is_informative(one: Attempt) -> bool:
+    """Whether it says something new of its endpoint: a healthy one without a backlog costs nothing."""
+    return one.outcome != "delivered" or one.job.watched or one.job.subject is not None
+
+
+async def note_health(settled: Sequence[Attempt]) -> None:
+    """Write what `settled` says of each endpoint into its row, which is locked."""
+    by_endpoint: dict[str, list[Attempt]] = defaultdict(list)
+    for one in settled:
+        if is_informative(one):
+            by_endpoint[one.job.entry.key.endpoint_id].append(one)
+    if not by_endpoint:
+        return
+    said = [(endpoint_id, *_said(made)) for endpoint_id, made in by_endpoint.items()]
+    limits = {"largest": LARGEST_WINDOW, "attempts": FAILING_ATTEMPTS, "days": FAILING_DAYS}
+    updated = await _HEALTH.rows(**lists("ids successes failures gone pauses", said), **limits)
+    for endpoint_id, reason in updated:
+        if reason:
+            db.after_commit(functools.partial(_disabled, endpoint_id, reason))
+
+
+def _said(made: Sequence[Attempt]) -> tuple[int, int, bool, float]:
+    """Successes and failures of an endpoint, whether it is gone, and for how many seconds it is to be paused."""
+    successes = sum(one.outcome == "delivered" for one in made)
+    gone = any(one.outcome == "gone" for one in made)
+    return successes, len(made) - successes, gone, min(max(map(_pause, made)), _LONGEST_PAUSE)
+
+
+def _pause(one: Attempt) -> float:
+    """The seconds for which a receiver wants nothing at all: it is overloaded (429) or out of service (503)."""
+    return one.retry_after if one.http_status in (429, 503) else 0.0
+
+
+def _disabled(endpoint_id: str, reason: str) -> None:
+    metrics.DISABLED.labels(reason).inc()
+    telemetry.log("endpoint.disabled", level=logging.WARNING, endpoint_id=endpoint_id, reason=reason)

@@ -38,3 +38,25 @@ WITH made AS (
     ON CONFLICT DO NOTHING
 )
 SELECT event_id, endpoint_id FROM settled
+
+-- health: open windows, pause what asks for it, count failures, disable what is gone or has failed for too long
+WITH verdict AS (
+    SELECT e.id, e.admission_window, asked.successes, asked.pause,
+        CASE WHEN successes > 0 THEN NULL ELSE coalesce(e.failing_since, now()) END AS failing_since,
+        CASE WHEN successes > 0 THEN 0 ELSE e.failures + asked.failures END AS failures,
+        CASE WHEN NOT e.enabled THEN NULL WHEN asked.gone THEN 'gone'
+            WHEN successes = 0 AND e.failures + asked.failures >= :attempts
+                AND e.failing_since <= now() - make_interval(days => :days) THEN 'failing'
+            END AS reason
+    FROM unnest(:ids::text[], :successes::int[], :failures::int[], :gone::bool[], :pauses::float8[])
+        AS asked(id, successes, failures, gone, pause) JOIN webhook_endpoint e ON e.id = asked.id
+)
+UPDATE webhook_endpoint e SET
+    admission_window = least(:largest, v.admission_window + v.successes),
+    paused_until = CASE WHEN pause > 0 THEN now() + pause * interval '1 second' ELSE e.paused_until END,
+    failing_since = v.failing_since, failures = v.failures,
+    open = e.open AND pause = 0 AND v.reason IS NULL,
+    enabled = e.enabled AND v.reason IS NULL,
+    disabled_reason = coalesce(v.reason, e.disabled_reason)
+FROM verdict v WHERE e.id = v.id
+RETURNING e.id, v.reason

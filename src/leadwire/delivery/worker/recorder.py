@@ -11,9 +11,8 @@ from redis.asyncio import Redis
 from leadwire.delivery import metrics, streams
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.worker.attempt import Attempt
-from leadwire.delivery.worker.health import is_informative
 from leadwire.delivery.worker.observe import Liveness, log_attempts
-from leadwire.delivery.worker.record import record
+from leadwire.delivery.worker.record import is_informative, record
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff
 

@@ -12,7 +12,7 @@ from piccolo.table import Table
 from leadwire.delivery.endpoints import schedule
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, param, sql, statement
+from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, load, param, sql, statement
 
 JobState = Literal["running", "paused", "cancelled", "finished"]
 
@@ -82,35 +82,7 @@ _NUMBERED: Final = sql("""
 SELECT event_id, endpoint_id FROM delivery_result
 WHERE endpoint_id = :endpoint_id AND sequence BETWEEN :first AND :last AND state IN ('delivered', 'dead')""")
 
-# Let deliveries wait again, as a new generation: those that have ended in one of `states`, and with `replay` those
-# that have never been. SHARE makes the erasure of an event wait for us: nothing of it would be left to send.
-_AGAIN: Final = sql("""
-WITH asked AS (
-    SELECT a.event_id, e.id AS endpoint_id, v.workspace_id, CASE WHEN e.ordered THEN v.subject END AS subject,
-        CASE WHEN e.ordered AND v.subject IS NOT NULL THEN v.position END AS position
-    FROM unnest(:events::text[], :endpoints::text[]) AS a(event_id, endpoint_id)
-    JOIN event v ON v.id = a.event_id AND v.id BETWEEN :first AND :last AND v.body <> ''
-    JOIN webhook_endpoint e ON e.id = a.endpoint_id FOR SHARE OF v
-), ended AS (
-    DELETE FROM delivery_result d USING asked a
-    WHERE d.event_id = a.event_id AND d.endpoint_id = a.endpoint_id AND d.event_id BETWEEN :first AND :last
-      AND d.state = ANY(:states::text[])
-    RETURNING d.event_id, d.endpoint_id, d.generation, d.sequence
-), again AS (
-    INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, generation, subject, position, due_at,
-        sequence)
-    SELECT a.event_id, a.endpoint_id, a.workspace_id, 'waiting', coalesce(ended.generation, 0) + 1, a.subject,
-        a.position, CASE WHEN a.subject IS NULL THEN now() ELSE 'infinity' END, ended.sequence
-    FROM asked a LEFT JOIN ended USING (event_id, endpoint_id)
-    WHERE ended.event_id IS NOT NULL OR :replay AND NOT EXISTS (SELECT 1 FROM delivery_result d
-        WHERE d.event_id = a.event_id AND d.endpoint_id = a.endpoint_id AND d.event_id BETWEEN :first AND :last)
-    ON CONFLICT DO NOTHING RETURNING endpoint_id, subject, position
-), behind AS (
-    UPDATE delivery d SET due_at = 'infinity' FROM again
-    WHERE d.endpoint_id = again.endpoint_id AND d.subject = again.subject AND d.position > again.position
-      AND d.state = 'waiting'
-)
-SELECT endpoint_id, subject FROM again""")
+_AGAIN: Final = load(__file__)["again"]
 
 # A job's place after a batch.
 _STEPPED: Final = sql("""

@@ -11,11 +11,11 @@ from redis.asyncio import Redis
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import status
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.db.statements import load
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.telemetry.metrics import Gauge
 
-CAPPED: Final = 10_000
+CAPPED: Final = 10_000  # in gauges.sql, too
 
 UNRELAYED: Final = Gauge("unrelayed_events", f"Committed events that are not relayed yet; counted up to {CAPPED}.")
 UNRELAYED_OLDEST: Final = Gauge("unrelayed_oldest_seconds", "Age of the oldest of them.")
@@ -48,38 +48,7 @@ _ALL: Final = (
     *(*_OF_STREAMS, WORKERS, REDIS_UP, DATABASE_UP),
 )
 
-_COUNT: Final = "(SELECT count(*) FROM (SELECT 1 FROM {} LIMIT %d) AS found)" % CAPPED
-
-# What is unfinished, what is overdue, which windows are full: open work is in small tables, whatever has ended.
-STATEMENTS: Final = {
-    "counts": sql(f"""
-SELECT {_COUNT.format("outbox")} AS unrelayed,
-    (SELECT extract(epoch FROM now() - min(recorded_at))::float8 FROM (
-        SELECT recorded_at FROM outbox LIMIT {CAPPED}) AS found) AS oldest,
-    {_COUNT.format("delivery WHERE state = 'waiting'")} AS waiting,
-    {_COUNT.format("delivery WHERE state = 'queued'")} AS queued,
-    {_COUNT.format("delivery_result WHERE state = 'dead' AND NOT test")} AS dead,
-    {_COUNT.format("delivery WHERE set_aside_at IS NOT NULL")} AS aside"""),
-    "overdue": sql(f"""
-WITH late AS (
-    SELECT e.id, first.due_at, e.ordered OR e.rate_limit IS NOT NULL OR e.paused_until > now()
-        OR e.admission_window <= (
-            SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued') AS held
-    FROM webhook_endpoint e CROSS JOIN LATERAL (
-        SELECT d.due_at FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
-        ORDER BY d.due_at LIMIT 1) first
-    WHERE e.enabled AND (NOT e.open OR e.due_at < now()) AND first.due_at < now()
-)
-SELECT coalesce(held, false) AS held, sum(counted.count)::int AS count,
-    max(extract(epoch FROM now() - due_at))::float8 AS oldest
-FROM late CROSS JOIN LATERAL (SELECT count(*) FROM (SELECT 1 FROM delivery d
-    WHERE d.endpoint_id = late.id AND d.state = 'waiting' AND d.due_at < now() LIMIT {CAPPED}) AS found) counted
-GROUP BY 1"""),
-    "saturated": sql("""
-SELECT count(*) AS count
-FROM (SELECT endpoint_id, count(*) FROM delivery WHERE state = 'queued' GROUP BY endpoint_id) busy
-JOIN webhook_endpoint e ON e.id = busy.endpoint_id WHERE busy.count >= e.admission_window"""),
-}
+STATEMENTS: Final = load(__file__)
 
 
 def clear() -> None:

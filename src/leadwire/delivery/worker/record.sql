@@ -1,4 +1,4 @@
--- record: move the deliveries that this worker has claimed and that are still at these attempts, and insert the attempts
+-- record: move what this worker has claimed and that is still at these attempts, and insert the attempts
 -- They go on to their next attempt, or to what has ended. Due times are the database's: a worker with a wrong clock
 -- cannot make a retry early. In an order, a retry waits for what was redriven before it meanwhile.
 WITH made AS (

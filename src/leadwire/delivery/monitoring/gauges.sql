@@ -1,0 +1,29 @@
+-- counts: what is unfinished, and dead letters; each is counted up to 10,000
+SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT 10000) AS found) AS unrelayed,
+    (SELECT extract(epoch FROM now() - min(recorded_at))::float8 FROM (
+        SELECT recorded_at FROM outbox LIMIT 10000) AS found) AS oldest,
+    (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE state = 'waiting' LIMIT 10000) AS found) AS waiting,
+    (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE state = 'queued' LIMIT 10000) AS found) AS queued,
+    (SELECT count(*) FROM (SELECT 1 FROM delivery_result WHERE state = 'dead' AND NOT test LIMIT 10000) AS found) AS dead,
+    (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE set_aside_at IS NOT NULL LIMIT 10000) AS found) AS aside
+
+-- overdue: deliveries past their time, of each endpoint up to 10,000
+WITH late AS (
+    SELECT e.id, first.due_at, e.ordered OR e.rate_limit IS NOT NULL OR e.paused_until > now()
+        OR e.admission_window <= (
+            SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued') AS held
+    FROM webhook_endpoint e CROSS JOIN LATERAL (
+        SELECT d.due_at FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
+        ORDER BY d.due_at LIMIT 1) first
+    WHERE e.enabled AND (NOT e.open OR e.due_at < now()) AND first.due_at < now()
+)
+SELECT coalesce(held, false) AS held, sum(counted.count)::int AS count,
+    max(extract(epoch FROM now() - due_at))::float8 AS oldest
+FROM late CROSS JOIN LATERAL (SELECT count(*) FROM (SELECT 1 FROM delivery d
+    WHERE d.endpoint_id = late.id AND d.state = 'waiting' AND d.due_at < now() LIMIT 10000) AS found) counted
+GROUP BY 1
+
+-- saturated: endpoints with as many queued deliveries as their window allows
+SELECT count(*) AS count
+FROM (SELECT endpoint_id, count(*) FROM delivery WHERE state = 'queued' GROUP BY endpoint_id) busy
+JOIN webhook_endpoint e ON e.id = busy.endpoint_id WHERE busy.count >= e.admission_window

@@ -30,6 +30,7 @@ Outcome = Literal[
 
 STATES: Final[tuple[State, ...]] = get_args(State)
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
+_OF_STATUS: Final[dict[int, Outcome]] = {2: "delivered", 3: "http_3xx", 4: "http_4xx", 5: "http_5xx"}
 _LONGEST_RETRY_AFTER: Final = 24 * 3600.0  # seconds a receiver's Retry-After may put a retry off
 
 
@@ -42,15 +43,7 @@ class NextStep(NamedTuple):
 
 def of_status(status: int) -> Outcome:
     """The outcome that an HTTP status stands for: only 200 to 299 acknowledge."""
-    if 200 <= status <= 299:
-        return "delivered"
-    if status == 410:
-        return "gone"
-    if 300 <= status <= 399:
-        return "http_3xx"
-    if 400 <= status <= 499:
-        return "http_4xx"
-    return "http_5xx" if 500 <= status <= 599 else "protocol_error"
+    return "gone" if status == 410 else _OF_STATUS.get(status // 100, "protocol_error")
 
 
 def after(

@@ -98,14 +98,11 @@ class Observer:
 
     async def _has_lease(self) -> bool:
         name = self._name.encode()
-        try:
-            if await self._redis.set(_KEY, name, nx=True, px=_LEASE_MS):
-                return True
-            if await self._redis.get(_KEY) != name:
-                return False
-            await self._redis.pexpire(_KEY, _LEASE_MS)
-        except AWAY:
-            return True
+        with contextlib.suppress(*AWAY):
+            if not await self._redis.set(_KEY, name, nx=True, px=_LEASE_MS):
+                if await self._redis.get(_KEY) != name:
+                    return False
+                await self._redis.pexpire(_KEY, _LEASE_MS)
         return True
 
     def _clear(self) -> None:

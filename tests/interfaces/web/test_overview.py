@@ -8,6 +8,8 @@ import pytest
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.webhooks import stats
+from leadwire.domain.webhooks.stats import Hour, Stats
 from leadwire.infrastructure import clock
 from leadwire.interfaces.web import charts, rendering
 from tests import make
@@ -92,3 +94,13 @@ def test_an_empty_chart_of_counts_has_no_fractions():
     plot = rendering.environment().get_template("charts.html").module.plot
     drawn = plot("Leads", ["a", "b"], [charts.Series("Leads", [0, 0])], bars=True)
     assert re.findall(r'text-anchor="end">([^<]*)<', drawn) == ["0", "1"]
+
+
+def test_endpoints_together_are_as_slow_as_the_slowest_and_next_when_the_first_is():
+    hour, soon = clock.parse("2026-01-02T03:00:00Z"), clock.parse("2026-01-02T04:00:00Z")
+    quiet = Stats([Hour(hour, 0, 0, None)], 0, 0, None, None, None, None, 0, 0)
+    busy = Stats([Hour(hour, 2, 1, 9.0)], 2, 1, 9.0, hour, "delivered", soon, 3, 4)
+    both = stats.together([quiet, busy, busy])
+    assert both.hours == [Hour(hour, 4, 2, None)]
+    assert (both.delivered, both.failed, both.p95, both.next_at) == (4, 2, 9.0, soon)
+    assert (both.waiting, both.dead, stats.together([quiet]).share) == (6, 8, None)

@@ -76,6 +76,24 @@ async def of(workspace: str, endpoint_ids: Sequence[str], hours: int = 24) -> di
     return {row["id"]: _stats(found.get(row["id"], {}), slots, row) for row in await _NOW.rows(**which)}
 
 
+def together(found: Sequence[Stats]) -> Stats:
+    """Return the figures of several endpoints as those of one; `p95` is the slowest's, `next_at` the first."""
+    return Stats(
+        [
+            Hour(hour[0].at, sum(one.delivered for one in hour), sum(one.failed for one in hour), None)
+            for hour in zip(*(one.hours for one in found), strict=True)
+        ],
+        sum(one.delivered for one in found),
+        sum(one.failed for one in found),
+        max((one.p95 for one in found if one.p95 is not None), default=None),
+        None,
+        None,
+        min((one.next_at for one in found if one.next_at), default=None),
+        sum(one.waiting for one in found),
+        sum(one.dead for one in found),
+    )
+
+
 async def attempts(endpoint_id: str) -> tuple[int, ...]:
     """Return the latest hour that had attempts, how many were delivered and failed: it differs after each attempt."""
     found = await _LATEST.row(endpoint_id=endpoint_id)

@@ -164,7 +164,7 @@ def _curve(start: tuple[int, int], end: tuple[int, int]) -> str:
     return f"M{x1} {y1:g}C{x1 + bend} {y1 + lift:g} {x2 - bend} {y2 + lift:g} {x2} {y2:g}"
 
 
-def number(value: float) -> str:
+def short(value: float) -> str:
     """1234 -> 1.23k."""
     for limit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= limit:
@@ -172,7 +172,7 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def milliseconds(value: float | None) -> str:
+def ms(value: float | None) -> str:
     """12.3 -> 12.3 ms, 1234 -> 1.23 s; nothing -> a dash."""
     if value is None:
         return "—"

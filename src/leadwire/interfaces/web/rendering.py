@@ -41,15 +41,10 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {
-        "asset": assets.address,
-        "Plot": charts.Plot,
-        "spark": charts.spark,
-        "KINDS": tuple(SAMPLES),
-        "MASK": _MASK,
-    }
-    made.filters |= {one.__name__: one for one in (ago, brief, coded, linked, pretty, count, percent, host)}
-    made.filters |= {"meaning": explain.meaning, "ms": charts.milliseconds, "short": charts.number}
+    made.globals |= {"asset": assets.address, "KINDS": tuple(SAMPLES), "MASK": _MASK}
+    made.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}
+    filters = (ago, brief, coded, linked, pretty, count, percent, host, charts.ms, charts.short)
+    made.filters |= {one.__name__: one for one in (*filters, explain.meaning, datetime.strftime)}
     return made
 
 

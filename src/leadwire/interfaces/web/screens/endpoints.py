@@ -8,7 +8,6 @@ from leadwire.domain.webhooks import changes, history, reads, rotation, samples,
 from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.web.charts import Series
 from leadwire.interfaces.web.forms import Form, wrong
 from leadwire.interfaces.web.live_updates import stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
@@ -36,20 +35,13 @@ async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
     shown = await reads.endpoint(context.workspace, endpoint_id)
     period = chosen if (chosen := context.query.text("period")) in _PERIODS else "24"
     known = (await stats.of(context.workspace, [shown.id], int(period)))[shown.id]
-    labels = [f"{hour.at:%d %b %H:00}" if period == "168" else f"{hour.at:%H:00}" for hour in known.hours]
     stage = context.query.text("stage")
     return await context.render(
         "webhooks/endpoint.html",
         endpoint=shown,
         known=known,
-        labels=labels,
         period=period,
         periods=_PERIODS,
-        outcomes=[
-            Series("Delivered", [hour.delivered for hour in known.hours], "good"),
-            Series("Failed", [hour.failed for hour in known.hours], "bad"),
-        ],
-        times=[Series("95 % answered within", [hour.p95 or 0 for hour in known.hours])],
         stage=stage,
         page=await history.page(context.workspace, history.Filter(endpoint_id=shown.id, stage=stage), limit=20),
         tested=await tested(context, shown.id),

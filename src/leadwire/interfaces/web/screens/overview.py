@@ -12,10 +12,8 @@ from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.reads import BANDS
 from leadwire.domain.listing.listing import BotId
 from leadwire.domain.webhooks import reads, stats
-from leadwire.domain.webhooks.stats import Stats
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.web.charts import Series
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import screen
 
@@ -45,6 +43,7 @@ async def overview(context: PageContext) -> PageResponse:
     for day, band, count in captured:
         by_day[day] += count
         by_band[band] += count
+    figures = await stats.of(context.workspace, [one.id for one in await reads.endpoints(context.workspace)])
     return await context.render(
         "overview.html",
         shown=shown,
@@ -53,33 +52,9 @@ async def overview(context: PageContext) -> PageResponse:
         leads=by_day.total(),
         handoffs=await conversations.handed_off(*filters),
         days=[f"{day:%d %b}" for day in days],
-        per_day=[
-            Series("Conversations", [started.get(day, 0) for day in days], "muted"),
-            Series("New leads", [by_day[day] for day in days]),
-        ],
+        conversations_by_day=[started.get(day, 0) for day in days],
+        leads_by_day=[by_day[day] for day in days],
         bands=_BAND_NAMES,
-        per_band=[Series("Leads", [by_band[band] for band in range(BANDS)])],
-        webhooks=await _webhooks(context.workspace),
+        leads_by_band=[by_band[band] for band in range(BANDS)],
+        webhooks=stats.together(list(figures.values())) if figures else None,
     )
-
-
-async def _webhooks(workspace: str) -> dict[str, object] | None:
-    """The last day of all endpoints together; None while there is none."""
-    endpoints = await reads.endpoints(workspace)
-    found: list[Stats] = list((await stats.of(workspace, [one.id for one in endpoints])).values())
-    if not found:
-        return None
-    hours = list(zip(*(one.hours for one in found), strict=True))
-    delivered, failed = sum(one.delivered for one in found), sum(one.failed for one in found)
-    return {
-        "labels": [f"{hour[0].at:%H:00}" for hour in hours],
-        "series": [
-            Series("Delivered", [sum(one.delivered for one in hour) for hour in hours], "good"),
-            Series("Failed", [sum(one.failed for one in hour) for hour in hours], "bad"),
-        ],
-        "share": delivered / (delivered + failed) if delivered + failed else None,
-        "slowest": max((one.p95 for one in found if one.p95 is not None), default=None),
-        "waiting": sum(one.waiting for one in found),
-        "dead": sum(one.dead for one in found),
-        "oldest": min((one.next_at for one in found if one.next_at), default=None),
-    }

@@ -1,8 +1,13 @@
 """What Python and SQL both compute, they compute alike."""
 
+import re
 from datetime import UTC, datetime
 
 from leadwire.delivery import streams
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
+from leadwire.delivery.monitoring import gauges
+from leadwire.delivery.relay import fan_out
+from leadwire.delivery.worker import claim
 from leadwire.infrastructure import db, ids
 
 
@@ -16,3 +21,11 @@ async def test_python_and_sql_agree_on_the_shard(database):
 async def test_python_and_sql_agree_on_the_days_of_ids(database):
     for day in (datetime(2026, 1, 2, tzinfo=UTC), datetime(1999, 12, 31, tzinfo=UTC), datetime(2100, 6, 1, tzinfo=UTC)):
         assert await db.value("SELECT event_id_floor($1)", day.date()) == ids.floor("evt", day)
+
+
+def test_files_of_sql_have_the_limits_of_python():
+    assert f"{LARGEST_WINDOW} <= (" in fan_out._WAKE.text
+    assert f"LIMIT {LARGEST_WINDOW})" in fan_out._WAKE.text
+    assert f"admission_window < {LARGEST_WINDOW}" in claim._CLAIM
+    counted = gauges.STATEMENTS["counts"].text + gauges.STATEMENTS["overdue"].text
+    assert set(re.findall(r"LIMIT (\d{2,})", counted)) == {str(gauges.CAPPED)}

@@ -71,5 +71,5 @@ async def desk(operators):
     """One of them has the inbox open. Answers their session's id."""
     await sessions.begin(operators[0], "a", "Browser")
     session = await db.value("SELECT id FROM user_session")
-    await sessions.record(session, "present_at")
+    await sessions.update(session, present_at=clock.now())
     return session

@@ -36,8 +36,4 @@ def digest(text: str) -> bytes:
 
 def _checksum(text: str) -> str:
     number = zlib.crc32(text.encode())
-    digits = ""
-    for _ in range(6):
-        number, digit = divmod(number, 62)
-        digits = _BASE62[digit] + digits
-    return digits
+    return "".join(_BASE62[number // 62**place % 62] for place in range(5, -1, -1))

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from datetime import date, datetime
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +13,7 @@ from leadwire.domain.conversations.table import Conversation as Table
 from leadwire.domain.conversations.table import ConversationNote, Message, SavedReply
 from leadwire.domain.leads import schema as leads
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, Keyset
-from leadwire.domain.listing.listing import Listing, PageQuery, SearchQuery
+from leadwire.domain.listing.listing import Figures, Listing, PageQuery, SearchQuery
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.ids import is_id
@@ -114,11 +113,10 @@ saved_replies: Final = statement(
     SavedReply.select("id", "name", "content").where(SavedReply.workspace_id == param("workspace")),
     "ORDER BY lower(name), id",
 ).rows
-# Figures, each from one index.
-_SINCE: Final = "FROM conversation WHERE workspace_id = :workspace AND created_at >= :since"
-_OF: Final = ("", "AND bot_id = :bot_id")  # all bots or one: a text each, so that each gets its own plan
-_BY_DAY: Final = [sql(f"SELECT created_at::date, count(*) {_SINCE} {bot} GROUP BY 1") for bot in _OF]
-_HANDED_OFF: Final = [sql(f"SELECT count(*) {_SINCE} {bot} AND handoff_requested_at IS NOT NULL") for bot in _OF]
+_SINCE: Final = "FROM conversation WHERE workspace_id = :workspace AND created_at >= :since {bot}"
+# How many conversations began on each day (UTC); in how many a person was asked for. Each from one index.
+by_day: Final = Figures(f"SELECT created_at::date, count(*) {_SINCE} GROUP BY 1").rows
+handed_off: Final = Figures(f"SELECT count(*) {_SINCE} AND handoff_requested_at IS NOT NULL").rows
 
 
 async def detail(workspace: str, conversation_id: str) -> ConversationDetail:
@@ -191,16 +189,3 @@ async def threads(workspace: str, user_id: str) -> dict[str, list[db.Row]]:
 def fill_in(content: str, name: str | None) -> str:
     """Return a saved reply for a visitor called `name`; without one, `{{name}}` and the space or comma before it go."""
     return content.replace("{{name}}", name) if name else re.sub(r"(, | )?{{name}}", "", content)
-
-
-async def by_day(workspace: str, since: datetime, bot_id: str | None = None) -> dict[date, int]:
-    """Return how many conversations began on each day (UTC) since then; days without any are left out."""
-    one = {"bot_id": bot_id} if bot_id else {}
-    found = await _BY_DAY[len(one)].rows(workspace=workspace, since=since, **one)
-    return {row[0]: row[1] for row in found}
-
-
-async def handed_off(workspace: str, since: datetime, bot_id: str | None = None) -> int:
-    """Return in how many conversations that began since then a person was asked for."""
-    one = {"bot_id": bot_id} if bot_id else {}
-    return int(await _HANDED_OFF[len(one)].value(workspace=workspace, since=since, **one))

@@ -28,11 +28,8 @@ ORDER BY created_at LIMIT 1""")
 _DELETE: Final = statement(table.Lead.delete().where(*_LEAD))
 
 
-class LeadConflict(Conflict, code="lead_conflict"):
+class LeadConflict(Conflict, code="lead_conflict", detail="Another lead of this bot has that e-mail address."):
     """Another lead of the bot has the e-mail address: see `conflicting_id`."""
-
-    def __init__(self, holder: str | None = None) -> None:
-        super().__init__("Another lead of this bot has that e-mail address.", conflicting_id=holder)
 
 
 async def update(
@@ -72,7 +69,7 @@ async def _update(
     if "email" in previous and after.email:
         holder = await reads.holder_of_email(workspace, after.id, after.email)
         if holder not in (None, after.id):
-            raise LeadConflict(holder)
+            raise LeadConflict(conflicting_id=holder)
     if await _store(workspace, before, after, previous):
         return StoredLead(after, before.version + 1)
     async with db.transaction():  # somebody else was quicker

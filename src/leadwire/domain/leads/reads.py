@@ -1,6 +1,5 @@
 """Looking leads up. Every query takes the workspace first."""
 
-from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -10,8 +9,8 @@ from leadwire.delivery.events import about
 from leadwire.domain.leads import table
 from leadwire.domain.leads.schema import COLUMNS, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, Found, Keyset
-from leadwire.domain.listing.listing import Listing, PageQuery, SearchQuery
-from leadwire.infrastructure import clock, db
+from leadwire.domain.listing.listing import Figures, Listing, PageQuery, SearchQuery
+from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
@@ -93,12 +92,10 @@ WHERE workspace_id = :workspace AND lead.id = :lead_id AND lower(other.email) = 
 _WITH_EMAIL: Final = sql(f"""
 SELECT {COLUMNS} FROM (SELECT id AS bot FROM bot WHERE workspace_id = :workspace) bots
 JOIN lead ON bot_id = bot AND lower(email) = lower(:email)""")
-# One pass over an index that has every column that is needed.
-_CAPTURED: Final = [  # by all bots or one: a text each, so that each gets its own plan
-    sql(f"""SELECT created_at::date, least(score / 10, {BANDS - 1}), count(*) FROM lead
-            WHERE workspace_id = :workspace AND created_at >= :since {bot} GROUP BY 1, 2""")
-    for bot in ("", "AND bot_id = :bot_id")
-]
+# How many leads were captured on a day (UTC) with scores of a band: one pass over an index with all these columns.
+captured: Final = Figures(f"""
+SELECT created_at::date, least(score / 10, {BANDS - 1}), count(*) FROM lead
+WHERE workspace_id = :workspace AND created_at >= :since {{bot}} GROUP BY 1, 2""").rows
 
 
 async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredLead:
@@ -127,12 +124,6 @@ async def events(workspace: str, lead_id: str) -> list[LeadEvent]:
         LeadEvent(one.id, one.kind, clock.iso(one.at), _changes(one.body) if one.kind == "lead.updated" else [])
         for one in await about(workspace, "lead_id", lead_id)
     ]
-
-
-async def captured(workspace: str, since: datetime, bot_id: str | None = None) -> list[db.Row]:
-    """Return how many leads were captured since then, by day (UTC) and band of scores; of one bot or of all."""
-    one = {"bot_id": bot_id} if bot_id else {}
-    return await _CAPTURED[len(one)].rows(workspace=workspace, since=since, **one)
 
 
 def _changes(body: str) -> list[dict[str, Any]]:

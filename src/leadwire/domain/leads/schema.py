@@ -162,11 +162,8 @@ def changed(before: Lead, after: Lead) -> dict[str, Any]:
         if getattr(before, field) != getattr(after, field)
     }
     was, now = custom_fields(before), custom_fields(after)
-    # A key that is new was null.
-    if differ := [key for key in {**was, **now} if (key in was) != (key in now) or not _same(was[key], now[key])]:
+    # As JSON: in Python, `1 == True`. A key that is new was null.
+    encode = msgspec.json.encode
+    if differ := [key for key in {**was, **now} if encode(was.get(key)) != encode(now.get(key))]:
         old["custom_fields"] = {key: was.get(key) for key in differ}
     return old
-
-
-def _same(was: FieldValue, now: FieldValue) -> bool:
-    return type(was) is type(now) and was == now  # `1 == True` in Python, not in JSON

@@ -15,7 +15,7 @@ from typing import Annotated, Final, Generic, Self, TypeVar
 from msgspec import Meta, Struct, field, structs
 
 from leadwire.domain.listing.keyset import Found, Keyset
-from leadwire.infrastructure import clock, ids
+from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import Statement, sql
 
 T = TypeVar("T")
@@ -65,6 +65,21 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
         """The same with `since` and `until` as moments that are not included themselves, as in /v1."""
         since = self.since and self.since - timedelta(microseconds=1)
         return structs.replace(self, since=since, until=self.until and self.until + timedelta(days=1))
+
+
+class Figures:
+    """Figures about what was created since a time, of all bots or of one: a text each, so that each gets its own plan.
+
+    `text` has `{bot}` where the condition for one bot goes.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._statements = [sql(text.format(bot=bot)) for bot in ("", "AND bot_id = :bot_id")]
+
+    async def rows(self, workspace: str, since: datetime, bot_id: str | None = None) -> list[db.Row]:
+        """Return them. `since` is included."""
+        one = {"bot_id": bot_id} if bot_id else {}
+        return await self._statements[len(one)].rows(workspace=workspace, since=since, **one)
 
 
 class _Count(Struct):

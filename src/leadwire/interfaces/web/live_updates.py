@@ -11,6 +11,7 @@ from litestar.response import Stream
 
 from leadwire.domain.accounts.changes import sessions
 from leadwire.domain.conversations.pubsub import hub
+from leadwire.infrastructure import clock
 from leadwire.interfaces.web import security
 
 _MOST_LOOKS: Final = 120  # then the browser connects again
@@ -54,7 +55,7 @@ async def _listen(workspace: str, session_id: str) -> AsyncIterator[bytes]:
         while not hub.leaving:
             if loop.time() - noted > sessions.PRESENCE_EVERY:
                 noted = loop.time()
-                await sessions.record(session_id, "present_at")
+                await sessions.update(session_id, present_at=clock.now())
             message = await watch.changed(_PING)
             if not await sessions.is_active(session_id):
                 break

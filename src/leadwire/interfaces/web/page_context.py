@@ -71,7 +71,7 @@ class PageContext(msgspec.Struct):
     async def render(self, template: str, status: int = 200, **values: Any) -> Response[str]:
         """Render the screen, in a thread, as a large one takes long. After a refusal it has its status and headers."""
         if self.me.flash:
-            await sessions.set_flash(self.me.session_id, None)
+            await sessions.update(self.me.session_id, flash=None)
         status = self.refusal.status if self.refusal else status
         page = await asyncio.to_thread(render_page, self.request, template, {"context": self, **values}, status)
         page.headers.update(self.refusal.headers if self.refusal else {})

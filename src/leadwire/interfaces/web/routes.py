@@ -103,7 +103,7 @@ def action(
             response = await _password(context, download=download) if confirmed else None
             response = response or await _perform(context, declared, audit, shown_on)
             if context.flash:
-                await sessions.set_flash(context.me.session_id, context.flash)
+                await sessions.update(context.me.session_id, flash=context.flash)
             return response
 
         made = route(path, http_method=HttpMethod.POST, status_code=200, name=f"action {path}")(handler)

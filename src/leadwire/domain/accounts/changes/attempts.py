@@ -13,8 +13,8 @@ from leadwire.infrastructure.rate_limit import RateLimit
 
 PER_ACCOUNT: Final = 5
 _WINDOW: Final = 300  # seconds
-_MOST: Final = {"account": PER_ACCOUNT, "address": 20, "56": 40, "48": 80}
-_LIMITS: Final = {of: RateLimit(f"sign-in-{of}", most, window=_WINDOW) for of, most in _MOST.items()}
+_MOST: Final = {"account": PER_ACCOUNT, "address": 20, "/56": 40, "/48": 80}
+_LIMITS: Final = {of: RateLimit(f"sign-in-{of.strip('/')}", most, window=_WINDOW) for of, most in _MOST.items()}
 
 
 async def count(account: str, address: str) -> None:
@@ -22,7 +22,7 @@ async def count(account: str, address: str) -> None:
     names = {"account": account, "address": address}
     if ":" in address:
         around = ipaddress.IPv6Network(address)
-        names |= {length: str(around.supernet(new_prefix=int(length))) for length in ("56", "48")}
+        names |= {f"/{length}": str(around.supernet(new_prefix=length)) for length in (56, 48)}
     refused = [of for of, name in names.items() if not await _LIMITS[of].take_at_once(name)]
     if refused:
         telemetry.log("sign_in.throttled", level=logging.WARNING, of=refused[0])

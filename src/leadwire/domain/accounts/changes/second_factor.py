@@ -24,6 +24,7 @@ _SECRET: Final = 20  # bytes, as RFC 4226 recommends
 _DRIFT: Final = (0, -1, 1)  # steps that a phone's clock may be off
 _PATIENCE: Final = 300  # seconds from the password to the code
 _OFFERED: Final = 900  # seconds to set an app up
+_WRONG: Final = ("/code", "wrong_code", "Wrong or used code. Wait for the next one.")
 
 _BY_ID: Final = UserAccount.id == param("id")
 _ADD: Final = statement(UserAccount.update(totp_secret=param("sealed"), totp_step=param("step")).where(_BY_ID))
@@ -62,7 +63,7 @@ async def add(person: Person, offered: str, code: str) -> None:
         raise Invalid("This page is too old, or its secret is not ours. Scan the new one below.")
     await attempts.count(f"code {person.user_id}", person.address)
     if (step := _step_of(secret, code)) is None:
-        raise _wrong()
+        raise invalid_field(*_WRONG)
     await attempts.forgive(f"code {person.user_id}")
     async with audit.transaction(person, "user.second_factor_added", person.user_id):
         await _ADD.rows(id=person.user_id, sealed=secret_box.get().seal(secret), step=step)
@@ -90,7 +91,7 @@ async def redeem(given: str, code: str, address: str) -> str:
     await attempts.count(f"code {user_id}", address)
     step = _step_of(secret_box.get().open(sealed), code) if sealed else None
     if step is None or not await _USE_STEP.row(id=user_id, step=step, password_hash=password_hash, sealed=sealed):
-        raise _wrong()
+        raise invalid_field(*_WRONG)
     await attempts.forgive(f"code {user_id}")
     return user_id
 
@@ -126,7 +127,3 @@ def _totp(secret: str) -> TOTP:
     if len(key) != _SECRET:
         raise Invalid("This is no secret of ours. Begin again.")
     return TOTP(key, 6, SHA1(), _STEP)  # noqa: S303 - what authenticator apps speak
-
-
-def _wrong() -> Invalid:
-    return invalid_field("/code", "wrong_code", "Wrong or used code. Wait for the next one.")

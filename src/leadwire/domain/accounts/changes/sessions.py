@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import secrets
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 
 from piccolo.querystring import QueryString
 
@@ -38,11 +38,10 @@ _ALL_BUT: Final = QueryString("({}::text IS NULL OR {} <> {})", param("but"), Us
 _NOT_ENDED: Final = (UserSession.created_at > param("oldest"), UserSession.seen_at > param("idle"))
 _LIVES: Final = statement(UserSession.select("id").where(_BY_ID, *_NOT_ENDED))
 _SEEN: Final = statement(UserSession.update(seen_at=param("now"), address=param("address")).where(_BY_ID))
-_RECORD: Final = {
-    moment: statement(UserSession.update({moment: param("now")}).where(_BY_ID))
-    for moment in ("present_at", "confirmed_at")
+_SET: Final = {
+    name: statement(UserSession.update({name: param("value")}).where(_BY_ID))
+    for name in ("present_at", "confirmed_at", "flash")
 }
-_FLASH: Final = statement(UserSession.update(flash=param("text")).where(_BY_ID))
 _END: Final = statement(UserSession.delete().where(UserSession.hash == param("hash")))
 _END_ONE: Final = statement(UserSession.delete().where(_BY_ID, _OF_USER).returning(UserSession.id))
 _END_ALL: Final = statement(UserSession.delete().where(_OF_USER, _ALL_BUT))
@@ -96,14 +95,12 @@ async def end_one(user_id: str, session_id: str) -> None:
     await _END_ONE.one(NotFound("There is no such session."), user=user_id, id=session_id)
 
 
-async def record(session_id: str, moment: Literal["present_at", "confirmed_at"]) -> None:
-    """Record that this session has the inbox open now, or that the password was given again."""
-    await _RECORD[moment].rows(id=session_id, now=clock.now())
-
-
-async def set_flash(session_id: str, text: str | None) -> None:
-    """Have the next page of this session show `text`, once; None when it has."""
-    await _FLASH.rows(id=session_id, text=text)
+async def update(session_id: str, **values: datetime | str | None) -> None:
+    """Set `present_at`: it has the inbox open; `confirmed_at`: the password was given again; `flash`: what its next
+    page shows, once.
+    """
+    for name, value in values.items():
+        await _SET[name].rows(id=session_id, value=value)
 
 
 async def delete_ended() -> None:

@@ -9,7 +9,7 @@ from leadwire.domain.accounts import passwords
 from leadwire.domain.accounts.changes import attempts, audit, second_factor, sessions
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import UserAccount
-from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure import clock, db, telemetry
 from leadwire.infrastructure.db.statements import param, statement
 from leadwire.infrastructure.errors import Invalid
 
@@ -37,6 +37,7 @@ async def sign_in(email: str, password: str, address: str, agent: str) -> tuple[
     Raise RateLimited, Unavailable; Invalid, the same for a wrong password and an unknown address.
     """
     email = email.strip().lower()
+    wrong = Invalid("E-mail or password is not right.")
     passwords.check_capacity()
     await attempts.count(email, address)
     account = await _BY_EMAIL.row(email=email)
@@ -44,13 +45,13 @@ async def sign_in(email: str, password: str, address: str, agent: str) -> tuple[
     if account is None or not matches:
         # Not in the database: writing for known addresses only would take longer, and so tell which are known.
         telemetry.log("sign_in.refused", level=logging.WARNING, user=account["id"] if account else None)
-        raise _wrong()
+        raise wrong
     await attempts.forgive(email)
     user_id, stored, code_wanted = account
     fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
     async with db.transaction():
         if not await _STILL.row(id=user_id, stored=stored, fresh=fresh, code_wanted=code_wanted):
-            raise _wrong()
+            raise wrong
         if code_wanted:
             return second_factor.ticket(user_id, fresh), True
         return await _begin(user_id, address, agent), False
@@ -74,7 +75,7 @@ async def confirm(person: Person, password: str) -> None:
     if not await passwords.matches(stored, password[: passwords.LONGEST]):
         raise Invalid("The password is not right.")
     await attempts.forgive(person.email)
-    await sessions.record(person.session_id, "confirmed_at")
+    await sessions.update(person.session_id, confirmed_at=clock.now())
 
 
 async def change_password(person: Person, present: str, new: str) -> None:
@@ -95,7 +96,3 @@ async def _begin(user_id: str, address: str, agent: str) -> str:
         token = await sessions.begin(user_id, address, agent)
         await audit.record(account["workspace_id"], account["email"], audit.Entry("user.signed_in", user_id), address)
     return token
-
-
-def _wrong() -> Invalid:
-    return Invalid("E-mail or password is not right.")

@@ -37,7 +37,7 @@ async def overview(context: PageContext) -> PageResponse:
     since = today - timedelta(days=shown.days - 1)
     filters = context.workspace, since, shown.bot_id
     days = [(since + timedelta(days=number)).date() for number in range(shown.days)]
-    started = await conversations.by_day(*filters)
+    started: dict[date, int] = {row[0]: row[1] for row in await conversations.by_day(*filters)}
     captured = await leads.captured(*filters)
     by_day, by_band = Counter[date](), Counter[int]()
     for day, band, count in captured:
@@ -50,7 +50,7 @@ async def overview(context: PageContext) -> PageResponse:
         bots=names,
         conversations=sum(started.values()),
         leads=by_day.total(),
-        handoffs=await conversations.handed_off(*filters),
+        handoffs=(await conversations.handed_off(*filters))[0][0],
         days=[f"{day:%d %b}" for day in days],
         conversations_by_day=[started.get(day, 0) for day in days],
         leads_by_day=[by_day[day] for day in days],

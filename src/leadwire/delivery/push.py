@@ -8,7 +8,6 @@ commit.
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -23,7 +22,6 @@ WAKE: Final = "leadwire:wake"
 """The channel on which relays are told of work."""
 _WAKE_EVERY: Final = 0.005  # seconds
 _BATCH: Final = 500  # entries
-_SHUT: Final = 5.0  # seconds after a failure in which the relay makes the deliveries
 
 
 class _Push:
@@ -32,8 +30,8 @@ class _Push:
     def __init__(self) -> None:
         self.waiting: dict[bool, list[Key]] = {True: [], False: []}  # quick ones, others
         self.adding = self.waking = False
+        self.failing = False  # since an entry was refused, until one is taken
         self.woken = 0.0
-        self.failed = float("-inf")  # when, by the monotonic clock
 
 
 _state = _Push()
@@ -41,7 +39,7 @@ _state = _Push()
 
 def is_open() -> bool:
     """Whether deliveries may be queued by the change itself: this process has a Redis, and it takes entries."""
-    return redis_pool.client() is not None and time.monotonic() - _state.failed > _SHUT
+    return redis_pool.client() is not None and not _state.failing
 
 
 def push(keys: Sequence[Key], *, quick: bool = False) -> None:
@@ -53,34 +51,35 @@ def push(keys: Sequence[Key], *, quick: bool = False) -> None:
 
 
 async def _add_waiting() -> None:
+    """Add all, trying for as long as this process lives. What it leaves behind is found by reconcile."""
+    pause = Backoff()
     try:
         while any(_state.waiting.values()) and (client := redis_pool.client()) is not None:
             for quick, waiting in _state.waiting.items():
-                batch, waiting[:_BATCH] = waiting[:_BATCH], []
-                await add(client, batch, "change", quick=quick)
+                batch = waiting[:_BATCH]
+                if not batch:
+                    continue
+                if await _add(client, batch, quick=quick):
+                    del waiting[: len(batch)]
+                    pause.reset()
+                else:
+                    await asyncio.sleep(pause.next())
     finally:
-        _state.adding = False
+        _state.adding = _state.failing = False
 
 
-async def add(redis: Redis, keys: Sequence[Key], by: str, *, quick: bool = False) -> None:
-    """Put committed keys into the streams, trying for as long as reconcile cannot have taken them for lost."""
-    if not keys:
-        return
-    known, loop, pause = settings.get(), asyncio.get_running_loop(), Backoff()
-    start = loop.time()
-    while loop.time() - start < known.reconcile_after / 2:
-        try:
-            await streams.add(redis, keys, known.stream_shards, quick=quick)
-        except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
-            _state.failed = time.monotonic()
-            metrics.FAILED.labels("add").inc()
-            telemetry.log("stream.unreachable", level=logging.WARNING, error=error, keys=len(keys))
-            await asyncio.sleep(pause.next())
-        else:
-            _state.failed = float("-inf")
-            metrics.ADDED.labels(by).inc(len(keys))
-            return
-    telemetry.log("stream.left_to_reconcile", level=logging.WARNING, keys=len(keys))
+async def _add(redis: Redis, keys: Sequence[Key], *, quick: bool) -> bool:
+    """Add to the streams. Return whether Redis took them."""
+    try:
+        await streams.add(redis, keys, settings.get().stream_shards, quick=quick)
+    except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
+        _state.failing = True
+        metrics.FAILED.labels("add").inc()
+        telemetry.log("stream.unreachable", level=logging.WARNING, error=error, keys=len(keys))
+        return False
+    _state.failing = False
+    metrics.ADDED.labels("change").inc(len(keys))
+    return True
 
 
 def wake_relay() -> None:

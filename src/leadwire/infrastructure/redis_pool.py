@@ -74,6 +74,11 @@ def require_client() -> "redis.Redis":
     return _client
 
 
+async def check_writes(client: "redis.Redis") -> None:
+    """Write something for a second. Raise one of `AWAY` where that is refused: by a replica, or for lack of memory."""
+    await client.set("leadwire:health", "", px=1000)
+
+
 def run_in_background(work: Coroutine[Any, Any, None]) -> None:
     """Run a short task outside the caller's context, which may hold a transaction. `close` waits for it."""
     task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())

@@ -4,13 +4,14 @@ What is unfinished has tables of its own, so it costs the same however much is f
 stop at `CAPPED`, because beyond it the exact number makes no difference.
 """
 
+import contextlib
 from typing import Any, Final
 
 from redis.asyncio import Redis
 
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import status
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.db.statements import load
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.telemetry.metrics import Gauge
@@ -38,7 +39,7 @@ PENDING: Final = Gauge("stream_pending", "Entries read and not acknowledged.", "
 OLDEST: Final = Gauge("stream_oldest_seconds", "Age of the oldest entry of a stream, by Redis's clock.", "shard")
 IDLE: Final = Gauge("stream_pending_idle_seconds", "Longest time a worker has held an entry.", "shard")
 WORKERS: Final = Gauge("workers", f"Workers that asked for work within {status.ALIVE:.0f} s.")
-REDIS_UP: Final = Gauge("redis_up", "1 when Redis answers the observer, 0 when not.")
+REDIS_UP: Final = Gauge("redis_up", "1 when Redis takes what the observer writes, 0 when not.")
 DATABASE_UP: Final = Gauge("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
 
 _OF_STREAMS: Final = {LENGTH: "length", LAG: "lag", PENDING: "pending", OLDEST: "oldest", IDLE: "held"}
@@ -58,16 +59,19 @@ def clear() -> None:
 
 
 async def update(redis: Redis, shards: int) -> None:
-    """Look everything up and show it. Raise what the database raises; that Redis is away is shown."""
+    """Look everything up and show it. Raise what the database raises; that Redis is away or full is shown."""
     await _ledger()
+    up = 0
     try:
         await _streams(redis, shards)
     except AWAY:
         for gauge in (*_OF_STREAMS, WORKERS):
             gauge.show_all({})
-        REDIS_UP.show(0)
     else:
-        REDIS_UP.show(1)
+        with contextlib.suppress(*AWAY):
+            await redis_pool.check_writes(redis)
+            up = 1
+    REDIS_UP.show(up)
 
 
 async def _ledger() -> None:

@@ -7,7 +7,8 @@ grows to 5 s.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from redis.asyncio import Redis
@@ -17,6 +18,7 @@ from leadwire.delivery.endpoints import discard
 from leadwire.delivery.relay import partitions, reconcile
 from leadwire.delivery.relay.admit import admit, close_overfull
 from leadwire.delivery.relay.fan_out import fan_out
+from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff, either
 from leadwire.infrastructure.redis_pool import NotPrimary
@@ -73,6 +75,7 @@ class Relay:
         self._settings = settings
         self._after = ""
         self._closed = float("-inf")
+        self._refused: dict[str, list[Key]] = defaultdict(list)  # by loop, what it has queued and Redis has not taken
         runs = (self.fan_out, self.admit, self.redrive, self.reconcile, self.discard, self.maintain)
         self._loops = {run.__name__: Loop(run.__name__, run) for run in runs}
 
@@ -93,13 +96,14 @@ class Relay:
 
     async def fan_out(self) -> float:
         """Make the deliveries of events that were left to the relay."""
+        await self._add("fan_out")
         began, batch = self._after, await fan_out(self._after)
         self._after = batch.after
-        await push.add(self._redis, batch.keys, "fan_out")
         if batch.waiting:
             self._loops["admit"].woken.set()
         if batch.events:
             telemetry.log("batch.relayed", events=batch.events, queued=len(batch.keys), waiting=batch.waiting)
+        await self._add("fan_out", batch.keys)
         return 0.0 if batch.events or began else _POLL  # the workspaces before `began` may have some
 
     async def admit(self) -> float:
@@ -107,11 +111,23 @@ class Relay:
         if time.monotonic() - self._closed > _CLOSE_EVERY:
             self._closed = time.monotonic()
             await close_overfull()
+        await self._add("admit")
         admitted = await admit()
-        await push.add(self._redis, admitted, "admit")
         if admitted:
             telemetry.log("batch.admitted", deliveries=len(admitted))
+        await self._add("admit", admitted)
         return _POLL_BACKLOG if admitted else _POLL
+
+    async def _add(self, by: str, keys: Sequence[Key] = ()) -> None:
+        """Put what a loop has queued into the streams, with what was refused before: it queues no more until then.
+
+        Raise what Redis raises.
+        """
+        self._refused[by] += keys
+        if refused := self._refused[by]:
+            await streams.add(self._redis, refused, self._settings.stream_shards)
+            metrics.ADDED.labels(by).inc(len(refused))
+            del self._refused[by]
 
     async def redrive(self) -> float:
         """Take redrive jobs one step on."""
@@ -124,13 +140,14 @@ class Relay:
     async def reconcile(self) -> float:
         """Add to the streams again what Redis lost; note whether PostgreSQL has become another server."""
         await epochs.note()
+        await self._add("reconcile")
         read_at = await reconcile.now()
         states = await streams.states(self._redis, self._settings.stream_shards)
         lost = await reconcile.reconcile(states, read_at, self._settings.reconcile_after)
         if lost:
-            await push.add(self._redis, lost, "reconcile")
             metrics.RECONCILED.inc(len(lost))
             telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=len(lost))
+            await self._add("reconcile", lost)
         return 0.0 if len(lost) == reconcile.BATCH else self._settings.reconcile_after / 3
 
     async def discard(self) -> float:

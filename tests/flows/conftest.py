@@ -4,17 +4,25 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import asyncpg
+import httpx
 import pytest
 from redis.asyncio import Redis
 
 from leadwire.development.embedded import Services
 from tests.flows.commands import run, settings_on
 from tests.flows.deployment import Deployment
+from tests.flows.outages import Outage
 from tests.receiver import Receiver
 
 
 @pytest.fixture(scope="module")
-async def settings(servers: Services, request: pytest.FixtureRequest) -> dict[str, str]:
+def tablespace() -> str:
+    """Where the files of this module's database are."""
+    return "pg_default"
+
+
+@pytest.fixture(scope="module")
+async def settings(servers: Services, tablespace: str, request: pytest.FixtureRequest) -> dict[str, str]:
     """A migrated database of this module's own with an endpoint, and the third database of the session's Redis."""
     name = request.module.__name__.rpartition("_")[2]
     settings = settings_on(
@@ -25,7 +33,7 @@ async def settings(servers: Services, request: pytest.FixtureRequest) -> dict[st
         DELIVERY_TIMEOUT="2",
     )
     admin = await asyncpg.connect(servers.database_url)
-    await admin.execute(f"CREATE DATABASE {name}")
+    await admin.execute(f"CREATE DATABASE {name} TABLESPACE {tablespace}")
     await admin.close()
     endpoint = ("endpoints", "create", "--url", "http://127.0.0.1:8080/", "--event", "lead.created", "--enable")
     for command in (("migrate",), endpoint):
@@ -42,7 +50,8 @@ async def deployment(settings: dict[str, str]) -> AsyncIterator[Deployment]:
     await redis.flushdb()
     async with Receiver() as receiver:
         await sql.execute(
-            """UPDATE webhook_endpoint SET url = $1, enabled = true, open = false, due_at = now(), paused_until = NULL,
+            """UPDATE webhook_endpoint SET url = $1, enabled = true, events = '{lead.created,lead.updated}',
+                   open = false, due_at = now(), paused_until = NULL,
                    admission_window = 256, failing_since = NULL, failures = 0""",
             receiver.url,
         )
@@ -54,3 +63,19 @@ async def deployment(settings: dict[str, str]) -> AsyncIterator[Deployment]:
                 process.close()
             await deployment.sql.close()
             await redis.aclose()
+
+
+@pytest.fixture
+async def outage(deployment: Deployment, servers: Services) -> AsyncIterator[Outage]:
+    # A receiver that hangs outlasts a server's stop.
+    deployment.settings = deployment.settings | {"DELIVERY_TIMEOUT": "15", "LEASE": "20"}
+    async with httpx.AsyncClient(trust_env=False, timeout=20) as http:
+        made = Outage(deployment, servers, http)
+        await made.begin()
+        yield made
+
+
+@pytest.fixture
+async def api(outage: Outage) -> AsyncIterator[httpx.AsyncClient]:
+    async with outage.api() as client:
+        yield client

@@ -23,6 +23,13 @@ SELECT id, workspace_id, kind, position, recorded_at FROM made"""
 _QUEUED = f"""{_EVENTS} INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at, queued_at)
 SELECT made.id, e.id, made.workspace_id, 'queued', now(), now() FROM made JOIN webhook_endpoint e USING (workspace_id)
 """
+_LEAD = """
+WITH bot AS (
+    INSERT INTO bot (id, workspace_id, name, created_at) SELECT $1, id, 'Bot', now() FROM workspace
+    RETURNING id, workspace_id
+)
+INSERT INTO lead (id, workspace_id, bot_id, conversation_id, email, custom_fields, created_at, updated_at)
+SELECT $2, workspace_id, id, $3, 'ada@example.com', '{}', now(), now() FROM bot"""
 AGED = """
 UPDATE delivery SET queued_at = now() - interval '1 minute'
 WHERE state = 'queued' AND queued_at > now() - interval '40 s'"""
@@ -65,3 +72,9 @@ class Deployment:
         """Events as a change leaves them, committed: to the relay, or queued and in no stream yet."""
         workspace = await self.sql.fetchval("SELECT id FROM workspace")
         await self.sql.execute(_QUEUED if queued else _LEFT_TO_RELAY, workspace, [ids.new("evt") for _ in range(count)])
+
+    async def lead(self) -> str:
+        """The path of a new lead."""
+        lead = ids.new("lead")
+        await self.sql.execute(_LEAD, ids.new("bot"), lead, ids.new("conv"))
+        return f"/v1/leads/{lead}"

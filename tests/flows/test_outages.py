@@ -1,29 +1,21 @@
 """PostgreSQL and Redis go away and come back: every process stays, says what is wrong, and goes on by itself."""
 
-import asyncio
 import contextlib
-import json
 import os
 import signal
-from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 
-import asyncpg
-import httpx
 import pytest
 
-from leadwire.development.embedded import Server, Services, services
+from leadwire.development.embedded import services
 from leadwire.infrastructure.settings import Settings
-from tests.flows.commands import data_directory, free_port, run
-from tests.flows.telemetry import address, scraped
+from tests.flows.commands import data_directory
+from tests.flows.outages import LONGEST_PAUSE, SLACK, assert_bounded, errors, failures, pids
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.flow
 
-LONGEST_PAUSE = 6.0  # seconds, of the retry backoff with its jitter
 LOOPS = ("fan_out", "admit", "redrive", "discard")  # of the relay: each pauses for itself
-SLACK = 4.0  # for a machine that is busy with other tests
 
 
 @pytest.fixture(scope="module")
@@ -33,101 +25,9 @@ def servers():
         yield running
 
 
-class Outage:
-    """Everything of Leadwire at work, and its servers to be taken away."""
-
-    def __init__(self, deployment, running: Services, http: httpx.AsyncClient) -> None:
-        self.deployment = deployment
-        self.running = running
-        self.http = http
-
-    async def begin(self) -> None:
-        self.port = free_port()
-        self.serve = await self.deployment.start("serve", "--port", str(self.port))
-        self.relay = await self.deployment.start("relay")
-        self.worker = await self.deployment.start("deliver")
-        self.all = (self.serve, self.relay, self.worker)
-
-    @contextlib.asynccontextmanager
-    async def without(self, name: str):
-        """A server is stopped for the length of the block, and started again."""
-        stopped = self.running.servers[name]
-        stopped.ask_to_stop()
-        await asyncio.to_thread(stopped.join, 20)
-        assert not stopped.is_alive()
-        try:
-            yield
-        finally:
-            back = self.running.servers[name] = Server(stopped._plan)
-            await asyncio.to_thread(back.wait_ready)
-            if name == "PostgreSQL":
-                self.deployment.sql.terminate()
-                self.deployment.sql = await asyncpg.connect(self.deployment.settings["DATABASE_URL"])
-
-    async def get(self, process, path: str) -> tuple[int, dict]:
-        answer = await self.http.get(f"{address(process)}{path}")
-        return answer.status_code, answer.json()
-
-    async def leads(self, key: str) -> httpx.Response:
-        headers = {"Authorization": f"Bearer {key}"}
-        return await self.http.get(f"http://127.0.0.1:{self.port}/v1/leads", headers=headers)
-
-    async def ready(self, process) -> bool:
-        return (await self.get(process, "/health/ready"))[0] == 200
-
-    async def metric(self, process, *name) -> float | None:
-        return (await scraped(self.http.get, process)).get(name)
-
-    async def metric_is(self, process, value: float | None, *name) -> bool:
-        return await self.metric(process, *name) == value
-
-    async def all_there(self, pids) -> None:
-        """Ready again within the longest pause, and the same processes as before."""
-        for process in self.all:
-            await eventually(lambda process=process: self.ready(process), LONGEST_PAUSE + SLACK)
-            assert process.running(), process.err
-        assert [process.process.pid for process in self.all] == pids
-
-
-@pytest.fixture
-async def outage(deployment, servers):
-    deployment.settings = deployment.settings | {
-        "DELIVERY_TIMEOUT": "15",
-        "LEASE": "20",
-    }  # a receiver that hangs outlasts a server's stop
-    async with httpx.AsyncClient(trust_env=False, timeout=20) as http:
-        made = Outage(deployment, servers, http)
-        await made.begin()
-        yield made
-
-
-def pids(outage):
-    return [process.process.pid for process in outage.all]
-
-
-def failures(process, *events, loop=None):
-    """When each of these was logged, in seconds; of one of the relay's loops, or of all."""
-    lines = [json.loads(line) for line in process.err.splitlines()]
-    of_loop = [line for line in lines if loop in (None, line.get("loop"))]
-    return [datetime.fromisoformat(line["at"]).timestamp() for line in of_loop if line["event"] in events]
-
-
-def assert_bounded(times):
-    """Tried again with growing pauses: not in a hurry, and never given up."""
-    assert len(times) >= 3
-    gaps = [later - earlier for earlier, later in pairwise(times)]
-    assert max(gaps) < LONGEST_PAUSE + SLACK
-    assert sum(gap < 0.05 for gap in gaps) <= 2, gaps
-
-
-async def test_postgresql_goes_away_and_comes_back(outage):
+async def test_postgresql_goes_away_and_comes_back(outage, api):
     before = pids(outage)
-    key = json.loads(
-        (
-            await asyncio.to_thread(run, "keys", "create", "--name", "test", "--json", **outage.deployment.settings)
-        ).stdout
-    )["key"]
-    assert (await outage.leads(key)).status_code == 200
+    assert (await api.get("/v1/leads")).status_code == 200
     await outage.deployment.write(20)
     await outage.deployment.all_delivered(20)
     outage.deployment.receiver.hang()
@@ -142,7 +42,7 @@ async def test_postgresql_goes_away_and_comes_back(outage):
             assert said["checks"]["database"] != "ok"
             assert said["checks"]["redis"] == "ok"
             assert (await outage.get(process, "/health/live"))[0] == 200
-        answer = await outage.leads(key)
+        answer = await api.get("/v1/leads")
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
         await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_database_up"))
         for loop in LOOPS:
@@ -157,7 +57,7 @@ async def test_postgresql_goes_away_and_comes_back(outage):
         assert_bounded(failures(outage.relay, "relay.failed", loop=loop))
     assert_bounded(failures(outage.worker, "database.unreachable"))
     await eventually(lambda: outage.metric_is(outage.relay, 1, "leadwire_database_up"))
-    assert (await outage.leads(key)).status_code == 200
+    assert (await api.get("/v1/leads")).status_code == 200
 
 
 async def test_redis_goes_away_and_comes_back_empty_or_not(outage):
@@ -186,6 +86,36 @@ async def test_redis_goes_away_and_comes_back_empty_or_not(outage):
     await outage.deployment.all_delivered(60, 60)
     assert_bounded(failures(outage.worker, "deliver.failed"))
     assert_bounded(failures(outage.relay, "relay.failed", "stream.unreachable"))
+
+
+async def test_a_redis_without_memory_takes_no_entries_until_there_is_some(outage, api):
+    """Changes are committed meanwhile, and their events are sent within seconds of there being memory."""
+    before, deployment = pids(outage), outage.deployment
+    lead = await deployment.lead()
+    await deployment.write(10)
+    await deployment.all_delivered(10)
+    assert await deployment.redis.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+    await deployment.redis.config_set("maxmemory", 1)
+    try:
+        for score in range(1, 21):
+            assert (await api.patch(lead, json={"score": score})).status_code == 200
+        await deployment.write(10)
+        for process, status in ((outage.serve, 200), (outage.relay, 503), (outage.worker, 503)):
+            assert await outage.says(process, status, "redis", "OutOfMemoryError")
+            assert (await outage.get(process, "/health/live"))[0] == 200
+        await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_redis_up"), 20)
+        await eventually(lambda: len(failures(outage.relay, "relay.failed", loop="fan_out")) >= 5, 60)
+        assert any(error.startswith("OutOfMemoryError: ") for error in errors(outage.relay, "relay.failed"))
+        assert any(error.startswith("OutOfMemoryError: ") for error in errors(outage.serve, "stream.unreachable"))
+        assert len(deployment.receiver.deliveries) == 10
+        assert await deployment.state("waiting") == 0
+        assert (await api.get("/v1/leads")).status_code == 200
+    finally:
+        await deployment.redis.config_set("maxmemory", 0)
+    await deployment.all_delivered(40, LONGEST_PAUSE + SLACK)
+    assert len(deployment.receiver.deliveries) == 40
+    await outage.all_there(before)
+    assert_bounded(failures(outage.relay, "relay.failed", loop="fan_out"))
 
 
 async def test_a_postgresql_that_does_not_answer_is_told_and_harms_nothing(outage):

@@ -48,6 +48,7 @@ class Loop:
         while not stop.is_set():
             self.woken.clear()
             self._since = self._since or time.monotonic()
+            awaited = self.woken
             try:
                 wait = await self._run_once()
                 self._since = None
@@ -57,9 +58,9 @@ class Loop:
                     self._since = None
                 metrics.FAILED.labels(self._name).inc()
                 telemetry.log("relay.failed", level=logging.WARNING, error=error, loop=self._name)
-                wait = pause.next()
+                wait, awaited = pause.next(), stop  # more work does not shorten the pause
             if wait:
-                await either(stop, self.woken, wait)
+                await either(stop, awaited, wait)
 
     def stuck(self) -> str | None:
         """Why only a restart would help: a round takes far longer than anything it waits for."""

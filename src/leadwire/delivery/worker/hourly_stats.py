@@ -23,7 +23,7 @@ BOUNDS: Final = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30
 _EVERY: Final = 2.0  # seconds
 _MOST: Final = 10_000  # endpoints' hours that wait while the database is away
 
-_LATER: Final[tuple[type[BaseException], ...]] = (*db.GONE, db.Deadlock, db.Orphaned, db.Canceled)
+_LATER: Final[tuple[type[BaseException], ...]] = (*db.GONE, *db.REFUSING, db.Deadlock, db.Orphaned, db.Canceled)
 
 # Add to the counts that the hours have.
 _ADD: Final = sql("""

@@ -12,6 +12,7 @@ from typing import Any, Final
 import asyncpg
 import msgspec
 
+from leadwire.infrastructure.db import engine
 from leadwire.infrastructure.db.engine import Connection, Engine
 from leadwire.infrastructure.db.engine import Role as Role
 from leadwire.infrastructure.db.engine import acting_as as acting_as
@@ -42,6 +43,10 @@ GONE: tuple[type[BaseException], ...] = (
     asyncpg.IdleSessionTimeoutError, asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.CannotConnectNowError, asyncpg.TooManyConnectionsError,
 )  # fmt: skip
+
+
+REFUSING = engine.REFUSING
+"""The server is there and cannot write: its disk or memory is full, or it is a standby. Trying again may help later."""
 
 
 DB = Engine(config={})
@@ -104,6 +109,11 @@ async def close_pool() -> None:
 def pool_use() -> dict[str, int]:
     """How many connections are `used`, `idle`, `awaited`, and their `limit`; nothing when there is no pool."""
     return DB.connections.use() if DB.connections else {}
+
+
+def refused() -> str | None:
+    """Why the server has refused to write within the last seconds, or None."""
+    return DB.refused()
 
 
 async def rows(sql: str, *args: Any) -> list[Row]:

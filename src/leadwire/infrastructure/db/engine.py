@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -16,6 +17,13 @@ Role = Literal["api", "pages", "engine", "maintenance"]
 LIMITS: Final[Mapping[Role, float | None]] = {"api": 5.0, "pages": 20.0, "engine": 120.0, "maintenance": None}
 """The seconds that one statement may take. The engine's are fewer than make the relay's liveness fail; maintenance is
 what an operator runs, migrations, and the care of partitions: it takes as long as it takes."""
+
+REFUSING: Final[tuple[type[BaseException], ...]] = (
+    asyncpg.InsufficientResourcesError,
+    asyncpg.PostgresIOError,
+    asyncpg.ReadOnlySQLTransactionError,
+)
+_REFUSED_FOR: Final = 15.0  # seconds; who has work tries again sooner
 
 _role: ContextVar[Role | None] = ContextVar("role", default=None)
 
@@ -137,6 +145,7 @@ class Engine(PostgresEngine):
     connections: Pool | None = None
     role: Role = "maintenance"
     """This process's."""
+    _refused: tuple[float, str] = (float("-inf"), "")  # when, and why
 
     async def check_version(self) -> None:
         """Not at import; the command line refuses what is too old."""
@@ -180,6 +189,14 @@ class Engine(PostgresEngine):
             return await connection.fetch(sql, *args, timeout=limit)  # type: ignore[no-any-return]
         except TimeoutError as error:
             raise asyncpg.QueryCanceledError(f"canceled: it ran for longer than {limit:g} s") from error
+        except REFUSING as error:
+            self._refused = time.monotonic(), type(error).__name__
+            raise
+
+    def refused(self) -> str | None:
+        """Why the server has refused to write within the last seconds, or None."""
+        at, why = self._refused
+        return why if time.monotonic() - at < _REFUSED_FOR else None
 
     async def _run_in_pool(self, query: str, args: Sequence[Any] | None = None) -> list[asyncpg.Record]:
         return await self.fetch(query, args or ())

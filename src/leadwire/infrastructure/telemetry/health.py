@@ -2,8 +2,8 @@
 
 Not alive means that only a restart helps: a loop has stopped, or work does not progress. A server that is unavailable
 is no reason for that, as every loop keeps trying. Not ready names what is missing. Where a process works without Redis,
-its absence is `degraded`, and still ready. The port keeps metrics off the public one, and a process without an API has
-one, too.
+its absence is `degraded`, and still ready; so is a PostgreSQL that can be read only. The port keeps metrics off the
+public one, and a process without an API has one, too.
 """
 
 import asyncio
@@ -73,8 +73,10 @@ class Health:
         wrong = {name: said for name, said in zip(self._checks, found, strict=True) if said}
         if self.stopping():
             wrong["process"] = "stopping"
+        if refused := db.refused():
+            wrong["writes"] = f"refused by PostgreSQL: {refused}"
         status: Status = "unready" if wrong else "ok"
-        if wrong.keys() == {"redis"} and not self._needs_redis:
+        if wrong and wrong.keys() <= {"redis", "writes"} and not self._needs_redis:
             status = "degraded"
         return Report(status, dict.fromkeys(self._checks, "ok") | wrong)
 

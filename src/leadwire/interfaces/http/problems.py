@@ -20,6 +20,11 @@ _BY_ROUTER: Final = {
         errors.UnsupportedMediaType,
     )
 }  # fmt: skip
+_UNAVAILABLE: Final = {
+    (db.Canceled,): "The database took too long to answer.",
+    (*db.GONE, *AWAY, db.Deadlock): "The service cannot reach its database just now.",
+    db.REFUSING: "The database takes no changes just now: its disk is full, or it is a standby.",
+}
 
 
 def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResponse[Problem]:
@@ -28,11 +33,10 @@ def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResp
         return _respond(error)
     if isinstance(error, HTTPException):
         return _respond(_from_litestar(error))
-    if isinstance(error, (*db.GONE, *AWAY, db.Deadlock, db.Canceled)):
-        telemetry.log("request.unavailable", level=logging.WARNING, error=error)
-        if isinstance(error, db.Canceled):
-            return _respond(Unavailable("The database took too long to answer."))
-        return _respond(Unavailable("The service cannot reach its database just now."))
+    for kinds, detail in _UNAVAILABLE.items():
+        if isinstance(error, kinds):
+            telemetry.log("request.unavailable", level=logging.WARNING, error=error)
+            return _respond(Unavailable(detail))
     telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))
     return _respond(Internal("Something went wrong on our side. Quote the request id to support."))
 

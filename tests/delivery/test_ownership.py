@@ -11,6 +11,7 @@ from tests import make
 from tests.delivery.interleaved import apart
 from tests.delivery.test_delivery import broken, states
 from tests.delivery.wired import endpoint
+from tests.waiting import eventually
 
 
 async def entries(workspace, bot, wire, receiver):
@@ -81,6 +82,36 @@ async def test_a_claim_of_what_somebody_has_locked_is_left_to_reconcile(workspac
     assert await wire.reconcile() == 1
     await wire.deliver()
     assert len(receiver.deliveries) == 1
+
+
+async def test_what_somebody_has_locked_comes_back_as_soon_as_they_let_go(workspace, bot, wire, receiver):
+    """A worker passes it over, and reads it again and again: nobody has to find it lost."""
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    worker, stop = Deliverer(wire.redis, wire.transport, wire.settings), asyncio.Event()
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM delivery FOR UPDATE")
+        running = apart(worker.run(stop))
+        await eventually(lambda: added(wire, 3))
+        assert receiver.deliveries == []
+    await receiver.received(1)
+    await eventually(lambda: apart(states_are(delivered=1)))
+    stop.set()
+    await running
+    assert len(receiver.deliveries) == 1
+    assert await broken(wire) == []
+    assert [one.length for one in await streams.states(wire.redis, wire.settings.stream_shards)] == [0, 0, 0, 0, 0]
+
+
+async def added(wire, count: int) -> bool:
+    """Whether so many entries have been added to the streams in all."""
+    made = [await wire.redis.xinfo_stream(name) for name in streams.names(wire.settings.stream_shards)]
+    return sum(stream["entries-added"] for stream in made) >= count
+
+
+async def states_are(**expected: int) -> bool:
+    return await states() == expected
 
 
 async def test_an_add_that_was_done_and_seemed_to_fail_makes_one_post(workspace, bot, wire, receiver, monkeypatch):

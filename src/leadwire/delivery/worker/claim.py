@@ -27,7 +27,7 @@ ASKED: Final = """unnest(:events::text[], :endpoints::text[], :attempts::smallin
 
 # Claim what the entries name, and return all that is needed to send it. The body is read from the one day that its id
 # names. A claim that a crash of PostgreSQL forgets is made again, so its commit need not wait for the disk. What
-# somebody else has locked is being claimed, recorded or erased.
+# somebody else has locked is most likely being claimed, recorded or erased: nobody waits for it here.
 _CLAIM: Final = f"""
 WITH asked AS (SELECT * FROM {ASKED}), claimed AS (
     UPDATE delivery SET owner = :owner, lease_until = now() + :lease * interval '1 second'
@@ -47,6 +47,12 @@ SELECT d.event_id, d.endpoint_id, d.attempts, e.url IS NULL OR coalesce(v.body, 
 FROM claimed d CROSS JOIN (SELECT set_config('synchronous_commit', 'off', true)) AS fast
 LEFT JOIN webhook_endpoint e ON e.id = d.endpoint_id
 LEFT JOIN {{events}} v ON v.id = d.event_id"""
+
+# What could be claimed, as far as is committed: where the claim passed it over, somebody has locked its row.
+_LOCKED: Final = sql(f"""
+SELECT d.event_id, d.endpoint_id, d.attempts FROM {ASKED} JOIN delivery d
+    ON d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
+WHERE d.state = 'queued' AND (d.lease_until IS NULL OR d.lease_until < now() OR d.owner = :owner)""")
 
 # What cannot be sent any more: its endpoint was removed, or its event erased.
 _CANCEL: Final = sql(f"""
@@ -78,7 +84,7 @@ class Claim(NamedTuple):
 
 
 async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: float) -> Claim:
-    """Claim for `owner`, for `lease` seconds, what is to be sent of `entries`; the rest is stale.
+    """Claim for `owner`, for `lease` seconds, what is to be sent of `entries`; the rest is stale, or `locked`.
 
     `longest` is how many seconds a POST may take. What cannot be sent any more is canceled.
     """
@@ -113,6 +119,11 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: flo
     if refused:
         await _CANCEL.rows(**asked(refused), owner=owner)
     return claimed
+
+
+async def locked(entries: Sequence[Entry], owner: str) -> set[Key]:
+    """Return which of the entries that a claim did not return are not stale: somebody has locked their rows."""
+    return {Key(*row) for row in await _LOCKED.rows(**asked([entry.key for entry in entries]), owner=owner)}
 
 
 async def put_back(keys: Sequence[Key], owner: str, limits: Mapping[str, tuple[int, float]]) -> bool:

@@ -22,8 +22,9 @@ from redis.exceptions import ResponseError
 from leadwire.delivery import metrics, streams
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.transport.guarded import GuardedTransport
+from leadwire.delivery.worker import stale
 from leadwire.delivery.worker.attempt import ClaimedDelivery, attempt
-from leadwire.delivery.worker.claim import claim, put_back
+from leadwire.delivery.worker.claim import claim, locked, put_back
 from leadwire.delivery.worker.number import Numbering
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.places import SLOW_AFTER, SLOW_FACTOR, Place, Places
@@ -128,7 +129,8 @@ class Deliverer:
                 if soon:
                     self._reclaimed = float("-inf")
                 if poison:
-                    await self._set_aside(poison)
+                    await set_aside(poison)
+                    await streams.done(self._redis, poison)
                 if taken:
                     metrics.RECLAIMED.inc(len(taken))
                     telemetry.log("stream.reclaimed", level=logging.WARNING, entries=len(taken))
@@ -148,12 +150,6 @@ class Deliverer:
         start = time.perf_counter()
         await asyncio.sleep(0)
         return time.perf_counter() - start > _BUSY and self._turns % 4 > 0
-
-    async def _set_aside(self, poison: list[Entry]) -> None:
-        for event_id, endpoint_id in await set_aside(poison):
-            metrics.SET_ASIDE.inc()
-            telemetry.log("delivery.set_aside", level=logging.ERROR, event_id=event_id, endpoint_id=endpoint_id)
-        await streams.done(self._redis, poison)
 
     async def _start(self, entries: list[Entry], stop: asyncio.Event) -> None:
         """Claim, and begin a POST for each job. Entries are kept until the database has answered."""
@@ -192,10 +188,17 @@ class Deliverer:
             limits = dict.fromkeys(found.unreadable, (1, _UNREADABLE_FOR))
             self._begin(self._put_back(found.held, limits, stop), self._aside)
         known = {entry.key for entry in found.held}
-        if stale := [entry for entry in claimable if entry.key in chosen and entry.key not in known]:
-            metrics.STALE.inc(len(stale))
-            telemetry.log("stream.stale", entries=len(stale))
-            await streams.done(self._redis, stale)
+        if others := [entry for entry in claimable if entry.key in chosen and entry.key not in known]:
+            await self._drop(others, stop)
+
+    async def _drop(self, entries: list[Entry], stop: asyncio.Event) -> None:
+        """Acknowledge what no claim is for. What somebody has only locked is added again first."""
+        found = await persist(functools.partial(locked, entries, self.consumer), self._liveness, stop)
+        if found is None:
+            return
+        if again := [entry for entry in entries if entry.key in found]:
+            self._begin(stale.add_again(self._redis, again, self._shards, stop), self._aside)
+        await stale.acknowledge(self._redis, [entry for entry in entries if entry.key not in found])
 
     def _begin(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
         task = asyncio.create_task(work)

@@ -4,15 +4,16 @@ They are no dead letters: the receiver has done nothing wrong. Until released th
 """
 
 import functools
+import logging
 from collections.abc import Sequence
 from typing import Final
 
-from leadwire.delivery import push
+from leadwire.delivery import metrics, push
 from leadwire.delivery.endpoints import schedule
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.table import Delivery
 from leadwire.delivery.worker.claim import ASKED, asked
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.db.statements import if_given, sql, statement
 
 # Let what the entries name wait for an operator.
@@ -48,7 +49,11 @@ WHERE d.set_aside_at IS NOT NULL ORDER BY d.set_aside_at, d.event_id""")
 
 async def set_aside(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """Set the deliveries of `entries` aside. Return their events and endpoints."""
-    return [tuple(row) for row in await _SET_ASIDE.rows(**asked([entry.key for entry in entries]))]
+    found = [tuple(row) for row in await _SET_ASIDE.rows(**asked([entry.key for entry in entries]))]
+    for event_id, endpoint_id in found:
+        metrics.SET_ASIDE.inc()
+        telemetry.log("delivery.set_aside", level=logging.ERROR, event_id=event_id, endpoint_id=endpoint_id)
+    return found
 
 
 async def release(event_id: str | None = None) -> int:

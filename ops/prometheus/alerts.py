@@ -31,7 +31,9 @@ DELIVERY: Final = (
         "No relay reports the state of delivery: the other alerts about delivery cannot fire.",
     ),
     Alert("DatabaseDown", "max(leadwire_database_up) == 0", "1m", "page", "PostgreSQL does not answer the relay."),
-    Alert("RedisDown", "max(leadwire_redis_up) == 0", "1m", "page", "Redis does not answer the relay, or takes no writes."),
+    Alert(
+        "RedisDown", "max(leadwire_redis_up) == 0", "1m", "page", "Redis does not answer the relay, or takes no writes."
+    ),
     Alert(
         "EventsUnrelayed",
         "max(leadwire_unrelayed_oldest_seconds) > 30",

@@ -8,6 +8,7 @@ commit.
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 

@@ -217,6 +217,22 @@ async def test_many_requests_at_once_share_one_client(transport):
     assert set(found) == {"204"}
 
 
+async def test_a_certificate_chain_of_a_megabyte_is_refused_before_it_is_read(tmp_path):
+    ca = trustme.CA()
+    leaf, root = ca.issue_cert("localhost").private_key_and_cert_chain_pem.bytes(), ca.cert_pem.bytes()
+    chain = tmp_path / "chain.pem"
+    chain.write_bytes(leaf + root * (1_000_000 // len(ssl.PEM_cert_to_DER_cert(root.decode())) + 1))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(chain)
+    transport = GuardedTransport(LOOPBACK, timeout=PATIENCE, trusted_pem=root)
+    async with hostile.server(hostile.answers, tls) as port:
+        url = f"https://localhost:{port}/"
+        assert await outcome(transport, url) == "tls_error"
+        with pytest.raises(httpx.ConnectError, match="certificate chain is larger than 64 KiB"):
+            await transport.post(url, HEADERS, b"{}")
+    await transport.aclose()
+
+
 def _tls(certificate: trustme.LeafCert) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate.configure_cert(context)

@@ -17,6 +17,7 @@ _NO_CONTENT: Final = 204
 _MULTIPLE_CHOICES: Final = 300
 _RETRY_AFTER: Final = "retry-after"
 _CONNECTING: Final = "(Connect)"  # hyper's word for the stage
+_LARGE_CHAIN: Final = "HandshakePayloadTooLarge"  # rustls's word, for what announces more than it ever reads
 _TLS: Final = re.compile(
     "certificate|tls|ssl|handshake|unknownissuer|peer is incompatible|alert|corrupt message", re.IGNORECASE
 )
@@ -56,6 +57,8 @@ def translated(error: rs.PyreqwestError) -> ConnectFailed | ProtocolFailed | Tim
     said = ": ".join(dict.fromkeys([error.message, *causes]))[:500]
     if isinstance(error, rs.RequestTimeoutError):
         return TimedOut(said)
+    if _LARGE_CHAIN in said:
+        said = f"the certificate chain is larger than 64 KiB: {said}"[:500]
     if any(map(_TLS.search, causes)):
         return ConnectFailed("tls_error", said)
     if isinstance(error, rs.ConnectError) and _CONNECTING in said:  # else the connection broke off after it stood

@@ -177,6 +177,11 @@ def test_nonsense_is_refused(text):
     assert faults(text)
 
 
+def test_a_field_and_a_custom_field_of_its_name_are_one_variable_and_refused():
+    flow = SMALL.replace('"custom_fields.size"', '"custom_fields.email"')
+    assert [code for code, _, _ in faults(flow)] == ["save_to"]
+
+
 def test_too_many_nodes_are_refused():
     node = '[[nodes]]\ntype = "say"\nid = "n{0}"\ntext = "x"\nnext = "n{1}"\n'
     many = 'format = 1\nstart = "n0"\n' + "".join(node.format(n, n + 1) for n in range(301))

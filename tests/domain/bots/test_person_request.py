@@ -141,6 +141,14 @@ def test_it_is_granted_wherever_the_visitor_may_speak(name):
         assert after == state  # handed back, the bot asks again
 
 
+def test_the_button_says_what_the_words_say():
+    flow = parse('handoff_text = "One moment, {{name|please}}."\n' + SMALL)
+    state = engine.State(at="size", variables={"name": "Ada"})
+    asked = engine.ask_for_person(flow, state)
+    assert asked == engine.step(flow, state, "May I talk to a person?")
+    assert asked[1][0].text == "One moment, Ada."
+
+
 def test_an_answer_that_is_offered_is_that_answer():
     flow = parse(SMALL.replace('{ label = "Small" }', '{ label = "Talk to a person", next = "bye" }'))
     _, effects = engine.step(flow, engine.State(at="size"), "talk to a person")

@@ -67,6 +67,9 @@ def _whole(flow: Flow) -> Iterator[FlowError]:
     fields = {node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
     if sum(name.startswith("custom_fields.") for name in fields) > MAX_CUSTOM_FIELDS:
         yield FlowError("too_many", f"A lead has at most {MAX_CUSTOM_FIELDS} custom fields.", ("nodes",))
+    for name in sorted(fields):
+        if f"custom_fields.{name}" in fields:
+            yield FlowError("save_to", f"{name} and custom_fields.{name} would be the same variable.", ("nodes",))
 
 
 def _links(node: AnyNode, known: Collection[str]) -> Iterator[_Fault]:

@@ -11,7 +11,7 @@ from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, H
 
 MOST_NODES: Final = 50  # in one turn
 
-ASKED_FOR_A_PERSON: Final = "the visitor asked for a person"
+_ASKED_FOR_A_PERSON: Final = "the visitor asked for a person"
 
 _DONE: Final = frozenset({"no", "no thanks", "no, thanks", "nothing", "thanks", "thank you", "that is all", "bye"})
 
@@ -89,12 +89,17 @@ def step(flow: Flow, state: State, text: str, answer: str | None = None) -> tupl
     node = flow.node(state.at or flow.start)
     run = _Run(flow, state)
     if inputs.asks_for_person(text) and not (isinstance(node, Ask) and inputs.option(node, text)):
-        return run.stop(ASKED_FOR_A_PERSON)
+        return run.stop(_ASKED_FOR_A_PERSON)
     if isinstance(node, Ask):
         return run.answer(node, text)
     if isinstance(node, Answer):
         return run.look_up(node, text, answer)
     return run.go(node.id)
+
+
+def ask_for_person(flow: Flow, state: State) -> tuple[State, list[Effect]]:
+    """The turn of a visitor who pressed the button for a person."""
+    return _Run(flow, state).stop(_ASKED_FOR_A_PERSON)
 
 
 def prompt(flow: Flow, state: State) -> Prompt | None:

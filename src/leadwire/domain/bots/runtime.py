@@ -11,7 +11,6 @@ from typing import Final
 
 from leadwire.domain.bots import engine, reads, turn
 from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.bots.engine import HandedOff, Reply
 from leadwire.domain.bots.faq import Answerer, Question
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.bots.turn import ConcurrentUpdate
@@ -93,8 +92,7 @@ async def hand_off(session: VisitorSession) -> Turn:
             raise AlreadyEnded
         messages: list[StoredMessage] = []
         if now.status == "active":
-            steps = (Reply(now.flow.handoff_text), HandedOff(engine.ASKED_FOR_A_PERSON))
-            messages = await turn.write(now, now.state, steps)
+            messages = await turn.write(now, *engine.ask_for_person(now.flow, now.state))
     return turn_of(await reads.current(now), messages)
 
 

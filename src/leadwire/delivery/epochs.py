@@ -60,6 +60,12 @@ _BEGUN: Final = sql("""
 SELECT started_at, last_event FROM (SELECT *, lag(server) OVER (ORDER BY first_position) AS before FROM epoch) epoch
 WHERE before IS NOT NULL ORDER BY first_position DESC LIMIT 10""")
 
+# The first position of each epoch, that of the next one, and the newest event before that. One before all is not noted.
+_SPANS: Final = sql("""
+SELECT first_position, lead(first_position) OVER up, lead(last_event, 1, 'evt_z') OVER up AS newest
+FROM (SELECT first_position, last_event FROM epoch UNION ALL VALUES (0, NULL)) epoch
+WINDOW up AS (ORDER BY first_position) ORDER BY first_position""")
+
 # Waits for transactions that have recorded an event: theirs have positions of the old epoch. The parent is enough,
 # because every INSERT locks it.
 _LOCK: Final = "LOCK TABLE ONLY event IN SHARE ROW EXCLUSIVE MODE"
@@ -91,3 +97,8 @@ async def note() -> bool:
 async def begun() -> list[Began]:
     """Return the last ten times that the database became another server, the latest first."""
     return [Began(*row) for row in await _BEGUN.rows()]
+
+
+async def spans() -> list[tuple[int, int | None]]:
+    """Return the first position of each epoch that has events, and that of the next epoch: None for the present one."""
+    return [(first, end) for first, end, newest in await _SPANS.rows() if newest]

@@ -15,9 +15,10 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from leadwire.delivery import epochs
 from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.relay import partitions
-from leadwire.infrastructure import clock, ids
+from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import FieldError, InvalidParameter
 
@@ -27,21 +28,17 @@ _CURSOR: Final = re.compile(f"(?:[0-9]+-[0-9]+-)?(evt_{ids.FORM})")  # the numbe
 _LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the partitions that are read
 _BEFORE_LOSS: Final = timedelta(minutes=5)  # longer than a transaction takes, and than clocks differ
 
-# The events after a place in an epoch, and those of the epochs after it. In older epochs no transaction is open.
+# The events of an epoch after a place in it. Only in the present one, which has no end, transactions are open.
 _READ: Final = sql("""
-WITH begun AS (SELECT 0::bigint AS first_position UNION SELECT first_position FROM epoch),
-    epochs AS (SELECT first_position, lead(first_position) OVER (ORDER BY first_position) AS next FROM begun)
-SELECT found.* FROM epochs CROSS JOIN unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
-    SELECT epochs.first_position AS epoch, xact, position, id, kind, occurred_at, body FROM event v
+SELECT found.* FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
+    SELECT xact, position, id, kind, occurred_at, body FROM event v
     WHERE workspace_id = :workspace AND v.kind = known.kind AND id >= :floor::text
       AND test_endpoint_id IS NULL AND body <> ''
-      AND position >= epochs.first_position AND (epochs.next IS NULL OR position < epochs.next)
-      AND (epochs.next IS NOT NULL OR xact < pg_snapshot_xmin(pg_current_snapshot()))
-      AND (xact, position) > (CASE WHEN epochs.first_position > :position THEN '0' ELSE :xact::text::xid8 END,
-        :position::bigint * (epochs.first_position <= :position)::int)
+      AND position >= :first::bigint AND (:end::bigint IS NULL OR position < :end)
+      AND (:end IS NOT NULL OR xact < pg_snapshot_xmin(pg_current_snapshot()))
+      AND (xact, position) > (:xact::text::xid8, :position::bigint)
     ORDER BY xact, position LIMIT :limit
-) found WHERE epochs.next IS NULL OR epochs.next > :position
-ORDER BY epoch, xact, position LIMIT :limit""")
+) found ORDER BY xact, position LIMIT :limit""")
 
 # An event's place in the feed.
 _PLACE: Final = sql("SELECT xact::text, position FROM event WHERE workspace_id = :workspace AND id = :id")
@@ -97,9 +94,15 @@ async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit
     if unknown := [kind for kind in kinds if kind not in KINDS]:
         raise _refused("event", f"No such event: {', '.join(unknown)}. There are: {', '.join(KINDS)}.")
     xact, position, floor = await _place(workspace, after) if after else ("0", 0, "evt_")
-    found = await _READ.rows(
-        kinds=list(kinds or KINDS), workspace=workspace, floor=floor, xact=xact, position=position, limit=limit
-    )
+    values = {"kinds": list(kinds or KINDS), "workspace": workspace, "floor": floor}
+    found: list[db.Row] = []
+    for first, end in await epochs.spans():
+        if len(found) == limit:
+            break
+        if end is None or end > position:
+            place = (xact, position) if first <= position else ("0", 0)
+            where = {"first": first, "end": end, "xact": place[0], "position": place[1]}
+            found += await _READ.rows(**values, **where, limit=limit - len(found))
     return [FeedEvent(id_, kind, clock.iso(at), body) for *_, id_, kind, at, body in found]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import Lead, LeadPatch, Source
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, ids
 
 
 async def conversation(workspace: str, bot: str, **origin: Any) -> str:
@@ -22,6 +22,11 @@ async def lead(workspace: str, bot: str, **found: Any) -> Lead:
     return await conversations.capture_lead(
         workspace, made, LeadPatch(**{"email": "ada@example.com", "name": "Ada", **found})
     )
+
+
+async def somebody(workspace: str, bot: str) -> Lead:
+    """A lead that nobody else is."""
+    return await lead(workspace, bot, email=f"{ids.new('x')}@example.com")
 
 
 async def emitted(*, forget: bool = False) -> list[dict[str, Any]]:

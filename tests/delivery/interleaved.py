@@ -2,7 +2,7 @@
 
 import asyncio
 import contextvars
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from leadwire.infrastructure import db
@@ -27,6 +27,18 @@ async def blocked() -> None:
 async def ended_or_blocked(task: asyncio.Task[Any]) -> None:
     """Wait until `task` has ended or a statement waits for a lock."""
     await eventually(lambda: task.done() or _is_blocked())
+
+
+async def overlapped(first: Callable[[], Awaitable[object]], second: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+    """Run both: the second begins, and ends or waits for the first, before the first has committed.
+
+    Raise what the second raises.
+    """
+    async with db.transaction():
+        await first()
+        begun = apart(second())
+        await ended_or_blocked(begun)
+    await begun
 
 
 async def _is_blocked() -> bool:

@@ -11,7 +11,7 @@ from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, redis_pool
 from tests import make
-from tests.delivery.interleaved import apart, ended_or_blocked
+from tests.delivery.interleaved import overlapped
 from tests.delivery.test_delivery import broken, states
 from tests.delivery.wired import endpoint
 
@@ -125,11 +125,7 @@ async def test_an_endpoint_that_changes_meanwhile_gets_one_delivery_or_none(
     moves = [partial(make.lead, workspace, bot), partial(change, workspace, receiver.url, existing.id)]
     if not event_first:
         moves.reverse()
-    async with db.transaction():
-        await moves[0]()
-        second = apart(moves[1]())
-        await ended_or_blocked(second)
-    await second
+    await overlapped(*moves)
     for _ in range(3):
         await wire.turn()
     if change is _disable:

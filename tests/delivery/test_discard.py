@@ -11,7 +11,6 @@ from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.interleaved import Held, apart, blocked
 from tests.delivery.test_delivery import broken, states
-from tests.delivery.test_order import ordered, patched, scores, somebody
 from tests.delivery.wired import endpoint
 
 
@@ -23,7 +22,7 @@ def small(monkeypatch):
 
 async def waiting(workspace, bot, count: int) -> None:
     for _ in range(count):
-        await somebody(workspace, bot)
+        await make.somebody(workspace, bot)
     while (await fan_out()).events:
         pass
 
@@ -85,36 +84,34 @@ async def test_what_is_being_sent_goes_on_and_its_retry_stays(workspace, bot, wi
     assert await states() == {"delivered": 1}
 
 
-async def test_in_an_order_what_came_meanwhile_goes_on(workspace, bot, wire, receiver, small):
+async def test_in_an_order_what_came_meanwhile_goes_on(in_order, wire, small):
     """It was made behind others that are canceled by now."""
-    made = await ordered(workspace, receiver)
-    lead = await somebody(workspace, bot)
-    await patched(workspace, lead, 1, 2, 3)
+    lead = await in_order.lead()
+    await in_order.score(lead, 1, 2, 3)
     await fan_out()
-    await discard.start(made)
+    await discard.start(in_order.endpoint_id)
     assert await discard.run_once() == 2
-    await patched(workspace, lead, 4, 5)
+    await in_order.score(lead, 4, 5)
     await fan_out()
     assert await until_done() == [1, 0]
     for _ in range(3):
         await wire.turn()
-    assert await scores(receiver) == [4, 5]
+    assert in_order.told() == [4, 5]
     assert await broken(wire) == []
 
 
-async def test_in_an_order_what_comes_follows_the_one_that_is_being_sent(workspace, bot, wire, receiver, db_clock):
-    made = await ordered(workspace, receiver)
-    lead = await somebody(workspace, bot)
-    await patched(workspace, lead, 1, 2)
+async def test_in_an_order_what_comes_follows_the_one_that_is_being_sent(in_order, wire, db_clock):
+    lead = await in_order.lead()
+    await in_order.score(lead, 1, 2)
     await wire.relay()
     jobs = await wire.claim()
-    await discard.start(made)
+    await discard.start(in_order.endpoint_id)
     assert await until_done() == [1, 0]
-    await patched(workspace, lead, 3)
+    await in_order.score(lead, 3)
     assert await wire.relay() == 0
     await wire.settle(await wire.post(jobs))
     await wire.turn()
-    assert await scores(receiver) == [1, 3]
+    assert in_order.told() == [1, 3]
 
 
 async def test_a_retry_of_an_endpoint_that_is_gone_is_canceled(workspace, bot, wire, receiver):
@@ -150,7 +147,7 @@ async def test_what_a_relay_made_while_the_endpoint_was_removed_is_canceled(
 ):
     """The relay has the endpoint when the removal comes, and makes its deliveries after that was begun."""
     made = await endpoint(workspace, receiver.url)
-    await somebody(workspace, bot)
+    await make.somebody(workspace, bot)
     making = Held(fan_out_module._FAN_OUT)
     monkeypatch.setattr(fan_out_module, "_FAN_OUT", making)
     fanning = apart(fan_out())

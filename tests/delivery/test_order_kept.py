@@ -8,7 +8,6 @@ from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
 from tests.delivery.test_delivery import broken, states
-from tests.delivery.test_order import ordered, patched, scores, somebody
 
 
 async def events() -> list[str]:
@@ -16,42 +15,41 @@ async def events() -> list[str]:
     return [row["id"] for row in found]
 
 
-async def dead_letter(workspace, bot, wire, receiver):
+async def dead_letter(in_order, wire):
     """An ordered endpoint whose delivery of score 1 is dead. It answers well again."""
-    made = await ordered(workspace, receiver)
-    lead = await somebody(workspace, bot)
-    await patched(workspace, lead, 1)
-    receiver.answer = 410
+    lead = await in_order.lead()
+    await in_order.score(lead, 1)
+    in_order.receiver.answer = 410
     await wire.turn()
-    await changes.enable(workspace, made)
-    receiver.answer = 204
-    receiver.deliveries.clear()
+    await changes.enable(in_order.workspace, in_order.endpoint_id)
+    in_order.receiver.answer = 204
+    in_order.receiver.deliveries.clear()
     return lead
 
 
-async def test_what_is_redriven_goes_before_what_is_still_to_be_sent(workspace, bot, wire, receiver):
-    lead = await dead_letter(workspace, bot, wire, receiver)
-    await patched(workspace, lead, 2, 3)
+async def test_what_is_redriven_goes_before_what_is_still_to_be_sent(in_order, workspace, wire):
+    lead = await dead_letter(in_order, wire)
+    await in_order.score(lead, 2, 3)
     await fan_out()
     assert await redrives.redrive_event(workspace, (await events())[0]) == 1
     for _ in range(4):
         await wire.turn()
-    assert await scores(receiver) == [1, 2, 3]
+    assert in_order.told() == [1, 2, 3]
     assert await broken(wire) == []
 
 
-async def test_a_redrive_waits_for_nothing_that_comes_later(workspace, bot, wire, receiver):
-    lead = await dead_letter(workspace, bot, wire, receiver)
+async def test_a_redrive_waits_for_nothing_that_comes_later(in_order, workspace, wire):
+    lead = await dead_letter(in_order, wire)
     assert await redrives.redrive_event(workspace, (await events())[0]) == 1
-    await patched(workspace, lead, 2)
+    await in_order.score(lead, 2)
     for _ in range(3):
         await wire.turn()
-    assert await scores(receiver) == [1, 2]
+    assert in_order.told() == [1, 2]
 
 
-async def test_two_dead_letters_of_a_subject_are_redriven_in_order(workspace, bot, wire, receiver):
-    lead = await dead_letter(workspace, bot, wire, receiver)
-    await patched(workspace, lead, 2)
+async def test_two_dead_letters_of_a_subject_are_redriven_in_order(in_order, workspace, wire, receiver):
+    lead = await dead_letter(in_order, wire)
+    await in_order.score(lead, 2)
     receiver.answer = 410
     await wire.turn()
     receiver.answer = 204
@@ -61,13 +59,13 @@ async def test_two_dead_letters_of_a_subject_are_redriven_in_order(workspace, bo
         assert await redrives.redrive_event(workspace, event) == 1
     for _ in range(3):
         await wire.turn()
-    assert await scores(receiver) == [1, 2]
+    assert in_order.told() == [1, 2]
 
 
-async def test_a_retry_waits_for_what_was_redriven_before_it_meanwhile(workspace, bot, wire, receiver, db_clock):
+async def test_a_retry_waits_for_what_was_redriven_before_it_meanwhile(in_order, workspace, wire, receiver, db_clock):
     """The second was being sent when the first was redriven; both fail, and then go in their order."""
-    lead = await dead_letter(workspace, bot, wire, receiver)
-    await patched(workspace, lead, 2)
+    lead = await dead_letter(in_order, wire)
+    await in_order.score(lead, 2)
     await wire.relay()
     second = await wire.post(await wire.claim())
     assert await redrives.redrive_event(workspace, (await events())[0]) == 1
@@ -81,80 +79,76 @@ async def test_a_retry_waits_for_what_was_redriven_before_it_meanwhile(workspace
     await wire.deliver()
     for _ in range(3):
         await wire.turn()
-    assert await scores(receiver) == [1, 2]
+    assert in_order.told() == [1, 2]
 
 
-async def test_one_in_quarantine_holds_its_subject_only(workspace, bot, wire, receiver):
-    await ordered(workspace, receiver)
-    one, other = await somebody(workspace, bot), await somebody(workspace, bot)
-    await patched(workspace, one, 1, 2)
+async def test_one_in_quarantine_holds_its_subject_only(in_order, wire):
+    one, other = await in_order.lead(), await in_order.lead()
+    await in_order.score(one, 1, 2)
     await wire.relay()
     await quarantine.set_aside(await wire.read())
-    await patched(workspace, one, 3)
-    await patched(workspace, other, 9)
+    await in_order.score(one, 3)
+    await in_order.score(other, 9)
     for _ in range(2):
         await wire.turn()
-    assert await scores(receiver) == [9]
+    assert in_order.told() == [9]
     await quarantine.release()
     for _ in range(4):
         await wire.turn()
-    assert await scores(receiver) == [9, 1, 2, 3]
+    assert in_order.told() == [9, 1, 2, 3]
     assert await broken(wire) == []
 
 
-async def test_one_released_while_its_endpoint_is_disabled_goes_when_it_is_enabled(workspace, bot, wire, receiver):
-    made = await ordered(workspace, receiver)
-    lead = await somebody(workspace, bot)
-    await patched(workspace, lead, 1, 2)
+async def test_one_released_while_its_endpoint_is_disabled_goes_when_it_is_enabled(in_order, workspace, wire):
+    lead = await in_order.lead()
+    await in_order.score(lead, 1, 2)
     await wire.relay()
     await quarantine.set_aside(await wire.read())
-    await changes.disable(workspace, made)
+    await changes.disable(workspace, in_order.endpoint_id)
     await quarantine.release()
     assert await wire.turn() == []
-    await changes.enable(workspace, made)
+    await changes.enable(workspace, in_order.endpoint_id)
     for _ in range(3):
         await wire.turn()
-    assert await scores(receiver) == [1, 2]
+    assert in_order.told() == [1, 2]
 
 
-async def test_one_released_waits_for_what_was_redriven_before_it(workspace, bot, wire, receiver):
-    lead = await dead_letter(workspace, bot, wire, receiver)
-    await patched(workspace, lead, 2, 3)
+async def test_one_released_waits_for_what_was_redriven_before_it(in_order, workspace, wire):
+    lead = await dead_letter(in_order, wire)
+    await in_order.score(lead, 2, 3)
     await wire.relay()
     await quarantine.set_aside(await wire.read())
     assert await redrives.redrive_event(workspace, (await events())[0]) == 1
     assert await quarantine.release() == 1
     for expected in ([1], [1, 2], [1, 2, 3]):
         await wire.turn()
-        assert await scores(receiver) == expected
+        assert in_order.told() == expected
 
 
-async def test_an_erased_subject_is_gone_and_the_others_go_on(workspace, bot, wire, receiver, db_clock):
-    await ordered(workspace, receiver)
-    one, other = await somebody(workspace, bot), await somebody(workspace, bot)
-    await patched(workspace, one, 1, 2)
+async def test_an_erased_subject_is_gone_and_the_others_go_on(in_order, workspace, wire, receiver, db_clock):
+    one, other = await in_order.lead(), await in_order.lead()
+    await in_order.score(one, 1, 2)
     receiver.answer = 500
     await wire.turn()
     receiver.answer = 204
-    await patched(workspace, other, 8, 9)
+    await in_order.score(other, 8, 9)
     await fan_out()
     await privacy.erase_lead(workspace, one.id)
     await db_clock.forward(60)
     for _ in range(4):
         await wire.turn()
-    assert [score for score in await scores(receiver) if score] == [1, 8, 9]
+    assert [score for score in in_order.told() if score] == [1, 8, 9]
     assert await states() == {"cancelled": 2, "delivered": 2}
 
 
-async def test_an_endpoint_that_wants_no_order_any_more_gets_all_there_is(workspace, bot, wire, receiver):
-    made = await ordered(workspace, receiver)
-    lead = await somebody(workspace, bot)
-    await patched(workspace, lead, 1, 2, 3)
+async def test_an_endpoint_that_wants_no_order_any_more_gets_all_there_is(in_order, workspace, wire):
+    lead = await in_order.lead()
+    await in_order.score(lead, 1, 2, 3)
     await fan_out()
-    await changes.configure(workspace, made, EndpointChange(ordered=False))
+    await changes.configure(workspace, in_order.endpoint_id, EndpointChange(ordered=False))
     for _ in range(4):
         await wire.turn()
-    assert await scores(receiver) == [1, 2, 3]
-    await patched(workspace, lead, 4)
+    assert in_order.told() == [1, 2, 3]
+    await in_order.score(lead, 4)
     await wire.turn()
-    assert (await scores(receiver))[-1] == 4
+    assert in_order.told()[-1] == 4

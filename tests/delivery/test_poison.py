@@ -15,7 +15,6 @@ from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.test_delivery import broken, states
-from tests.delivery.test_order import ordered, patched, scores, somebody
 from tests.delivery.wired import endpoint
 from tests.waiting import eventually
 
@@ -83,18 +82,17 @@ async def set_all_aside(wire) -> None:
     await streams.done(wire.redis, entries)
 
 
-async def test_what_follows_in_an_order_goes_on_when_the_first_is_released(workspace, bot, wire, receiver):
-    await ordered(workspace, receiver)
-    lead = await somebody(workspace, bot)
-    await patched(workspace, lead, 1)
+async def test_what_follows_in_an_order_goes_on_when_the_first_is_released(in_order, wire):
+    lead = await in_order.lead()
+    await in_order.score(lead, 1)
     await wire.relay()
     await set_all_aside(wire)
-    await patched(workspace, lead, 2, 3)
+    await in_order.score(lead, 2, 3)
     assert await wire.relay() == 0, "they wait behind the first"
     assert await quarantine.release() == 1
     for _ in range(3):
         await wire.turn()
-    assert await scores(receiver) == [1, 2, 3]
+    assert in_order.told() == [1, 2, 3]
 
 
 async def test_a_test_that_was_set_aside_does_not_come_back_by_itself(workspace, wire, receiver):

@@ -1,6 +1,6 @@
 """Sending again while the endpoint is removed or the person is erased: nothing is left that waits for nobody."""
 
-import asyncio
+import contextlib
 from functools import partial
 
 import pytest
@@ -10,8 +10,9 @@ from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import DomainError
 from tests import make
-from tests.delivery.interleaved import apart, ended_or_blocked
+from tests.delivery.interleaved import overlapped
 from tests.delivery.test_delivery import states
 from tests.delivery.test_redrives import dead
 from tests.delivery.wired import endpoint
@@ -38,11 +39,8 @@ async def test_nothing_waits_for_an_endpoint_that_is_deleted_meanwhile(workspace
     endpoint_id = await dead(workspace, bot, wire, receiver, 2)
     if how != "one":
         await redrives.start(workspace, Selection(endpoint_id=endpoint_id, replay=how == "replay"), 1000)
-    async with db.transaction():
-        await changes.delete(workspace, endpoint_id)
-        redriving = apart(again[how](endpoint_id))
-        await ended_or_blocked(redriving)
-    await asyncio.gather(redriving, return_exceptions=True)
+    with contextlib.suppress(DomainError):
+        await overlapped(partial(changes.delete, workspace, endpoint_id), partial(again[how], endpoint_id))
     assert await states() == {"dead": 2}
 
 
@@ -51,11 +49,7 @@ async def test_a_deletion_waits_for_what_is_sent_again(workspace, bot, wire, rec
     endpoint_id = await dead(workspace, bot, wire, receiver, 1)
     if how != "one":
         await redrives.start(workspace, Selection(endpoint_id=endpoint_id, replay=how == "replay"), 1000)
-    async with db.transaction():
-        await again[how](endpoint_id)
-        deleting = apart(changes.delete(workspace, endpoint_id))
-        await ended_or_blocked(deleting)
-    await deleting
+    await overlapped(partial(again[how], endpoint_id), partial(changes.delete, workspace, endpoint_id))
     await wire.relay()
     assert await states() == {"cancelled": 1}
 
@@ -70,9 +64,5 @@ async def test_a_replay_and_an_erasure_at_the_same_time_leave_nothing_to_send(wo
     moves = [redrive.step, partial(privacy.erase_lead, workspace, lead.id)]
     if first == "erasure":
         moves.reverse()
-    async with db.transaction():
-        await moves[0]()
-        second = apart(moves[1]())
-        await ended_or_blocked(second)
-    await second
+    await overlapped(*moves)
     assert not (await states()).keys() & {"waiting", "queued"}

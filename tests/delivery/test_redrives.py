@@ -5,7 +5,7 @@ import pytest
 from leadwire.delivery import redrive
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
-from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests import make
 from tests.delivery.wired import endpoint
@@ -13,7 +13,7 @@ from tests.delivery.wired import endpoint
 
 async def people(workspace, bot, count: int) -> None:
     for _ in range(count):
-        await make.lead(workspace, bot, email=f"{ids.new('x')}@example.com")
+        await make.somebody(workspace, bot)
 
 
 async def dead(workspace, bot, wire, receiver, count: int, *kinds: str) -> str:

@@ -58,9 +58,8 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
 
     def source(self, used: Iterable[str]) -> str:
         """FROM and WHERE with these filters."""
-        return " AND ".join(
-            [f"FROM {self.table} WHERE workspace_id = :workspace", *(self.filters[one] for one in used)]
-        )
+        conditions = ["workspace_id = :workspace", *(self.filters[one] for one in used)]
+        return f"FROM {self.table} WHERE {' AND '.join(conditions)}"
 
     async def page(self, workspace: str, query: object, after: str, limit: int, words: str = "") -> Found[T]:
         """Return one page. `words` must all be in the text, in any case. Raise InvalidParameter for a wrong `after`."""

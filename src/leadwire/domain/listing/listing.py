@@ -130,10 +130,9 @@ class Listing(Struct, Generic[T]):
         used = self.newest.used(query)
         now = clock.now()
         key = (workspace, *used.items())
-        known = self._counts.get(key)
-        if known and (
-            now - known.taken_at > _FRESH or any(used.get(name) in some for name, some in self.unannounced.items())
-        ):
+        unannounced = any(used.get(name) in some for name, some in self.unannounced.items())
+        known = None if unannounced else self._counts.get(key)
+        if known and now - known.taken_at > _FRESH:
             known = None
         filters = tuple(used)
         if filters not in self._statements:

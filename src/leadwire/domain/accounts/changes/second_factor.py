@@ -114,9 +114,8 @@ def _step_of(secret: str, code: str) -> int | None:
     """The step that `code` is the code of, if it is of one that may be now. Raise Invalid for no secret of ours."""
     given, now = "".join(code.split()).encode(), int(clock.now().timestamp()) // _STEP
     made = _totp(secret)
-    return next(
-        (now + drift for drift in _DRIFT if hmac.compare_digest(made.generate((now + drift) * _STEP), given)), None
-    )
+    steps = (now + drift for drift in _DRIFT)
+    return next((step for step in steps if hmac.compare_digest(made.generate(step * _STEP), given)), None)
 
 
 def _totp(secret: str) -> TOTP:

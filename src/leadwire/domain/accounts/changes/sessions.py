@@ -96,9 +96,7 @@ async def end_one(user_id: str, session_id: str) -> None:
 
 
 async def update(session_id: str, **values: datetime | str | None) -> None:
-    """Set `present_at`: it has the inbox open; `confirmed_at`: the password was given again; `flash`: what its next
-    page shows, once.
-    """
+    """Set `present_at` (the inbox is open), `confirmed_at` (the password was given) or `flash` (for the next page)."""
     for name, value in values.items():
         await _SET[name].rows(id=session_id, value=value)
 

@@ -13,7 +13,7 @@ from piccolo.table import Table
 
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db import DB
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch
 
 KEPT: Final = timedelta(hours=24)
@@ -34,9 +34,7 @@ class IdempotentResponse(Table, db=DB, tablename="idempotent_answer"):
 
 _LOCK: Final = sql("SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 7))")
 _STORED: Final = statement(
-    IdempotentResponse.select(
-        IdempotentResponse.fingerprint, IdempotentResponse.status, IdempotentResponse.headers, IdempotentResponse.body
-    ).where(
+    IdempotentResponse.select(*columns(IdempotentResponse, "fingerprint status headers body")).where(
         IdempotentResponse.api_key_id == param("caller"),
         IdempotentResponse.key == param("key"),
         IdempotentResponse.created_at > param("since"),

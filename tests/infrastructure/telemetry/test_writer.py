@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from leadwire.infrastructure.telemetry.writer import QueuedLines
+from leadwire.infrastructure.telemetry import QueuedLines
 from tests import catalog
 from tests.waiting import until
 

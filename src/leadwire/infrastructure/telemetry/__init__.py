@@ -6,14 +6,26 @@ data: ids, counts, durations and the bounded enums only.
 
 import logging
 import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
+from logging.handlers import QueueHandler
+from queue import Empty, Queue
 from traceback import format_tb
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.telemetry.writer import QueuedLines
+from leadwire.infrastructure.telemetry.metrics import counter
+
+DROPPED: Final = counter("log_lines_dropped", "Log lines that were not written, because nobody read standard error.")
+
+_MOST: Final = 10_000  # lines that wait
+_AT_ONCE: Final = 100  # lines of one write
+_PATIENCE: Final = 2.0  # seconds to write the rest when the process ends
+_STDERR: Final = 2  # not sys.stderr: a thread that hangs in its lock would break the end of the process
 
 _log = logging.getLogger("leadwire")
 
@@ -130,10 +142,52 @@ def _trace(error: BaseException) -> str:
     return "".join([*(_trace(one) + "\n" for one in earlier if one), *format_tb(error.__traceback__), _text(error)])
 
 
+class QueuedLines(QueueHandler):
+    """Formats a record where it is made, and leaves the writing to a thread: no request waits for who reads the lines.
+    When the queue is full because nobody does, further lines are dropped and counted.
+    """
+
+    queue: "Queue[str]"
+
+    def __init__(self, form: Callable[[logging.LogRecord], str], *, most: int = _MOST, fd: int = _STDERR) -> None:
+        super().__init__(Queue(most))
+        self._form = form
+        self._fd = fd
+        threading.Thread(target=self._write, name="log", daemon=True).start()
+
+    def prepare(self, record: logging.LogRecord) -> str:
+        """The line: what it says of the request being handled is known only here."""
+        return self._form(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - logging's name
+        """The queue is full, or the record cannot be formatted. Logging's own way is a blocking write to stderr."""
+        DROPPED.inc()
+
+    def flush(self) -> None:
+        """Wait until everything is written, but not for long. Called by `logging` when the process ends."""
+        with self.queue.all_tasks_done:
+            self.queue.all_tasks_done.wait_for(lambda: not self.queue.unfinished_tasks, _PATIENCE)
+
+    def _write(self) -> None:
+        while True:
+            lines = [self.queue.get()]
+            with suppress(Empty):
+                while len(lines) < _AT_ONCE:
+                    lines.append(self.queue.get_nowait())
+            rest = "".join(f"{line}\n" for line in lines).encode(errors="replace")
+            try:
+                while rest:
+                    rest = rest[os.write(self._fd, rest) :]
+            except OSError:  # the reader is gone, or the disk is full
+                DROPPED.inc(len(lines))
+            for _ in lines:
+                self.queue.task_done()
+
+
 def configure(form: str, level: str = "info") -> None:
     """Send the lines of `level` and above to stderr in one form, `json` or `text`. `level` concerns our own lines.
 
-    Those of libraries, uvicorn's too, go the same way. Nothing waits for their reader: see `telemetry.writer`.
+    Those of libraries, uvicorn's too, go the same way. Nothing waits for their reader: see `QueuedLines`.
     """
     handler = QueuedLines(_json if form == "json" else _plain)
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)

@@ -20,6 +20,9 @@ from prometheus_client.registry import Collector
 
 PREFIX: Final = "leadwire_"
 
+Values = Mapping[tuple[str, ...], float]
+"""By the values of the labels."""
+
 REGISTRY: Final = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
 GCCollector(registry=REGISTRY)
@@ -45,15 +48,9 @@ def histogram(name: str, meaning: str, *labels: str, bounds: Sequence[float], va
 class Gauge(Collector):
     """A present value: set by `show`, or `read` at every scrape. Not exposed until it is set."""
 
-    def __init__(
-        self,
-        name: str,
-        meaning: str,
-        *labels: str,
-        read: Callable[[], Mapping[tuple[str, ...], float]] | None = None,
-    ) -> None:
+    def __init__(self, name: str, meaning: str, *labels: str, read: Callable[[], Values] | None = None) -> None:
         self.name, self.meaning, self.labels = PREFIX + name, meaning, labels
-        self._shown: Mapping[tuple[str, ...], float] = {}
+        self._shown: Values = {}
         self._read = read or (lambda: self._shown)
         REGISTRY.register(self)
 
@@ -61,7 +58,7 @@ class Gauge(Collector):
         """The value, of a gauge without labels."""
         self._shown = {(): value}
 
-    def show_all(self, values: Mapping[tuple[str, ...], float]) -> None:
+    def show_all(self, values: Values) -> None:
         """Every value by its labels; what is not among them is gone."""
         self._shown = dict(values)
 

@@ -40,8 +40,8 @@ async def plans_of(work: Callable[[], Awaitable[Any]], monkeypatch) -> list[Node
             unpatched.setattr(db.DB, "fetch", fetch)
             async with db.transaction():
                 roll_back = await db.savepoint()
-                for name, value in (db._KEPT_PLANS | db._INDEXES_ONLY).items():
-                    await db.rows(f"SET LOCAL {name} = {value}")
+                for name, value in (db._PROCESS | db._INDEXES_ONLY).items():
+                    await db.rows(f"SET LOCAL {name} = '{value}'")
                 plans.append(await _plan(sql, args))
                 await roll_back()
         return await fetch(sql, args)

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.bots import runtime
-from leadwire.domain.conversations.changes import inbox
+from leadwire.domain.conversations.changes import inbox as changes
 from tests.browser.desk import signed_in
 from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
 
@@ -67,7 +67,7 @@ async def test_the_focus_stays_on_a_thread(inbox, visitor):  # noqa: F811
 
 
 async def test_a_picked_reply_comes_behind_what_is_half_written(inbox, workspace):
-    await inbox.add_reply(workspace, "Hello", "How can I help?")
+    await changes.add_reply(workspace, "Hello", "How can I help?")
     await inbox.locator("a.thread").click()
     answer = inbox.get_by_label("Answer", exact=True)
     await answer.fill("Good morning.")

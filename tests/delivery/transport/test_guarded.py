@@ -60,6 +60,14 @@ async def test_every_misbehavior_has_its_outcome(behavior, expected):
         assert await outcome(transport, f"http://127.0.0.1:{port}/") == expected
 
 
+@pytest.mark.parametrize("behavior", [hostile.hangs, hostile.drips_headers, hostile.floods_1xx])
+async def test_a_head_that_never_ends_is_said_to_be_incomplete(behavior):
+    transport = GuardedTransport(LOOPBACK, timeout=DEADLINE)
+    async with hostile.server(behavior) as port:
+        with pytest.raises(httpx.TimeoutException, match="no complete head of a response in time"):
+            await transport.post(f"http://127.0.0.1:{port}/", HEADERS, b"{}")
+
+
 async def test_the_answer_is_cut_and_not_decompressed(transport):
     async with hostile.server(hostile.endless) as port:
         assert len((await transport.post(f"http://127.0.0.1:{port}/", HEADERS, b"{}")).body) <= 64 * 1024

@@ -56,7 +56,7 @@ def translated(error: rs.PyreqwestError) -> ConnectFailed | ProtocolFailed | Tim
     causes = [cause["message"] for cause in (getattr(error, "details", None) or {}).get("causes") or ()]
     said = ": ".join(dict.fromkeys([error.message, *causes]))[:500]
     if isinstance(error, rs.RequestTimeoutError):
-        return TimedOut(said)
+        return TimedOut(f"no complete head of a response in time: {said}"[:500])
     if _LARGE_CHAIN in said:
         said = f"the certificate chain is larger than 64 KiB: {said}"[:500]
     if any(map(_TLS.search, causes)):

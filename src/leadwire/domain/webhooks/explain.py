@@ -22,7 +22,7 @@ _MEANINGS = {
     "timeout": "No complete answer in time. Answer first, work afterwards.",
     "dns_error": "The host name has no address.",
     "connect_error": "Nothing accepts connections there: a firewall, a wrong port, or the server is down.",
-    "tls_error": "The certificate is not valid for this host, or has expired.",
+    "tls_error": "The certificate is not valid for this host, has expired, or its chain is larger than 64 KiB.",
     "protocol_error": "What came back is not HTTP.",
     "blocked_address": "The host name leads to a private address, which webhooks must not reach.",
     "gone": "Your server answered 410 Gone: it wants no more events. The endpoint was disabled.",

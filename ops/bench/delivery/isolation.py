@@ -114,7 +114,7 @@ async def _lags(sink: Sink, committed: dict[str, tuple[str, float]], healthy: se
 
 async def _watch(sizes: list[tuple[float, int]]) -> None:
     while True:
-        entries = sum([await world.redis().xlen(f"leadwire:{{deliveries:{name}}}") for name in ("quick", *range(4))])
+        entries = sum([await world.redis().xlen(f"leadwire:{{deliveries}}:{name}") for name in ("quick", *range(4))])
         sizes.append((await _redis_mb(), entries))
         await asyncio.sleep(0.5)
 

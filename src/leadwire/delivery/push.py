@@ -95,7 +95,7 @@ async def _wake() -> None:
     _state.woken, _state.waking = time.monotonic(), False
     with contextlib.suppress(*redis_pool.AWAY):  # the poll is the backstop
         if (client := redis_pool.client()) is not None:
-            await client.publish(WAKE, b"")
+            await redis_pool.publish(client, WAKE)
 
 
 async def listen(redis: Redis, woken: Callable[[], None], stop: asyncio.Event) -> None:
@@ -103,7 +103,7 @@ async def listen(redis: Redis, woken: Callable[[], None], stop: asyncio.Event) -
     pause = Backoff()
     while not stop.is_set():
         try:
-            async with redis.pubsub(ignore_subscribe_messages=True) as subscription:
+            async with redis_pool.subscription(redis) as subscription:
                 await subscription.subscribe(WAKE)
                 pause.reset()
                 while not stop.is_set():

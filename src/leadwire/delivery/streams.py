@@ -1,6 +1,6 @@
 """The streams: which deliveries are to be made now. They carry ids only; PostgreSQL knows the rest.
 
-An entry that is finished is acknowledged and deleted in one MULTI, so the length minus the pending is the lag, exact
+An entry that is finished is acknowledged and deleted in one step, so the length minus the pending is the lag, exact
 and O(1) on every server version. Nothing is ever trimmed: that could drop what was not delivered. Every function that
 asks Redis raises one of `redis_pool.AWAY` when it does not answer.
 """
@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from leadwire.infrastructure import ids
+from leadwire.delivery import stream_scripts
+from leadwire.infrastructure import ids, redis_pool
 
 GROUP: Final = "deliverers"
 DEAD_LETTERS: Final = "leadwire:dead-letters"
@@ -32,19 +33,6 @@ class Key(NamedTuple):
 
 
 _KILLED_MS: Final = 3_600_000  # a consumer that has asked for nothing for so long
-# In one step, for what a consumer holds when its name is taken off is nobody's any more.
-_LEAVE: Final = """
-if redis.call('EXISTS', KEYS[1]) == 0 then return end
-for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
-    if group[2] == ARGV[1] then
-        for _, one in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
-            local name, pending, idle = one[2], one[4], one[6]
-            if pending == 0 and (name == ARGV[2] or idle > tonumber(ARGV[3])) then
-                redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], name)
-            end
-        end
-    end
-end"""
 _NO_KEY: Final = Key("", "", 0)
 
 
@@ -86,8 +74,8 @@ class StreamState(NamedTuple):
 
 
 def names(shards: int) -> list[str]:
-    """Every stream, the quick one first. The hash tag spreads them over the slots of a Redis Cluster."""
-    return [f"leadwire:{{deliveries:{name}}}" for name in labels(shards)]
+    """Every stream, the quick one first. The hash tag keeps them on one server of a cluster: one command reads all."""
+    return [f"leadwire:{{deliveries}}:{name}" for name in labels(shards)]
 
 
 def labels(shards: int) -> list[str]:
@@ -171,10 +159,9 @@ async def done(redis: Redis, entries: Sequence[Entry]) -> None:
     by_stream: dict[bytes, list[bytes]] = {}
     for entry in entries:
         by_stream.setdefault(entry.stream, []).append(entry.id)
-    pipeline = redis.pipeline(transaction=True)
+    pipeline = redis.pipeline(transaction=False)
     for stream, entry_ids in by_stream.items():
-        pipeline.xack(stream, GROUP, *entry_ids)
-        pipeline.xdel(stream, *entry_ids)
+        pipeline.eval(stream_scripts.DONE, 1, stream, GROUP, *entry_ids)
     await pipeline.execute()
 
 
@@ -184,31 +171,27 @@ async def leave(redis: Redis, consumer: str, shards: int) -> None:
     One that was only suspended gets its name back when it reads.
     """
     for stream in names(shards):
-        await redis.eval(_LEAVE, 1, stream, GROUP, consumer, str(_KILLED_MS))
+        await redis.eval(stream_scripts.LEAVE, 1, stream, GROUP, consumer, str(_KILLED_MS))
 
 
 async def states(redis: Redis, shards: int) -> list[StreamState]:
     """Return how full every stream is. Raise NotPrimary for a replica, which may not know the latest entries."""
-    await redis.delete("leadwire:health")  # a write of nothing
-    seconds, microseconds = await redis.time()
+    await redis_pool.check_primary(redis)
     found = []
     for stream in names(shards):
-        pipeline = redis.pipeline(transaction=True)
-        pipeline.xlen(stream)
-        pipeline.xrange(stream, count=1)
-        pipeline.xpending(stream, GROUP)
-        pipeline.xpending_range(stream, GROUP, "-", "+", 100)
-        pipeline.xinfo_consumers(stream, GROUP)
-        length, oldest, pending, held, consumers = await pipeline.execute(raise_on_error=False)
-        if isinstance(length, Exception):
-            raise length
-        age = seconds + microseconds / 1e6 - int(oldest[0][0].partition(b"-")[0]) / 1e3 if oldest else 0.0
-        if isinstance(pending, Exception):  # no group yet: nobody has read
-            pending, held, consumers = {"pending": 0}, [], []
-        longest = max((one["time_since_delivered"] for one in held), default=0) / 1000
-        asked = {one["name"].decode(): one["idle"] / 1000 for one in consumers}
-        found.append(StreamState(stream, length, pending["pending"], max(age, 0.0), longest, asked))
+        answer: Any = await redis.eval(stream_scripts.STATE, 1, stream, GROUP)
+        (seconds, microseconds), length, oldest, pending, held, asked = answer
+        age = int(seconds) + int(microseconds) / 1e6 - int(oldest.partition(b"-")[0]) / 1e3 if oldest else 0.0
+        consumers = {name.decode(): idle / 1000 for name, idle in asked}
+        found.append(StreamState(stream, length, pending, max(age, 0.0), held / 1000, consumers))
     return found
+
+
+async def remove_earlier(redis: Redis, shards: int) -> None:
+    """Delete the streams of versions before 2026-11-22, which each had a hash tag: deliveries in them are added again
+    as lost ones.
+    """
+    await redis.delete(*(f"leadwire:{{deliveries:{name}}}" for name in labels(shards)))
 
 
 async def announce_dead(redis: Redis, keys: Iterable[tuple[str, str, str]]) -> None:

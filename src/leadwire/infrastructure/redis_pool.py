@@ -1,22 +1,39 @@
-"""The Redis client of this process. Redis may be lost at any time: it makes things quick, never correct."""
+"""The Redis client of this process: of one server, of a Sentinel group or of a cluster.
+
+Redis may be lost at any time: it makes things quick, never correct.
+"""
 
 import asyncio
+import contextlib
 import contextvars
-from collections.abc import Coroutine
-from typing import Any, Final
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
 
 import redis.asyncio as redis
-from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.client import PubSub
+from redis.asyncio.cluster import ClusterNode, RedisCluster
+from redis.asyncio.connection import AbstractConnection, SSLConnection, parse_url
 from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
-from redis.exceptions import ReadOnlyError, RedisError
+from redis.exceptions import ReadOnlyError, RedisClusterException, RedisError
 
 from leadwire.infrastructure.errors import OperatorError
 
 AWAY = (RedisError, OSError)
 """What is raised when Redis is unavailable or refuses. Callers wait and try again."""
 
+PRIMARY_KEY: Final = "leadwire:{deliveries}:primary"
+"""What is asked about this key, the server answers that holds the streams."""
+
+# By the server that holds the streams: without it there is nothing to wake anybody for.
+_PUBLISH: Final = "for _, channel in ipairs(ARGV) do redis.call('PUBLISH', channel, '') end"
 _PATIENCE: Final = 2.0  # seconds for background tasks when the client is closed
+# In seconds. Where there are several servers, another may have taken over.
+_ONE_TIMES: Final[dict[str, Any]] = {"socket_connect_timeout": 3, "socket_timeout": 10}
+_MANY_TIMES: Final[dict[str, Any]] = {"socket_connect_timeout": 1, "socket_timeout": 3}
+_FORMS: Final = "redis://HOST, redis+sentinel://HOST,HOST/NAME, redis+cluster://HOST,HOST, unix://PATH"
 
 _client: "redis.Redis | None" = None
 _background_tasks: set[asyncio.Task[None]] = set()  # the loop keeps only weak references to tasks
@@ -52,15 +69,155 @@ def create_client(url: str) -> "redis.Redis":
 
     Raise OperatorError for an address that is not one of a Redis.
     """
+    scheme, plus, kind = urlsplit(url).scheme.partition("+")
     try:
-        client = redis.Redis.from_url(
-            url, socket_connect_timeout=3, socket_timeout=10, retry=Retry(NoBackoff(), 0), health_check_interval=0
-        )
-    except ValueError as error:
+        if not plus:
+            made = redis.Redis.from_url(url, **_ONE_TIMES, retry=Retry(NoBackoff(), 0), health_check_interval=0)
+        elif scheme in {"redis", "rediss"} and kind in _KINDS:
+            return _KINDS[kind](url, scheme)
+        else:
+            raise ValueError(f"its form is none of {_FORMS}")
+    except (ValueError, TypeError, RedisClusterException) as error:
         raise OperatorError(f"LEADWIRE_REDIS_URL cannot be used: {error}") from error
-    pool = client.connection_pool
-    pool.connection_class = type("ToPrimary", (_ToPrimary, pool.connection_class), {"pool": pool})
-    return client
+    return _to_primary(made)
+
+
+def _to_primary(made: "redis.Redis") -> "redis.Redis":
+    pool = made.connection_pool
+    pool.connection_class = type("ToPrimary", (pool.connection_class, _ToPrimary), {"pool": pool})
+    return made
+
+
+def _hosts(url: str, scheme: str, port: int) -> tuple[list[tuple[str, int]], dict[str, Any]]:
+    """The servers that an address names, and the options that are the same for all. Raise ValueError."""
+    parts = urlsplit(url)
+    credentials, at, hosts = parts.netloc.rpartition("@")
+    parsed = [parse_url(f"{scheme}://{credentials}{at}{host}?{parts.query}") for host in hosts.split(",")]
+    if not all("host" in one for one in parsed):
+        raise ValueError("a host is missing")
+    servers = [(one["host"], one.get("port", port)) for one in parsed]
+    options = {name: value for name, value in parsed[0].items() if name not in {"host", "port"}}
+    if options.pop("connection_class", None) is SSLConnection:
+        options["ssl"] = True
+    return servers, options
+
+
+class _SentinelPool(SentinelConnectionPool):
+    """Closes the connections to the sentinels as well."""
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        await self.sentinel_manager.aclose()
+
+
+def _sentinel(url: str, scheme: str) -> "redis.Redis":
+    """A client of whichever server the sentinels say is the primary, asked for each connection."""
+    name = urlsplit(url).path.strip("/")
+    if not name or "/" in name:
+        raise ValueError("the name of their primary comes after the sentinels: redis+sentinel://HOST,HOST/NAME")
+    servers, options = _hosts(url, scheme, 26379)
+    own = {option: options.pop(f"sentinel_{option}", None) for option in ("username", "password")}
+    options = {"retry": Retry(NoBackoff(), 0), **_MANY_TIMES, **options}
+    same = {option: value for option, value in options.items() if option.startswith(("ssl", "socket", "retry"))}
+    sentinel = cast(Any, Sentinel)(servers, sentinel_kwargs=same | own, **options)
+    return _to_primary(sentinel.master_for(name, connection_pool_class=_SentinelPool))
+
+
+class _Cluster(RedisCluster):
+    """Makes up for what redis-py 8.1 leaves open."""
+
+    async def initialize(self, *args: Any, **options: Any) -> "_Cluster":
+        """Learn which server has which slots, and from one that answers what the commands are. Raise one of AWAY."""
+        try:
+            await super().initialize(*args, **options)
+        except RedisClusterException as error:
+            raise redis.ConnectionError(str(error)) from error
+        except AWAY:
+            if asked := getattr(self.commands_parser, "node", None):
+                self.nodes_manager.move_node_to_end_of_cached_nodes(asked.name)
+            raise
+        return self
+
+    async def aclose(self) -> None:
+        """Close every connection, also after an error, when the slots would be asked for again."""
+        await super().aclose()
+        await self.nodes_manager.aclose()
+        await self.nodes_manager.aclose("startup_nodes")
+
+    def get_node(self, *args: Any, **named: Any) -> ClusterNode:
+        """Raise ConnectionError for a server that is not known yet: its first slot is being moved to it."""
+        if (node := super().get_node(*args, **named)) is None:
+            raise redis.ConnectionError("a slot is being moved to a server that has none yet")
+        return node
+
+    async def _determine_slot(self, command: str, *args: Any) -> int:
+        """Where the keys of XREADGROUP are, redis-py asks a server each time, and the same one when it is gone. A slot
+        that no server has is an error that may pass.
+        """
+        if command == "XREADGROUP":
+            slot = self.keyslot(args[args.index(b"STREAMS") + 1])
+        else:
+            slot = await super()._determine_slot(command, *args)
+        if slot not in self.nodes_manager.slots_cache:
+            self._initialize = True
+            raise redis.ConnectionError(f"no server of the cluster has slot {slot}")
+        return slot
+
+
+def _cluster(url: str, scheme: str) -> "redis.Redis":
+    """A client of all primaries of a cluster. It has the same commands, but for what a pipeline takes."""
+    if urlsplit(url).path.strip("/"):
+        raise ValueError("a cluster has neither a name nor numbered databases")
+    servers, options = _hosts(url, scheme, 6379)
+    nodes = [ClusterNode(*server) for server in servers]
+    # Retried once, or pipelines would never ask anew who has the slots. Some slots may be away, if not the streams'.
+    options = {"retry": Retry(NoBackoff(), 1), "require_full_coverage": False, **_MANY_TIMES, **options}
+    return cast("redis.Redis", _Cluster(startup_nodes=nodes, **options))
+
+
+_KINDS: Final = {"sentinel": _sentinel, "cluster": _cluster}
+
+
+async def check_primary(client: "redis.Redis") -> None:
+    """A write of nothing to the server that holds the streams. Raise NotPrimary for a replica, or one of AWAY."""
+    await client.delete(PRIMARY_KEY)
+
+
+async def check_writes(client: "redis.Redis") -> None:
+    """Write something for a second where the streams are. Raise one of AWAY if that is refused: by a replica, or for
+    lack of memory.
+    """
+    await client.set(PRIMARY_KEY, "", px=1000)
+
+
+async def publish(client: "redis.Redis", *channels: str) -> None:
+    """Wake whoever has subscribed to one of these."""
+    await client.eval(_PUBLISH, 1, PRIMARY_KEY, *channels)
+
+
+async def time(client: "redis.Redis") -> float:
+    """The clock of the server that holds the streams, in seconds."""
+    seconds, microseconds = await client.eval("return redis.call('TIME')", 1, PRIMARY_KEY)
+    return int(seconds) + int(microseconds) / 1e6
+
+
+async def infos(client: "redis.Redis") -> dict[str, dict[str, Any]]:
+    """What INFO answers: the only server under an empty name, each primary of a cluster under its address."""
+    if isinstance(client, RedisCluster):
+        await client.initialize()
+        return {node.name: await client.info(target_nodes=node) for node in client.get_primaries()}
+    return {"": await client.info()}
+
+
+@contextlib.asynccontextmanager
+async def subscription(client: "redis.Redis") -> AsyncIterator[PubSub]:
+    """A connection for SUBSCRIBE inside the block. Every server of a cluster hears what is published to another."""
+    where: dict[str, Any] = {}
+    if isinstance(client, RedisCluster):
+        await check_primary(client)  # asks anew who has the slots, if that server is gone
+        where = {"node": client.get_node_from_key(PRIMARY_KEY)}
+    async with client.pubsub(ignore_subscribe_messages=True, **where) as subscribed:
+        yield subscribed
 
 
 def client() -> "redis.Redis | None":
@@ -72,11 +229,6 @@ def require_client() -> "redis.Redis":
     """The client of a process that has one: after `connect`, before `close`."""
     assert _client is not None, "Redis is not connected"  # noqa: S101 - a programming error
     return _client
-
-
-async def check_writes(client: "redis.Redis") -> None:
-    """Write something for a second. Raise one of `AWAY` where that is refused: by a replica, or for lack of memory."""
-    await client.set("leadwire:health", "", px=1000)
 
 
 def run_in_background(work: Coroutine[Any, Any, None]) -> None:

@@ -13,6 +13,7 @@ from leadwire.infrastructure.settings import Settings, read
 from leadwire.interfaces.cli.checks import environment, finding, redis
 from leadwire.interfaces.cli.checks.finding import Finding
 from leadwire.interfaces.http.client_network import NOT_TRUSTED
+from tests import redis_topologies
 from tests.flows.commands import data_directory, free_port, run
 
 KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
@@ -178,6 +179,33 @@ def test_a_lease_with_little_to_spare_a_wide_network_and_a_readable_key_are_warn
 )
 def test_each_thing_that_a_redis_can_have_wrong(told: dict[str, Any], about: str | None, level: str | None) -> None:
     assert bad(redis.check(INFO | told)) == ({about: level} if about else {})
+
+
+def test_each_primary_of_a_cluster_needs_a_replica_and_is_named() -> None:
+    member = INFO | {"cluster_enabled": 1, "connected_slaves": 1}
+    assert bad(redis.check(member, "10.0.0.1:6379")) == {}
+    (found,) = [one for one in redis.check(member | {"connected_slaves": 0}, "10.0.0.1:6379") if one.level != "ok"]
+    assert (found.about, found.level, found.says) == ("Redis replicas", "warning", "10.0.0.1:6379: 0 connected")
+
+
+@pytest.mark.parametrize("kind", ["sentinel", "cluster"])
+def test_it_looks_at_each_server_of_a_sentinel_group_or_a_cluster(sound: dict[str, str], kind: str) -> None:
+    with redis_topologies.topology(kind) as group:
+        _, found = examined(**sound | {"REDIS_URL": group.url})
+        assert {about for about, one in found.items() if "Redis" in about and one["level"] != "ok"} <= {
+            "Redis replicas"
+        }
+        for one in group.nodes[: 2 if kind == "sentinel" else 4]:
+            one("CONFIG SET", "maxmemory", "900mb", "maxmemory-policy", "allkeys-lru")
+        assert examined(**sound | {"REDIS_URL": group.url})[1]["Redis eviction"]["level"] == "error"
+        if kind == "cluster":
+            _, found = examined(**sound | {"REDIS_URL": f"redis://{group.nodes[0].address}"})
+            assert "redis+cluster://" in found["Redis Cluster"]["fix"]
+        else:
+            _, found = examined(**sound | {"REDIS_URL": f"redis+cluster://{group.first.address}"})
+            assert "Cluster mode is not enabled" in found["Redis answers"]["says"]
+            _, found = examined(**sound | {"REDIS_URL": group.url.replace("/streams", "/unknown")})
+            assert "'unknown'" in found["Redis answers"]["says"]
 
 
 def test_clocks_differ_only_by_what_the_round_trip_cannot_explain() -> None:

@@ -20,7 +20,7 @@ def seen(delivered: int = 0, **changed: Any) -> Status:
     whole: dict[str, Any] = {
         "unrelayed": Unrelayed(3, 0.5), "deliveries": counts, "overdue": Overdue(7, 90.0), "dead_letters": 2,
         "behind": [OverdueEndpoint("we_hanging", "https://example.com/hook", 7, 90.0, 1)],
-        "set_aside": 0, "paused_endpoints": 1, "streams": [Stream("leadwire:{deliveries:0}", 5, 4, 1, 1.5)],
+        "set_aside": 0, "paused_endpoints": 1, "streams": [Stream("leadwire:{deliveries}:0", 5, 4, 1, 1.5)],
         "workers": [Worker("deliverer-1", 0.1)],
     }  # fmt: skip
     return Status(**whole | changed)
@@ -51,7 +51,7 @@ async def shown(*looks: Status | Exception) -> str:
 
 async def test_the_picture_has_what_is_late_and_how_fast_it_goes() -> None:
     told = await shown(seen(100), seen(100_000))
-    for text in ("overdue", "90.0 s", "leadwire:{deliveries:0}", "we_hanging, window 1", "1 workers alive", "/s"):
+    for text in ("overdue", "90.0 s", "leadwire:{deliveries}:0", "we_hanging, window 1", "1 workers alive", "/s"):
         assert text in told, told
 
 

@@ -5,6 +5,7 @@ grows to 5 s.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import defaultdict
@@ -21,7 +22,7 @@ from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff, either
-from leadwire.infrastructure.redis_pool import NotPrimary
+from leadwire.infrastructure.redis_pool import AWAY, NotPrimary
 from leadwire.infrastructure.settings import Settings
 
 _POLL: Final = 0.25  # seconds, when nothing wakes a loop
@@ -82,6 +83,8 @@ class Relay:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Relay until `stop` is set."""
+        with contextlib.suppress(*AWAY):  # at the next start then
+            await streams.remove_earlier(self._redis, self._settings.stream_shards)
         listening = asyncio.create_task(push.listen(self._redis, self._wake, stop))
         await asyncio.gather(*(loop.run(stop) for loop in self._loops.values()))
         listening.cancel()

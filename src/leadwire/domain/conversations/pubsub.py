@@ -42,10 +42,7 @@ async def _publish() -> None:
     if (client := redis_pool.client()) is None:
         return
     with contextlib.suppress(*redis_pool.AWAY):  # watchers read at intervals as well
-        async with client.pipeline(transaction=False) as pipeline:
-            for channel in channels:
-                pipeline.publish(channel, b"")
-            await pipeline.execute()
+        await redis_pool.publish(client, *channels)
 
 
 class Watch(asyncio.Event):
@@ -100,7 +97,7 @@ class Hub:
             await asyncio.sleep(backoff.next())
 
     async def _subscribe(self, backoff: Backoff) -> None:
-        async with redis_pool.require_client().pubsub(ignore_subscribe_messages=True) as subscription:
+        async with redis_pool.subscription(redis_pool.require_client()) as subscription:
             await subscription.psubscribe(f"{_PREFIX}*")
             backoff.reset()
             self.wake_all()  # for what changed without a subscription

@@ -47,6 +47,10 @@ async def _redis(settings: Settings) -> list[Finding]:
     redis_pool.connect(settings.redis_url)
     client = redis_pool.require_client()
     try:
-        return [*redis.check(await client.info()), await redis.proxies(client), await redis.clocks(client)]
+        infos = await redis_pool.infos(client)
+        servers = [one for server, info in infos.items() for one in redis.check(info, server)]
+        if any(one.about == "Redis Cluster" and one.level == "error" for one in servers):
+            return servers  # this client does not follow redirections
+        return [*servers, await redis.proxies(client), await redis.clocks(client)]
     finally:
         await redis_pool.close()

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
 from redis.asyncio import Redis
 
-from leadwire.infrastructure import clock
+from leadwire.infrastructure import clock, redis_pool
 from leadwire.interfaces.cli.checks import finding
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 from leadwire.interfaces.http.client_network import NOT_TRUSTED
@@ -20,8 +21,8 @@ _NO_LOG: Final = (
 Info = Mapping[str, Any]
 
 
-def check(info: Info) -> list[Finding]:
-    """Findings from what INFO answers; CONFIG is forbidden on many hosted servers."""
+def check(info: Info, server: str = "") -> list[Finding]:
+    """Findings from what INFO answers; CONFIG is forbidden on many hosted servers. `server`: which one of a cluster."""
     name = "Valkey" if "valkey_version" in info else "Redis"
     version = str(info.get("valkey_version", info["redis_version"]))
     limit, used = int(info["maxmemory"]), int(info["used_memory"])
@@ -30,11 +31,13 @@ def check(info: Info) -> list[Finding]:
     unlimited = ", without a limit of memory that would make it act" if evicts and not limit else ""
     replica = info["role"] != "master"
     clustered = bool(info.get("cluster_enabled"))
+    replicas = int(info.get("connected_slaves", 0))
     kept = bool(info.get("aof_enabled"))
-    return [
+    found = [
         unless(int(version.partition(".")[0]) < _OLDEST[name], "Redis version", f"{name} {version}"),
         unless(replica, "Redis role", "a replica, which only reads" if replica else "primary"),
-        unless(clustered, "Redis Cluster", "on" if clustered else "off"),
+        unless(clustered and not server, "Redis Cluster", "on" if clustered else "off"),
+        unless(bool(server) and not replicas, "Redis replicas", f"{replicas} connected"),
         unless(evicts and limit > 0, "Redis eviction", f"{policy}{unlimited}"),
         unless(
             0 < limit * _FULL < used,
@@ -44,13 +47,13 @@ def check(info: Info) -> list[Finding]:
         unless(not kept, "Redis persistence", "append-only file" if kept else _NO_LOG),
         *_writes(info),
     ]
+    return [msgspec.structs.replace(one, says=f"{server}: {one.says}") for one in found] if server else found
 
 
 async def clocks(client: Redis) -> Finding:
     """Return how far Redis's clock, which gives the ages of entries, is from ours."""
     sent = clock.now().timestamp()
-    seconds, microseconds = await client.time()
-    return finding.clock("clock of Redis", sent, seconds + microseconds / 1e6, clock.now().timestamp())
+    return finding.clock("clock of Redis", sent, await redis_pool.time(client), clock.now().timestamp())
 
 
 async def proxies(client: Redis) -> Finding:

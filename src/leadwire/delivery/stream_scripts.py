@@ -1,0 +1,45 @@
+"""What is one step in a stream, as Lua: KEYS[1] is the stream, ARGV[1] the group.
+
+No MULTI: in a cluster redis-py starts a thread for each command of one.
+"""
+
+from typing import Final
+
+DONE: Final = """
+redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 2))
+redis.call('XDEL', KEYS[1], unpack(ARGV, 2))"""
+"""Acknowledge and delete the entries that follow."""
+
+LEAVE: Final = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return end
+for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+    if group[2] == ARGV[1] then
+        for _, one in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+            local name, pending, idle = one[2], one[4], one[6]
+            if pending == 0 and (name == ARGV[2] or idle > tonumber(ARGV[3])) then
+                redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], name)
+            end
+        end
+    end
+end"""
+"""Take off the name that follows, and those idle for longer than the milliseconds after it. What a consumer holds when
+its name is taken off would be nobody's any more.
+"""
+
+STATE: Final = """
+local oldest, pending, held, asked = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1], 0, 0, {}
+for _, group in ipairs(redis.call('EXISTS', KEYS[1]) == 1 and redis.call('XINFO', 'GROUPS', KEYS[1]) or {}) do
+    if group[2] == ARGV[1] then
+        pending = group[6]
+        for _, one in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 100)) do
+            held = math.max(held, one[3])
+        end
+        for _, one in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+            table.insert(asked, {one[2], one[6]})
+        end
+    end
+end
+return {redis.call('TIME'), redis.call('XLEN', KEYS[1]), oldest and oldest[1] or '', pending, held, asked}"""
+"""Return the time, the length, the oldest entry's id or nothing, how many are pending, the longest time that one of the
+oldest 100 of these has been held, and each consumer with the time since it asked. Times are in milliseconds.
+"""

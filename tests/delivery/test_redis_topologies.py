@@ -1,0 +1,163 @@
+"""Redis as a Sentinel group and as a cluster: everything works on them, and no fault of one server loses a delivery."""
+
+import asyncio
+import contextlib
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from leadwire.delivery import streams
+from leadwire.delivery.monitoring import status
+from leadwire.delivery.relay.loop import Relay
+from leadwire.delivery.worker.loop import Deliverer
+from leadwire.domain.conversations import pubsub
+from leadwire.infrastructure import db, redis_pool
+from leadwire.infrastructure.rate_limit import RateLimit
+from leadwire.infrastructure.telemetry.health import Health
+from tests import make, redis_topologies
+from tests.delivery.wired import endpoint
+from tests.redis_topologies import Cluster, SentinelGroup
+from tests.waiting import eventually
+
+# A connection whose server has died may be collected before asyncio has closed it, and warns then.
+pytestmark = [pytest.mark.flow, pytest.mark.filterwarnings("ignore:unclosed <StreamWriter:ResourceWarning")]
+
+
+@pytest.fixture(params=["sentinel", "cluster"])
+def group(request: pytest.FixtureRequest) -> Iterator[SentinelGroup | Cluster]:
+    with redis_topologies.topology(request.param) as made:
+        yield made
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with redis_topologies.topology("cluster") as made:
+        yield made
+
+
+@pytest.fixture
+async def use(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[Any], "redis_pool.redis.Redis"]]:
+    """Make a client of a group that of this process."""
+    made: list[redis_pool.redis.Redis] = []
+
+    def used(group: Any) -> "redis_pool.redis.Redis":
+        made.append(redis_pool.create_client(group.url))
+        monkeypatch.setattr(redis_pool, "_client", made[0])
+        return made[0]
+
+    yield used
+    while redis_pool._background_tasks:
+        await asyncio.wait(redis_pool._background_tasks)
+    for client in made:
+        await client.aclose()
+    gc.collect()  # here, not in another test
+
+
+@pytest.fixture
+def lead_after_lead(workspace: str, bot: str, wire: Any, receiver: Any) -> Callable[..., Awaitable[None]]:
+    """Capture leads before, while and after `fault` is done: each is delivered."""
+
+    async def work(client: "redis_pool.redis.Redis", fault: Callable[[], None]) -> None:
+        await endpoint(workspace, receiver.url)
+        stop, over = asyncio.Event(), asyncio.Event()
+        settings = msgspec.structs.replace(wire.settings, reconcile_after=2, lease=6, delivery_timeout=5)
+        working = [
+            asyncio.create_task(Relay(client, settings).run(stop)),
+            asyncio.create_task(Deliverer(client, wire.transport, settings).run(stop)),
+        ]
+        made = 0
+
+        async def capture(count: int) -> None:
+            nonlocal made
+            while count > 0 or not over.is_set():
+                await make.lead(workspace, bot, email=f"{made}@example.com")
+                made, count = made + 1, count - 1
+                await asyncio.sleep(0.05)
+
+        await make.lead(workspace, bot)
+        await receiver.received(1)
+        capturing = asyncio.create_task(capture(20))
+        await asyncio.to_thread(fault)
+        over.set()
+        await capturing
+
+        async def delivered() -> bool:
+            return bool(await db.value("SELECT count(*) FROM every_delivery WHERE state = 'delivered'") == made + 1)
+
+        await eventually(delivered, 90)
+        assert len({one.webhook_id for one in receiver.deliveries}) == made + 1
+        stop.set()
+        await asyncio.gather(*working)
+
+    return work
+
+
+async def answered(client: "redis_pool.redis.Redis") -> bool:
+    """Whether the streams can be written to."""
+    with contextlib.suppress(*redis_pool.AWAY):
+        await redis_pool.check_primary(client)
+        return True
+    return False
+
+
+async def test_deliveries_wake_ups_limits_health_and_status_work_on_it(group, use, lead_after_lead):
+    client = use(group)
+    await lead_after_lead(client, lambda: None)
+    assert (await Health(needs_redis=True).report()).ready
+    states = (await status.read(client, 4, finished=True)).streams
+    assert states is not None
+    assert [(one.name, one.length) for one in states] == [
+        (f"leadwire:{{deliveries}}:{name}", 0) for name in ("quick", "0", "1", "2", "3")
+    ]
+    limit = RateLimit("test", 5, window=300)
+    assert sum([await limit.take_at_once("ada") for _ in range(9)]) == 5
+    await limit.reset("ada")
+
+    listening = asyncio.create_task(pubsub.hub.listen())
+    with pubsub.hub.watch("ws_1", "cv_1") as watch, pubsub.hub.watch("ws_1") as all_of_it:
+        await eventually(watch.is_set)  # the subscription is there
+        watch.clear()
+        all_of_it.clear()
+        async with db.transaction():
+            pubsub.publish("ws_1", "cv_1")
+        assert await watch.changed(30)
+        assert await all_of_it.changed(30)
+    listening.cancel()
+    await asyncio.wait([listening])
+
+
+async def test_a_switch_over_loses_nothing(group, use, lead_after_lead):
+    await lead_after_lead(use(group), group.switch_over)
+
+
+async def test_a_primary_that_dies_loses_nothing(group, use, lead_after_lead):
+    client = use(group)
+    await lead_after_lead(client, group.take_away)
+    await redis_pool.check_primary(client)
+
+
+async def test_slots_move_while_deliveries_are_made(cluster, use, lead_after_lead):
+    client = use(cluster)
+    first, second = [one for one in cluster.primaries if one is not cluster.holder]
+
+    def move() -> None:
+        cluster.move_slot(cluster.holder, first)
+        cluster.move_slot(first, second)
+
+    await lead_after_lead(client, move)
+    assert second("EXISTS", streams.names(1)[0]) == 1
+
+
+async def test_another_primary_that_dies_holds_up_no_delivery(cluster, use, lead_after_lead):
+    """The first that a client learns of. It takes its part of the slots along."""
+    for one in cluster.nodes:
+        one("CONFIG SET", "cluster-require-full-coverage", "no")
+    client = use(cluster)
+    await lead_after_lead(client, cluster.take_another_away)
+    limit = RateLimit("test", 5, window=300)
+    assert all([await limit.take_at_once(f"visitor {number}") for number in range(50)])
+    again = use(cluster)  # the only one that it is told of may be the one that is gone
+    await eventually(lambda: answered(again))

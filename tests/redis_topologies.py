@@ -1,0 +1,177 @@
+"""A Sentinel group and a cluster of real servers, each a process of the machine's Valkey (or Redis)."""
+
+import contextlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from redis import Redis
+from redis.crc import key_slot
+from redis.exceptions import RedisError
+
+from leadwire.development.embedded.binaries import find
+from leadwire.infrastructure.redis_pool import PRIMARY_KEY
+from tests.flows.commands import free_port
+from tests.waiting import until
+
+SLOTS = 16384
+SLOT = key_slot(PRIMARY_KEY.encode())
+"""That of the streams."""
+
+
+class Node:
+    """One server."""
+
+    def __init__(self, directory: Path, *arguments: str, config: str = "", **options: str) -> None:
+        self.port = free_port()
+        self.directory = directory / str(self.port)
+        self.directory.mkdir()
+        file = self.directory / "server.conf"
+        file.write_text(config)
+        chosen = {
+            "port": str(self.port), "bind": "127.0.0.1", "dir": str(self.directory), "save": "", "appendonly": "yes",
+            "repl-diskless-sync-delay": "0", **options,
+        }  # fmt: skip
+        flags = [part for name, value in chosen.items() for part in (f"--{name}", value)]
+        self._command = [str(find("redis").path), str(file), *arguments, *flags]
+        self.start()
+
+    def start(self) -> None:
+        """Start it (again), and wait until it answers."""
+        log = (self.directory / "log").open("ab")
+        self.process = subprocess.Popen(self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        log.close()
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(RedisError):
+            return bool(self("PING"))
+        return False
+
+    def __call__(self, *command: Any) -> Any:
+        with Redis(port=self.port, decode_responses=True, socket_timeout=5) as client:
+            return client.execute_command(*command)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def role(self) -> str:
+        return str(self("ROLE")[0])
+
+
+class Topology:
+    """Servers that belong together, on files that go with them."""
+
+    def __init__(self) -> None:
+        self._directory = Path(tempfile.mkdtemp(prefix="lw-redis-"))
+        self.nodes: list[Node] = []
+
+    def node(self, *arguments: str, config: str = "", **options: str) -> Node:
+        self.nodes.append(Node(self._directory, *arguments, config=config, **options))
+        return self.nodes[-1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for node in self.nodes:
+            node.kill()
+        shutil.rmtree(self._directory)
+
+
+class SentinelGroup(Topology):
+    """A primary, its replica, and three sentinels, whose quorum is two."""
+
+    def build(self) -> None:
+        self.first = self.node()
+        self.second = self.node(replicaof=f"127.0.0.1 {self.first.port}")
+        watch = f"""sentinel monitor streams 127.0.0.1 {self.first.port} 2
+            sentinel down-after-milliseconds streams 1000
+            sentinel failover-timeout streams 3000
+            """
+        self.sentinels = [self.node("--sentinel", config=watch, appendonly="no") for _ in range(3)]
+        self.url = f"redis+sentinel://{','.join(one.address for one in self.sentinels)}/streams"
+        until(lambda: all(self._knows_all(one) for one in self.sentinels))
+
+    def _knows_all(self, sentinel: Node) -> bool:
+        told = sentinel("SENTINEL MASTER", "streams")
+        return (int(told["num-slaves"]), int(told["num-other-sentinels"])) == (1, 2)
+
+    def switch_over(self) -> None:
+        """The replica becomes the primary and the reverse; both keep running."""
+        self.sentinels[0]("SENTINEL", "FAILOVER", "streams")
+        until(lambda: (self.first.role, self.second.role) == ("slave", "master"))
+
+    def take_away(self) -> None:
+        """The primary is killed, and its replica promoted."""
+        self.first.kill()
+        until(lambda: self.second.role == "master")
+
+
+class Cluster(Topology):
+    """Three primaries with a third of the slots each, and a replica of the one that holds the streams."""
+
+    def build(self) -> None:
+        options = {"cluster-enabled": "yes", "cluster-node-timeout": "1500", "cluster-replica-validity-factor": "0"}
+        made = [self.node(**options, **{"cluster-port": str(free_port())}) for _ in range(4)]
+        self.primaries, self.replica = made[:3], made[3]
+        for number, one in enumerate(self.primaries):
+            one("CLUSTER", "ADDSLOTSRANGE", number * SLOTS // 3, (number + 1) * SLOTS // 3 - 1)
+            one("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+        self.holder = self.primaries[SLOT * 3 // SLOTS]
+        for one in made[1:]:
+            bus = self._bus(one)
+            made[0]("CLUSTER", "MEET", "127.0.0.1", one.port, bus)
+        until(lambda: all(one("CLUSTER INFO")["cluster_known_nodes"] == "4" for one in made))
+        self.replica("CLUSTER", "REPLICATE", self.holder("CLUSTER", "MYID"))
+        until(lambda: all(one("CLUSTER INFO")["cluster_state"] == "ok" for one in made))
+        until(lambda: self.replica("ROLE")[3] == "connected")
+        self.url = f"redis+cluster://{','.join(one.address for one in self.primaries[:2])}"
+
+    @staticmethod
+    def _bus(node: Node) -> str:
+        return str(node("CONFIG GET", "cluster-port")["cluster-port"])
+
+    def switch_over(self) -> None:
+        """The replica becomes the primary and the reverse; both keep running."""
+        self.replica("CLUSTER", "FAILOVER")
+        until(lambda: (self.holder.role, self.replica.role) == ("slave", "master"))
+
+    def take_away(self) -> None:
+        """The primary that holds the streams is killed, and its replica promoted."""
+        self.holder.kill()
+        until(lambda: self.replica.role == "master")
+
+    def take_another_away(self) -> None:
+        """A primary that does not hold the streams is killed. It has no replica."""
+        away = next(one for one in self.primaries if one is not self.holder)
+        away.kill()
+        until(lambda: "fail" in self.holder("CLUSTER NODES")[away.address]["flags"].split(","))
+
+    def move_slot(self, source: Node, target: Node) -> None:
+        """Move the streams to another primary, one key after the other, as `valkey-cli --cluster reshard` does."""
+        ours, theirs = source("CLUSTER", "MYID"), target("CLUSTER", "MYID")
+        target("CLUSTER", "SETSLOT", SLOT, "IMPORTING", ours)
+        source("CLUSTER", "SETSLOT", SLOT, "MIGRATING", theirs)
+        while keys := source("CLUSTER", "GETKEYSINSLOT", SLOT, 1):
+            source("MIGRATE", "127.0.0.1", target.port, keys[0], 0, 5000)
+        for one in (target, source, *(one for one in self.primaries if one not in {source, target})):
+            one("CLUSTER", "SETSLOT", SLOT, "NODE", theirs)
+
+
+@contextlib.contextmanager
+def topology(kind: str) -> Iterator[Any]:
+    """One of the two, started and thrown away."""
+    with {"sentinel": SentinelGroup, "cluster": Cluster}[kind]() as made:
+        made.build()
+        yield made

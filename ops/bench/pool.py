@@ -12,7 +12,7 @@ import asyncpg
 import uvloop
 
 from leadwire.development.embedded import services
-from leadwire.infrastructure.db.engine import Connection, Pool
+from leadwire.infrastructure.db.pool import Connection, Pool
 from leadwire.infrastructure.settings import Settings
 
 _SIZE: Final = 8  # connections

@@ -27,6 +27,7 @@ class Servers:
         self.state = state_directory(data_dir)
         self.run = socket_directory(self.state)
         self.standby_run = private(self.state / "standby")
+        self._standby_data = self.state / "standby-data"
         self._standby: Server | None = None
 
     async def redis_down(self) -> None:
@@ -51,7 +52,7 @@ class Servers:
     async def add_standby(self, *, synchronous: bool = True) -> None:
         """A copy that follows the primary. `synchronous`: from then on a commit is answered when both have it."""
         binary = runnable("postgres", self.state)
-        data = private(self.state / "standby-data")
+        data = private(self._standby_data)
         copy = ("pg_basebackup", "-h", str(self.run), "-U", "postgres", "-D", str(data), "-R", "-c", "fast")
         await self._tool(*copy)
         if user := server_user():
@@ -138,6 +139,7 @@ class Servers:
         if self._standby:
             self._standby.ask_to_stop()
             await asyncio.to_thread(self._standby.join, _PATIENCE)
+            shutil.rmtree(self._standby_data)
 
     def _where(self) -> tuple[str, ...]:
         return ("--host", str(self.run), "--username", "postgres")

@@ -1,13 +1,18 @@
 """The connection pool: no task waits forever, and no broken connection is handed out again."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, contextmanager
 
 import asyncpg
 import pytest
 
 from leadwire.development.embedded import Services
-from leadwire.infrastructure.db.engine import Pool
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db import engine
+from leadwire.infrastructure.db.pool import Pool
 
 SIZE = 2
 
@@ -93,6 +98,44 @@ async def test_a_connection_that_cannot_be_opened_does_not_count() -> None:
         with pytest.raises(OSError):
             await asyncio.wait_for(pool.acquire(), 5)
     await asyncio.wait_for(pool.close(), 5)
+
+
+async def test_a_connection_whose_server_hangs_is_given_up(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pool, "patience", 0.2)
+    connection = await pool.acquire()
+    number = await backend(connection)
+    with stopped(number):
+        with pytest.raises(TimeoutError):
+            await connection.fetch("SELECT pg_sleep(60)", timeout=0.1)
+        await asyncio.wait_for(pool.drop(connection), 20)
+    again = await pool.acquire()
+    assert await backend(again) != number
+    pool.release(again)
+
+
+async def test_a_transaction_on_a_server_that_hangs_ends(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pool, "patience", 0.2)
+    monkeypatch.setattr(engine, "LIMITS", {"maintenance": 0.2})
+    before = db.pool_use()["used"]
+
+    async def hang(stack: ExitStack) -> None:
+        async with db.transaction():
+            stack.enter_context(stopped(await db.value("SELECT pg_backend_pid()")))
+            await db.rows("SELECT 1")
+
+    with ExitStack() as stack, pytest.raises(db.Canceled):
+        await asyncio.wait_for(hang(stack), 20)
+    assert db.pool_use()["used"] == before
+
+
+@contextmanager
+def stopped(process: int) -> Iterator[None]:
+    """The server's process does nothing inside the block."""
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
 
 
 async def test_close_waits_for_connections_in_use(servers: Services) -> None:

@@ -100,6 +100,18 @@ def test_what_is_away_and_what_has_no_address_are_findings_among_the_others(soun
     assert found["lease"]["level"] == "ok"
 
 
+def test_each_host_of_the_database_is_told_of(sound: dict[str, str]) -> None:
+    url, about = sound["DATABASE_URL"], "PostgreSQL hosts"
+    place = url.partition("host=")[2].partition("&")[0]
+    assert examined(**sound)[1][about]["says"] == "one"
+    _, found = examined(**sound | {"DATABASE_URL": url.replace(place, f"/nowhere,{place}")})
+    assert found[about]["level"] == "warning"
+    assert found[about]["says"].startswith("/nowhere:5432: ")
+    assert found[about]["says"].endswith(f"{place}:5432: primary")
+    _, found = examined(**sound | {"DATABASE_URL": url.replace(place, f"{place},{place}/")})
+    assert found[about]["level"] == "error"
+
+
 def test_a_key_that_does_not_open_the_secrets_is_an_error(sound: dict[str, str]) -> None:
     other = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
     made = run("endpoints", "create", "--url", "https://example.com/", "--event", "lead.created", "--json", **sound)

@@ -13,9 +13,10 @@ import asyncpg
 import msgspec
 
 from leadwire.infrastructure.db import engine
-from leadwire.infrastructure.db.engine import Connection, Engine
+from leadwire.infrastructure.db.engine import Engine
 from leadwire.infrastructure.db.engine import Role as Role
 from leadwire.infrastructure.db.engine import acting_as as acting_as
+from leadwire.infrastructure.db.pool import Connection, Hosts
 
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
@@ -97,6 +98,7 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
         max_queries=10**9,
         statement_cache_size=256,
         init=_prepare,
+        connect=Hosts(url).connect,
     )
 
 
@@ -109,6 +111,11 @@ async def close_pool() -> None:
 def pool_use() -> dict[str, int]:
     """How many connections are `used`, `idle`, `awaited`, and their `limit`; nothing when there is no pool."""
     return DB.connections.use() if DB.connections else {}
+
+
+async def host_roles(url: str) -> dict[str, str]:
+    """What each of several hosts in an address is, by its name: `primary`, `standby`, or why it cannot be told."""
+    return await Hosts(url).roles()
 
 
 def refused() -> str | None:

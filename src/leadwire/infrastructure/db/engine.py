@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import TracebackType
@@ -11,6 +10,8 @@ from typing import Any, Final, Literal
 
 import asyncpg
 from piccolo.engine.postgres import PostgresEngine, PostgresTransaction
+
+from leadwire.infrastructure.db.pool import Pool
 
 Role = Literal["api", "pages", "engine", "maintenance"]
 
@@ -36,107 +37,6 @@ def acting_as(role: Role) -> Iterator[None]:
         yield
     finally:
         _role.reset(token)
-
-
-class Connection(asyncpg.Connection):
-    """A pooled connection. It never holds session state, so the reset query (a round trip a query) is left out."""
-
-    def get_reset_query(self) -> str:
-        return ""
-
-
-class Pool:
-    """Connections for one event loop, last in, first out, on top of asyncpg's pool. What was acquired must be released
-    or, after any error, dropped.
-
-    asyncpg's own acquire and release go through a queue, a shield and a timer: 11 us of CPU for each use of a
-    connection, 0.5 us here, where `SELECT 1` itself takes 13 us (`python -m ops.bench.pool`). A connection is taken
-    from asyncpg's pool once and kept while it works; a released one goes straight to the task that has waited longest.
-    """
-
-    def __init__(self, pool: asyncpg.Pool) -> None:
-        self.pool = pool
-        self._idle: list[Any] = []
-        self._waiting: deque[asyncio.Future[Any]] = deque()
-        self._opened = 0
-
-    async def acquire(self) -> Any:
-        """Return a connection that is open as far as is known. Wait for one; raise what connecting raises."""
-        while True:
-            while self._idle:
-                connection = self._idle.pop()
-                if _is_open(connection):
-                    return connection
-                await self.drop(connection)
-            if self._opened < self.pool.get_max_size():
-                return await self._open()
-            if (connection := await self._next()) is not None:
-                return connection
-
-    async def drop(self, connection: Any) -> None:
-        """Return a connection to asyncpg's pool, which waits for a canceled statement and replaces what is broken."""
-        try:
-            await self.pool.release(connection)
-        finally:
-            self._opened -= 1
-            self.release(None)
-
-    async def close(self) -> None:
-        """Wait until every connection is released, and close them all."""
-        while self._opened:
-            connection = self._idle.pop() if self._idle else await self._next()
-            if connection is not None:
-                await self.drop(connection)
-        await self.pool.close()
-
-    def use(self) -> dict[str, int]:
-        """How many connections are `used`, `idle` and `awaited`, and the most there may be (`limit`)."""
-        return {
-            "used": self._opened - len(self._idle),
-            "idle": len(self._idle),
-            "awaited": sum(not waiter.done() for waiter in self._waiting),
-            "limit": self.pool.get_max_size(),
-        }
-
-    async def _open(self) -> Any:
-        self._opened += 1
-        try:
-            return await self.pool.acquire()
-        except BaseException:
-            self._opened -= 1
-            self.release(None)
-            raise
-
-    async def _next(self) -> Any:
-        """Wait for a released connection, or None when another one may be opened."""
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
-        try:
-            return await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():  # a connection came in the same moment
-                self.release(waiter.result())
-            raise
-
-    def release(self, connection: Any) -> None:
-        """Give a connection that works and is idle to the task that has waited longest, if there is one.
-
-        None tells that task to try again, as one more connection may be opened.
-        """
-        while self._waiting:
-            waiter = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(connection)
-                return
-        if connection is not None:
-            self._idle.append(connection)
-
-
-def _is_open(connection: Any) -> bool:
-    try:
-        return not connection.is_closed()
-    except asyncpg.InterfaceError:  # it broke, and asyncpg's pool has taken it back already
-        return False
 
 
 class Engine(PostgresEngine):
@@ -191,6 +91,8 @@ class Engine(PostgresEngine):
             raise asyncpg.QueryCanceledError(f"canceled: it ran for longer than {limit:g} s") from error
         except REFUSING as error:
             self._refused = time.monotonic(), type(error).__name__
+            if isinstance(error, asyncpg.ReadOnlySQLTransactionError) and self.connections:
+                await self.connections.leave()
             raise
 
     def refused(self) -> str | None:
@@ -206,6 +108,16 @@ class Transaction(PostgresTransaction):
     """Releases its connection also when BEGIN, COMMIT or ROLLBACK itself fails, which Piccolo's does not."""
 
     engine: Engine
+
+    async def rollback(self) -> None:
+        """Wait no longer than for a canceled statement; the connection is dropped afterwards.
+
+        A COMMIT has no such limit: it may wait for a synchronous standby.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(Pool.patience):
+                await self.transaction.rollback()
+        self._rolled_back = True
 
     async def __aenter__(self) -> PostgresTransaction:
         if self._parent is not None:
@@ -232,7 +144,7 @@ class Transaction(PostgresTransaction):
         succeeded = False
         try:
             if not (self._committed or self._rolled_back):
-                await (self.commit if error is None else self.rollback)()  # type: ignore[no-untyped-call]
+                await (self.commit if error is None else self.rollback)()
             succeeded = error is None
         finally:
             self.engine.current_transaction.reset(self.context)

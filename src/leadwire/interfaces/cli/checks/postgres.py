@@ -37,6 +37,7 @@ async def check(settings: Settings) -> list[Finding]:
     return [
         unless(int(about["server_version_num"]) < _OLDEST, "PostgreSQL version", about["server_version"]),
         unless(standby, "PostgreSQL role", "a standby, which only reads" if standby else "primary"),
+        await _hosts(settings.database_url),
         *(unless(about[name] != right, f"PostgreSQL {name}", about[name]) for name, right in _KEPT.items()),
         *(unless(about[name] == "off", f"PostgreSQL {name}", about[name]) for name in _NOT_OFF),
         await _connections(about, settings),
@@ -81,6 +82,18 @@ async def clocks() -> Finding:
     sent = clock.now().timestamp()
     theirs = await db.value("SELECT extract(epoch FROM clock_timestamp())::float8")
     return finding.clock("clock of PostgreSQL", sent, theirs, clock.now().timestamp())
+
+
+async def _hosts(url: str) -> Finding:
+    """Whether each host of the address is a primary or a standby, and one of them the primary."""
+    about = "PostgreSQL hosts"
+    roles = await db.host_roles(url)
+    if not roles:
+        return Finding(about, "ok", "one")
+    primaries = sum(role == "primary" for role in roles.values())
+    wrong = primaries != 1 or not set(roles.values()) <= {"primary", "standby"}
+    says = "; ".join(f"{name}: {role}" for name, role in roles.items())
+    return unless(wrong, about, says, level="error" if primaries > 1 else "warning")
 
 
 async def _connections(about: Mapping[str, str], settings: Settings) -> Finding:

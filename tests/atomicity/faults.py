@@ -10,7 +10,7 @@ from contextvars import Context, ContextVar
 from typing import Literal, NamedTuple
 
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.engine import Connection
+from leadwire.infrastructure.db.pool import Connection
 
 Kind = Literal["error after", "killed before"]
 

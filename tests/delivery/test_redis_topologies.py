@@ -22,8 +22,12 @@ from tests.delivery.wired import endpoint
 from tests.redis_topologies import Cluster, SentinelGroup
 from tests.waiting import eventually
 
-# A connection whose server has died may be collected before asyncio has closed it, and warns then.
-pytestmark = [pytest.mark.flow, pytest.mark.filterwarnings("ignore:unclosed <StreamWriter:ResourceWarning")]
+# A connection whose server has died may be collected before asyncio or redis-py has closed it, and warns then.
+pytestmark = [
+    pytest.mark.flow,
+    pytest.mark.filterwarnings("ignore:unclosed <StreamWriter:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed Connection <redis:ResourceWarning"),
+]
 
 
 @pytest.fixture(params=["sentinel", "cluster"])

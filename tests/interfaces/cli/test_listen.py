@@ -44,8 +44,10 @@ class Listening:
         self._lines: queue.Queue[str] = queue.Queue()
         self._reading = threading.Thread(target=self._read)
         self._reading.start()
-        first = self.line()
-        self.url = json.loads(first)["listening"] if "--json" in options else first.removeprefix("listening on ")
+        if "--json" in options:
+            self.url = self.seen()["listening"]
+        else:
+            self.url = self.process.stderr.readline().strip().removeprefix("listening on ")
         self.client = httpx.Client(base_url=self.url, timeout=10, trust_env=False)
 
     def _read(self) -> None:
@@ -53,8 +55,8 @@ class Listening:
             self._lines.put(line.removesuffix("\n"))
 
     def line(self) -> str:
-        """The next line it prints; queue.Empty when there is none within 10 s."""
-        return self._lines.get(timeout=10)
+        """The next line it prints; queue.Empty when there is none within a minute."""
+        return self._lines.get(timeout=60)
 
     def seen(self) -> dict[str, Any]:
         """The next line of `--json`, read as strictly as other languages do."""

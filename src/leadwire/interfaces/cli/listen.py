@@ -47,7 +47,10 @@ async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) ->
     bound = listening.getsockname()[1]
     url = f"http://{f'[{host}]' if ':' in host else host}:{bound}"
     receiver.stop = stop_event()  # before the line below: whoever reads it may stop us at once
-    _print(json.dumps({"listening": url}) if as_json else f"listening on {url}")
+    if as_json:
+        _print(json.dumps({"listening": url}))
+    else:
+        click.echo(f"listening on {url}", err=True)  # apart from what arrives, which `up` shows alone
     quieting = asyncio.create_task(_quiet(receiver.stop))
     await serve_until(receiver.stop, receiver, listening)
     quieting.cancel()

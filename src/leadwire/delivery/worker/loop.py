@@ -27,9 +27,9 @@ from leadwire.delivery.worker.attempt import ClaimedDelivery, attempt
 from leadwire.delivery.worker.claim import claim, locked, put_back
 from leadwire.delivery.worker.number import Numbering
 from leadwire.delivery.worker.observe import Liveness
-from leadwire.delivery.worker.places import SLOW_AFTER, SLOW_FACTOR, Place, Places
 from leadwire.delivery.worker.quarantine import set_aside
 from leadwire.delivery.worker.recorder import Recorder, persist
+from leadwire.delivery.worker.slots import SLOW_AFTER, SLOW_FACTOR, Slot, Slots
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff
 from leadwire.infrastructure.redis_pool import NotPrimary
@@ -39,7 +39,7 @@ _BATCH: Final = 100  # entries, of all shards; and some of the quick stream
 _BLOCK_MS: Final = 1000
 _BLOCK_BUSY_MS: Final = 5
 _BUSY: Final = 0.01  # seconds that everything else in the event loop takes
-_GATHER: Final = 0.004  # seconds in which several free places come together for one claim
+_GATHER: Final = 0.004  # seconds in which several free slots come together for one claim
 _RECLAIM_EVERY: Final = 5.0
 _MARGIN: Final = 5.0  # seconds after the lease: a claim comes later than the read from which Redis counts
 _PUT_BACK_FOR: Final = 0.2  # seconds
@@ -61,7 +61,7 @@ class Deliverer:
         self._aside: set[asyncio.Task[None]] = set()  # what is being put back
         self._putting_back = asyncio.Lock()
         self._turns = 0
-        self._places = Places(settings.delivery_concurrency)
+        self._slots = Slots(settings.delivery_concurrency)
         self._room = asyncio.Event()
         self._reclaimed = float("-inf")
         self._liveness = Liveness(settings.delivery_timeout)
@@ -108,11 +108,11 @@ class Deliverer:
             telemetry.log("deliver.not_left", level=logging.WARNING, error=error)
 
     async def _take(self) -> list[Entry]:
-        """Return new entries while there are free places; now and then also what another worker dropped.
+        """Return new entries while there are free slots; now and then also what another worker dropped.
 
-        More than there are places: what is in front may be of endpoints that get none.
+        More than there are slots: what is in front may be of endpoints that get none.
         """
-        if self._places.free <= 0:
+        if self._slots.free <= 0:
             self._room.clear()
             await self._room.wait()
             await asyncio.sleep(_GATHER)
@@ -154,18 +154,18 @@ class Deliverer:
     async def _start(self, entries: list[Entry], stop: asyncio.Event) -> None:
         """Claim, and begin a POST for each job. Entries are kept until the database has answered."""
         quick = streams.names(self._shards)[0].encode()
-        chosen: dict[Key, Place] = {}
+        chosen: dict[Key, Slot] = {}
         full: list[Entry] = []
         entries = list({entry.key: entry for entry in entries if entry.key[:2] not in self._held}.values())
         for entry in entries:
-            if place := self._places.take(entry.key.endpoint_id, quick=entry.stream == quick):
-                chosen[entry.key] = place
+            if slot := self._slots.take(entry.key.endpoint_id, quick=entry.stream == quick):
+                chosen[entry.key] = slot
             else:
                 full.append(entry)
         if full:
             metrics.PUT_BACK.inc(len(full))
             names = {entry.key.endpoint_id for entry in full}
-            limits = {name: (self._places.taken(name), _PUT_BACK_FOR) for name in names}
+            limits = {name: (self._slots.taken(name), _PUT_BACK_FOR) for name in names}
             self._begin(self._put_back(full, limits, stop), self._aside)
         claimable = [entry for entry in entries if entry.key in chosen]
         if not claimable:
@@ -182,8 +182,8 @@ class Deliverer:
                 self._held[job.entry.key[:2]] = job.entry
                 self._begin(self._post(job, chosen.pop(job.entry.key), stop), self._posts)
         finally:
-            for place in chosen.values():
-                self._places.leave(place)
+            for slot in chosen.values():
+                self._slots.leave(slot)
         if found.held:
             limits = dict.fromkeys(found.unreadable, (1, _UNREADABLE_FOR))
             self._begin(self._put_back(found.held, limits, stop), self._aside)
@@ -216,8 +216,8 @@ class Deliverer:
         await asyncio.sleep(_LOCKED_FOR)
         await self._put_back(entries, limits, stop)
 
-    async def _post(self, job: ClaimedDelivery, place: Place, stop: asyncio.Event) -> None:
-        place.timer = asyncio.get_running_loop().call_later(SLOW_AFTER, self._slow_down, place)
+    async def _post(self, job: ClaimedDelivery, slot: Slot, stop: asyncio.Event) -> None:
+        slot.timer = asyncio.get_running_loop().call_later(SLOW_AFTER, self._slow_down, slot)
         try:
             if job.numbered and job.sequence is None:
                 job = job._replace(sequence=await self._numbering.of(job.entry.key, stop))
@@ -233,12 +233,12 @@ class Deliverer:
             telemetry.log("delivery.failed", level=logging.ERROR, error=error, event_id=job.entry.key.event_id)
             del self._held[job.entry.key[:2]]
         finally:
-            place.timer.cancel()
-            self._places.leave(place)
+            slot.timer.cancel()
+            self._slots.leave(slot)
 
-    def _slow_down(self, place: Place) -> None:
-        if not self._places.slow_down(place):
-            place.timer = asyncio.get_running_loop().call_later(SLOW_AFTER, self._slow_down, place)
+    def _slow_down(self, slot: Slot) -> None:
+        if not self._slots.slow_down(slot):
+            slot.timer = asyncio.get_running_loop().call_later(SLOW_AFTER, self._slow_down, slot)
         self._room.set()
 
     def _ended(self, tasks: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from leadwire.delivery.worker.places import SLOW_FACTOR
+from leadwire.delivery.worker.slots import SLOW_FACTOR
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 

@@ -15,7 +15,7 @@ from leadwire.infrastructure.telemetry.health import Health, Report
 from leadwire.interfaces.http.middleware import RequestMiddleware
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get
-from leadwire.interfaces.v1 import conversations, leads, openapi
+from leadwire.interfaces.v1 import conversations, leads, openapi, receiver
 from leadwire.interfaces.v1.authentication import ApiKeyGuard
 from leadwire.interfaces.v1.idempotency import idempotent
 from leadwire.interfaces.web import router
@@ -58,6 +58,7 @@ def create_app(health: Health | None = None) -> ASGIApp:
         Litestar(
             route_handlers=[
                 v1,
+                receiver.router,
                 widget.router,
                 static.script,
                 *((static.demo, static.demo_style) if settings.get().demo_bot else ()),

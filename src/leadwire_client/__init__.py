@@ -5,6 +5,7 @@ with Leadwire("lw_...", "https://leads.example.com") as lw:
         print(lead.email)
 """
 
+from leadwire_client.checkpoint import Checkpoint, Compared, compare, compare_async
 from leadwire_client.client import AsyncLeadwire, Leadwire, __version__
 from leadwire_client.errors import (
     ApiError,
@@ -31,14 +32,16 @@ from leadwire_client.events import (
     LeadUpdated,
     MessageEvent,
 )
+from leadwire_client.receiver import AsyncReceiver, Receiver
 from leadwire_client.retry import Retry
 from leadwire_client.types import Conversation, ConversationDetail, ConversationEnd, Lead, LeadDeleted, Message, Page
 from leadwire_client.verify import verify
 
 __all__ = [
-    "ApiError", "AsyncLeadwire", "Conflict", "Conversation", "ConversationDetail", "ConversationEnd",
-    "ConversationEnded", "ConversationHandoff", "ConversationStarted", "Event", "Forbidden", "InProgress",
-    "Invalid", "InvalidSignature", "Lead", "LeadDeleted", "LeadUpdated", "Leadwire", "LeadwireError", "Message",
-    "MessageEvent", "NotFound", "Page", "PreconditionFailed", "RateLimited", "Retry", "StaleSignature",
-    "Unauthenticated", "Unavailable", "Unreachable", "Unreadable", "__version__", "verify",
+    "ApiError", "AsyncLeadwire", "AsyncReceiver", "Checkpoint", "Compared", "Conflict", "Conversation",
+    "ConversationDetail", "ConversationEnd", "ConversationEnded", "ConversationHandoff", "ConversationStarted", "Event",
+    "Forbidden", "InProgress", "Invalid", "InvalidSignature", "Lead", "LeadDeleted", "LeadUpdated", "Leadwire",
+    "LeadwireError", "Message", "MessageEvent", "NotFound", "Page", "PreconditionFailed", "RateLimited", "Receiver",
+    "Retry", "StaleSignature", "Unauthenticated", "Unavailable", "Unreachable", "Unreadable", "__version__", "compare",
+    "compare_async", "verify",
 ]  # fmt: skip

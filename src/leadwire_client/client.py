@@ -29,7 +29,7 @@ class Leadwire:
         retry: Retry = Retry(),  # noqa: B008 - frozen
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._http = httpx.Client(base_url=base_url, headers=_headers(api_key), transport=transport)
+        self._http = httpx.Client(base_url=base_url, headers=headers(api_key), transport=transport)
         connection = Connection(self._http, timeout, retry)
         self.leads = Leads(connection)
         self.conversations = Conversations(connection)
@@ -57,7 +57,7 @@ class AsyncLeadwire:
         retry: Retry = Retry(),  # noqa: B008 - frozen
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._http = httpx.AsyncClient(base_url=base_url, headers=_headers(api_key), transport=transport)
+        self._http = httpx.AsyncClient(base_url=base_url, headers=headers(api_key), transport=transport)
         connection = AsyncConnection(self._http, timeout, retry)
         self.leads = Leads(connection)
         self.conversations = Conversations(connection)
@@ -73,9 +73,9 @@ class AsyncLeadwire:
         await self._http.aclose()
 
 
-def _headers(api_key: str) -> dict[str, str]:
-    """What every request carries. Raise ValueError for what cannot be a key, such as one with its line's end."""
+def headers(api_key: str) -> dict[str, str]:
+    """What every request carries. Raise ValueError for what cannot be a key: one with its line's end."""
     if not (api_key and api_key.isascii() and api_key.isprintable() and " " not in api_key):
-        raise ValueError("the API key is empty, or has spaces, line ends or characters other than ASCII")
+        raise ValueError("the API key or token is empty, or has spaces, line ends or characters other than ASCII")
     agent = f"leadwire-python/{__version__}"
     return {"Authorization": f"Bearer {api_key}", "Accept": "application/json", "User-Agent": agent}

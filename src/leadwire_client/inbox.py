@@ -69,10 +69,10 @@ class Once:
     def __enter__(self) -> bool:
         if self._awaits:
             raise TypeError("this connection is asynchronous: use `async with`")
-        return bool(_run(self._handled.__aenter__()))
+        return bool(run_blocking(self._handled.__aenter__()))
 
     def __exit__(self, *error: object) -> None:
-        _run(self._handled.__aexit__(*error))
+        run_blocking(self._handled.__aexit__(*error))
 
     async def __aenter__(self) -> bool:
         if not self._awaits:
@@ -87,8 +87,7 @@ class Numbers(NamedTuple):
     """What the numbers of an endpoint's deliveries show."""
 
     missing: list[tuple[int, int]]
-    """First and last number of each hole. `leadwire dead-letters redrive --endpoint ID --sequence FIRST-LAST` has them
-    sent again."""
+    """First and last number of each hole. `leadwire_client.Receiver.replay` has them sent again."""
     repeated: dict[int, list[str]]
     """Numbers that came with several events, and the events' ids. Leadwire's database was put back to an earlier state
     (a failover, a restore) and has lost what it gave the number to before: `leadwire ledger` says when."""
@@ -146,22 +145,22 @@ def check_numbers(connection: Any, endpoint: str = "", *, patience: int = 7200, 
     been here for `patience` seconds: the retries of a delivery take 36 minutes. Numbers below the first that came are
     not missed. Rows older than `days` are deleted. With an asynchronous connection use `check_numbers_async`.
     """
-    return _run(check_numbers_async(connection, endpoint, patience=patience, days=days))
+    return run_blocking(check_numbers_async(connection, endpoint, patience=patience, days=days))
 
 
 async def check_numbers_async(connection: Any, endpoint: str = "", *, patience: int = 7200, days: int = 60) -> Numbers:
     """`check_numbers` with an asynchronous connection."""
-    async with _transaction(connection):
-        await _rows(connection, _CLEAN_NUMBERS, endpoint, endpoint, endpoint, days * 86_400)
-        missing = await _rows(connection, _MISSING, endpoint, patience)
+    async with in_transaction(connection):
+        await fetch_rows(connection, _CLEAN_NUMBERS, endpoint, endpoint, endpoint, days * 86_400)
+        missing = await fetch_rows(connection, _MISSING, endpoint, patience)
         repeated: dict[int, list[str]] = {}
-        for number, webhook_id in await _rows(connection, _REPEATED, endpoint, endpoint):
+        for number, webhook_id in await fetch_rows(connection, _REPEATED, endpoint, endpoint):
             repeated.setdefault(number, []).append(webhook_id)
         return Numbers([(first, last) for first, last in missing], repeated)
 
 
 @asynccontextmanager
-async def _transaction(connection: Any) -> AsyncIterator[None]:
+async def in_transaction(connection: Any) -> AsyncIterator[None]:
     transaction: Any = connection.transaction() if hasattr(connection, "transaction") else _sqlite(connection)
     async with AsyncExitStack() as stack:
         if hasattr(transaction, "__aenter__"):
@@ -173,12 +172,12 @@ async def _transaction(connection: Any) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _database(connection: Any, webhook_id: str, days: int, number: tuple[str, int] | None) -> AsyncIterator[bool]:
-    async with _transaction(connection):
-        first = bool(await _rows(connection, _INSERT, webhook_id))
+    async with in_transaction(connection):
+        first = bool(await fetch_rows(connection, _INSERT, webhook_id))
         if number is not None:
-            await _rows(connection, _INSERT_NUMBER, *number, webhook_id)
+            await fetch_rows(connection, _INSERT_NUMBER, *number, webhook_id)
         if first and secrets.randbelow(_CALLS_PER_CLEAN) == 0:
-            await _rows(connection, _CLEAN_POSTGRES if hasattr(connection, "transaction") else _CLEAN_SQLITE, days)
+            await fetch_rows(connection, _CLEAN_POSTGRES if hasattr(connection, "transaction") else _CLEAN_SQLITE, days)
         yield first
 
 
@@ -214,7 +213,7 @@ async def _redis(connection: Any, key: str, days: int, lease: int) -> AsyncItera
     await _value(connection.set(key, "done", ex=days * 86_400))
 
 
-async def _rows(connection: Any, sql: str, *values: str | int) -> list[Any]:
+async def fetch_rows(connection: Any, sql: str, *values: str | int) -> list[Any]:
     """Run a statement that returns rows, with a place `{}` for each value."""
     postgres, numbered = hasattr(connection, "transaction"), hasattr(connection, "fetch")
     sql = sql.replace("{since}", _SINCE_POSTGRES if postgres else _SINCE_SQLITE)
@@ -229,7 +228,7 @@ async def _value(result: Any) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
-def _run(steps: Coroutine[Any, Any, T]) -> T:
+def run_blocking(steps: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine that never waits, because its connection is blocking: it ends at its first step."""
     try:
         steps.send(None)

@@ -40,6 +40,19 @@ def verify(
     Raises StaleSignature and otherwise InvalidSignature (answer 401 to both), Unreadable when the signature holds but
     the body is no event, TypeError when `body` is not bytes, ValueError when a secret cannot be one.
     """
+    event_id, given = authentic(body, headers, secret, tolerance=tolerance, now=now)
+    return _event(body, event_id, test=given.get(test_header.lower()) == "true")
+
+
+def authentic(
+    body: bytes,
+    headers: Mapping[str, str],
+    secret: str | Sequence[str],
+    *,
+    tolerance: float = 300.0,
+    now: float | None = None,
+) -> tuple[str, dict[str, str]]:
+    """The id of what a holder of `secret` signed, and its headers in lower case. Raises as `verify`, but Unreadable."""
     if not isinstance(body, bytes):
         raise TypeError("body must be the bytes as received: text that was decoded, or parsed, may differ from them")
     keys = _keys(secret)
@@ -53,7 +66,7 @@ def verify(
         raise InvalidSignature("webhook-signature does not match: another secret, or the body was changed on its way")
     if abs((time.time() if now is None else now) - int(timestamp)) > tolerance:
         raise StaleSignature("webhook-timestamp is too far from now: sent again by somebody, or a wrong clock")
-    return _event(body, event_id, test=given.get(test_header.lower()) == "true")
+    return event_id, given
 
 
 class _Envelope(msgspec.Struct):

@@ -11,8 +11,10 @@ import psycopg
 import pytest
 
 from leadwire.delivery import signing
+from leadwire.domain.webhooks import receivers
 from leadwire.domain.webhooks.samples import SAMPLES
 from tests import make
+from tests.delivery.test_numbers import numbered, people
 
 DOCS = Path(__file__).parents[2] / "src" / "leadwire" / "docs"
 DOCUMENT = DOCS.parents[1] / "leadwire_client" / "README.md"
@@ -39,7 +41,7 @@ async def test_the_examples_do_what_they_show(base_url, api_key, workspace, bot,
 
 
 async def test_the_example_of_the_inbox_handles_an_event_once(servers, tables, monkeypatch):
-    _, example = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    _, example, _ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
     secret, there = signing.new_secret(), {}
     monkeypatch.setenv("DATABASE", f"{servers.database_url}&options=-csearch_path%3Dreceiver")
     monkeypatch.setenv("SECRET", secret)
@@ -55,6 +57,37 @@ async def test_the_example_of_the_inbox_handles_an_event_once(servers, tables, m
     assert [tuple(row) for row in await tables.fetch("SELECT * FROM job")] == [("lead.created", body.decode())]
     (statement,) = re.findall(r"```sql\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
     assert [await tables.execute(statement, "evt_2") for _ in range(2)] == ["INSERT 0 1", "INSERT 0 0"]
+
+
+@pytest.fixture
+def given(base_url, servers, tables, monkeypatch):
+    """Sets the environment of a receiver's program: where Leadwire and its own database are, and what else it needs."""
+
+    def give(**values):
+        values |= {"DATABASE": f"{servers.database_url}&options=-csearch_path%3Dreceiver", "URL": base_url}
+        for name, value in values.items():
+            monkeypatch.setenv(name, value)
+        return tables
+
+    return give
+
+
+async def test_the_example_of_a_checkpoint_has_what_is_missing_sent_again(given, workspace, bot, wire, receiver):
+    made = await numbered(workspace, receiver)
+    _, once, check = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    secret, _ = await receivers.rotation.reveal(workspace, made)
+    tables = given(SECRET=secret, TOKEN=await receivers.make_token(workspace, made))
+    there = {}
+    exec(once, there)
+    exec(check, there)
+    await people(workspace, bot, 3)
+    await wire.turn()
+    ids = {one.headers["x-service-sequence"]: one.webhook_id for one in receiver.deliveries}
+    await tables.execute("INSERT INTO webhook_number (endpoint, number, id) VALUES ('', 1, $1)", ids["1"])
+    receiver.deliveries.clear()
+    assert await asyncio.to_thread(there["check"]) == 1
+    await wire.turn()
+    assert sorted(one.webhook_id for one in receiver.deliveries) == sorted([ids["2"], ids["3"]])
 
 
 def _signed(body: bytes, secret: str) -> dict[str, Any]:

@@ -43,15 +43,10 @@ def headers(  # noqa: PLR0913 - one for each thing a header is made of
     sequence: int | None = None,
 ) -> list[tuple[str, str]]:
     """Every header of one POST. `at` is in Unix seconds, `staged` the next secret while one is being rotated in."""
-    content = b"%s.%d.%s" % (event_id.encode(), at, body)
-    signature = _standard(secret, content)
     made = [
         ("content-type", "application/json"),
         ("user-agent", _USER_AGENT),
-        (f"{prefix}Signature", _simple(secret, body)),
-        ("webhook-id", event_id),
-        ("webhook-timestamp", str(at)),
-        ("webhook-signature", f"{signature} {_standard(staged, content)}" if staged else signature),
+        *signatures(event_id, body, secret, staged, at, prefix),
         (f"{prefix}Attempt", str(attempt)),
     ]
     if traceparent:
@@ -61,6 +56,20 @@ def headers(  # noqa: PLR0913 - one for each thing a header is made of
     if sequence is not None:
         made.append((f"{prefix}Sequence", str(sequence)))
     return made
+
+
+def signatures(
+    signed_id: str, body: bytes, secret: str, staged: str | None, at: int, prefix: str
+) -> list[tuple[str, str]]:
+    """The headers that sign a body, with its id and time."""
+    content = b"%s.%d.%s" % (signed_id.encode(), at, body)
+    signature = _standard(secret, content)
+    return [
+        (f"{prefix}Signature", _simple(secret, body)),
+        ("webhook-id", signed_id),
+        ("webhook-timestamp", str(at)),
+        ("webhook-signature", f"{signature} {_standard(staged, content)}" if staged else signature),
+    ]
 
 
 def verify(

@@ -7,7 +7,7 @@ from leadwire.delivery.endpoints.discard import run_once
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
-from leadwire.domain.webhooks import changes
+from leadwire.domain.webhooks import changes, receivers
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
 from tests.flows.commands import run
@@ -87,3 +87,16 @@ async def test_discard_counts_asks_and_leaves_an_audit_entry(servers, workspace,
     noted = await db.row("SELECT actor, subject, detail FROM audit_entry WHERE action = 'endpoint.discarded'")
     assert tuple(noted) == ("operator", made.id, "waiting: 3 -> 0")
     assert await db.value("SELECT count(*) FROM delivery_result WHERE state = 'cancelled'") == 3
+
+
+async def test_a_token_is_shown_once_and_replaced(servers, workspace):
+    made = await changes.create(workspace, "http://127.0.0.1:9001/", ["lead.created"])
+    tokens = []
+    for _ in range(2):
+        done = await asyncio.to_thread(run, "endpoints", "token", made.id, "--json", **access(servers))
+        assert done.returncode == 0, done.stderr
+        tokens.append(json.loads(done.stdout)["token"])
+    assert await receivers.authenticate(tokens[0]) is None
+    assert await receivers.authenticate(tokens[1]) == receivers.Receiver(made.id, workspace)
+    noted = await db.rows("SELECT actor, action, subject, detail FROM audit_entry")
+    assert [tuple(one) for one in noted] == [("operator", "endpoint.token_created", made.id, "")] * 2

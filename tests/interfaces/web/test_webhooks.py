@@ -11,7 +11,7 @@ from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
-from leadwire.domain.webhooks import changes, history, stats
+from leadwire.domain.webhooks import changes, history, receivers, stats
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import clock, db
 from tests import make
@@ -126,6 +126,19 @@ async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
     assert "A rate is 1 to 60000" in page
     assert "is not `Name: value`" in await admin.fill(f"/webhooks/{made.id}/headers", 422, headers="nonsense")
     assert "sesame-77" not in await admin.open(f"/webhooks/{made.id}")
+
+
+async def test_the_receivers_token_is_shown_once(admin, workspace, receiver):
+    made = await endpoint(workspace, receiver.url)
+    assert "Make a token" in await admin.open(f"/webhooks/{made.id}")
+    page = await admin.fill(f"/webhooks/{made.id}/token", 201)
+    token = re.search(r"lwr_\w+", page)[0]
+    assert await receivers.authenticate(token) == receivers.Receiver(made.id, workspace)
+    page = await admin.open(f"/webhooks/{made.id}")
+    assert "Replace the token" in page
+    assert token not in page
+    noted = await db.row("SELECT action, subject, detail FROM audit_entry WHERE action LIKE '%token%'")
+    assert tuple(noted) == ("endpoint.token_created", made.id, "")
 
 
 async def test_what_waits_is_discarded_after_a_question(admin, workspace, bot, receiver):

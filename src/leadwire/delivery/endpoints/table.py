@@ -29,6 +29,8 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     headers = Bytea(null=True, default=None)  # the customer's own, sealed JSON: they may hold a password
     ordered = Boolean(default=False)
     numbered = Boolean(default=False)  # its deliveries carry numbers without gaps
+    token = Bytea(null=True, default=None)  # SHA-256 of what its receiver authenticates with
+    token_at = Timestamptz(null=True, default=None)
     rate_limit = Integer(null=True, default=None)  # deliveries a minute
     rate_tokens = DoublePrecision(default=0)  # the bucket of that limit, as it was at `rate_at`
     rate_at = Timestamptz(null=True, default=None)

@@ -13,19 +13,24 @@ Scope = Literal["leads:read", "leads:write", "conversations:read", "conversation
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_FORM: Final = re.compile(r"lw_([0-9a-z]{8})_[0-9A-Za-z]{43}([0-9A-Za-z]{6})")
+API_KEY: Final = "lw"
+RECEIVER: Final = "lwr"
+"""How the tokens of webhook receivers begin. They have the form of API keys."""
+_FORMS: Final = {
+    kind: re.compile(f"{kind}_([0-9a-z]{{8}})_[0-9A-Za-z]{{43}}([0-9A-Za-z]{{6}})") for kind in (API_KEY, RECEIVER)
+}
 
 
-def new() -> str:
+def new(kind: str = API_KEY) -> str:
     """Make a key of 256 random bits. It is shown once; stored are its look-up and its digest."""
     lookup = "".join(secrets.choice(_BASE62[:10] + _BASE62[36:]) for _ in range(8))
-    start = f"lw_{lookup}_" + "".join(secrets.choice(_BASE62) for _ in range(43))
+    start = f"{kind}_{lookup}_" + "".join(secrets.choice(_BASE62) for _ in range(43))
     return start + _checksum(start)
 
 
-def lookup_of(text: str) -> str | None:
+def lookup_of(text: str, kind: str = API_KEY) -> str | None:
     """The part that finds the row, or None when `text` cannot be a key of ours."""
-    found = _FORM.fullmatch(text)
+    found = _FORMS[kind].fullmatch(text)
     return found[1] if found and _checksum(text[:-6]) == found[2] else None
 
 

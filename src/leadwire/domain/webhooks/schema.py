@@ -12,7 +12,8 @@ class Endpoint(Struct, frozen=True):
 
     `ordered`: one delivery at a time and in order within a conversation or lead. `numbered`: deliveries carry numbers
     without gaps. `rate_limit`: deliveries a minute. `headers`: names of its own ones. `staged_at`: since when a next
-    secret signs too. `paused_until`: when sending goes on, while its receiver asked for a pause with Retry-After.
+    secret signs too. `token_at`: when its receiver's token was made. `paused_until`: when sending goes on, while its
+    receiver asked for a pause with Retry-After.
     """
 
     id: str
@@ -26,6 +27,7 @@ class Endpoint(Struct, frozen=True):
     rate_limit: int | None
     headers: list[str]
     staged_at: str | None
+    token_at: str | None
     failing_since: str | None
     paused_until: str | None
     created_at: str

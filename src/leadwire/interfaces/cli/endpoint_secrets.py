@@ -1,4 +1,6 @@
-"""`leadwire endpoints secret`: replace a signing secret in two steps, so that every delivery can be verified."""
+"""`leadwire endpoints secret`: replace a signing secret in two steps, so that every delivery can be verified. And
+`leadwire endpoints token`.
+"""
 
 import click
 
@@ -50,3 +52,15 @@ async def discard(endpoint_id: str) -> Result:
     async with audited("endpoint.secret_discarded", endpoint_id):
         endpoint = await rotation.discard(None, endpoint_id)
     return Result(endpoint, f"{endpoint_id} signs with its current secret only.")
+
+
+@click.command()
+@click.argument("endpoint_id", metavar="ID")
+@operation
+async def token(endpoint_id: str) -> Result:
+    """Create the token with which the receiver asks for checkpoints and replays. Replaces the present one at once."""
+    from leadwire.domain.webhooks import receivers
+
+    async with audited("endpoint.token_created", endpoint_id):
+        made = await receivers.make_token(None, endpoint_id)
+    return Result({"id": endpoint_id, "token": made}, f"{made}\n\nCopy the token now: it is not shown again.")

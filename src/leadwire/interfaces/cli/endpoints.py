@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.endpoint_secrets import secret
+from leadwire.interfaces.cli.endpoint_secrets import secret, token
 from leadwire.interfaces.cli.runtime import Result, audited, listing, operation, the_workspace, workspace_option
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def endpoints() -> None:
 
 
 endpoints.add_command(secret)
+endpoints.add_command(token)
 
 
 @endpoints.command()

@@ -32,7 +32,7 @@ _WELL_FORMED_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _TRACEPARENT: Final = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _SLASH: Final = re.compile("%2f", re.IGNORECASE)
 _ALWAYS: Final = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
-_API_PATHS: Final = ("/v1/", "/widget/")
+_API_PATHS: Final = ("/v1/", "/widget/", "/receiver/")
 _STRICT: Final = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 
 _cells: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}

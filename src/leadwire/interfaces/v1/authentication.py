@@ -14,9 +14,9 @@ from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.middleware import ADDED
 
-_CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="leadwire"'}
+CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="leadwire"'}
 _LONGEST: Final = 200  # characters of a header worth looking at
-_FAILURES_A_MINUTE: Final = 60  # per network
+FAILURES_A_MINUTE: Final = 60  # per network
 _NOTE_EVERY: Final = 60.0  # seconds between two notes that a key was used
 
 _noted: dict[str, float] = {}  # key -> when its use was noted last, by the loop's time
@@ -27,7 +27,7 @@ class ApiKeyGuard:
 
     def __init__(self, rate_limit: int) -> None:
         self._limit = RateLimit("default", rate_limit, shared=True)
-        self._failures = RateLimit("authentication", _FAILURES_A_MINUTE, shared=False)
+        self._failures = RateLimit("authentication", FAILURES_A_MINUTE, shared=False)
 
     def __call__(self, app: ASGIApp) -> ASGIApp:
         async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,9 +42,9 @@ class ApiKeyGuard:
         """Raise Unauthenticated, RateLimited or InsufficientScope."""
         loop_time = asyncio.get_running_loop().time()
         try:
-            caller = await reads.caller(_bearer(scope["headers"]), loop_time)
+            caller = await reads.caller(bearer(scope["headers"], "API key"), loop_time)
             if caller is None:
-                raise Unauthenticated("The API key is not known, or not valid any more.", headers=_CHALLENGE)
+                raise Unauthenticated("The API key is not known, or not valid any more.", headers=CHALLENGE)
         except Unauthenticated:
             self._failures.take(client_network.network(scope), loop_time)
             raise
@@ -57,15 +57,15 @@ class ApiKeyGuard:
             _note(caller.key_id, loop_time)
 
 
-def _bearer(headers: Any) -> str:
-    """Return the token of the one Authorization header. Raise Unauthenticated."""
+def bearer(headers: Any, what: str) -> str:
+    """Return `what` the one Authorization header carries. Raise Unauthenticated."""
     values = [value for name, value in headers if name == b"authorization"]
     if len(values) != 1:
-        problem = "Send `Authorization: Bearer <API key>`." if not values else "Send one Authorization header."
-        raise Unauthenticated(problem, headers=_CHALLENGE)
+        problem = f"Send `Authorization: Bearer <{what}>`." if not values else "Send one Authorization header."
+        raise Unauthenticated(problem, headers=CHALLENGE)
     scheme, _, token = values[0].partition(b" ")
     if scheme.lower() != b"bearer" or len(values[0]) > _LONGEST:
-        raise Unauthenticated("Send `Authorization: Bearer <API key>`.", headers=_CHALLENGE)
+        raise Unauthenticated(f"Send `Authorization: Bearer <{what}>`.", headers=CHALLENGE)
     return str(token, "latin-1").strip(" ")
 
 

@@ -18,7 +18,7 @@ from leadwire.interfaces.web.screens import account
 _MODULES: Final = [
     importlib.import_module(f"{screens.__name__}.{m.name}") for m in pkgutil.iter_modules(screens.__path__)
 ]
-_PROGRAMS: Final = ("/v1/", "/widget/", "/health/", "/schema", "/metrics")  # never get a page
+_PROGRAMS: Final = ("/v1/", "/widget/", "/receiver/", "/health/", "/schema", "/metrics")  # never get a page
 
 DECLARED: Final = [one for module in _MODULES for one in vars(module).values() if isinstance(one, Declared)]
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final
 
 from leadwire.domain.accounts.changes import audit
-from leadwire.domain.webhooks import changes, history, reads, rotation, samples, stats
+from leadwire.domain.webhooks import changes, history, reads, receivers, rotation, samples, stats
 from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
@@ -148,6 +148,14 @@ async def rotate(context: PageContext, endpoint_id: str, step: str) -> PageRespo
     run, context.entry.action, word = _ROTATION[step]
     await run(context.workspace, endpoint_id)
     return context.redirect(f"/webhooks/{endpoint_id}/secret", word)
+
+
+@action("/webhooks/{endpoint_id}/token", shown_on=endpoint, confirmed=True, audit="endpoint.token_created")
+async def make_token(context: PageContext, endpoint_id: str) -> PageResponse:
+    """The receiver's token, on the one page that ever shows it."""
+    token = await receivers.make_token(context.workspace, endpoint_id)
+    shown = await reads.endpoint(context.workspace, endpoint_id)
+    return await context.render("webhooks/token.html", 201, endpoint=shown, token=token)
 
 
 def _headers(form: Form) -> dict[str, str]:

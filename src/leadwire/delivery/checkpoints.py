@@ -1,0 +1,95 @@
+"""What a receiver compares with what it has: the numbers of an endpoint's deliveries, each with its event.
+
+The receiver computes the digest itself. So a checkpoint says only what both sides can know, and the end of the stream
+is told like any other place in it.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from itertools import chain
+from typing import Final
+
+from msgspec import Struct
+
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.db.statements import sql
+
+MOST: Final = 1000
+"""Numbers that have a delivery, of one checkpoint."""
+
+# The highest number of an endpoint, and its deliveries above a number: each branch has an index. What was erased, or is
+# past retention, has no body that could be sent.
+_NUMBERED: Final = sql("""
+SELECT s.last AS highest, d.sequence, d.event_id, d.finished, d.state <> 'cancelled' AND v.body <> '' AS kept
+FROM endpoint_sequence s LEFT JOIN LATERAL (
+    SELECT event_id, sequence, state, true AS finished FROM delivery_result
+    WHERE endpoint_id = s.endpoint_id AND workspace_id = :workspace AND sequence > :after
+    UNION ALL SELECT event_id, sequence, state, false FROM delivery
+    WHERE endpoint_id = s.endpoint_id AND workspace_id = :workspace AND state = 'waiting' AND sequence > :after
+    UNION ALL SELECT event_id, sequence, state, false FROM delivery
+    WHERE endpoint_id = s.endpoint_id AND workspace_id = :workspace AND state = 'queued' AND sequence > :after
+    ORDER BY sequence LIMIT :most) d ON true
+LEFT JOIN event v ON v.id = d.event_id
+WHERE s.endpoint_id = :endpoint_id ORDER BY d.sequence""")
+
+Ranges = list[tuple[int, int]]
+"""First and last number of each."""
+
+
+class Checkpoint(Struct, frozen=True):
+    """The deliveries of an endpoint with numbers above `after`, up to `last`."""
+
+    endpoint_id: str
+    at: str
+    after: int
+    last: int
+    highest: int
+    """The highest number given so far: more follows after `last` if it is below."""
+    open: Ranges
+    """On their way, or still to be sent again."""
+    gone: Ranges
+    """Canceled, erased or past retention: they are not sent any more."""
+    count: int
+    """All others."""
+    digest: str
+    """Of these, in the order of their numbers: SHA-256, in hex, of a line `number webhook-id` for each."""
+
+
+async def read(workspace: str, endpoint_id: str, after: int) -> Checkpoint:
+    """Return the checkpoint of up to `MOST` deliveries above a number."""
+    found = await _NUMBERED.rows(workspace=workspace, endpoint_id=endpoint_id, after=after, most=MOST)
+    highest = found[0]["highest"] if found else 0
+    numbered = [row for row in found if row["sequence"] is not None]
+    last = numbered[-1]["sequence"] if len(numbered) == MOST else max(after, highest)
+    kept = [row for row in numbered if row["kept"]]
+    lines = [f"{row['sequence']} {row['event_id']}\n" for row in kept if row["finished"]]
+    return Checkpoint(
+        endpoint_id=endpoint_id,
+        at=clock.iso(clock.now()),
+        after=after,
+        last=last,
+        highest=highest,
+        open=_ranges(row["sequence"] for row in kept if not row["finished"]),
+        gone=_between(after, (row["sequence"] for row in kept), last),
+        count=len(lines),
+        digest=hashlib.sha256("".join(lines).encode()).hexdigest(),
+    )
+
+
+def _ranges(numbers: Iterable[int]) -> Ranges:
+    """Ascending numbers as ranges."""
+    found: Ranges = []
+    for number in numbers:
+        follows = found and found[-1][1] == number - 1
+        found[-1:] = [(found[-1][0], number)] if follows else [*found[-1:], (number, number)]
+    return found
+
+
+def _between(after: int, numbers: Iterable[int], last: int) -> Ranges:
+    """The ranges above `after`, up to `last`, that ascending numbers leave out."""
+    found, before = [], after
+    for number in chain(numbers, [last + 1]):
+        if number > before + 1:
+            found.append((before + 1, number - 1))
+        before = number
+    return found

@@ -1,0 +1,98 @@
+"""/receiver/v1: what the receiver of webhooks asks for, about its own endpoint alone.
+
+Beside `/v1`, whose operations are the specification's. Errors are problem documents, as those of `/v1` are.
+"""
+
+import asyncio
+from typing import Annotated, Any, Final
+
+from litestar import Request, Router, post
+from litestar.types import ASGIApp, Receive, Scope, Send
+from msgspec import Meta, Raw, Struct
+
+from leadwire.domain.webhooks import receivers
+from leadwire.domain.webhooks.receivers import Receiver
+from leadwire.infrastructure import telemetry
+from leadwire.infrastructure.errors import Unauthenticated
+from leadwire.infrastructure.rate_limit import RateLimit
+from leadwire.interfaces.http import body, client_network, requests
+from leadwire.interfaces.http.middleware import ADDED
+from leadwire.interfaces.http.responses import JSONResponse, Single
+from leadwire.interfaces.http.routes import get, options
+from leadwire.interfaces.v1.authentication import CHALLENGE, FAILURES_A_MINUTE, bearer
+
+_LIMIT: Final = RateLimit("receiver", 6000, shared=True)
+_FAILURES: Final = RateLimit("authentication", FAILURES_A_MINUTE, shared=False)
+
+_R = Request[Any, Any, Any]
+_Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class After(Struct, frozen=True, kw_only=True):
+    """The query of a checkpoint."""
+
+    after: _Number = 0
+
+
+class Numbers(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Which deliveries to send again, both included."""
+
+    first: _Number
+    last: _Number
+
+
+class Replayed(Struct, frozen=True):
+    """How many deliveries are sent again."""
+
+    replayed: int
+
+
+@get("/checkpoint")
+async def show_checkpoint(request: _R) -> JSONResponse[Raw]:
+    """What the receiver compares with what it has, signed as a delivery is."""
+    query = requests.parse(requests.pairs_of(request.scope["query_string"]), After)
+    made = await receivers.checkpoint(request.auth, query.after)
+    headers = [(name.lower().encode(), value.encode()) for name, value in made.headers]
+    return JSONResponse(Raw(made.body), headers=headers)
+
+
+@post("/replay")
+async def replay(request: _R) -> JSONResponse[Single[Replayed]]:
+    """Send what has these numbers again, delivered or dead."""
+    asked = body.fields(await body.json_object(request), Numbers)
+    return JSONResponse(Single(Replayed(await receivers.replay(request.auth, asked.first, asked.last))))
+
+
+def _guarded(app: ASGIApp) -> ASGIApp:
+    """Put the `Receiver` whose token it is into `request.auth`, before anything else of the request is looked at."""
+
+    async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "OPTIONS":  # type: ignore[typeddict-item]
+            scope["auth"] = await _receiver(scope)
+        await app(scope, receive, send)
+
+    return authenticated
+
+
+async def _receiver(scope: Scope) -> Receiver:
+    """Raise Unauthenticated, RateLimited."""
+    loop_time = asyncio.get_running_loop().time()
+    try:
+        found = await receivers.authenticate(bearer(scope["headers"], "token"))
+        if found is None:
+            raise Unauthenticated("The receiver's token is not known, or another has replaced it.", headers=CHALLENGE)
+    except Unauthenticated:
+        _FAILURES.take(client_network.network(scope), loop_time)
+        raise
+    scope["state"][ADDED].extend(_LIMIT.take(found.endpoint_id, loop_time))
+    telemetry.set_workspace(found.workspace)
+    return found
+
+
+_HANDLERS: Final = (show_checkpoint, replay)
+router = Router(
+    "/receiver/v1",
+    route_handlers=[*_HANDLERS, *options(*_HANDLERS)],
+    middleware=[_guarded],
+    response_class=JSONResponse,
+)

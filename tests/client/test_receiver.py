@@ -1,0 +1,130 @@
+"""A receiver asks with its token: over the real API, as a program of a customer does."""
+
+import asyncio
+import sqlite3
+
+import httpx
+import msgspec
+import pytest
+
+from leadwire.delivery import signing
+from leadwire.domain.webhooks import receivers
+from leadwire.infrastructure import db
+from leadwire_client import (
+    AsyncReceiver,
+    Invalid,
+    InvalidSignature,
+    NotFound,
+    Receiver,
+    Retry,
+    Unauthenticated,
+    Unreadable,
+    compare,
+    verify,
+)
+from leadwire_client.inbox import NUMBER_TABLE, TABLE, once
+from tests.delivery.test_numbers import numbered, people
+
+
+@pytest.fixture
+async def made(workspace, receiver):
+    return await numbered(workspace, receiver)
+
+
+@pytest.fixture
+async def secret(made, workspace):
+    return (await receivers.rotation.reveal(workspace, made))[0]
+
+
+@pytest.fixture
+async def asking(made, secret, workspace, in_process):
+    token = await receivers.make_token(workspace, made)
+    async with AsyncReceiver(token, "http://test", secret, transport=in_process, retry=Retry(first_wait=0)) as one:
+        yield one
+
+
+def keep(connection, delivery):
+    with once(connection, delivery.webhook_id, number=delivery.headers["x-service-sequence"]):
+        pass
+
+
+async def test_a_hole_at_the_end_is_seen_and_sent_again(workspace, bot, wire, receiver, asking):
+    await people(workspace, bot, 4)
+    await wire.turn()
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(f"{TABLE}; {NUMBER_TABLE}")
+    for one in receiver.deliveries:
+        if one.headers["x-service-sequence"] in "12":
+            keep(connection, one)
+    missing, differs, complete = compare(connection, await asking.checkpoint())
+    assert (missing, differs, complete) == ([(3, 4)], False, 2)
+    receiver.deliveries.clear()
+    assert [await asking.replay(*hole) for hole in missing] == [2]
+    assert compare(connection, await asking.checkpoint(complete)) == ([], False, 2), "they are on their way"
+    await wire.turn()
+    assert sorted(one.headers["x-service-sequence"] for one in receiver.deliveries) == ["3", "4"]
+    for one in receiver.deliveries:
+        keep(connection, one)
+    assert compare(connection, await asking.checkpoint(complete)) == ([], False, 4)
+    connection.close()
+
+
+async def test_a_blocking_receiver_asks_alike(base_url, workspace, bot, wire, receiver, made, secret):
+    token = await receivers.make_token(workspace, made)
+    await people(workspace, bot, 2)
+    await wire.turn()
+
+    def ask():
+        with Receiver(token, base_url, [signing.new_secret(), secret]) as one:
+            return one.checkpoint(1), one.replay(2, 2)
+
+    checkpoint, replayed = await asyncio.to_thread(ask)
+    assert (checkpoint.last, checkpoint.count, replayed) == (2, 1, 1)
+
+
+async def test_a_checkpoint_that_nobody_signed_is_refused(workspace, made, in_process, secret, asking):
+    token = await receivers.make_token(workspace, made)
+    async with AsyncReceiver(token, "http://test", signing.new_secret(), transport=in_process) as other:
+        with pytest.raises(InvalidSignature):
+            await other.checkpoint()
+    with pytest.raises(Unauthenticated):
+        await asking.checkpoint()  # another token has replaced its own
+
+
+async def test_a_checkpoint_is_no_event_and_an_event_no_checkpoint(
+    workspace, bot, wire, receiver, made, secret, in_process
+):
+    token = await receivers.make_token(workspace, made)
+    await people(workspace, bot, 1)
+    await wire.turn()
+    (delivery,) = receiver.deliveries
+    asked = httpx.AsyncClient(transport=in_process, headers={"Authorization": f"Bearer {token}"})
+    async with asked as client:
+        answer = await client.get("http://test/receiver/v1/checkpoint")
+    assert answer.headers["webhook-id"].startswith("chk_")
+    assert set(msgspec.json.decode(answer.content)) == {"checkpoint"}
+    signing.verify(answer.content, answer.headers, secret, now=int(answer.headers["webhook-timestamp"]))
+    with pytest.raises(Unreadable):
+        verify(answer.content, answer.headers, secret)
+
+    async def instead(_request, content=delivery.body, headers=delivery.headers):
+        return httpx.Response(200, headers=dict(headers), content=content)
+
+    async with AsyncReceiver(token, "http://test", secret, transport=httpx.MockTransport(instead)) as other:
+        with pytest.raises(Unreadable):
+            await other.checkpoint()
+
+    async def earlier(_request):
+        return answer
+
+    async with AsyncReceiver(token, "http://test", secret, transport=httpx.MockTransport(earlier)) as other:
+        assert (await other.checkpoint(0)).last == 1
+        with pytest.raises(Unreadable, match="after 0, not after 1"):
+            await other.checkpoint(1)
+
+
+async def test_the_errors_of_a_replay_are_raised(workspace, bot, wire, receiver, asking):
+    for first, last, error in ((9, 9, NotFound), (3, 2, Invalid), (1, 1001, Invalid), (-1, 1, Invalid)):
+        with pytest.raises(error):
+            await asking.replay(first, last)
+    assert await db.value("SELECT count(*) FROM delivery") == 0

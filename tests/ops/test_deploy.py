@@ -4,57 +4,31 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
-import kubernetes_validate
 import msgspec
 import pytest
 import yaml
 
-from leadwire.__main__ import cli
-from leadwire.delivery import streams
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.settings import Settings
+from tests.ops.command_line import parsed
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "ops" / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
-MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 SETTINGS = {f"LEADWIRE_{field.name.upper()}" for field in msgspec.structs.fields(Settings)}
-SPOKEN = ("keda.sh/v1alpha1", "kustomize.config.k8s.io/v1beta1")  # of no schema that is at hand
-
-
-def parsed(*arguments: str) -> click.Context:
-    """What our command line makes of these arguments, without doing it."""
-    with cli.make_context("leadwire", list(arguments)) as context:
-        name, command, rest = cli.resolve_command(context, list(arguments))
-        assert command is not None
-        return command.make_context(name, rest, parent=context)
-
-
-def documents(name: str = "*") -> Iterator[dict[str, Any]]:
-    for path in MANIFESTS:
-        if path.match(name):
-            yield from yaml.safe_load_all(path.read_text())
-
-
-def of_kind(kind: str) -> list[dict[str, Any]]:
-    return [one for one in documents() if one["kind"] == kind]
-
-
-def containers() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    for kind in ("Deployment", "Job"):
-        for one in of_kind(kind):
-            pod = one["spec"]["template"]["spec"]
-            yield pod, pod["containers"][0]
 
 
 def compose() -> dict[str, Any]:
     whole: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
     return whole
+
+
+def config_map() -> dict[str, Any]:
+    one: dict[str, Any] = yaml.safe_load((DEPLOY / "kubernetes" / "settings" / "config.yaml").read_text())
+    return one
 
 
 @pytest.mark.parametrize("path", [path for path in DEPLOY.rglob("*") if path.is_file()], ids=lambda path: path.name)
@@ -185,82 +159,10 @@ def test_the_container_files_steps_make_an_installation_that_runs(tmp_path: Path
     assert absent.returncode == 1
 
 
-def test_kubernetes_accepts_every_manifest() -> None:
-    checked = 0
-    for one in documents():
-        if one["apiVersion"] not in SPOKEN:
-            kubernetes_validate.validate(one, "1.37", strict=True)
-            checked += 1
-    assert checked >= 10
-
-
-def test_a_misspelled_manifest_would_be_found() -> None:
-    (one,) = [one for one in of_kind("Deployment") if one["metadata"]["name"] == "leadwire-deliver"]
-    container = one["spec"]["template"]["spec"]["containers"][0]
-    container["livenessProb"] = container.pop("livenessProbe")
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(one, "1.37", strict=True)
-
-
-def test_every_pod_runs_a_command_of_ours_confined_and_with_time_to_finish() -> None:
-    for pod, container in containers():
-        context = parsed(*container["args"])
-        assert context.info_name == container["name"]
-        assert container["securityContext"]["readOnlyRootFilesystem"]
-        assert pod["securityContext"]["runAsNonRoot"]
-        if container["name"] == "deliver":
-            assert pod["terminationGracePeriodSeconds"] > 2 * Settings().delivery_timeout
-        if container["name"] != "migrate":
-            ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-            for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-                assert container[probe]["httpGet"]["port"] in ports
-            assert ports.get("http", 8000) == parsed("serve").params["port"]
-            image = (DEPLOY / "Containerfile").read_text()
-            assert f"LEADWIRE_TELEMETRY_PORT={ports['telemetry']}" in image
-
-
 def test_the_configuration_can_be_read() -> None:
-    (configured,) = of_kind("ConfigMap")
-    settings.read(configured["data"])
+    settings.read(config_map()["data"])
     lines = (DEPLOY / "systemd" / "leadwire.env").read_text().splitlines()
     settings.read(dict(line.split("=", 1) for line in lines if line and not line.startswith("#")))
-
-
-def test_budgets_services_and_scalers_point_at_pods_that_exist() -> None:
-    deployments = {one["metadata"]["name"]: one["spec"]["selector"]["matchLabels"] for one in of_kind("Deployment")}
-    assert [one["spec"]["selector"]["matchLabels"] for one in of_kind("PodDisruptionBudget")] == list(
-        deployments.values()
-    )
-    assert [one["spec"]["selector"] for one in of_kind("Service")] == [deployments["leadwire-serve"]]
-    scaled = [*of_kind("ScaledObject"), *of_kind("HorizontalPodAutoscaler")]
-    targets = {one["spec"]["scaleTargetRef"]["name"] for one in scaled}
-    assert targets == {"leadwire-serve", "leadwire-deliver"}
-    for one in of_kind("Deployment"):  # a number in the file would be put back at every deployment
-        assert ("replicas" in one["spec"]) == (one["metadata"]["name"] not in targets)
-
-
-def test_workers_are_scaled_by_the_length_of_every_stream() -> None:
-    """A finished entry is deleted, so the length is lag and pending in one."""
-    (one,) = of_kind("ScaledObject")
-    triggers = one["spec"]["triggers"]
-    assert [trigger["metadata"]["stream"] for trigger in triggers] == streams.names(Settings().stream_shards)
-    for trigger in triggers:
-        assert trigger["type"] == "redis-streams"
-        assert set(trigger["metadata"]) == {
-            "stream",
-            "streamLength",
-            "databaseIndex",
-        }  # a group would mean pending only
-    formula = one["spec"]["advanced"]["scalingModifiers"]["formula"]
-    assert formula == " + ".join(trigger["name"] for trigger in triggers)
-    secrets = {one["metadata"]["name"] for one in of_kind("TriggerAuthentication")}
-    assert {trigger["authenticationRef"]["name"] for trigger in triggers} == secrets
-
-
-def test_the_kustomization_holds_every_file_but_the_migration() -> None:
-    (whole,) = of_kind("Kustomization")
-    others = {path.name for path in MANIFESTS} - {"kustomization.yaml", "migrate.yaml"}
-    assert set(whole["resources"]) == others
 
 
 def test_every_way_to_run_it_names_the_public_address_and_the_proxies() -> None:
@@ -270,7 +172,7 @@ def test_every_way_to_run_it_names_the_public_address_and_the_proxies() -> None:
     assert environment["LEADWIRE_PUBLIC_URL"].startswith("${LEADWIRE_PUBLIC_URL:?"), "it must be set"
     subnet = told["networks"]["default"]["ipam"]["config"][0]["subnet"]
     assert subnet in environment["LEADWIRE_TRUSTED_PROXIES"]
-    (chosen,) = (one["data"] for one in of_kind("ConfigMap"))
+    chosen = config_map()["data"]
     file = dict(
         line.split("=", 1)
         for line in (DEPLOY / "systemd" / "leadwire.env").read_text().splitlines()

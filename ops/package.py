@@ -25,23 +25,23 @@ PATIENCE = 120  # seconds from `up` to the first verified webhook
 ROOT = Path(__file__).parents[1]
 
 
-def build(name: str, directory: Path) -> Path:
-    """The wheel of `leadwire` or `leadwire-client`, made in `directory`."""
-    subprocess.run(["uv", "build", "--wheel", "--quiet", "--package", name, "--out-dir", directory, ROOT], check=True)
+def build(name: str, directory: Path, root: Path = ROOT) -> Path:
+    """The wheel of `leadwire` or `leadwire-client`, made in `directory` of the checkout `root`."""
+    subprocess.run(["uv", "build", "--wheel", "--quiet", "--package", name, "--out-dir", directory, root], check=True)
     (wheel,) = directory.glob(f"{name.replace('-', '_')}-*.whl")
     return wheel
 
 
-def install(wheel: Path, python: str, directory: Path, *export: str) -> Path:
+def install(wheel: Path, python: str, directory: Path, *export: str, root: Path = ROOT) -> Path:
     """An environment with the wheel, what the lock says it needs, and nothing else. Answers its programs' folder.
 
-    `export` are options for `uv export`: the distribution, its extras.
+    `root` is the checkout with the lock. `export` are options for `uv export`: the distribution, its extras.
     """
     quiet = {**os.environ, "VIRTUAL_ENV": str(directory)}
     subprocess.run(["uv", "venv", "--quiet", "--no-project", "--python", python, directory], check=True)
     locked = directory / "requirements.txt"
     command = ["uv", "export", "--quiet", "--frozen", "--no-default-groups", "--no-emit-workspace", *export]
-    subprocess.run([*command, "--output-file", locked], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, "--output-file", locked], check=True, cwd=root, stdout=subprocess.DEVNULL)
     subprocess.run(["uv", "pip", "install", "--quiet", "-r", locked], check=True, env=quiet)
     subprocess.run(["uv", "pip", "install", "--quiet", "--no-deps", wheel], check=True, env=quiet)
     return directory / "bin"

@@ -19,10 +19,14 @@ from ops.chaos.proxy import LossyProxy
 
 
 class ManagedProcess:
-    """One `leadwire` process, started again whenever it ends, after a pause. Its log is a file."""
+    """One `leadwire` process, started again whenever it ends, after a pause. Its log is a file.
+
+    `python` is the interpreter that it is started with next; what it imports is the version that runs.
+    """
 
     def __init__(self, name: str, arguments: list[str], environment: Mapping[str, str], logs: Path) -> None:
         self.name = name
+        self.python = sys.executable
         self.busy = asyncio.Lock()  # one fault at a time
         self.fell = 0  # times it ended without a fault of ours
         self._arguments = arguments
@@ -70,7 +74,7 @@ class ManagedProcess:
     async def _launch(self) -> None:
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "leadwire", *self._arguments),
+                *(self.python, "-m", "leadwire", *self._arguments),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=log,
                 stderr=log,

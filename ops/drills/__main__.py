@@ -24,7 +24,7 @@ from ops.drills.servers import Servers
 
 DRILLS: Final = (
     *("hanging-receiver", "redis-gone", "worker-wedged", "postgres-failover", "poison-event", "dead-letters"),
-    *("restore", "rolling-restart"),
+    *("restore", "rolling-restart", "upgrade"),
 )
 
 
@@ -88,7 +88,7 @@ def _environment(directory: Path, running: Services, drill: Any) -> dict[str, st
 
 
 async def _on_sandbox(running: Services, directory: Path, drill: Any) -> int:
-    async with prepared(running, directory, drill.ENDPOINTS) as sandbox:
+    async with prepared(running, directory, drill) as sandbox:
         await drill.run(sandbox)
     return 1 if sandbox.failed else 0
 

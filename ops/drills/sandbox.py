@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import httpx
 
@@ -31,17 +31,24 @@ class Sandbox:
     """See `prepared`."""
 
     def __init__(
-        self, servers: Servers, receiver: Receiver, workload: load.Workload, environment: Mapping[str, str]
+        self,
+        servers: Servers,
+        receiver: Receiver,
+        workload: load.Workload,
+        environment: Mapping[str, str],
+        python: str,
     ) -> None:
         self.servers = servers
         self.receiver = receiver
+        self.python = python  # of the version that starts from now on
         self.failed = 0
         self._environment = environment
         self._workload = workload
         self._changes = load.changes(workload, _MOST, 7)
         self._asked = 0
         self._began = time.monotonic()
-        logs = Path(environment["LEADWIRE_DATA_DIR"]) / "logs"
+        self.directory = Path(environment["LEADWIRE_DATA_DIR"])
+        logs = self.directory / "logs"
         logs.mkdir(exist_ok=True)
         self._logs = logs
         self.ports = [free_port(), free_port()]
@@ -53,7 +60,9 @@ class Sandbox:
 
     def _process(self, name: str, *arguments: str, **settings: str) -> ManagedProcess:
         own = {f"LEADWIRE_{key}": value for key, value in settings.items()}
-        return ManagedProcess(name, list(arguments), {**self._environment, **own}, self._logs)
+        made = ManagedProcess(name, list(arguments), {**self._environment, **own}, self._logs)
+        made.python = self.python
+        return made
 
     @property
     def processes(self) -> list[ManagedProcess]:
@@ -83,10 +92,11 @@ class Sandbox:
         raise RuntimeError("the API does not get ready")
 
     async def restarted(self, process: ManagedProcess) -> None:
-        """Stop a process with SIGTERM, start it again and wait until it runs."""
+        """Stop a process with SIGTERM, start it again, by now with `python`, and wait until it runs."""
         log = self._logs / f"{process.name}.log"
         before = log.read_text().count("process.started")
         await process.stop()
+        process.python = self.python
         await process.start()
         while log.read_text().count("process.started") == before:
             await asyncio.sleep(0.02)
@@ -104,7 +114,7 @@ class Sandbox:
         """Run a command. Return its exit code and its output, of which the lines with `showing` are printed."""
         self.say(f"$ leadwire {' '.join(arguments)}")
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "leadwire", *arguments),
+            *(self.python, "-m", "leadwire", *arguments),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -162,14 +172,22 @@ def event_key(accepted: Accepted) -> EventKey:
 
 
 @contextlib.asynccontextmanager
-async def prepared(running: Services, directory: Path, endpoints: Sequence[str]) -> AsyncIterator[Sandbox]:
-    """Create everything without starting a process. The settings of the drill must be in the environment."""
+async def prepared(running: Services, directory: Path, drill: Any) -> AsyncIterator[Sandbox]:
+    """Create everything, start every process. The settings of the drill must be in the environment.
+
+    A drill may say with `begin` which version it begins with (`upgrade.Version`); else it is this one.
+    """
     logging.getLogger("asyncpg").addHandler(logging.NullHandler())  # the database goes away: we know
     await db.open_pool(os.environ["LEADWIRE_DATABASE_URL"], 4)
-    await migrate()
     async with Receiver() as receiver:
-        workload = await load.create_data({name: receiver.url(name) for name in endpoints}, _MOST)
-        sandbox = Sandbox(Servers(running, directory), receiver, workload, dict(os.environ))
+        urls = {name: receiver.url(name) for name in drill.ENDPOINTS}
+        if hasattr(drill, "begin"):
+            version = await asyncio.to_thread(drill.begin, directory)
+            workload, python = await asyncio.to_thread(version.create_data, urls, _MOST), version.python
+        else:
+            await migrate()
+            workload, python = await load.create_data(urls, _MOST), sys.executable
+        sandbox = Sandbox(Servers(running, directory), receiver, workload, dict(os.environ), python)
         try:
             await sandbox.start()
             yield sandbox

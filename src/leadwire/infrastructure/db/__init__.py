@@ -16,7 +16,9 @@ from leadwire.infrastructure.db import engine
 from leadwire.infrastructure.db.engine import Engine
 from leadwire.infrastructure.db.engine import Role as Role
 from leadwire.infrastructure.db.engine import acting_as as acting_as
+from leadwire.infrastructure.db.engine import set_workspace as set_workspace
 from leadwire.infrastructure.db.pool import Connection, Hosts
+from leadwire.infrastructure.db.shares import Crowded as Crowded
 
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
@@ -109,7 +111,7 @@ async def close_pool() -> None:
 
 
 def pool_use() -> dict[str, int]:
-    """How many connections are `used`, `idle`, `awaited`, and their `limit`; nothing when there is no pool."""
+    """How many connections are in each state, as `Pool.use` says; nothing when there is no pool."""
     return DB.connections.use() if DB.connections else {}
 
 

@@ -12,6 +12,7 @@ import asyncpg
 from piccolo.engine.postgres import PostgresEngine, PostgresTransaction
 
 from leadwire.infrastructure.db.pool import Pool
+from leadwire.infrastructure.db.shares import workspace
 
 Role = Literal["api", "pages", "engine", "maintenance"]
 
@@ -31,12 +32,20 @@ _role: ContextVar[Role | None] = ContextVar("role", default=None)
 
 @contextlib.contextmanager
 def acting_as(role: Role) -> Iterator[None]:
-    """Statements inside the block have this role's limit. The process's own role holds everywhere else."""
-    token = _role.set(role)
+    """Statements inside the block have this role's limit, and are nobody's until `set_workspace`. The process's own
+    role holds everywhere else.
+    """
+    token, before = _role.set(role), workspace.set("")
     try:
         yield
     finally:
         _role.reset(token)
+        workspace.reset(before)
+
+
+def set_workspace(whose: str) -> None:
+    """Count the connections that this request uses from now on to the share of a workspace."""
+    workspace.set(whose)
 
 
 class Engine(PostgresEngine):

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import time
-from collections import deque
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
+
+from leadwire.infrastructure.db.shares import Shares, workspace
 
 _LEAVE_EVERY: Final = 1.0  # seconds
 _HOST_TIMEOUT: Final = 5.0  # seconds that one of several hosts may take to connect
@@ -33,7 +34,7 @@ class Pool:
 
     asyncpg's own acquire and release go through a queue, a shield and a timer: 11 us of CPU for each use of a
     connection, 0.5 us here, where `SELECT 1` itself takes 13 us (`python -m ops.bench.pool`). A connection is taken
-    from asyncpg's pool once and kept while it works; a released one goes straight to the task that has waited longest.
+    from asyncpg's pool once and kept while it works; a released one goes straight to the task that is next (`Shares`).
     """
 
     patience = 5.0
@@ -42,23 +43,27 @@ class Pool:
     def __init__(self, pool: asyncpg.Pool) -> None:
         self.pool = pool
         self._idle: list[Any] = []
-        self._waiting: deque[asyncio.Future[Any]] = deque()
+        self._shares = Shares(pool.get_max_size())
+        self._users = self._shares.users
         self._opened = 0
         self._held: set[Any] = set()  # taken from asyncpg's pool
         self._left: set[Any] = set()  # of these: in use when `leave` was called, to be closed when released
         self._left_at = float("-inf")
 
     async def acquire(self) -> Any:
-        """Return a connection that is open as far as is known. Wait for one; raise what connecting raises."""
+        """Wait for a connection, open as far as is known, and return it. Raise Crowded, or what connecting raises."""
+        asking = workspace.get()
         while True:
-            while self._idle:
-                connection = self._idle.pop()
-                if _is_open(connection):
-                    return connection
-                await self.drop(connection)
-            if self._opened < self.pool.get_max_size():
-                return await self._open()
-            if (connection := await self._next()) is not None:
+            if len(self._users) < self._shares.few or self._shares.allow(asking):
+                while self._idle:
+                    connection = self._idle.pop()
+                    if _is_open(connection):
+                        self._users[connection] = asking
+                        return connection
+                    await self.drop(connection)
+                if self._opened < self.pool.get_max_size():
+                    return await self._open(asking)
+            if (connection := await self._next(asking)) is not None:
                 return connection
 
     async def drop(self, connection: Any) -> None:
@@ -69,6 +74,7 @@ class Pool:
                 await self.pool.release(connection, timeout=self.patience)
         finally:
             self._opened -= 1
+            self._users.pop(connection, None)
             self.release(None)
 
     async def leave(self) -> None:
@@ -89,28 +95,37 @@ class Pool:
     async def close(self) -> None:
         """Wait until every connection is released, and close them all."""
         while self._opened:
-            connection = self._idle.pop() if self._idle else await self._next()
+            connection = self._idle.pop() if self._idle else await self._next("")
             if connection is not None:
                 await self.drop(connection)
         await self.pool.close()
 
     def use(self) -> dict[str, int]:
-        """How many connections are `used`, `idle` and `awaited`, and the most there may be (`limit`)."""
+        """How many connections are `used`, `idle` and `awaited`, and the most there may be (`limit`).
+
+        `held_back` are those of `awaited` that wait because their workspace has its share.
+        """
+        awaited, held_back = self._shares.counts()
         return {
             "used": self._opened - len(self._idle),
             "idle": len(self._idle),
-            "awaited": sum(not waiter.done() for waiter in self._waiting),
+            "awaited": awaited,
+            "held_back": held_back,
             "limit": self.pool.get_max_size(),
         }
 
-    async def _open(self) -> Any:
+    async def _open(self, asking: str) -> Any:
         self._opened += 1
+        self._users[place := object()] = asking
         try:
             connection = await self.pool.acquire()
         except BaseException:
             self._opened -= 1
+            del self._users[place]
             self.release(None)
             raise
+        del self._users[place]
+        self._users[connection] = asking
         self._held.add(connection)
         return connection
 
@@ -118,33 +133,33 @@ class Pool:
         self._held.discard(connection)
         self._left.discard(connection)
 
-    async def _next(self) -> Any:
+    async def _next(self, asking: str) -> Any:
         """Wait for a released connection, or None when another one may be opened."""
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
+        waiter = self._shares.wait(asking)
         try:
             return await waiter
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():  # a connection came in the same moment
+            if waiter.cancelled():
+                self._shares.remove(asking, waiter)
+            else:  # a connection came in the same moment
                 self.release(waiter.result())
             raise
 
     def release(self, connection: Any) -> None:
-        """Give a connection that works and is idle to the task that has waited longest, if there is one.
+        """Give a connection that works and is idle to the task that is next, if there is one.
 
         None tells that task to try again, as one more connection may be opened.
         """
+        self._users.pop(connection, None)
         if self._left and connection in self._left:
             self._forget(connection)
             connection.terminate()
             self._opened -= 1
             connection = None
-        while self._waiting:
-            waiter = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(connection)
-                return
-        if connection is not None:
+        if self._shares.waiting and self._shares.hand_on(connection):
+            if self._idle:  # whose connection went to another workspace may have an idle one now
+                self._shares.hand_on(None)
+        elif connection is not None:
             self._idle.append(connection)
 
 

@@ -24,8 +24,8 @@ from leadwire.infrastructure.telemetry.metrics import REGISTRY, Gauge
 _BUILD: Final = Gauge("build_info", "Always 1; the version and the role of this process.", "role", "version", "python")
 Gauge(
     "db_connections",
-    "Database connections of this process: `used`, `idle`, the most it may have (`limit`), and `awaited`: callers"
-    " that wait for one.",
+    "Database connections of this process: `used`, `idle`, the most it may have (`limit`), `awaited`: callers that wait"
+    " for one, and `held_back`: those of them whose workspace has its share.",
     "state",
     read=lambda: {(state,): float(count) for state, count in db.pool_use().items()},
 )

@@ -85,6 +85,12 @@ class RequestMiddleware:
                 span.end()
 
 
+def set_workspace(workspace: str) -> None:
+    """Note whose data the request being handled is about: for its log lines, and for the share of connections."""
+    telemetry.set_workspace(workspace)
+    db.set_workspace(workspace)
+
+
 def _ids(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, str | None]:
     """Return the request's id, the caller's if it is well-formed, and the caller's trace context."""
     request_id, traceparent = b"", None

@@ -30,6 +30,8 @@ _UNAVAILABLE: Final = {
 def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResponse[Problem]:
     """Return the response for whatever was raised while a request was handled."""
     if isinstance(error, DomainError):
+        if isinstance(error, db.Crowded):
+            telemetry.log("request.crowded", level=logging.WARNING)
         return _respond(error)
     if isinstance(error, HTTPException):
         return _respond(_from_litestar(error))

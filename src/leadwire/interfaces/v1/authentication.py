@@ -8,11 +8,12 @@ from typing import Any, Final
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from leadwire.domain.accounts import changes, reads
+from leadwire.domain.accounts.schema import Caller
 from leadwire.infrastructure import redis_pool, telemetry
 from leadwire.infrastructure.errors import InsufficientScope, Unauthenticated
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import client_network
-from leadwire.interfaces.http.middleware import ADDED
+from leadwire.interfaces.http.middleware import ADDED, set_workspace
 
 CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="leadwire"'}
 _LONGEST: Final = 200  # characters of a header worth looking at
@@ -48,13 +49,13 @@ class ApiKeyGuard:
         except Unauthenticated:
             self._failures.take(client_network.network(scope), loop_time)
             raise
+        set_workspace(caller.workspace)
         scope["state"][ADDED].extend(self._limit.take(caller.key_id, loop_time))
         if needed not in caller.scopes:
             raise InsufficientScope(f"This key lacks the scope {needed}.")
         scope["auth"] = caller
-        telemetry.set_workspace(caller.workspace)
         if _noted.get(caller.key_id, -math.inf) < loop_time - _NOTE_EVERY:
-            _note(caller.key_id, loop_time)
+            _note(caller, loop_time)
 
 
 def bearer(headers: Any, what: str) -> str:
@@ -69,17 +70,18 @@ def bearer(headers: Any, what: str) -> str:
     return str(token, "latin-1").strip(" ")
 
 
-def _note(key_id: str, loop_time: float) -> None:
+def _note(caller: Caller, loop_time: float) -> None:
     """Store the use in the background: not in the transaction of the request."""
     if len(_noted) > 10_000:
         _noted.clear()
-    _noted[key_id] = loop_time
-    redis_pool.run_in_background(_write(key_id))
+    _noted[caller.key_id] = loop_time
+    redis_pool.run_in_background(_write(caller))
 
 
-async def _write(key_id: str) -> None:
+async def _write(caller: Caller) -> None:
     try:
-        await changes.note_use([key_id])
+        await changes.note_use([caller.key_id])
     except Exception as error:  # noqa: BLE001 - a note is not worth a failed request; the next request tries again
-        telemetry.log("key.use_not_noted", level=logging.WARNING, error=error, key=key_id)
-        _noted.pop(key_id, None)
+        names = {"workspace_id": caller.workspace, "key": caller.key_id}
+        telemetry.log("key.use_not_noted", level=logging.WARNING, error=error, **names)
+        _noted.pop(caller.key_id, None)

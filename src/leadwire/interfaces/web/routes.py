@@ -24,9 +24,9 @@ from litestar.handlers import HTTPRouteHandler
 from leadwire.domain.accounts.changes import audit as audit_log
 from leadwire.domain.accounts.changes import sessions, sign_in
 from leadwire.domain.accounts.schema import Role
-from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.errors import DomainError, Forbidden
 from leadwire.interfaces.http import body
+from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.forms import Form
@@ -157,7 +157,7 @@ async def _page_context(request: "Request[Any, Any, Any]", role: Role, path: str
     me = await sessions.person(security.session_token(request), address(request))
     if me is None:
         return SIGN_IN
-    telemetry.set_workspace(me.workspace)
+    set_workspace(me.workspace)
     context = PageContext(request, me, Form())
     request.state.context = context  # an error page is this person's, too
     if not context.may(role):

@@ -12,7 +12,7 @@ from litestar.response import Stream
 from msgspec import Meta, Struct
 
 from leadwire.domain.bots import engine, faq, reads, runtime
-from leadwire.domain.bots.schema import Turn, VisitorSession
+from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.pubsub import hub
@@ -23,6 +23,7 @@ from leadwire.infrastructure.errors import Conflict, InvalidParameter, RateLimit
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body
 from leadwire.interfaces.http.client_network import network
+from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.requests import pairs_of
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
@@ -82,7 +83,7 @@ class NewConversation(NewVisitorMessage, forbid_unknown_fields=True, frozen=True
 @get("/bots/{bot_id:str}")
 async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[BotConfig]:
     """The bot's looks and its first turn. Cacheable: the same for everybody."""
-    bot = await reads.live(bot_id)
+    bot = await _bot(bot_id)
     state, effects = engine.begin(bot.flow)
     greeting = [Greeting(one.text) for one in effects if isinstance(one, engine.Reply)]
     config = BotConfig(bot.id, bot.flow.title, bot.flow.locale, bot.color, greeting, engine.prompt(bot.flow, state))
@@ -96,7 +97,7 @@ async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[BotConfig
 @post("/bots/{bot_id:str}/conversations")
 async def start_conversation(request: _R, bot_id: FromPath[str]) -> JSONResponse[Turn]:
     """Start a conversation with the visitor's first message."""
-    bot = await reads.live(bot_id)
+    bot = await _bot(bot_id)
     address = visitor.blinded(bot.workspace, network(request.scope))
     _STARTS.take(f"{address.hex()} {bot.id}", asyncio.get_running_loop().time())
     given = body.fields(await body.json_object(request), NewConversation)
@@ -178,6 +179,12 @@ async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
                 yield b":\n\n"
 
 
+async def _bot(bot_id: str) -> LiveBot:
+    bot = await reads.live(bot_id)
+    set_workspace(bot.workspace)
+    return bot
+
+
 async def _session(request: _R, conversation_id: str) -> VisitorSession:
     """The session of the caller's token, which is for one conversation only. Raise Unauthenticated, NotFound;
     RateLimited after many wrong tokens.
@@ -187,6 +194,7 @@ async def _session(request: _R, conversation_id: str) -> VisitorSession:
     if session is None:
         _GUESSES.take(network(request.scope), asyncio.get_running_loop().time())
         raise Unauthenticated("This needs a visitor's token.", headers={"WWW-Authenticate": 'Bearer realm="widget"'})
+    set_workspace(session.workspace)
     if session.conversation_id != conversation_id:
         raise ConversationNotFound
     return session

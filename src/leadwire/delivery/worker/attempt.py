@@ -2,7 +2,7 @@
 
 import time
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from leadwire.delivery import signing, states
 from leadwire.delivery.states import NextStep, Outcome
@@ -39,6 +39,12 @@ class ClaimedDelivery(NamedTuple):
     relaying: float  # seconds from the event's recording until the relay took it
     queued: float  # seconds in the stream until this claim
     age: float  # of the event, in seconds
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What log lines say of it."""
+        event_id, endpoint_id, _ = self.entry.key
+        return {"event_id": event_id, "endpoint_id": endpoint_id, "workspace_id": self.workspace}
 
     @property
     def number(self) -> int:

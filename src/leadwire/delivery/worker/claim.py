@@ -107,14 +107,15 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: flo
         elif not takes:
             claimed.held.append(by_key[key])
         else:
+            times = (now, asked_at + lease - longest)
             try:
                 secret, staged, headers = (box.open(one) if one else "" for one in sealed)
             except OperatorError as error:  # it waits until our key is set right
-                telemetry.log("secret.unreadable", level=logging.ERROR, error=error, endpoint_id=endpoint_id)
+                names = ClaimedDelivery(by_key[key], "", "", (), *times, *job).names
+                telemetry.log("secret.unreadable", level=logging.ERROR, error=error, **names)
                 claimed.held.append(by_key[key])
                 claimed.unreadable.add(endpoint_id)
                 continue
-            times = (now, asked_at + lease - longest)
             claimed.jobs.append(ClaimedDelivery(by_key[key], secret, staged, _pairs(headers), *times, *job))
     if refused:
         await _CANCEL.rows(**asked(refused), owner=owner)

@@ -225,12 +225,12 @@ class Deliverer:
                     del self._held[job.entry.key[:2]]
                     return
             if time.perf_counter() > job.send_before:  # another worker might send the same: let it
-                telemetry.log("deliver.too_late", level=logging.WARNING, event_id=job.entry.key.event_id)
+                telemetry.log("deliver.too_late", level=logging.WARNING, **job.names)
                 del self._held[job.entry.key[:2]]
                 return
             self._recorder.put(await attempt(job, self._transport, self._settings))
         except Exception as error:  # noqa: BLE001 - stays pending; after some rounds it is set aside
-            telemetry.log("delivery.failed", level=logging.ERROR, error=error, event_id=job.entry.key.event_id)
+            telemetry.log("delivery.failed", level=logging.ERROR, error=error, **job.names)
             del self._held[job.entry.key[:2]]
         finally:
             slot.timer.cancel()

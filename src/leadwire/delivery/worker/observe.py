@@ -44,9 +44,7 @@ def log_attempts(done: Sequence[Attempt]) -> None:
         telemetry.log(
             "delivery.attempted",
             level=logging.DEBUG if delivered else logging.INFO,
-            event_id=job.entry.key.event_id,
-            endpoint_id=job.entry.key.endpoint_id,
-            workspace_id=job.workspace,
+            **job.names,
             trace_id=telemetry.trace_id(job.traceparent),
             attempt=job.number,
             outcome=one.outcome,

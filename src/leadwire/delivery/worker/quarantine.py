@@ -23,7 +23,7 @@ UPDATE delivery d SET state = 'waiting', due_at = 'infinity', queued_at = NULL, 
 FROM {ASKED}
 WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
   AND d.state = 'queued'
-RETURNING d.event_id, d.endpoint_id""")
+RETURNING d.event_id, d.endpoint_id, d.workspace_id""")
 
 # The endpoints of what is set aside.
 _ENDPOINTS: Final = statement(
@@ -49,11 +49,11 @@ WHERE d.set_aside_at IS NOT NULL ORDER BY d.set_aside_at, d.event_id""")
 
 async def set_aside(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """Set the deliveries of `entries` aside. Return their events and endpoints."""
-    found = [tuple(row) for row in await _SET_ASIDE.rows(**asked([entry.key for entry in entries]))]
-    for event_id, endpoint_id in found:
+    found = [dict(row) for row in await _SET_ASIDE.rows(**asked([entry.key for entry in entries]))]
+    for names in found:
         metrics.SET_ASIDE.inc()
-        telemetry.log("delivery.set_aside", level=logging.ERROR, event_id=event_id, endpoint_id=endpoint_id)
-    return found
+        telemetry.log("delivery.set_aside", level=logging.ERROR, **names)
+    return [(names["event_id"], names["endpoint_id"]) for names in found]
 
 
 async def release(event_id: str | None = None) -> int:

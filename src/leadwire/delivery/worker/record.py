@@ -93,9 +93,9 @@ async def note_health(settled: Sequence[Attempt]) -> None:
     said = [(endpoint_id, *_said(made)) for endpoint_id, made in by_endpoint.items()]
     limits = {"largest": LARGEST_WINDOW, "attempts": FAILING_ATTEMPTS, "days": FAILING_DAYS}
     updated = await _HEALTH.rows(**lists("ids successes failures gone pauses", said), **limits)
-    for endpoint_id, reason in updated:
+    for endpoint_id, workspace, reason in updated:
         if reason:
-            db.after_commit(functools.partial(_disabled, endpoint_id, reason))
+            db.after_commit(functools.partial(_disabled, endpoint_id, workspace, reason))
 
 
 def _said(made: Sequence[Attempt]) -> tuple[int, int, bool, float]:
@@ -110,6 +110,8 @@ def _pause(one: Attempt) -> float:
     return one.retry_after if one.http_status in (429, 503) else 0.0
 
 
-def _disabled(endpoint_id: str, reason: str) -> None:
+def _disabled(endpoint_id: str, workspace: str, reason: str) -> None:
     metrics.DISABLED.labels(reason).inc()
-    telemetry.log("endpoint.disabled", level=logging.WARNING, endpoint_id=endpoint_id, reason=reason)
+    telemetry.log(
+        "endpoint.disabled", level=logging.WARNING, endpoint_id=endpoint_id, workspace_id=workspace, reason=reason
+    )

@@ -59,4 +59,4 @@ UPDATE webhook_endpoint e SET
     enabled = e.enabled AND v.reason IS NULL,
     disabled_reason = coalesce(v.reason, e.disabled_reason)
 FROM verdict v WHERE e.id = v.id
-RETURNING e.id, v.reason
+RETURNING e.id, e.workspace_id, v.reason

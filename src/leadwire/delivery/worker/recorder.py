@@ -87,9 +87,9 @@ class Recorder:
             for one in done:
                 await self._record([one])
         else:
-            key = done[0].job.entry.key
-            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=error, event_id=key.event_id)
-            del self._held[key[:2]]
+            job = done[0].job
+            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=error, **job.names)
+            del self._held[job.entry.key[:2]]
 
     async def _record_later(self, done: list[Attempt]) -> None:
         await asyncio.sleep(_AGAIN)

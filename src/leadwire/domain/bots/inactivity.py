@@ -48,12 +48,13 @@ async def sweep() -> tuple[int, int]:
     not hold up the others. Return how many of each.
     """
     done: Counter[str] = Counter()
-    for conversation_id, *_ in await _DUE.rows():
+    for conversation_id, workspace, *_ in await _DUE.rows():
         try:
             async with db.transaction():
                 outcome = await _nudge_or_end(conversation_id)
         except DomainError as error:  # it is full, or its flow is one that cannot be used any more
-            telemetry.log("silence.refused", level=logging.WARNING, error=error, conversation_id=conversation_id)
+            names = {"workspace_id": workspace, "conversation_id": conversation_id}
+            telemetry.log("silence.refused", level=logging.WARNING, error=error, **names)
         else:
             done[outcome] += 1
     if done["nudged"] or done["ended"]:

@@ -127,7 +127,8 @@ async def _look_up(answerer: Answerer, question: Question) -> str | None:
     try:
         return await answerer(question)
     except Exception as error:  # noqa: BLE001 - a bot that cannot answer hands over, whatever the reason
-        telemetry.log("answer.failed", level=logging.WARNING, error=error, bot_id=question.bot_id)
+        names = {"workspace_id": question.workspace, "bot_id": question.bot_id}
+        telemetry.log("answer.failed", level=logging.WARNING, error=error, **names)
         return None
 
 

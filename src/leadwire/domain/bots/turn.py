@@ -59,7 +59,8 @@ async def take(
     try:
         state, effects = engine.step(session.flow, session.state, user.content, answer)
     except Exception as error:  # noqa: BLE001 - a failing bot hands over instead of going silent
-        telemetry.log("bot.failed", level=logging.ERROR, error=error, conversation_id=session.conversation_id)
+        names = {"workspace_id": session.workspace, "conversation_id": session.conversation_id}
+        telemetry.log("bot.failed", level=logging.ERROR, error=error, **names)
         state, effects = session.state, [Reply(session.flow.failure_text), HandedOff("the bot failed")]
     asked = session.flow.node(session.state.at) if session.state.at else None
     if isinstance(asked, Ask):

@@ -121,7 +121,8 @@ def _json(record: logging.LogRecord) -> str:
 
 
 def _plain(record: logging.LogRecord) -> str:
-    fields = " ".join(f"{key}={value}" for key, value in getattr(record, "fields", {}).items())
+    said = _of_request() | getattr(record, "fields", {})
+    fields = " ".join(f"{key}={value}" for key, value in said.items())
     problem = f" {_text(record.exc_info[1])}" if record.exc_info and record.exc_info[1] else ""
     return f"{clock.iso(clock.now())} {record.levelname.lower():7} {record.getMessage()} {fields}{problem}".rstrip()
 

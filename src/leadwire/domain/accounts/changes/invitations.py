@@ -11,7 +11,7 @@ from leadwire.domain.accounts import keys, passwords, quotas, reads
 from leadwire.domain.accounts.changes import attempts, audit
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import Invitation, UserAccount
-from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, NotFound, invalid_field
 
@@ -74,6 +74,7 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
     """
     # Before anything is hashed: only who has a link may cost that much.
     workspace, _, invited, role = await reads.offer(token)
+    telemetry.set_workspace(workspace)
     passwords.check_capacity()
     await attempts.count(f"link {token}", address)
     email = invited or _normalized(email)

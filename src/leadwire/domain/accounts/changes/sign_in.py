@@ -15,9 +15,9 @@ from leadwire.infrastructure.errors import Invalid
 
 _BY_ID: Final = UserAccount.id == param("id")
 _BY_EMAIL: Final = statement(
-    UserAccount.select("id", "password_hash", QueryString("{} IS NOT NULL", UserAccount.totp_secret)).where(
-        QueryString("lower({}) = {}", UserAccount.email, param("email"))
-    )
+    UserAccount.select(
+        "workspace_id", "id", "password_hash", QueryString("{} IS NOT NULL", UserAccount.totp_secret)
+    ).where(QueryString("lower({}) = {}", UserAccount.email, param("email")))
 )
 _ACCOUNT: Final = statement(UserAccount.select("password_hash", "workspace_id", "email").where(_BY_ID))
 _SET_PASSWORD: Final = statement(UserAccount.update(password_hash=param("hash")).where(_BY_ID))
@@ -41,13 +41,15 @@ async def sign_in(email: str, password: str, address: str, agent: str) -> tuple[
     passwords.check_capacity()
     await attempts.count(email, address)
     account = await _BY_EMAIL.row(email=email)
+    if account:
+        telemetry.set_workspace(account["workspace_id"])
     matches = await passwords.matches(account["password_hash"] if account else None, password[: passwords.LONGEST])
     if account is None or not matches:
         # Not in the database: writing for known addresses only would take longer, and so tell which are known.
         telemetry.log("sign_in.refused", level=logging.WARNING, user=account["id"] if account else None)
         raise wrong
     await attempts.forgive(email)
-    user_id, stored, code_wanted = account
+    _, user_id, stored, code_wanted = account
     fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
     async with db.transaction():
         if not await _STILL.row(id=user_id, stored=stored, fresh=fresh, code_wanted=code_wanted):
@@ -93,6 +95,7 @@ async def _begin(user_id: str, address: str, agent: str) -> str:
         account = await _ACCOUNT.row(id=user_id)
         if account is None:
             raise Invalid("This account has just been removed.")
+        telemetry.set_workspace(account["workspace_id"])
         token = await sessions.begin(user_id, address, agent)
         await audit.record(account["workspace_id"], account["email"], audit.Entry("user.signed_in", user_id), address)
     return token

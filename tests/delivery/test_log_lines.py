@@ -1,0 +1,86 @@
+"""Each line about a delivery names its workspace."""
+
+import asyncio
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from leadwire.delivery.worker import loop, quarantine
+from leadwire.delivery.worker.loop import Deliverer
+from leadwire.domain.webhooks.schema import NewEndpoint
+from leadwire.infrastructure import db
+from tests import make
+from tests.delivery.wired import endpoint
+
+
+class Told:
+    """A delivery to be begun by a worker, and what is logged about it."""
+
+    def __init__(self, wire: Any, made: NewEndpoint, caplog: pytest.LogCaptureFixture) -> None:
+        self.wire, self.made, self._log = wire, made, caplog
+        self.worker = Deliverer(wire.redis, wire.transport, wire.settings)
+
+    async def begin(self) -> None:
+        """Read what is in the streams, claim it and send it."""
+        await self.wire.relay()
+        await self.worker._start(await self.wire.read(), asyncio.Event())
+        await asyncio.gather(*self.worker._posts)
+
+    def workspace(self, event: str) -> str:
+        """The one that the line names, next to the endpoint."""
+        (fields,) = [vars(record)["fields"] for record in self._log.records if record.message == event]
+        assert fields["endpoint_id"] == self.made.id
+        return str(fields["workspace_id"])
+
+
+@pytest.fixture
+async def told(workspace, bot, wire, receiver, caplog):
+    caplog.set_level("DEBUG", "leadwire")
+    made = await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    return Told(wire, made, caplog)
+
+
+async def test_an_attempt_and_the_end_of_an_endpoint(workspace, told, receiver):
+    receiver.answer = 410
+    await told.begin()
+    told.worker._recorder.end()
+    await told.worker._recorder.run()
+    assert told.workspace("delivery.attempted") == told.workspace("endpoint.disabled") == workspace
+
+
+async def test_what_is_set_aside(workspace, told):
+    await told.wire.relay()
+    await quarantine.set_aside(await told.wire.read())
+    assert told.workspace("delivery.set_aside") == workspace
+
+
+async def test_a_secret_that_cannot_be_read(workspace, told):
+    await db.rows("UPDATE webhook_endpoint SET secret = 'nonsense'")
+    await told.begin()
+    await asyncio.gather(*told.worker._aside)
+    assert told.workspace("secret.unreadable") == workspace
+
+
+async def test_what_is_claimed_too_late(workspace, told, monkeypatch):
+    spent = told.wire.settings.lease
+    late = SimpleNamespace(monotonic=time.monotonic, perf_counter=lambda: time.perf_counter() + spent)
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "time", late)
+        await told.begin()
+    assert told.workspace("deliver.too_late") == workspace
+
+
+async def test_what_fails_and_what_cannot_be_recorded(workspace, told, monkeypatch):
+    (job,) = (await told.wire.relay(), await told.wire.claim())[1]
+    (done,) = await told.wire.post([job])
+    told.worker._held[job.entry.key[:2]] = job.entry
+    await told.worker._recorder._record_apart([done], ValueError())
+    assert told.workspace("delivery.unrecordable") == workspace
+    monkeypatch.setattr(loop, "attempt", None)
+    slot = told.worker._slots.take(job.entry.key.endpoint_id, quick=True)
+    told.worker._held[job.entry.key[:2]] = job.entry
+    await told.worker._post(job, slot, asyncio.Event())
+    assert told.workspace("delivery.failed") == workspace

@@ -1,5 +1,6 @@
 """An event exists exactly if its change does, whatever breaks and wherever."""
 
+import asyncio
 import itertools
 
 import pytest
@@ -16,6 +17,11 @@ STEPS = st.tuples(
     st.sampled_from(sorted(DEEDS)),
     st.integers(0, 11),
     st.none() | st.builds(Fault, st.sampled_from(KINDS), st.integers(0, 10)),
+)
+STEPS_AT_ONCE = st.tuples(
+    st.sampled_from(["is_patched"] * 6 + ["is_patched_once", "is_erased"]),
+    st.integers(0, 11),
+    st.none() | st.none() | st.builds(Fault, st.sampled_from(KINDS), st.integers(0, 10)),
 )
 
 
@@ -47,6 +53,26 @@ async def test_any_story_with_any_faults(client, steps):
     for deed, pick, fault in steps:
         await world.do(deed, pick, fault)
         await assert_one_truth(world)
+
+
+@given(st.lists(STEPS_AT_ONCE, min_size=2, max_size=30))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_changes_that_share_a_statement_with_any_faults(client, steps):
+    """Some meet the same lead, some the same address, some a lead that is erased meanwhile, some a broken network."""
+    world = await World.begin(client)
+    for _ in range(4):
+        await world.prepare()
+    broken = []
+
+    async def asked(deed, pick, fault):
+        with injected(fault) as injection:
+            status = await DEEDS[deed](world, pick)
+            broken.append(injection.fired)
+            return status
+
+    statuses = await asyncio.gather(*[asked(*step) for step in steps])
+    assert set(statuses) <= {200, 404, 409, *([503] if any(broken) else [])}
+    await assert_one_truth(world)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -74,12 +74,17 @@ def _literal(value: Any) -> str:
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, list):
-        members = ("NULL" if one is None else f'"{_text(one)}"' for one in value)
-        return f"'{{{','.join(members)}}}'"
-    return f"'{_text(value)}'"
+        return _quoted(f"{{{','.join('NULL' if one is None else _member(one) for one in value)}}}")
+    return _quoted(_text(value))
+
+
+def _member(value: Any) -> str:
+    return '"' + _text(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _text(value: Any) -> str:
-    text = value.isoformat() if isinstance(value, datetime) else str(value)
-    assert not {"'", '"', "\\"} & set(text)
-    return text
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -57,7 +57,7 @@ async def test_a_delivered_event_takes_a_statement_beside_its_share_of_two(
         statements.clear()
         await leads.update(workspace, lead.id, LeadPatch(name=f"Ada {number}"), unchanged={})
         assert len(statements) == 2, "it reads the lead"
-        assert statements[1] == "WITH change AS"
+        assert statements[1] == "WITH changed AS"
     statements.clear()
     await pushed()
     jobs = await wire.claim()

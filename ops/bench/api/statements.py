@@ -20,12 +20,14 @@ from ops.bench.api.data import ASKED_FOR, Data, id_of
 
 Sent = list[tuple[str, tuple[Any, ...]]]
 
+_EVENT = "(:moment || lpad(to_hex(:n::int), 8, '0') || lpad(to_hex(:client_id::int), 8, '0'))"
 # The values of a PATCH's second statement that its first one reads, by place; a score; an id for the event.
 _WRITTEN = {
-    **{place: f":{column}" for place, column in enumerate(("email", "name", "phone", "company"), 1)},
-    5: ":new_score",
-    10: ":version",
-    11: "(:moment || lpad(to_hex(:n::int), 8, '0') || lpad(to_hex(:client_id::int), 8, '0'))",
+    1: _EVENT,
+    4: ":version",
+    **{place: f":{column}" for place, column in enumerate(("email", "name", "phone", "company"), 6)},
+    10: ":new_score",
+    12: _EVENT,
 }
 _DRAWN_TO_WRITE = ("\\set new_score random(0, 100)", "\\set n :n + 1")
 
@@ -86,18 +88,20 @@ def _script(sent: Sent, drawn: list[str], made: Mapping[str, str], written: Mapp
 
         def put(found: re.Match[str], values=values, places=places, number=number) -> str:
             place = int(found[1])
-            value = _text(values[place - 1])
-            if value is None:
-                return "NULL"
-            if other := places.get(place) or made.get(value):
-                return other
-            variables[f"value_{number}_{place}"] = value
-            return f":value_{number}_{place}"
+            value = values[place - 1]
+            alone = isinstance(value, list) and len(value) == 1
+            text = _text(value[0] if alone else value)
+            if text is None:
+                here = "NULL"
+            elif not (here := places.get(place) or made.get(text) or ""):
+                variables[f"value_{number}_{place}"] = text
+                here = f":value_{number}_{place}"
+            return f"ARRAY[{here}]" if alone else here
 
         end = "\\gset" if number < len(sent) - 1 else ";"
         lines.append(re.sub(r"\$(\d+)", put, sql.strip()) + end)
     if written:
-        variables |= {"n": "0", "moment": sent[1][1][10][:14]}  # of the event's id: its prefix and its time
+        variables |= {"n": "0", "moment": sent[1][1][0][0][:14]}  # of the event's id: its prefix and its time
     return Script("\n".join(lines) + "\n", variables, dict(db.DB.config.get("server_settings", {})))
 
 

@@ -97,7 +97,7 @@ def _links() -> None:
 
 def _event() -> None:
     async def change_alone(_: Event, change: Statement, **values: object) -> bool:
-        return bool(await Statement(f"{change.text} RETURNING 1", change.names).rows(**values))
+        return bool(await change.rows(**{name: [value] for name, value in values.items()}, event=["evt"]))
 
     Event.record_with = change_alone
 

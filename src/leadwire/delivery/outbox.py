@@ -7,9 +7,9 @@ of the same statement, or a row of `outbox` is, for which the relay makes them.
 
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from piccolo.columns import BigInt, Column, Text, Timestamptz
@@ -19,7 +19,8 @@ from leadwire.delivery import envelope, metrics, push
 from leadwire.delivery.envelope import EventKind
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, ids, telemetry
-from leadwire.infrastructure.db import DB
+from leadwire.infrastructure.db import DB, Row
+from leadwire.infrastructure.db.gather import Gathered
 from leadwire.infrastructure.db.statements import Statement, sql
 
 
@@ -67,37 +68,44 @@ DIRECT: Final = 16
 """An event that so many endpoints want, or fewer, gets its deliveries in the statement that records it."""
 _QUICK: Final = 8  # queued deliveries of an endpoint that has fewer take the quick stream
 
-# Run a change and record its event, if the change changed a row. Where few endpoints want it and each is open, their
+_GIVEN: Final = {
+    "id": "text", "workspace": "text", "kind": "text", "conversation_id": "text", "lead_id": "text", "subject": "text",
+    "body": "text", "occurred_at": "timestamptz", "traceparent": "text", "test_endpoint_id": "text",
+}  # fmt: skip
+
+# Make changes and record the event of each that changed a row. Where few endpoints want it and each is open, its
 # deliveries are made and queued at once; else the relay makes them (`relay.fan_out`). No endpoint is locked: that one
 # was removed meanwhile is seen when a worker claims the delivery. What is queued is counted from its newest end: at the
 # other there are entries of the index that are dead.
-_RECORD: Final = """
-WITH {change}event AS (
+_RECORD: Final = f"""
+WITH {{change}}event AS (
     INSERT INTO event (id, workspace_id, kind, conversation_id, lead_id, subject, body, occurred_at, traceparent,
         test_endpoint_id)
-    SELECT :id::text, :workspace::text, :kind::text, :conversation_id::text, :lead_id::text, :subject::text,
-        :body::text, :occurred_at::timestamptz, :traceparent::text, :test_endpoint_id::text {source}
-    RETURNING id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at
-), subscriber AS (
-    SELECT e.id, e.open, (SELECT count(*) FROM (SELECT 1 FROM delivery d
-        WHERE d.endpoint_id = e.id AND d.state = 'queued' ORDER BY d.event_id DESC LIMIT {quick}) found) AS queued
-    FROM webhook_endpoint e
-    WHERE e.workspace_id = :workspace::text AND e.enabled AND :kind::text = ANY(e.events) LIMIT {most} + 1
+    SELECT given.* FROM unnest({", ".join(f":{name}::{type_}[]" for name, type_ in _GIVEN.items())}) AS given (id)
+    {{changed}} RETURNING id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at
 ), way AS (
-    SELECT :direct::bool AND :test_endpoint_id::text IS NULL AND count(*) <= {most}
-        AND coalesce(bool_and(open), true) AS direct, count(*) AS endpoints FROM subscriber
+    SELECT event.*, quick, others, endpoints > 0 OR test_endpoint_id IS NOT NULL AS wanted,
+        :direct::bool AND test_endpoint_id IS NULL AND endpoints <= {DIRECT} AND open AS direct
+    FROM event CROSS JOIN LATERAL (
+        SELECT count(*) AS endpoints, coalesce(bool_and(open), true) AS open,
+            array_agg(id) FILTER (WHERE queued < {_QUICK}) AS quick,
+            array_agg(id) FILTER (WHERE queued >= {_QUICK}) AS others
+        FROM (
+            SELECT e.id, e.open, (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.endpoint_id = e.id
+                AND d.state = 'queued' ORDER BY d.event_id DESC LIMIT {_QUICK}) newest) AS queued
+            FROM webhook_endpoint e
+            WHERE e.workspace_id = event.workspace_id AND e.enabled AND event.kind = ANY(e.events) LIMIT {DIRECT} + 1
+        ) e
+    ) subscribers
 ), delivery AS (
     INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at, queued_at)
-    SELECT event.id, subscriber.id, event.workspace_id, 'queued', now(), now() FROM event, subscriber, way
-    WHERE way.direct RETURNING endpoint_id
+    SELECT way.id, endpoint_id, workspace_id, 'queued', now(), now() FROM way, unnest(quick || others) AS endpoint_id
+    WHERE direct
 ), outbox AS (
     INSERT INTO outbox (event_id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at)
-    SELECT event.* FROM event, way
-    WHERE NOT way.direct AND (way.endpoints > 0 OR :test_endpoint_id::text IS NOT NULL) RETURNING 1
+    SELECT id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at FROM way WHERE wanted AND NOT direct
 )
-SELECT ARRAY(SELECT id FROM delivery JOIN subscriber ON id = endpoint_id WHERE queued < {quick}) AS quick,
-    ARRAY(SELECT id FROM delivery JOIN subscriber ON id = endpoint_id WHERE queued >= {quick}) AS others,
-    EXISTS (SELECT 1 FROM outbox) AS left_to_relay FROM event"""
+SELECT id, direct, quick, others, wanted AND NOT direct AS left_to_relay FROM way"""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,28 +133,31 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         return (await self._run(None, {}))[0]
 
     async def record_with(self, change: Statement, **values: object) -> bool:
-        """Run `change` (an UPDATE or DELETE of one row) with `values` and record the event, in a single statement.
+        """Run `change` (of one row) with `values`, and record the event, in a single statement.
 
-        Return False, and record nothing, when there was no such row.
+        Return False, and record nothing, when there was no such row. `change` takes a list of each value and of
+        `event`, ids that it returns of the rows it changed: outside a transaction, changes that come while one is
+        being committed are made together.
         """
         return (await self._run(change, values))[1]
 
     async def _run(self, change: Statement | None, values: Mapping[str, object]) -> tuple[str, bool]:
         """Return the event's id, and whether it was recorded."""
-        event_id, recording = ids.new("evt"), _recording(change)
-        event = recording.arguments(self._values(event_id))
-        start = time.perf_counter()
-        made = await DB.fetch(recording.text, [*change.arguments(values), *event] if change else event)
-        if not made:
+        event_id, start = ids.new("evt"), time.perf_counter()
+        member = _Member({**values, "event": event_id}, self._values(event_id))
+        if change is None or db.in_transaction():
+            (made,) = await _write(change, [member])
+        else:
+            made = await _gathered(change)(member)
+        if made is None:
             return event_id, False
-        ((quick, others, left_to_relay),) = made
-        for endpoints, is_quick in ((quick, True), (others, False)):
-            if endpoints:
+        for endpoints, is_quick in ((made["quick"], True), (made["others"], False)):
+            if endpoints and made["direct"]:
                 keys = [Key(event_id, endpoint_id, 0) for endpoint_id in endpoints]
                 db.after_commit(functools.partial(push.push, keys, quick=is_quick))
-        if left_to_relay:
+        if made["left_to_relay"]:
             db.after_commit(push.wake_relay)
-        db.after_commit(functools.partial(metrics.committed, self.kind, start, relayed=not left_to_relay))
+        db.after_commit(functools.partial(metrics.committed, self.kind, start, relayed=not made["left_to_relay"]))
         db.after_commit(functools.partial(telemetry.recorded, self.workspace, event_id))
         return event_id, True
 
@@ -162,13 +173,36 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             "occurred_at": self.at,
             "traceparent": telemetry.traceparent(),
             "test_endpoint_id": self.test_endpoint_id,
-            "direct": push.is_open(),
         }
+
+
+class _Member(NamedTuple):
+    """The values of a change, and those of its event."""
+
+    change: Mapping[str, object]
+    event: Mapping[str, object]
+
+
+async def _write(change: Statement | None, members: Sequence[_Member]) -> list[Row | None]:
+    """Make a change several times and record its events. Return what became of each; None: no row was changed."""
+    recording = _recording(change)
+    given: dict[str, object] = {name: [member.event[name] for member in members] for name in _GIVEN}
+    values = recording.arguments(given | {"direct": push.is_open()})
+    if change:
+        values[:0] = [[member.change[name] for member in members] for name in change.names]
+    made = {row["id"]: row for row in await DB.fetch(recording.text, values)}
+    return [made.get(member.event["id"]) for member in members]
 
 
 @functools.cache  # one for each change that exists in the code
 def _recording(change: Statement | None) -> Statement:
-    """The statement that makes a change and records its event: first the change's own values, then those of `names`."""
-    before = f"change AS ({change.text} RETURNING 1), " if change else ""
-    text = _RECORD.format(change=before, source="FROM change" if change else "", most=DIRECT, quick=_QUICK)
-    return sql(text, after=len(change.names) if change else 0)
+    """The statement that makes changes and records their events: first the changes' own values, then `_GIVEN`."""
+    if change is None:
+        return sql(_RECORD.format(change="", changed=""))
+    text = _RECORD.format(change=f"changed AS ({change.text}), ", changed="WHERE id IN (SELECT event FROM changed)")
+    return sql(text, after=len(change.names))
+
+
+@functools.cache
+def _gathered(change: Statement) -> Gathered[_Member, Row | None]:
+    return Gathered(functools.partial(_write, change))

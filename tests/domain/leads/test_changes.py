@@ -1,6 +1,7 @@
 """Changes of leads: the merge, what it refuses, and the event beside each real change."""
 
 import asyncio
+import contextvars
 from contextlib import suppress
 
 import msgspec
@@ -139,3 +140,56 @@ async def test_another_workspaces_lead_is_not_there(workspace, bot):
     ):
         with pytest.raises(NotFound):
             await attempt
+
+
+async def test_changes_that_come_while_one_is_committed_share_a_statement(workspace, bot, monkeypatch):
+    leads = [await make.somebody(workspace, bot) for _ in range(10)]
+    written = []
+    fetch = db.DB.fetch
+
+    async def noted(sql, args):
+        if sql.lstrip().startswith("WITH changed"):
+            written.append(len(args[0]))
+        return await fetch(sql, args)
+
+    monkeypatch.setattr(db.DB, "fetch", noted)
+    await make.emitted(forget=True)
+    stored = await asyncio.gather(
+        *[
+            changes.update(workspace, lead.id, LeadPatch(name=f"Ada {number}"), unchanged={})
+            for number, lead in enumerate(leads)
+        ]
+    )
+    assert [(one.lead.name, one.version) for one in stored] == [(f"Ada {number}", 2) for number in range(10)]
+    assert sum(written) == len(await make.emitted()) == 10
+    assert len(written) < 10
+    assert max(written) > 1
+
+
+async def test_a_lead_that_somebody_holds_keeps_nobody_else_waiting(workspace, bot):
+    held, *others = [await make.somebody(workspace, bot) for _ in range(8)]
+    change = LeadPatch(name="Grace")
+    async with db.transaction():
+        await reads.stored(workspace, held.id, lock=True)
+        context = contextvars.Context()  # outside the transaction
+        loop = asyncio.get_running_loop()
+        waiting, *done = [
+            loop.create_task(changes.update(workspace, lead.id, change, unchanged={}), context=context)
+            for lead in (held, *others)
+        ]
+        assert {(await one).version for one in done} == {2}
+        assert not waiting.done()
+    assert (await waiting).version == 2
+
+
+async def test_the_same_version_of_a_lead_is_changed_once(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await asyncio.gather(
+        *[
+            changes.update(workspace, lead.id, LeadPatch(custom_fields={f"key {number}": number}), unchanged={})
+            for number in range(10)
+        ]
+    )
+    stored = await reads.stored(workspace, lead.id)
+    assert stored.version == 11
+    assert custom_fields(stored.lead) == {f"key {number}": number for number in range(10)}

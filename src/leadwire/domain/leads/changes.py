@@ -12,10 +12,21 @@ from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, Precon
 
 _CONTENTS: Final = ("email", "name", "phone", "company", "score", "custom_fields")
 _LEAD: Final = (table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id"))
-_NEW: Final = {name: param(name) for name in (*_CONTENTS, "updated_at")}
-_UPDATE: Final = statement(
-    table.Lead.update(**_NEW, version=table.Lead.version + 1).where(*_LEAD, table.Lead.version == param("version"))
+# One or several leads, each with the version it was read with. One whose row somebody else holds is left out: a
+# customer's transaction makes nobody else wait.
+_UPDATE: Final = sql("""
+WITH free AS MATERIALIZED (
+    SELECT new.*, held.place FROM unnest(:event::text[], :workspace::text[], :id::text[], :version::int[],
+        :updated_at::timestamptz[], :email::text[], :name::text[], :phone::text[], :company::text[], :score::int[],
+        :custom_fields::text[])
+        AS new (event, workspace_id, id, version, updated_at, email, name, phone, company, score, custom_fields)
+    CROSS JOIN LATERAL (SELECT ctid AS place FROM lead WHERE lead.workspace_id = new.workspace_id AND lead.id = new.id
+        AND lead.version = new.version LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) held
 )
+UPDATE lead SET updated_at = free.updated_at, email = free.email, name = free.name, phone = free.phone,
+    company = free.company, score = free.score, custom_fields = free.custom_fields::json, version = lead.version + 1
+FROM free WHERE lead.ctid = free.place AND lead.workspace_id = free.workspace_id
+RETURNING free.event""")
 _INSERT: Final = insert(
     *(column for column in table.Lead._meta.columns if column._meta.name != "version"),
     end="ON CONFLICT DO NOTHING RETURNING id",
@@ -70,9 +81,10 @@ async def _update(
         holder = await reads.holder_of_email(workspace, after.id, after.email)
         if holder not in (None, after.id):
             raise LeadConflict(conflicting_id=holder)
-    if await _store(workspace, before, after, previous):
+    # A new address may have to wait for who is storing the same: not in a statement with others.
+    if (lock or "email" not in previous) and await _store(workspace, before, after, previous):
         return StoredLead(after, before.version + 1)
-    async with db.transaction():  # somebody else was quicker
+    async with db.transaction():  # or somebody else was quicker
         return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
 
 

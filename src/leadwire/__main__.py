@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "keys": ("leadwire.interfaces.cli.keys", "keys"),
     "listen": ("leadwire.interfaces.cli.listen", "listen"),
     "users": ("leadwire.interfaces.cli.users", "users"),
+    "workspaces": ("leadwire.interfaces.cli.workspaces", "workspaces"),
     "status": ("leadwire.interfaces.cli.maintenance", "status"),
     "doctor": ("leadwire.interfaces.cli.maintenance", "doctor"),
     "events": ("leadwire.interfaces.cli.events", "events"),

@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "leadwire"
 NAMED = re.compile(r'\b(FROM|JOIN|INTO|UPDATE)\s+(?:ONLY\s+)?"?(\w+)"?')
 
 READS = {
-    "domain/bots": {"conversation", "message", "lead"},
+    "domain/bots": {"conversation", "message", "lead", "workspace"},
     "domain/conversations": {"lead"},
     "domain/leads": {"bot"},
     "domain/listing": {"event"},
@@ -29,7 +29,9 @@ READS = {
         "every_delivery",
         "redrive_job",
         "webhook_endpoint",
+        "workspace",
     },
+    "domain/workspaces": {one._meta.tablename for one in TABLES},  # an export reads all that is theirs
 }
 """Which tables of others a package's statements may name."""
 

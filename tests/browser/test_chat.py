@@ -6,6 +6,7 @@ import msgspec
 from playwright.async_api import expect
 
 from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
 from leadwire.interfaces.widget.static import source
 from tests.browser.conftest import visiting
@@ -106,3 +107,17 @@ async def test_the_demo_website_shows_its_bot(browser, qualifier, monkeypatch):
         await chat.picks("Just looking")
         await chat.hears("How many people would use it?")
         assert visit.complaints == []
+
+
+async def test_the_chat_of_a_suspended_workspace_is_closed_and_says_so(visit, chat, workspace):
+    await chat.open()
+    await chat.picks("I am ready to start")
+    await expect(chat.thinking).to_have_count(0)
+    await workspaces.suspend(workspace)
+    await chat.picks("51-200")
+    await expect(chat.dialog).to_contain_text("This chat is not available here.")
+    await expect(chat.dialog).to_contain_text("Not delivered")
+    await workspaces.resume(workspace)
+    await chat.picks("51-200")
+    await expect(chat.dialog).not_to_contain_text("This chat is not available here.")
+    visit.complaints = [told for told in visit.complaints if "403" not in told]

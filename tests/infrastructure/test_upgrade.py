@@ -8,7 +8,6 @@ import asyncio
 import re
 import shutil
 import subprocess
-from itertools import groupby
 from pathlib import Path
 
 import asyncpg
@@ -19,19 +18,9 @@ from leadwire.infrastructure import db
 from leadwire.infrastructure.db.migrations import ids
 from leadwire.processes.piccolo_app import TABLES
 from tests.flows.commands import COMMAND, environment, settings_on
+from tests.rows import COLUMNS, insert
 
 ROOT = Path(__file__).parents[2]
-# The columns that an insert must give, with a literal unless any text fits; tables before those that refer to them.
-_COLUMNS = r"""
-SELECT relname AS name, quote_ident(attname) AS column, coalesce(
-    (SELECT substring(pg_get_constraintdef(oid) FROM '''(\w+)''::text') FROM pg_constraint
-     WHERE conrelid = attrelid AND contype = 'c' AND conkey = ARRAY[attnum]),
-    CASE WHEN typname IN ('text', 'bytea', 'tsvector') THEN NULL WHEN typcategory = 'A' OR typname = 'json' THEN '{}'
-        WHEN typcategory = 'D' THEN 'now' ELSE '1' END) AS value
-FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_type ON pg_type.oid = atttypid
-WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'migration'
-    AND attnum > 0 AND (attnotnull AND NOT atthasdef OR (relname, attname) = ('lead', 'email'))
-ORDER BY attrelid, attnum"""
 _PRESENT = "SELECT table_name, quote_ident(column_name) FROM information_schema.columns WHERE table_schema = 'public'"
 
 
@@ -48,13 +37,6 @@ async def migrate(checkout: Path, settings: dict[str, str]) -> None:
     await asyncio.to_thread(subprocess.run, [*COMMAND, "migrate"], cwd=checkout, env=env, check=True)
 
 
-async def insert(sql: asyncpg.Connection, columns: list[asyncpg.Record], text: str) -> None:
-    """Insert one row into each table. Every text is the same, so that each reference finds its row."""
-    for table, of_table in groupby(columns, key=lambda column: column["name"]):
-        values = {column["column"]: f"'{column['value'] or text}'" for column in of_table}
-        await sql.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join(values.values())})")
-
-
 @pytest.mark.flow
 @pytest.mark.parametrize("name", ["the_commit_before", "before_the_last_migration"])  # a push has several commits
 async def test_a_database_of_an_earlier_commit_is_upgraded_with_its_rows(name, servers, connected, tmp_path):
@@ -69,7 +51,7 @@ async def test_a_database_of_an_earlier_commit_is_upgraded_with_its_rows(name, s
     await db.rows(f"CREATE DATABASE {name}")
     await migrate(tmp_path, settings)
     sql = await asyncpg.connect(settings["DATABASE_URL"])
-    columns = await sql.fetch(_COLUMNS)
+    columns = await sql.fetch(COLUMNS)
     await insert(sql, columns, "earlier")
     await migrate(ROOT, settings)
     present = {tuple(row) for row in await sql.fetch(_PRESENT)}

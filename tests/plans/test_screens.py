@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from leadwire.delivery.outbox import Event
+from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.schema import LogQuery
 from leadwire.domain.bots import reads as bots
@@ -15,6 +16,7 @@ from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.listing import keyset
 from leadwire.domain.webhooks import history as deliveries
 from leadwire.domain.webhooks import reads as webhooks
+from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, db
 from tests.plans import crowd as crowds
 from tests.plans.explained import explained
@@ -92,6 +94,18 @@ async def test_what_a_screen_reads_does_not_grow(crowd, monkeypatch):
             (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in nodes
         )
         assert touched <= most * 3, (name, touched)  # a row is counted once in each node it passes
+
+
+async def test_what_workspaces_have_is_counted_up_to_a_number_only(crowd, monkeypatch):
+    small = await accounts.create_workspace("Small")  # the last: with few rows, or none, in tables that are large
+    values = {"after": "", "limit": 51, "most": 100, "now": clock.now()}
+    for workspace in (crowd.workspace, small):
+        nodes = await explained(partial(usage._SQL["counts"].rows, id=workspace, **values), monkeypatch)
+        scans = [node for node in nodes if node.get("Relation Name", "").startswith(("lead", "conversation", "event"))]
+        touched = sum(
+            (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in scans
+        )
+        assert touched <= 4 * 101 + 38, (workspace == small, touched)
 
 
 async def test_a_search_looks_at_no_more_than_it_says(crowd, monkeypatch):

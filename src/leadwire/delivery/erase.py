@@ -1,4 +1,6 @@
-"""Erase what delivery keeps about a person: event bodies, unfinished deliveries, receivers' answers."""
+"""Erase what delivery keeps: about a person, their event bodies, unfinished deliveries and receivers' answers; of a
+workspace that is deleted, everything.
+"""
 
 from typing import Final
 
@@ -23,6 +25,38 @@ WHERE v.id = d.event_id AND d.state = 'dead' AND {_ABOUT}""")
 # Blank what receivers answered: it may repeat what was sent.
 _BLANK_ANSWERS: Final = sql(f"""
 UPDATE attempt a SET response_body = NULL, error = NULL FROM event v WHERE v.id = a.event_id AND {_ABOUT}""")
+# Some events of a workspace, without those that a worker may be sending.
+_SOME: Final = sql("""
+SELECT id FROM event v WHERE workspace_id = :workspace AND NOT EXISTS (
+    SELECT 1 FROM delivery d WHERE d.event_id = v.id AND d.lease_until > now()) LIMIT :most""")
+_ANY: Final = sql("SELECT EXISTS (SELECT 1 FROM event WHERE workspace_id = :workspace)")
+_OF_EVENTS: Final = "{0} = ANY(:ids::text[]) AND {0} BETWEEN :first AND :last"
+# What is still to be done first, so that nothing of it ends behind the sweep; events last, which the others hang on.
+_DELETE: Final = tuple(
+    sql(f"DELETE FROM {table} WHERE {_OF_EVENTS.format(key)}")
+    for table, key in (
+        ("outbox", "event_id"), ("delivery", "event_id"), ("delivery_result", "event_id"), ("attempt", "event_id"),
+        ("event", "id"),
+    )
+)  # fmt: skip
+
+
+async def delete_events(workspace: str, most: int) -> int:
+    """Delete at most so many events of a workspace with all that became of them. Return how many.
+
+    Events that are being sent are left out until their workers have recorded what came of it, or their leases end.
+    Runs in a transaction.
+    """
+    found = [row["id"] for row in await _SOME.rows(workspace=workspace, most=most)]
+    if found:
+        for statement in _DELETE:
+            await statement.rows(ids=found, first=min(found), last=max(found))
+    return len(found)
+
+
+async def has_events(workspace: str) -> bool:
+    """Whether there are events of a workspace."""
+    return bool(await _ANY.value(workspace=workspace))
 
 
 async def erase_events(lead_id: str, conversation_ids: list[str]) -> None:

@@ -107,6 +107,7 @@ _MOVE: Final = statement(
     )
     .returning(RedriveJob.id)
 )
+_DELETE_JOBS: Final = statement(RedriveJob.delete().where(RedriveJob.workspace_id == param("workspace")))
 
 
 class Criteria(NamedTuple):
@@ -136,6 +137,11 @@ async def create(criteria: Criteria, per_second: int, *, replay: bool) -> str:
 async def move(workspace: str | None, job_id: str, before: Sequence[JobState], after: JobState) -> bool:
     """Let a job that is in one of the states `before` be `after`. Return whether it was in one."""
     return bool(await _MOVE.rows(id=job_id, workspace=workspace, before=before, after=after))
+
+
+async def delete_jobs(workspace: str) -> None:
+    """Delete a workspace's jobs, also those that run."""
+    await _DELETE_JOBS.rows(workspace=workspace)
 
 
 async def redrive_event(workspace: str | None, event_id: str, endpoint_id: str | None = None) -> int:

@@ -76,6 +76,13 @@ class InsufficientScope(DomainError, status=403, code="insufficient_scope", titl
     """The API key lacks the scope that this operation needs."""
 
 
+class WorkspaceSuspended(
+    DomainError, status=403, code="workspace_suspended", title="The workspace is suspended",
+    detail="The workspace is suspended. Ask whoever runs this instance.",
+):  # fmt: skip
+    """Whoever runs the service has suspended the workspace. Nothing is deleted."""
+
+
 class Forbidden(DomainError, status=403, code="forbidden", title="Not for you"):
     pass
 

@@ -46,6 +46,10 @@ _STORE: Final = insert(
         status = excluded.status, headers = excluded.headers, body = excluded.body, created_at = excluded.created_at""",
 )
 _ERASE: Final = statement(IdempotentResponse.delete().where(IdempotentResponse.subject == param("subject")))
+# Some of the responses to the requests of API keys.
+_DELETE_BATCH: Final = sql("""
+DELETE FROM idempotent_answer WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM idempotent_answer WHERE api_key_id = ANY(:callers::text[]) LIMIT :most)) RETURNING 1""")
 _EXPIRE: Final = statement(IdempotentResponse.delete().where(IdempotentResponse.created_at < param("before")))
 
 
@@ -83,6 +87,11 @@ async def store(
 async def erase(subject: str) -> None:
     """Delete the stored responses about `subject`, in the transaction of its erasure."""
     await _ERASE.rows(subject=subject)
+
+
+async def delete_batch(callers: Sequence[str], most: int) -> int:
+    """Delete at most so many of the stored responses to these API keys. Return how many."""
+    return len(await _DELETE_BATCH.rows(callers=callers, most=most))
 
 
 async def expire() -> None:

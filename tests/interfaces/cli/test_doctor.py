@@ -1,10 +1,12 @@
 """`leadwire doctor` finds what is wrong, says how to mend it, and says nothing about what is right but that it is."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from redis import Redis
 
@@ -110,6 +112,28 @@ def test_each_host_of_the_database_is_told_of(sound: dict[str, str]) -> None:
     assert found[about]["says"].endswith(f"{place}:5432: primary")
     _, found = examined(**sound | {"DATABASE_URL": url.replace(place, f"{place},{place}/")})
     assert found[about]["level"] == "error"
+
+
+def test_a_quota_near_its_end_and_an_interrupted_deletion_are_told_of(sound: dict[str, str], servers: Services) -> None:
+    made = json.loads(run("workspaces", "create", "Acme", "--json", **sound).stdout)["id"]
+    assert run("workspaces", "quota", made, "users", "1", **sound).returncode == 0  # the link of its first admin
+    _, found = examined(**sound)
+    assert (found["quotas"]["level"], f"Acme ({made}): 1 of 1 users" in found["quotas"]["says"]) == ("warning", True)
+    assert found["deleted workspaces"]["level"] == "ok"
+
+    async def interrupted() -> None:
+        connection = await asyncpg.connect(servers.database_url)
+        await connection.execute(
+            "UPDATE workspace SET deletion_began_at = now(), suspended_at = now() WHERE id = $1", made
+        )
+        await connection.close()
+
+    asyncio.run(interrupted())
+    _, found = examined(**sound)
+    assert f"Acme ({made})" in found["deleted workspaces"]["says"]
+    assert run("workspaces", "delete", made, "--yes", "Acme", **sound).returncode == 0
+    _, found = examined(**sound)
+    assert [found[about]["level"] for about in ("quotas", "deleted workspaces")] == ["ok", "ok"]
 
 
 def test_a_key_that_does_not_open_the_secrets_is_an_error(sound: dict[str, str]) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from leadwire.domain.accounts import changes, keys, reads
+from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, ids, redis_pool
 from leadwire.infrastructure.errors import Invalid, NotFound
 from tests import make
@@ -116,6 +117,18 @@ async def test_revoking_twice_keeps_the_first_time_and_another_workspace_cannot(
     with clock.at(clock.now() + timedelta(days=1)):
         await changes.revoke_key(workspace, key_id)
     assert await reads.listed(workspace) == [first]
+
+
+async def test_a_suspended_workspace_is_a_403_until_it_is_resumed(client, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await workspaces.suspend(workspace)
+    reads._known.clear()  # five seconds later
+    for method, path in (("GET", "/v1/leads"), ("DELETE", f"/v1/leads/{lead.id}"), ("GET", "/v1/conversations")):
+        answer = await client.request(method, path)
+        assert (answer.status_code, answer.json()["code"]) == (403, "workspace_suspended")
+    await workspaces.resume(workspace)
+    reads._known.clear()
+    assert (await client.get(f"/v1/leads/{lead.id}")).json()["data"]["id"] == lead.id
 
 
 async def test_a_key_expires_at_its_moment_even_while_remembered(workspace):

@@ -9,6 +9,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import keys
 from leadwire.domain.webhooks import changes, receivers
 from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db
 from leadwire.interfaces.v1 import receiver as api
 from tests.delivery.test_numbers import numbered, people
@@ -50,6 +51,15 @@ async def test_a_removed_endpoint_has_no_receiver(asking, workspace, made):
     assert (await asking.get("/receiver/v1/checkpoint")).status_code == 200
     await changes.delete(workspace, made)
     assert (await asking.get("/receiver/v1/checkpoint")).status_code == 401
+
+
+async def test_a_suspended_workspace_has_no_answers(asking, workspace):
+    await workspaces.suspend(workspace)
+    for method, path in CALLS:
+        answer = await asking.request(method, path)
+        assert (answer.status_code, answer.json()["code"]) == (403, "workspace_suspended")
+    await workspaces.resume(workspace)
+    assert (await asking.get("/receiver/v1/checkpoint")).status_code == 200
 
 
 async def test_a_token_is_kept_as_a_digest(asking, made):

@@ -7,6 +7,7 @@ import pytest
 
 from leadwire.domain.accounts import passwords
 from leadwire.domain.accounts.changes import attempts, invitations
+from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
 from leadwire.interfaces.web.security import local
 from tests.interfaces.web.conftest import PASSWORD, browser
@@ -43,6 +44,20 @@ async def test_an_account_that_cannot_be_made_leaves_the_link_open(stranger, wor
     token = await invitations.invite(workspace, None, "admin")
     await stranger.fill(f"/join/{token}", 422, email=email, password=password)
     await stranger.fill(f"/join/{token}", email="ada@example.org", password=PASSWORD)
+
+
+async def test_a_suspended_workspace_lets_nobody_in_and_says_so(admin, stranger, workspace):
+    token = await invitations.invite(workspace, None, "agent")
+    await workspaces.suspend(workspace)
+    assert (await admin.get("/leads")).headers["Location"] == "/sign-in?next=/leads"
+    said = "The workspace is suspended."
+    page = await stranger.fill("/sign-in", 403, email="ada@example.org", password=PASSWORD)
+    assert said in page
+    page = await stranger.fill("/sign-in", 422, email="ada@example.org", password="another one")
+    assert said not in page
+    assert said in await stranger.fill(f"/join/{token}", 403, email="eve@example.org", password=PASSWORD)
+    await workspaces.resume(workspace)
+    await admin.open("/leads")  # with the session from before
 
 
 async def test_nobody_takes_the_address_they_were_invited_by_as_their_password(stranger, workspace):

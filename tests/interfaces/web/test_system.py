@@ -4,7 +4,10 @@ import msgspec
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts.changes import workspaces as quotas
 from leadwire.domain.bots import changes as bots
+from leadwire.domain.workspaces import changes as workspaces
+from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import db, redis_pool, settings
 from tests import make
 from tests.delivery.wired import endpoint
@@ -31,11 +34,11 @@ async def test_the_admin_of_the_only_workspace_operates_it(admin, agent):
 
 async def test_with_several_workspaces_nobody_does_who_is_not_named(admin, operators):
     await accounts.create_workspace("Other")
-    for path in ("/system", "/system/ledger"):
+    for path in ("/system", "/system/ledger", "/system/workspaces"):
         await admin.open(path, 403)
     assert 'href="/system"' not in await admin.open("/")
     operators("ada@example.org")
-    for path in ("/system", "/system/ledger"):
+    for path in ("/system", "/system/ledger", "/system/workspaces"):
         await admin.open(path)
 
 
@@ -66,6 +69,25 @@ async def test_it_answers_while_redis_is_away(admin, monkeypatch):
     monkeypatch.setattr(redis_pool, "client", lambda: None)
     assert "Redis cannot be reached" in await admin.open("/system")
     assert "Redis is away" in await admin.open("/system/ledger")
+
+
+async def test_customers_are_shown_with_what_they_have(admin, operators, workspace, bot, monkeypatch):
+    operators("ada@example.org")
+    gone, _ = await workspaces.create("Gone <b>")
+    await workspaces.delete(gone)
+    other, _ = await workspaces.create("Other <i>")
+    await workspaces.suspend(other)
+    await quotas.set_quota(workspace, "bots", 1)
+    await make.lead(workspace, bot)
+    page = await admin.open("/system/workspaces")
+    assert [text in page for text in (workspace, other, "Other &lt;i&gt;", "Suspended", "1 of 1 bots")] == [True] * 5
+    assert ["Gone &lt;b&gt;" in page, page.count("workspace.deleted")] == [True, 1]
+    monkeypatch.setattr(usage.page, "__defaults__", ("", 1))
+    page = await admin.open("/system/workspaces")
+    assert ("Other &lt;i&gt;" in page, f"?after={workspace}" in page) == (False, True)
+    page = await admin.open(f"/system/workspaces?after={workspace}")
+    assert ("Other &lt;i&gt;" in page, "First page" in page) == (True, True)
+    assert "None after this one." in await admin.open("/system/workspaces?after=zzz")
 
 
 async def test_the_ledger_tells_what_is_wrong(admin, workspace):

@@ -11,6 +11,7 @@ from leadwire.domain.accounts.changes import attempts
 from leadwire.domain.bots import changes
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads
+from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, ids, rate_limit, settings
 from tests import make
 from tests.domain.bots.conftest import published
@@ -34,6 +35,26 @@ async def test_opening_shows_the_first_turn_and_stores_nothing(anonymous, shop):
     again = await anonymous.get(f"/widget/v1/bots/{shop.id}", headers={"If-None-Match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert answer.headers.get_list("cache-control") == ["no-cache"]
+
+
+async def test_a_suspended_workspace_has_closed_its_chat(workspace, caller, shop):
+    await caller.says("what?")
+    await workspaces.suspend(workspace)
+    newcomer = Caller(caller.client, shop)
+    closed = [
+        await caller.client.get(f"/widget/v1/bots/{shop.id}", headers={"Origin": SITE}),
+        await newcomer.says("hello"),
+        await caller.says("are you there?"),
+        await caller.get("messages"),
+        await caller.post("end"),
+    ]
+    assert {(one.status_code, one.json()["code"], one.json()["detail"]) for one in closed} == {
+        (403, "workspace_suspended", "This chat is closed.")
+    }
+    assert closed[0].headers["access-control-allow-origin"] == SITE
+    assert await db.value("SELECT count(*) FROM message WHERE role = 'user'") == 1
+    await workspaces.resume(workspace)
+    assert (await caller.says("and now?")).status_code == 200
 
 
 async def test_a_conversation_with_everything_the_page_tells(workspace, caller, shop):

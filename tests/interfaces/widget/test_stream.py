@@ -9,6 +9,7 @@ import pytest
 from leadwire.domain.bots import reads, runtime
 from leadwire.domain.conversations import changes, pubsub
 from leadwire.domain.conversations.changes import inbox
+from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db
 from leadwire.interfaces.widget import api
 from tests.interfaces.widget.conftest import Caller
@@ -101,6 +102,15 @@ async def test_given_back_to_the_bot_the_stream_ends(workspace, caller, operator
     await runtime.hand_back(workspace, caller.conversation, operators[0])
     await eventually(follower.task.done)
     assert (follower.status, follower.said()[-1]) == ("active", "Your e-mail?")
+
+
+async def test_a_suspension_ends_the_stream(workspace, caller, monkeypatch):
+    monkeypatch.setattr(api, "_PING", 0.01)
+    follower = Follower(caller)
+    await eventually(lambda: follower.seen)
+    await workspaces.suspend(workspace)
+    await eventually(follower.task.done)
+    assert follower.status is None  # it is still with a person, when the workspace is resumed
 
 
 async def test_redis_may_lose_its_connections(workspace, caller, operators, redis):

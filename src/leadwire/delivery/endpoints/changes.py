@@ -13,13 +13,26 @@ from leadwire.delivery import push
 from leadwire.delivery.endpoints import discard, schedule
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import Statement, columns, insert, param, statement
+from leadwire.infrastructure.db.statements import Statement, columns, insert, param, sql, statement
 
 _IS_ID: Final = WebhookEndpoint.id == param("id")
 
 _INSERT: Final = insert(*columns(WebhookEndpoint, "id workspace_id url events secret created_at updated_at"))
 _LOCK: Final = statement(WebhookEndpoint.select(WebhookEndpoint.id).where(_IS_ID), "FOR NO KEY UPDATE")
 _DELETE: Final = statement(WebhookEndpoint.delete().where(_IS_ID))
+_HELD: Final = """
+UPDATE webhook_endpoint SET paused_until = {until}, open = false, due_at = now() WHERE id = ANY(ARRAY(
+    SELECT id FROM webhook_endpoint WHERE workspace_id = :workspace {those} ORDER BY id FOR NO KEY UPDATE))"""
+# Let all endpoints of a workspace take nothing until they are released; release those.
+_HOLD: Final = sql(_HELD.format(until="'infinity'", those=""))
+_RELEASE: Final = sql(_HELD.format(until="NULL", those="AND paused_until = 'infinity'"))
+# Remove some endpoints of a workspace with what the relay was to do for them.
+_DELETE_BATCH: Final = sql("""
+WITH gone AS (
+    DELETE FROM webhook_endpoint WHERE id = ANY(ARRAY(
+        SELECT id FROM webhook_endpoint WHERE workspace_id = :workspace ORDER BY id LIMIT :most)) RETURNING id
+), forgotten AS (DELETE FROM discard WHERE endpoint_id = ANY(ARRAY(SELECT id FROM gone)))
+SELECT 1 FROM gone""")
 
 
 async def create(workspace: str, url: str, events: Sequence[str], sealed_secret: bytes) -> str:
@@ -51,3 +64,14 @@ async def delete(endpoint_id: str) -> None:
     """Remove an endpoint in the open transaction. The relay then cancels the unfinished deliveries to it."""
     await _DELETE.rows(id=endpoint_id)  # first: it waits for whoever is making deliveries to it
     await discard.start(endpoint_id)
+
+
+async def hold(workspace: str, *, held: bool) -> None:
+    """Let deliveries to all endpoints of a workspace wait, retries included, or be sent again."""
+    await (_HOLD if held else _RELEASE).rows(workspace=workspace)
+    db.after_commit(push.wake_relay)
+
+
+async def delete_batch(workspace: str, most: int) -> int:
+    """Remove at most so many endpoints of a workspace whose deliveries are going to be deleted. Return how many."""
+    return len(await _DELETE_BATCH.rows(workspace=workspace, most=most))

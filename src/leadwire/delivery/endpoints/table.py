@@ -36,7 +36,8 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     rate_at = Timestamptz(null=True, default=None)
     open = Boolean(default=False)  # a change may queue deliveries itself: nothing waits, no order, no rate
     due_at = Timestamptz()  # when the relay has to look at what waits; infinity: when something is added
-    paused_until = Timestamptz(null=True, default=None)  # as its receiver asked for with Retry-After
+    # As its receiver asked for with Retry-After; infinity: its workspace is suspended.
+    paused_until = Timestamptz(null=True, default=None)
     admission_window = SmallInt(default=LARGEST_WINDOW)  # deliveries that may be queued at a time
     failing_since = Timestamptz(null=True, default=None)
     failures = Integer(default=0)  # failed attempts since then

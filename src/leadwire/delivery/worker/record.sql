@@ -53,7 +53,8 @@ WITH verdict AS (
 )
 UPDATE webhook_endpoint e SET
     admission_window = least(:largest, v.admission_window + v.successes),
-    paused_until = CASE WHEN pause > 0 THEN now() + pause * interval '1 second' ELSE e.paused_until END,
+    paused_until = CASE WHEN pause > 0 AND e.paused_until IS DISTINCT FROM 'infinity'
+        THEN now() + pause * interval '1 second' ELSE e.paused_until END,
     failing_since = v.failing_since, failures = v.failures,
     open = e.open AND pause = 0 AND v.reason IS NULL,
     enabled = e.enabled AND v.reason IS NULL,

@@ -1,13 +1,14 @@
-"""How much one workspace may have: a setting `max_...` for each kind of thing."""
+"""How much one workspace may have: a setting `max_...` for each kind of thing, or a quota of its own."""
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+import msgspec
+
+from leadwire.domain.accounts.schema import Quota
 from leadwire.domain.accounts.table import Workspace
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.db.statements import Statement, param, statement
-from leadwire.infrastructure.errors import QuotaExceeded
-
-Quota = Literal["endpoints", "bots", "bot_versions", "faq_entries", "flow_bytes", "users", "api_keys"]
+from leadwire.infrastructure.errors import NotFound, QuotaExceeded, WorkspaceSuspended
 
 _THINGS: Final[dict[Quota, str]] = {
     "endpoints": "webhook endpoints",
@@ -19,22 +20,38 @@ _THINGS: Final[dict[Quota, str]] = {
     "api_keys": "API keys in use",
 }
 # Not FOR UPDATE: rows that refer to the workspace can still be written.
-_LOCK: Final = statement(Workspace.select("id").where(Workspace.id == param("workspace")).lock_rows("NO KEY UPDATE"))
+_LOCK: Final = statement(
+    Workspace.select("suspended_at", "quotas").where(Workspace.id == param("workspace")).lock_rows("NO KEY UPDATE")
+)
 
 
 async def check(workspace: str, quota: Quota, count: Statement, **values: Any) -> None:
-    """See that a workspace has not too much, after something was added in the open transaction.
+    """See that a workspace has not too much, after something was added in the open transaction, and may add at all.
 
     `count` counts what `workspace` has; `values` are its other values. The workspace stays locked until the
-    transaction ends, so that two that add at once count each other. Take this lock last. Raise QuotaExceeded;
-    RuntimeError outside a transaction.
+    transaction ends, so that two that add at once count each other, and nothing is added while it is being suspended.
+    Take this lock last. Raise QuotaExceeded, WorkspaceSuspended; RuntimeError outside a transaction.
     """
     if not db.in_transaction():
         raise RuntimeError(f"{quota} counted outside the transaction of the change")
-    await _LOCK.rows(workspace=workspace)
-    most: int = getattr(settings.get(), f"max_{quota}")
+    suspended_at, given = await _LOCK.one(NotFound("There is no such workspace."), workspace=workspace)
+    if suspended_at:
+        raise WorkspaceSuspended
+    own = own_quotas(given)
+    most = own.get(quota, default(quota))
     if await count.value(workspace=workspace, **values) > most:
+        raised_by = "by `leadwire workspaces quota`" if quota in own else f"LEADWIRE_MAX_{quota.upper()}"
         raise QuotaExceeded(
-            f"A workspace may have {most:,} {_THINGS[quota]}. Whoever runs this instance can raise it:"
-            f" LEADWIRE_MAX_{quota.upper()}."
+            f"A workspace may have {most:,} {_THINGS[quota]}. Whoever runs this instance can raise it: {raised_by}."
         )
+
+
+def default(quota: Quota) -> int:
+    """The quota of a workspace that has none of its own."""
+    most: int = getattr(settings.get(), f"max_{quota}")
+    return most
+
+
+def own_quotas(stored: msgspec.Raw) -> dict[Quota, int]:
+    """The quotas that a workspace has of its own, from the column."""
+    return msgspec.json.decode(stored, type=dict[Quota, int])

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, schema
-from leadwire.domain.accounts.table import ApiKey, Invitation, UserAccount, UserSession, Workspace
+from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, UserSession, Workspace
 from leadwire.domain.listing.keyset import Found, Keyset
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import if_given, param, sql, statement
@@ -18,11 +18,10 @@ _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
 _LARGEST: Final = 10_000
 _ONLINE: Final = timedelta(seconds=150)  # an open inbox reports every 60 s
 
-_KEY_BY_LOOKUP: Final = statement(
-    ApiKey.select("id", "workspace_id", "scopes", "expires_at", "hash").where(
-        ApiKey.lookup == param("lookup"), ApiKey.revoked_at.is_null()
-    )
-)
+# Whose key it is, and whether the workspace is suspended.
+_KEY_BY_LOOKUP: Final = sql("""
+SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL, k.hash
+FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.lookup = :lookup AND k.revoked_at IS NULL""")
 _START: Final = QueryString("'lw_' || {} || '_'", ApiKey.lookup)
 _KEYS: Final = statement(
     ApiKey.select(
@@ -43,6 +42,10 @@ SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHE
 ORDER BY created_at, id""").rows
 # Every workspace's id and name, oldest first.
 workspaces: Final = statement(Workspace.select("id", "name").order_by("created_at", "id")).rows
+# Every workspace with its state.
+_WORKSPACES: Final = sql("""
+SELECT id, name, CASE WHEN deletion_began_at IS NOT NULL THEN 'being deleted' WHEN suspended_at IS NOT NULL
+    THEN 'suspended' ELSE 'active' END AS state, created_at FROM workspace ORDER BY created_at, id""")
 # Where a user is signed in, last used first.
 sessions: Final = statement(
     UserSession.select("id", "address", "agent", "seen_at")
@@ -68,6 +71,12 @@ _LOG: Final = Keyset(
     columns="id, at, actor, action, subject, detail, address",
     filters={"actor": "actor = :actor", "action": "action = :action"},
     key={"id": "text"},
+)
+_INSTALLATION_LOG: Final = statement(
+    AuditEntry.select("at", "action", "subject", "detail")
+    .where(AuditEntry.workspace_id.is_null())
+    .order_by("id", ascending=False),
+    "LIMIT :limit",
 )
 # The distinct values of a column, each found by one step through an index: a DISTINCT would read the whole log.
 _DISTINCT: Final = """
@@ -108,6 +117,11 @@ async def users(workspace: str | None = None) -> list[schema.UserListed]:
     return [schema.UserListed(*clock.texts(row)) for row in await _USERS.rows(workspace=workspace)]
 
 
+async def workspace_list() -> list[schema.WorkspaceListed]:
+    """Every workspace, oldest first."""
+    return [schema.WorkspaceListed(*clock.texts(row)) for row in await _WORKSPACES.rows()]
+
+
 async def agent_online(workspace: str) -> bool:
     """Whether somebody who may answer visitors has the inbox open."""
     return bool(await _AGENT_ONLINE.value(workspace=workspace, since=clock.now() - _ONLINE))
@@ -129,6 +143,11 @@ async def log_page(workspace: str, query: schema.LogQuery, limit: int = 50) -> F
     return await _LOG.page(workspace, query, query.after, limit)
 
 
+async def installation_log(limit: int = 20) -> list[db.Row]:
+    """The latest entries about the installation: which workspaces were deleted, and when."""
+    return await _INSTALLATION_LOG.rows(limit=limit)
+
+
 async def logged(workspace: str, column: Literal["actor", "action"]) -> list[str]:
     """Everybody whom the audit log names, or every kind of action in it."""
     return [row["value"] for row in await _LOGGED[column].rows(workspace=workspace)]
@@ -139,5 +158,5 @@ async def _look_up(key: str, digest: bytes) -> schema.Caller | None:
     row = await _KEY_BY_LOOKUP.row(lookup=lookup) if lookup else None
     if row is None or not hmac.compare_digest(row["hash"], digest):
         return None
-    id_, workspace, scopes, expires_at, _ = row
-    return schema.Caller(id_, workspace, frozenset(scopes), expires_at)
+    id_, workspace, scopes, expires_at, suspended, _ = row
+    return schema.Caller(id_, workspace, frozenset(scopes), expires_at, suspended)

@@ -11,6 +11,9 @@ Role = Literal["viewer", "agent", "admin"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 """A viewer looks, an agent works with leads and conversations, an admin does all. Each may do what the previous may."""
 
+Quota = Literal["endpoints", "bots", "bot_versions", "faq_entries", "flow_bytes", "users", "api_keys"]
+"""What a workspace may have a limited number of."""
+
 CONFIRMED: Final = timedelta(minutes=10)
 """How long secrets may be shown after the password was given."""
 
@@ -65,6 +68,8 @@ class Caller(Struct, frozen=True):
     workspace: str
     scopes: frozenset[str]
     expires_at: datetime | None
+    suspended: bool
+    """Whether the workspace is."""
 
 
 class KeyListed(Struct, frozen=True):
@@ -88,6 +93,15 @@ class UserListed(Struct, frozen=True):
     workspace_id: str
     email: str
     role: str
+    created_at: str
+
+
+class WorkspaceListed(Struct, frozen=True):
+    """A workspace in a list."""
+
+    id: str
+    name: str
+    state: Literal["active", "suspended", "being deleted"]
     created_at: str
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from piccolo.columns import Array, BigInt, Bytea, Text, Timestamptz
+from piccolo.columns import JSON, Array, BigInt, Bytea, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
@@ -14,6 +14,9 @@ class Workspace(Table, db=DB, tablename="workspace"):
     id = Text(primary_key=True)
     name = Text()
     created_at = Timestamptz()
+    suspended_at = Timestamptz(null=True, default=None)
+    deletion_began_at = Timestamptz(null=True, default=None)  # it is suspended, too, and stays so
+    quotas = JSON()  # where they differ from the settings, by name
 
 
 class UserAccount(Table, db=DB, tablename="user_account"):
@@ -75,7 +78,7 @@ class AuditEntry(Table, db=DB, tablename="audit_entry"):
     """Who did what to which object, from where."""
 
     id = Text(primary_key=True)
-    workspace_id = Text()
+    workspace_id = Text(null=True, default=None)  # null: about the installation
     at = Timestamptz()
     actor = Text()
     action = Text()

@@ -14,7 +14,7 @@ from leadwire.domain.bots.table import BlockedVisitor, Bot
 from leadwire.domain.conversations.schema import AlreadyEnded
 from leadwire.infrastructure import clock, cpu_work, db
 from leadwire.infrastructure.db.statements import if_given, param, sql, statement
-from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure.errors import NotFound, WorkspaceSuspended
 from leadwire.infrastructure.ids import is_id
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
@@ -24,11 +24,10 @@ _LISTED: Final = statement(
     .order_by("created_at", "id")
 )
 _DETAIL: Final = statement(Bot.select(*BotDetail.__struct_fields__).where(*_BOT))
-_LIVE: Final = statement(
-    Bot.select("workspace_id", "published_version", "color").where(
-        Bot.id == param("bot"), Bot.published_version.is_not_null()
-    )
-)
+# A bot that answers, and whether its workspace is suspended.
+_LIVE: Final = sql("""
+SELECT b.workspace_id, b.published_version, b.color, w.suspended_at IS NOT NULL
+FROM bot b JOIN workspace w ON w.id = b.workspace_id WHERE b.id = :bot AND b.published_version IS NOT NULL""")
 # The websites that may show a bot, by its id or by that of a conversation with it.
 _ORIGINS: Final = sql("""
 SELECT allowed_origins FROM bot WHERE id = coalesce((SELECT bot_id FROM visit WHERE conversation_id = :id), :id)""")
@@ -43,10 +42,11 @@ _TWO_SOURCES: Final = statement(
     .order_by("version", ascending=False)
     .limit(2)
 )
-# A visitor's session with the state of its conversation, and whether its network is blocked.
+# A visitor's session with the state of its conversation, and whether its network is blocked, its workspace suspended.
 _SESSION: Final = """
 SELECT v.workspace_id, v.conversation_id, v.bot_id, c.flow_version, c.status, v.state, c.variables, c.lead_id,
-    EXISTS (SELECT 1 FROM blocked_visitor b WHERE b.workspace_id = v.workspace_id AND b.address = v.address)
+    EXISTS (SELECT 1 FROM blocked_visitor b WHERE b.workspace_id = v.workspace_id AND b.address = v.address),
+    EXISTS (SELECT 1 FROM workspace w WHERE w.id = v.workspace_id AND w.suspended_at IS NOT NULL)
 FROM visit v JOIN conversation c ON c.id = v.conversation_id"""
 _BY_TOKEN: Final = sql(f"{_SESSION} WHERE v.token_hash = :hash")
 _BY_START: Final = sql(f"{_SESSION} WHERE v.start_key = :key")
@@ -116,10 +116,12 @@ async def flow(workspace: str, bot_id: str, version: int) -> Flow:
 
 
 async def live(bot_id: str) -> LiveBot:
-    """A bot as visitors find it, by its id alone. Raise NotFound, also while nothing is published."""
+    """A bot as visitors find it, by its id alone. Raise NotFound, also with nothing published; WorkspaceSuspended."""
     if not is_id("bot", bot_id):
         raise no_bot()
-    workspace, version, color = await _LIVE.one(no_bot(), bot=bot_id)
+    workspace, version, color, suspended = await _LIVE.one(no_bot(), bot=bot_id)
+    if suspended:
+        raise closed()
     return LiveBot(workspace, bot_id, version, color, await flow(workspace, bot_id, version))
 
 
@@ -180,6 +182,11 @@ async def score_of(workspace: str, lead_id: str) -> list[ScoreEntry]:
 def no_bot() -> NotFound:
     """The error for a bot that is not in the workspace."""
     return NotFound("There is no such bot.")
+
+
+def closed() -> WorkspaceSuspended:
+    """The error for visitors of a workspace that is suspended."""
+    return WorkspaceSuspended("This chat is closed.")
 
 
 def no_version() -> NotFound:

@@ -54,6 +54,8 @@ class VisitorSession(Struct, frozen=True):
     state: State
     lead_id: str | None
     blocked: bool = False
+    suspended: bool = False
+    """Whether the workspace is."""
 
     @property
     def place(self) -> tuple[str, str]:

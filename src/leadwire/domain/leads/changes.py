@@ -7,7 +7,7 @@ import msgspec
 from leadwire.domain.leads import events, identity, reads, schema, table
 from leadwire.domain.leads.schema import Lead, LeadPatch, Source, StoredLead
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.db.statements import delete_some, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, PreconditionFailed, ReadOnlyField, Unavailable
 
 _CONTENTS: Final = ("email", "name", "phone", "company", "score", "custom_fields")
@@ -37,6 +37,7 @@ SELECT id FROM lead WHERE workspace_id = :workspace AND bot_id = :bot_id
   AND (lower(email) = lower(:email) OR (:email::text IS NULL AND phone = :phone))
 ORDER BY created_at LIMIT 1""")
 _DELETE: Final = statement(table.Lead.delete().where(*_LEAD))
+_DELETE_SOME: Final = delete_some(table.Lead)
 
 
 class LeadConflict(Conflict, code="lead_conflict", detail="Another lead of this bot has that e-mail address."):
@@ -124,6 +125,11 @@ async def delete(workspace: str, lead: Lead) -> None:
     """Delete the row of a lead, which the open transaction has locked; `privacy.changes.erase_lead` does the rest."""
     await _DELETE.rows(workspace=workspace, id=lead.id)
     await events.deleted(workspace, lead).record()
+
+
+async def delete_batch(workspace: str, most: int) -> int:
+    """Delete at most so many leads of a workspace that is deleted. Return how many."""
+    return len(await _DELETE_SOME.rows(workspace=workspace, most=most))
 
 
 async def _known(workspace: str, lead: Lead) -> StoredLead | None:

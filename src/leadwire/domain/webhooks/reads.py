@@ -1,6 +1,7 @@
 """Looking endpoints and deliveries up. A workspace of None is an operator, who sees all."""
 
 from collections.abc import Sequence
+from datetime import UTC
 from typing import Final
 
 from leadwire.delivery import table
@@ -108,6 +109,6 @@ async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[
 def _endpoint(row: db.Row) -> Endpoint:
     values = dict(row)
     values["headers"] = list(custom_headers.opened(values["headers"]))
-    if values["paused_until"] and values["paused_until"] <= clock.now():
+    if values["paused_until"] and values["paused_until"].replace(tzinfo=UTC) <= clock.now():  # infinity has no zone
         values["paused_until"] = None  # the pause is over
     return Endpoint(*clock.texts(values.values()))

@@ -7,18 +7,16 @@ from msgspec import Struct
 
 from leadwire.delivery import checkpoints, signing
 from leadwire.delivery.endpoints import changes as rows
-from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.domain.accounts import keys
 from leadwire.domain.webhooks import changes, reads, redrives, rotation
 from leadwire.infrastructure import clock, db, ids, settings, telemetry
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import Conflict
 
-_BY_TOKEN: Final = statement(
-    WebhookEndpoint.select(WebhookEndpoint.id, WebhookEndpoint.workspace_id).where(
-        WebhookEndpoint.token == param("token")
-    )
-)
+# Whose token it is, and whether the workspace is suspended.
+_BY_TOKEN: Final = sql("""
+SELECT e.id, e.workspace_id, w.suspended_at IS NOT NULL
+FROM webhook_endpoint e JOIN workspace w ON w.id = e.workspace_id WHERE e.token = :token""")
 
 
 class Receiver(Struct, frozen=True):
@@ -26,6 +24,8 @@ class Receiver(Struct, frozen=True):
 
     endpoint_id: str
     workspace: str
+    suspended: bool = False
+    """Whether the workspace is."""
 
 
 class Signed(Struct, frozen=True):

@@ -13,7 +13,7 @@ class Endpoint(Struct, frozen=True):
     `ordered`: one delivery at a time and in order within a conversation or lead. `numbered`: deliveries carry numbers
     without gaps. `rate_limit`: deliveries a minute. `headers`: names of its own ones. `staged_at`: since when a next
     secret signs too. `token_at`: when its receiver's token was made. `paused_until`: when sending goes on, while its
-    receiver asked for a pause with Retry-After.
+    receiver asked for a pause with Retry-After; the year 9999: not before its workspace is resumed.
     """
 
     id: str

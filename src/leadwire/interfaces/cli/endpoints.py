@@ -217,6 +217,10 @@ def _line(endpoint: "Endpoint") -> str:
         f"headers {' '.join(endpoint.headers)}" if endpoint.headers else "",
         f"next secret staged {endpoint.staged_at}" if endpoint.staged_at else "",
         f"failing since {endpoint.failing_since}" if endpoint.failing_since else "",
-        f"paused by its receiver until {endpoint.paused_until}" if endpoint.paused_until else "",
+        _pause(endpoint.paused_until) if endpoint.paused_until else "",
     ]
     return "  ".join([endpoint.id, state, endpoint.url, f"[{' '.join(endpoint.events)}]", *filter(None, more)])
+
+
+def _pause(until: str) -> str:
+    return "suspended with its workspace" if until >= "9999" else f"paused by its receiver until {until}"

@@ -130,6 +130,14 @@ async def the_workspace(chosen: str | None) -> str:
     return known[0][0] if known else await changes.create_workspace("Default")
 
 
+def join_link(token: str) -> str:
+    """The address of a one-time link; of its path alone where the installation's is not known, which is said."""
+    address = settings.get().public_url
+    if not address:
+        click.echo("  Put the address of your installation in front, or set LEADWIRE_PUBLIC_URL.", err=True)
+    return f"{address}/join/{token}"
+
+
 def explain(error: BaseException) -> str | None:
     """One line about it, or None when it is no error of a server."""
     import asyncpg

@@ -92,8 +92,8 @@ def _tables(now: Status, pace: _Pace) -> RenderableType:
     for one in now.behind:
         about = f"  {one.endpoint}, window {one.window}"
         counts.add_row(about, str(one.deliveries), _age(one.oldest_seconds), one.url)
-    asked = "their receivers asked for it (Retry-After)" if now.paused_endpoints else ""
-    counts.add_row("paused endpoints", str(now.paused_endpoints), "", asked)
+    why = "their receivers asked for it (Retry-After), or their workspace is suspended"
+    counts.add_row("paused endpoints", str(now.paused_endpoints), "", why if now.paused_endpoints else "")
     counts.add_row("dead letters", str(now.dead_letters))
     died = "every worker died of them: leadwire set-aside list" if now.set_aside else ""
     counts.add_row("set aside", _alarming(now.set_aside), "", died)

@@ -2,9 +2,8 @@
 
 import click
 
-from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.cli.runtime import Result, listing, operation, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import Result, join_link, listing, operation, the_workspace, workspace_option
 
 _ROLES = click.Choice(["admin", "agent", "viewer"])
 
@@ -24,10 +23,7 @@ async def invite(email: str | None, role: str, workspace: str | None) -> Result:
     from leadwire.domain.accounts.changes import invitations
 
     token = await invitations.invite(await the_workspace(workspace), email, role)  # type: ignore[arg-type]
-    address = settings.get().public_url
-    link = f"{address}/join/{token}"
-    if not address:
-        click.echo("  Put the address of your installation in front, or set LEADWIRE_PUBLIC_URL.", err=True)
+    link = join_link(token)
     return Result({"link": link, "role": role, "email": email}, f"  {link}")
 
 

@@ -10,7 +10,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from leadwire.domain.accounts import changes, reads
 from leadwire.domain.accounts.schema import Caller
 from leadwire.infrastructure import redis_pool, telemetry
-from leadwire.infrastructure.errors import InsufficientScope, Unauthenticated
+from leadwire.infrastructure.errors import InsufficientScope, Unauthenticated, WorkspaceSuspended
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.middleware import ADDED, set_workspace
@@ -40,7 +40,7 @@ class ApiKeyGuard:
         return authenticated
 
     async def _admit(self, scope: Scope, needed: str) -> None:
-        """Raise Unauthenticated, RateLimited or InsufficientScope."""
+        """Raise Unauthenticated, RateLimited, WorkspaceSuspended or InsufficientScope."""
         loop_time = asyncio.get_running_loop().time()
         try:
             caller = await reads.caller(bearer(scope["headers"], "API key"), loop_time)
@@ -51,6 +51,8 @@ class ApiKeyGuard:
             raise
         set_workspace(caller.workspace)
         scope["state"][ADDED].extend(self._limit.take(caller.key_id, loop_time))
+        if caller.suspended:
+            raise WorkspaceSuspended
         if needed not in caller.scopes:
             raise InsufficientScope(f"This key lacks the scope {needed}.")
         scope["auth"] = caller

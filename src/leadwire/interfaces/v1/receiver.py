@@ -13,7 +13,7 @@ from msgspec import Meta, Raw, Struct
 from leadwire.domain.webhooks import receivers
 from leadwire.domain.webhooks.receivers import Receiver
 from leadwire.infrastructure import telemetry
-from leadwire.infrastructure.errors import Unauthenticated
+from leadwire.infrastructure.errors import Unauthenticated, WorkspaceSuspended
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body, client_network, requests
 from leadwire.interfaces.http.middleware import ADDED
@@ -75,7 +75,7 @@ def _guarded(app: ASGIApp) -> ASGIApp:
 
 
 async def _receiver(scope: Scope) -> Receiver:
-    """Raise Unauthenticated, RateLimited."""
+    """Raise Unauthenticated, RateLimited, WorkspaceSuspended."""
     loop_time = asyncio.get_running_loop().time()
     try:
         found = await receivers.authenticate(bearer(scope["headers"], "token"))
@@ -85,6 +85,8 @@ async def _receiver(scope: Scope) -> Receiver:
         _FAILURES.take(client_network.network(scope), loop_time)
         raise
     scope["state"][ADDED].extend(_LIMIT.take(found.endpoint_id, loop_time))
+    if found.suspended:
+        raise WorkspaceSuspended
     telemetry.set_workspace(found.workspace)
     return found
 

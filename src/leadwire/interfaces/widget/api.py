@@ -169,6 +169,8 @@ async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
             return
         while not hub.leaving:
             now = await reads.session(session.workspace, session.conversation_id)
+            if now is not None and now.suspended:
+                return
             for message in await conversation_reads.messages(session.workspace, session.conversation_id, after):
                 after = message.seq
                 yield b"id: %d\ndata: %s\n\n" % (after, msgspec.json.encode(message))
@@ -187,7 +189,7 @@ async def _bot(bot_id: str) -> LiveBot:
 
 async def _session(request: _R, conversation_id: str) -> VisitorSession:
     """The session of the caller's token, which is for one conversation only. Raise Unauthenticated, NotFound;
-    RateLimited after many wrong tokens.
+    RateLimited after many wrong tokens; WorkspaceSuspended.
     """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     session = await reads.session_by_token(token) if scheme.lower() == "bearer" and 0 < len(token) < 200 else None
@@ -197,6 +199,8 @@ async def _session(request: _R, conversation_id: str) -> VisitorSession:
     set_workspace(session.workspace)
     if session.conversation_id != conversation_id:
         raise ConversationNotFound
+    if session.suspended:
+        raise reads.closed()
     return session
 
 

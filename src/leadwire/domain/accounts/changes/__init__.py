@@ -26,7 +26,7 @@ _ONCE: Final = QueryString("coalesce({}, {})", ApiKey.revoked_at, param("now"))
 _A_MINUTE_AGO: Final = QueryString(
     "coalesce({} < {}::timestamptz - interval '1 minute', true)", ApiKey.last_used_at, param("now")
 )
-_ADD_WORKSPACE: Final = insert(*Workspace.all_columns())
+_ADD_WORKSPACE: Final = insert(*columns(Workspace, "id name created_at"))
 _ADD_KEY: Final = insert(*columns(ApiKey, "id workspace_id name lookup hash scopes created_at expires_at"))
 _COUNT_KEYS: Final = statement(ApiKey.count().where(ApiKey.workspace_id == param("workspace"), *_IN_USE))
 _END_KEY_LATER: Final = statement(

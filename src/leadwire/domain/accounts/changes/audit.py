@@ -22,8 +22,11 @@ class Entry(Struct):
     detail: str = ""
 
 
-async def record(workspace: str, actor: str, entry: Entry, address: str = "") -> None:
-    """Add an entry; `actor` is an e-mail address, or `operator`. Raise RuntimeError outside a transaction."""
+async def record(workspace: str | None, actor: str, entry: Entry, address: str = "") -> None:
+    """Add an entry; `actor` is an e-mail address, or `operator`. Without a workspace it is about the installation.
+
+    Raise RuntimeError outside a transaction.
+    """
     if not db.in_transaction():
         raise RuntimeError(f"{entry.action} noted outside the transaction of its change")
     await _ADD.rows(

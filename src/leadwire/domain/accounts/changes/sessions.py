@@ -31,12 +31,14 @@ _FIND: Final = sql("""
 SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
     NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), u.totp_secret IS NOT NULL, s.seen_at
 FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
-WHERE s.hash = :hash AND s.created_at > :oldest AND s.seen_at > :idle""")
+WHERE s.hash = :hash AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL""")
 _BY_ID: Final = UserSession.id == param("id")
 _OF_USER: Final = UserSession.user_id == param("user")
 _ALL_BUT: Final = QueryString("({}::text IS NULL OR {} <> {})", param("but"), UserSession.id, param("but"))
-_NOT_ENDED: Final = (UserSession.created_at > param("oldest"), UserSession.seen_at > param("idle"))
-_LIVES: Final = statement(UserSession.select("id").where(_BY_ID, *_NOT_ENDED))
+# A session that has not ended, of a workspace that is not suspended.
+_LIVES: Final = sql("""
+SELECT s.id FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
+WHERE s.id = :id AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL""")
 _SEEN: Final = statement(UserSession.update(seen_at=param("now"), address=param("address")).where(_BY_ID))
 _SET: Final = {
     name: statement(UserSession.update({name: param("value")}).where(_BY_ID))
@@ -61,7 +63,9 @@ async def begin(user_id: str, address: str, agent: str) -> str:
 
 
 async def person(token: str | None, address: str) -> Person | None:
-    """Return whose token this is, and record that they were seen; None when it is unknown, has ended or is too old."""
+    """Return whose token this is, and record that they were seen; None when it is unknown, has ended or is too old, or
+    its workspace is suspended.
+    """
     found = await _FIND.row(hash=keys.digest(token), **_bounds()) if token else None
     if token is None or found is None:
         return None
@@ -75,7 +79,7 @@ async def person(token: str | None, address: str) -> Person | None:
 
 
 async def is_active(session_id: str) -> bool:
-    """Whether a session has not ended: by its owner, with their account, or by its age."""
+    """Whether a session has not ended: by its owner, with their account, by its age, or with a suspension."""
     return await _LIVES.row(id=session_id, **_bounds()) is not None
 
 

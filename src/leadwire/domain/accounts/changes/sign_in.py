@@ -8,10 +8,10 @@ from piccolo.querystring import QueryString
 from leadwire.domain.accounts import passwords
 from leadwire.domain.accounts.changes import attempts, audit, second_factor, sessions
 from leadwire.domain.accounts.schema import Person
-from leadwire.domain.accounts.table import UserAccount
+from leadwire.domain.accounts.table import UserAccount, Workspace
 from leadwire.infrastructure import clock, db, telemetry
 from leadwire.infrastructure.db.statements import param, statement
-from leadwire.infrastructure.errors import Invalid
+from leadwire.infrastructure.errors import Invalid, WorkspaceSuspended
 
 _BY_ID: Final = UserAccount.id == param("id")
 _BY_EMAIL: Final = statement(
@@ -20,6 +20,9 @@ _BY_EMAIL: Final = statement(
     ).where(QueryString("lower({}) = {}", UserAccount.email, param("email")))
 )
 _ACCOUNT: Final = statement(UserAccount.select("password_hash", "workspace_id", "email").where(_BY_ID))
+_IS_SUSPENDED: Final = statement(
+    Workspace.select(QueryString("{} IS NOT NULL", Workspace.suspended_at)).where(Workspace.id == param("workspace"))
+)
 _SET_PASSWORD: Final = statement(UserAccount.update(password_hash=param("hash")).where(_BY_ID))
 # A compare-and-set: while the password was checked, another may have been set, or a second factor.
 _UNCHANGED: Final = (
@@ -34,7 +37,8 @@ _STILL: Final = statement(
 async def sign_in(email: str, password: str, address: str, agent: str) -> tuple[str, bool]:
     """Return a new session's token or, where a code is wanted, a ticket for `give_code`; and whether one is.
 
-    Raise RateLimited, Unavailable; Invalid, the same for a wrong password and an unknown address.
+    Raise RateLimited, Unavailable; Invalid, the same for a wrong password and an unknown address; WorkspaceSuspended
+    when the password was right.
     """
     email = email.strip().lower()
     wrong = Invalid("E-mail or password is not right.")
@@ -96,6 +100,8 @@ async def _begin(user_id: str, address: str, agent: str) -> str:
         if account is None:
             raise Invalid("This account has just been removed.")
         telemetry.set_workspace(account["workspace_id"])
+        if await _IS_SUSPENDED.value(workspace=account["workspace_id"]):
+            raise WorkspaceSuspended
         token = await sessions.begin(user_id, address, agent)
         await audit.record(account["workspace_id"], account["email"], audit.Entry("user.signed_in", user_id), address)
     return token

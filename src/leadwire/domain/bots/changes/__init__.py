@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from leadwire.domain.accounts import quotas
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.parse import parse
-from leadwire.domain.bots.table import Bot, BotVersion, FaqEntry
+from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
 from leadwire.infrastructure import clock, cpu_work, db, ids
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.db.statements import delete_some, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFound
 
 MAX_ORIGINS: Final = 50
@@ -51,6 +51,8 @@ _COUNT_ENTRIES: Final = statement(FaqEntry.count().where(_OF_WORKSPACE, FaqEntry
 _REMOVE_ENTRY: Final = statement(
     FaqEntry.delete().where(_OF_WORKSPACE, FaqEntry.id == param("id")).returning(FaqEntry.id)
 )
+_DELETE_BLOCKS: Final = statement(BlockedVisitor.delete().where(BlockedVisitor.workspace_id == param("workspace")))
+_DELETE_SOME: Final = delete_some(Bot)
 
 
 async def create(workspace: str, name: str) -> str:
@@ -129,6 +131,15 @@ async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str)
 async def remove_faq_entry(workspace: str, entry_id: str) -> None:
     """Remove an entry. Raise NotFound."""
     await _REMOVE_ENTRY.one(NotFound("There is no such entry."), workspace=workspace, id=entry_id)
+
+
+async def delete_batch(workspace: str, most: int) -> int:
+    """Delete at most so many bots, which have no conversations and leads any more, and who is blocked. Return how many.
+
+    Raise db.Orphaned when one has.
+    """
+    await _DELETE_BLOCKS.rows(workspace=workspace)
+    return len(await _DELETE_SOME.rows(workspace=workspace, most=most))
 
 
 def _is_origin(text: str) -> bool:

@@ -17,7 +17,7 @@ from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import schema as lead_schema
 from leadwire.domain.leads.schema import Lead, LeadPatch, Source
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import Statement, any_of, columns, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import Statement, any_of, columns, delete_some, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, Invalid
 
 _COLUMNS: Final = f"{schema.LIST_COLUMNS}, {schema.METADATA_COLUMNS}"
@@ -87,6 +87,7 @@ _ERASE_MESSAGES: Final = statement(
 _DELETE_NOTES: Final = statement(
     ConversationNote.delete().where(any_of(ConversationNote.conversation_id, "conversation_ids"))
 )
+_DELETE_SOME: Final = delete_some(Conversation)
 
 
 async def start(workspace: str, bot_id: str, origin: schema.Origin, flow_version: int | None = None) -> str:
@@ -190,6 +191,11 @@ async def erase(workspace: str, lead: Lead) -> list[str]:
     await _ERASE_MESSAGES.rows(conversation_ids=conversation_ids)
     await _DELETE_NOTES.rows(conversation_ids=conversation_ids)
     return conversation_ids
+
+
+async def delete_batch(workspace: str, most: int) -> int:
+    """Delete at most so many conversations of a workspace that is deleted, with their messages. Return how many."""
+    return len(await _DELETE_SOME.rows(workspace=workspace, most=most))
 
 
 async def _change(

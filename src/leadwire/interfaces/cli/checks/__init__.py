@@ -37,8 +37,9 @@ async def _of_server(name: str, setting: str, look: Coroutine[Any, Any, list[Fin
 async def _database(settings: Settings) -> list[Finding]:
     try:
         await db.open_pool(settings.database_url, 1)
-        found = [*await postgres.check(settings), await postgres.tables()]
-        return [*found, *await postgres.secret_key(), await postgres.clocks()]
+        tables = await postgres.tables()
+        found = [*await postgres.check(settings), tables, *await postgres.secret_key(), await postgres.clocks()]
+        return found if tables.level == "error" else [*found, *await postgres.workspaces()]
     finally:
         await db.close_pool()
 

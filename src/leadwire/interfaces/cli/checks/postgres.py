@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from leadwire.delivery.endpoints import table as endpoints
+from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.migrations import difference
 from leadwire.infrastructure.db.statements import sql
@@ -14,6 +15,7 @@ from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _OLDEST: Final = 150_000
 _MOST_IDLE: Final = 300  # seconds that a transaction may idle
+_NAMED: Final = 5  # workspaces
 _KEPT: Final = {
     "fsync": "on",
     "full_page_writes": "on",
@@ -82,6 +84,18 @@ async def clocks() -> Finding:
     sent = clock.now().timestamp()
     theirs = await db.value("SELECT extract(epoch FROM clock_timestamp())::float8")
     return finding.clock("clock of PostgreSQL", sent, theirs, clock.now().timestamp())
+
+
+async def workspaces() -> list[Finding]:
+    """Quotas that are nearly used up, and deletions that were interrupted."""
+    near, unfinished = await usage.near(), await usage.unfinished()
+    used = "; ".join(f"{one.name} ({one.workspace}): {one.count} of {one.most} {one.quota}" for one in near[:_NAMED])
+    left = ", ".join(f"{name} ({workspace})" for workspace, name in unfinished[:_NAMED])
+    gone = f"not all is gone of {left}" if left else "nothing is left of any"
+    return [
+        unless(bool(near), "quotas", used or "none is nearly used up"),
+        unless(bool(unfinished), "deleted workspaces", gone),
+    ]
 
 
 async def _hosts(url: str) -> Finding:

@@ -8,6 +8,7 @@ from leadwire.domain.accounts.keys import SCOPES
 from leadwire.domain.accounts.schema import ROLES, LogQuery
 from leadwire.domain.privacy import changes as privacy_changes
 from leadwire.domain.webhooks import redrives, system
+from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import Forbidden
 from leadwire.interfaces.web.forms import wrong
@@ -147,6 +148,17 @@ async def ledger(context: PageContext) -> PageResponse:
     _operators_only(context)
     checks, redis_was_there, begun = await system.ledger()
     return await context.render("system/ledger.html", checks=checks, redis_was_there=redis_was_there, begun=begun)
+
+
+@screen("/system/workspaces", role="admin")
+async def workspaces(context: PageContext) -> PageResponse:
+    """Every customer, what they have and their quotas, some at a time."""
+    _operators_only(context)
+    after = context.query.text("after")
+    found, onward = await usage.page(after)
+    return await context.render(
+        "system/workspaces.html", found=found, after=onward, log=[] if after else await reads.installation_log()
+    )
 
 
 def _operators_only(context: PageContext) -> None:

@@ -133,7 +133,8 @@ class Conversation {
     }
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
       if (one) this.drop(true); else this.stale = false;
-      this.trouble = !this.kept.id && (status === 403 || status === 404) ? "closed" : null;
+      const closed = code === "workspace_suspended" || !this.kept.id && (status === 403 || status === 404);
+      this.trouble = closed ? "closed" : null;
       return true;
     }
     this.trouble = this.why(error);

@@ -1,0 +1,98 @@
+"""Workspaces: suspended, resumed, given quotas of their own, deleted. Each change is in the workspace's audit log.
+
+A deletion is in the log of the installation instead: the workspace's own goes with it.
+"""
+
+from typing import Final
+
+import msgspec
+from piccolo.querystring import QueryString
+
+from leadwire.domain.accounts import quotas
+from leadwire.domain.accounts.changes import audit
+from leadwire.domain.accounts.schema import Quota
+from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, Workspace
+from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.statements import delete_some, param, statement
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
+
+_ONE: Final = Workspace.id == param("workspace")
+# Additions wait: see `quotas.check`.
+_LOCK: Final = statement(
+    Workspace.select("name", "suspended_at", "deletion_began_at", "quotas").where(_ONE).lock_rows("NO KEY UPDATE")
+)
+_SET_SUSPENDED: Final = statement(Workspace.update(suspended_at=param("at")).where(_ONE))
+_SET_QUOTAS: Final = statement(Workspace.update(quotas=param("quotas")).where(_ONE))
+_BEGIN_DELETION: Final = statement(
+    Workspace.update(
+        suspended_at=QueryString("coalesce({}, {})", Workspace.suspended_at, param("at")),
+        deletion_began_at=param("at"),
+    ).where(_ONE)
+)
+_DELETE_LOG: Final = delete_some(AuditEntry)
+# Sessions go with their users, stored responses with their keys; these tables are small.
+_DELETE_ACCOUNTS: Final = (
+    statement(ApiKey.delete().where(ApiKey.workspace_id == param("workspace"))),
+    statement(Invitation.delete().where(Invitation.workspace_id == param("workspace"))),
+    statement(UserAccount.delete().where(UserAccount.workspace_id == param("workspace"))),
+)
+_DELETE: Final = statement(Workspace.delete().where(_ONE))
+
+
+async def set_suspended(workspace: str, *, suspended: bool) -> bool:
+    """Suspend a workspace, or resume it. Return False when it is so already.
+
+    Raise NotFound; Conflict to resume one that is being deleted.
+    """
+    async with db.transaction():
+        _, suspended_at, deletion_began_at, _ = await _locked(workspace)
+        if deletion_began_at and not suspended:
+            raise Conflict("Its deletion has begun: it cannot be resumed.")
+        if bool(suspended_at) == suspended:
+            return False
+        await _SET_SUSPENDED.rows(workspace=workspace, at=clock.now() if suspended else None)
+        action = "workspace.suspended" if suspended else "workspace.resumed"
+        await audit.record(workspace, "operator", audit.Entry(action, workspace))
+    return True
+
+
+async def set_quota(workspace: str, quota: Quota, most: int | None) -> None:
+    """Give a workspace a quota of its own, or (None) that of the settings again. Raise NotFound, Invalid."""
+    if most is not None and not 0 <= most <= 2**31 - 1:
+        raise Invalid("A quota is a number from 0 to 2,147,483,647.")
+    async with db.transaction():
+        *_, stored = await _locked(workspace)
+        own = quotas.own_quotas(stored)
+        before = own.pop(quota, quotas.default(quota))
+        if most is not None:
+            own[quota] = most
+        await _SET_QUOTAS.rows(workspace=workspace, quotas=msgspec.json.encode(own))
+        detail = f"{quota}: {before} -> {quotas.default(quota) if most is None else most}"
+        await audit.record(workspace, "operator", audit.Entry("workspace.quota_changed", workspace, detail))
+
+
+async def begin_deletion(workspace: str) -> None:
+    """Suspend a workspace for good. Begun before, nothing changes. Raise NotFound."""
+    async with db.transaction():
+        name, _, began_at, _ = await _locked(workspace)
+        if not began_at:
+            await _BEGIN_DELETION.rows(workspace=workspace, at=clock.now())
+            await audit.record(None, "operator", audit.Entry("workspace.deletion_began", workspace, name))
+
+
+async def delete_log_batch(workspace: str, most: int) -> int:
+    """Delete at most so many entries of a workspace's audit log. Return how many."""
+    return len(await _DELETE_LOG.rows(workspace=workspace, most=most))
+
+
+async def finish_deletion(workspace: str) -> None:
+    """Delete people, keys and the workspace itself, of which there is nothing else any more. Raise NotFound."""
+    async with db.transaction():
+        name, *_ = await _locked(workspace)
+        for delete in (*_DELETE_ACCOUNTS, _DELETE):
+            await delete.rows(workspace=workspace)
+        await audit.record(None, "operator", audit.Entry("workspace.deleted", workspace, name))
+
+
+async def _locked(workspace: str) -> db.Row:
+    return await _LOCK.one(NotFound(f"There is no workspace {workspace}."), workspace=workspace)

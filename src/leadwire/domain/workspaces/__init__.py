@@ -1,0 +1,1 @@
+"""Customers, as whoever runs the installation sees them: made, suspended, deleted, exported, and what each has."""

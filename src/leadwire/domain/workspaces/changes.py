@@ -1,0 +1,99 @@
+"""Make, suspend, resume and delete workspaces. Each package deletes from its own tables, a batch at a time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from leadwire.delivery import erase, redrive
+from leadwire.delivery.endpoints import changes as endpoints
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts import reads as accounts_reads
+from leadwire.domain.accounts.changes import audit, invitations, workspaces
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.leads import changes as leads
+from leadwire.infrastructure import db, idempotency_store
+from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.errors import Invalid, Unavailable
+
+Batch = Callable[[str, int], Awaitable[int]]
+"""Deletes at most so many rows of a workspace. Returns how many."""
+
+BATCH: Final = 500  # rows that a transaction deletes, besides those that hang on them
+_LONGEST_NAME: Final = 200
+_TRIES: Final = 10
+_LOOK: Final = 1.0  # seconds, while workers are sending
+# For a workspace with few rows in a large table, whatever the planner thinks of the average.
+_INDEXES_ONLY: Final = sql("SELECT set_config('enable_seqscan', 'off', true)")
+
+
+async def create(name: str, email: str | None = None) -> tuple[str, str]:
+    """Add a workspace. Return its id and the token of its first admin's one-time link. Raise Invalid."""
+    name = name.strip()
+    if not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
+        raise Invalid(f"A workspace needs a name of at most {_LONGEST_NAME} characters.")
+    async with db.transaction():
+        workspace = await accounts.create_workspace(name)
+        await audit.record(workspace, "operator", audit.Entry("workspace.created", workspace, name))
+        return workspace, await invitations.invite(workspace, email, "admin")
+
+
+async def suspend(workspace: str) -> bool:
+    """Close a workspace to everybody; its deliveries wait. Return False when it is closed already. Raise NotFound."""
+    async with db.transaction():
+        # The workspace first: an endpoint that is being added is refused, or is here by now.
+        changed = await workspaces.set_suspended(workspace, suspended=True)
+        await endpoints.hold(workspace, held=True)
+        return changed
+
+
+async def resume(workspace: str) -> bool:
+    """Undo `suspend`: what waits is sent. Return False when it was not suspended. Raise NotFound, Conflict."""
+    async with db.transaction():
+        changed = await workspaces.set_suspended(workspace, suspended=False)
+        await endpoints.hold(workspace, held=False)
+        return changed
+
+
+async def delete(workspace: str) -> None:
+    """Delete a workspace with everything that belongs to it. Begins with suspending it for good.
+
+    Whatever ends this, it can be called again, and goes on. Raise NotFound; Unavailable when others go on adding rows.
+    """
+    async with db.transaction():
+        await workspaces.begin_deletion(workspace)
+        await endpoints.hold(workspace, held=True)
+    for _ in range(_TRIES):
+        try:
+            await _delete_rows(workspace)
+            while await erase.has_events(workspace):  # of which some are being sent, for as long as a lease at most
+                await asyncio.sleep(_LOOK)
+                await _in_transaction(erase.delete_events, workspace)
+            await workspaces.finish_deletion(workspace)
+        except db.Orphaned:  # a request that had begun before has added something since
+            continue
+        return
+    raise Unavailable("Rows are still being added to the workspace. Try again.")
+
+
+async def _delete_rows(workspace: str) -> None:
+    """Those that others refer to come later. Once conversations and leads are gone, no more events are recorded."""
+    await redrive.delete_jobs(workspace)
+    batches: tuple[Batch, ...] = (
+        _delete_responses, endpoints.delete_batch, conversations.delete_batch, leads.delete_batch, bots.delete_batch,
+        erase.delete_events, workspaces.delete_log_batch,
+    )  # fmt: skip
+    for delete_batch in batches:
+        while await _in_transaction(delete_batch, workspace):
+            pass
+
+
+async def _in_transaction(delete_batch: Batch, workspace: str) -> int:
+    async with db.transaction():
+        await _INDEXES_ONLY.rows()
+        return await delete_batch(workspace, BATCH)
+
+
+async def _delete_responses(workspace: str, most: int) -> int:
+    keys = [key.id for key in await accounts_reads.listed(workspace)]
+    return await idempotency_store.delete_batch(keys, most)

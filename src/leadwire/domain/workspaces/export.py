@@ -1,0 +1,198 @@
+"""Everything of a workspace as NDJSON: a JSON document a line, `{"kind": ..., "data": {...}}`.
+
+Kinds come one after the other, and rows in the order of their key, so the last line says where to go on. A page of rows
+is all that is in memory. Secrets are left out: every column of bytes, and those named here. So is what is only ours:
+sessions, visitors' tokens, stored responses, counts for plots.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from piccolo.columns import Column, Timestamptz
+from piccolo.table import Table
+
+from leadwire.delivery.endpoints.table import WebhookEndpoint
+from leadwire.delivery.outbox import RecordedEvent
+from leadwire.delivery.redrive import RedriveJob
+from leadwire.delivery.table import Attempt, EveryDelivery
+from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, Workspace
+from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, ScoreEntry
+from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
+from leadwire.domain.leads.table import Lead
+from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.statements import Statement, sql
+from leadwire.infrastructure.errors import Invalid
+
+END: Final = "end"
+"""The kind of the last line: a file without it is not complete."""
+HIDDEN: Final = frozenset({
+    "workspace_id",  # the same in every line
+    "password_hash", "totp_step", "search", "client_message_id",
+    "open", "due_at", "rate_tokens", "rate_at", "admission_window",  # the relay's
+    "xact", "position", "subject", "traceparent",
+})  # fmt: skip
+"""Columns that are in no line, besides those of bytes."""
+
+_PAGE: Final = 50  # rows, each with its children
+_OF_BOTS: Final = "bot_id = ANY(ARRAY(SELECT id FROM bot WHERE workspace_id = :workspace))"
+_TYPES: Final = {"Text": "text", "Timestamptz": "timestamptz", "Integer": "int"}
+_FIRST: Final = {"text": "", "timestamptz": clock.parse("1970-01-01"), "int": -1}
+
+
+class _Child(NamedTuple):
+    """Rows that are part of their parent's line, as a list under `name`."""
+
+    name: str
+    table: type[Table]
+    key: str
+    """The column with the parent's id, then what they are ordered by."""
+
+    def statement(self) -> Statement:
+        """Those of the parents `ids`, which are between the `first` and the `last` of these."""
+        of = self.key.split(", ")[0]
+        where = f"{of} = ANY(:ids::text[]) AND {of} BETWEEN :first AND :last"
+        return sql(f"SELECT {_columns(self.table)} FROM {_name(self.table)} WHERE {where} ORDER BY {self.key}")
+
+
+class _Kind(NamedTuple):
+    """A kind of line: its rows are read by `key`, behind which there is an index."""
+
+    name: str
+    table: type[Table]
+    key: tuple[str, ...] = ("id",)
+    where: str = "workspace_id = :workspace"
+    children: tuple[_Child, ...] = ()
+
+    def statement(self) -> Statement:
+        """A page of the rows after a place."""
+        key = ", ".join(self.key)
+        places = ", ".join(f":after_{column}::{_type(self.table, column)}" for column in self.key)
+        return sql(
+            f"SELECT {_columns(self.table)} FROM {_name(self.table)} WHERE {self.where} AND ({key}) > ({places})"
+            f" ORDER BY {key} LIMIT :most"
+        )
+
+
+KINDS: Final = (
+    _Kind("workspace", Workspace, where="id = :workspace"),
+    _Kind("user", UserAccount),
+    _Kind("invitation", Invitation),
+    _Kind("api_key", ApiKey),
+    _Kind("audit_entry", AuditEntry),
+    _Kind("bot", Bot),
+    _Kind("bot_version", BotVersion, ("bot_id", "version"), _OF_BOTS),
+    _Kind("faq_entry", FaqEntry, ("bot_id", "created_at", "id"), f"workspace_id = :workspace AND {_OF_BOTS}"),
+    _Kind("saved_reply", SavedReply),
+    _Kind("blocked_visitor", BlockedVisitor, ("created_at", "conversation_id")),
+    _Kind("endpoint", WebhookEndpoint),
+    _Kind("redrive", RedriveJob),
+    _Kind("lead", Lead, ("created_at", "id")),
+    _Kind(
+        "conversation",
+        Conversation,
+        ("created_at", "id"),
+        children=(
+            _Child("messages", Message, "conversation_id, seq"),
+            _Child("notes", ConversationNote, "conversation_id, created_at, id"),
+            _Child("scores", ScoreEntry, "conversation_id, created_at, node, label"),
+        ),
+    ),
+    _Kind(
+        "event",
+        RecordedEvent,
+        children=(
+            _Child("deliveries", EveryDelivery, "event_id, endpoint_id"),
+            _Child("attempts", Attempt, "event_id, started_at, endpoint_id"),
+        ),
+    ),
+)
+"""Every kind of line, in the order of the file."""
+
+
+async def lines(workspace: str, last: bytes = b"") -> AsyncIterator[bytes]:
+    """Yield the lines after `last`, some at a time; from the beginning when it is empty. Raise Invalid."""
+    begun, place = place_after(last)
+    for kind in KINDS[begun:]:
+        values = {column: _FIRST[_type(kind.table, column)] for column in kind.key} | place
+        place = {}
+        while rows := await _PAGES[kind.name].rows(
+            workspace=workspace, most=_PAGE, **{f"after_{name}": value for name, value in values.items()}
+        ):
+            yield b"".join(line(kind.name, data) for data in await _with_children(kind, rows))
+            values = {column: rows[-1][column] for column in kind.key}
+    yield line(END, {"at": clock.iso(clock.now())})
+
+
+def place_after(last: bytes) -> tuple[int, dict[str, Any]]:
+    """With which kind to go on after a line, and after which row of it. Raise Invalid when it is none."""
+    if not last:
+        return 0, {}
+    wrong = Invalid("This is no line of an export. Choose another file.")
+    try:
+        line = msgspec.json.decode(last, type=dict[str, Any])
+        begun = next((place for place, kind in enumerate(KINDS) if kind.name == line["kind"]), None)
+        if begun is None:
+            raise wrong
+        kind = KINDS[begun]
+        return begun, {column: _value(kind.table, column, line["data"][column]) for column in kind.key}
+    except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
+        raise wrong from error
+
+
+async def _with_children(kind: _Kind, rows: Sequence[db.Row]) -> list[dict[str, Any]]:
+    found = [_data(row) for row in rows]
+    if kind.children:
+        by_id = {data["id"]: data for data in found}
+        for child in kind.children:
+            for data in found:
+                data[child.name] = []
+            of = child.key.split(", ")[0]
+            bounds = {"first": min(by_id), "last": max(by_id)}
+            for row in await _CHILDREN[child.name].rows(ids=list(by_id), **bounds):
+                data = _data(row)
+                by_id[data.pop(of)][child.name].append(data)
+    return found
+
+
+def _data(row: db.Row) -> dict[str, Any]:
+    data = {name: clock.iso(value) if isinstance(value, datetime) else value for name, value in row.items()}
+    if "body" in data:  # of an event: JSON already, empty once its person is erased
+        data["body"] = msgspec.Raw(data["body"].encode()) if data["body"] else None
+    return data
+
+
+def line(kind: str, data: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"kind": kind, "data": data}) + b"\n"
+
+
+def _columns(table: type[Table]) -> str:
+    shown = [column for column in table._meta.columns if column.value_type is not bytes]
+    names = [column._meta.db_column_name for column in shown]
+    return ", ".join(name for name in names if name not in HIDDEN)
+
+
+def _name(table: type[Table]) -> str:
+    return table._meta.tablename
+
+
+def _column(table: type[Table], name: str) -> Column:
+    return table._meta.get_column_by_name(name)
+
+
+def _type(table: type[Table], name: str) -> str:
+    return _TYPES[type(_column(table, name)).__name__]
+
+
+def _value(table: type[Table], name: str, text: Any) -> Any:
+    """A value of a key, as it was in a line. Raise ValueError, TypeError."""
+    if isinstance(_column(table, name), Timestamptz):
+        return clock.parse(text)
+    if type(text) is not type(_FIRST[_type(table, name)]):
+        raise TypeError(name)
+    return text
+
+
+_PAGES: Final = {kind.name: kind.statement() for kind in KINDS}
+_CHILDREN: Final = {child.name: child.statement() for kind in KINDS for child in kind.children}

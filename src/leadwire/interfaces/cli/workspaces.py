@@ -1,0 +1,147 @@
+"""`leadwire workspaces`: the customers of an installation."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from leadwire.domain.accounts.schema import Quota
+from leadwire.infrastructure.errors import OperatorError
+from leadwire.interfaces.cli.runtime import Result, join_link, listing, operation
+
+if TYPE_CHECKING:
+    from leadwire.domain.workspaces.usage import Usage
+
+_workspace = click.argument("workspace", metavar="ID")
+
+
+@click.group()
+def workspaces() -> None:
+    """Customers: each has its own leads, bots, endpoints, keys and people."""
+
+
+@workspaces.command()
+@click.argument("name")
+@click.option("--email", help="The only address the link is valid for; by default any.")
+@operation
+async def create(name: str, email: str | None) -> Result:
+    """Create a workspace, and a link for the account of its first admin. It works once, for three days."""
+    from leadwire.domain.workspaces import changes
+
+    workspace, token = await changes.create(name, email)
+    link = join_link(token)
+    return Result({"id": workspace, "name": name, "link": link}, f"{workspace}\n\n  {link}")
+
+
+@workspaces.command("list")
+@operation
+async def list_() -> Result:
+    """List workspaces, oldest first."""
+    from leadwire.domain.accounts import reads
+
+    found = await reads.workspace_list()
+    return listing(found, lambda one: f"{one.id}  {one.state:13}  {one.name}", "No workspaces yet.")
+
+
+@workspaces.command()
+@_workspace
+@operation
+async def show(workspace: str) -> Result:
+    """Show what a workspace has, and its quotas. Bytes are estimates; so are numbers with "about"."""
+    from leadwire.domain.workspaces import usage
+
+    found = await usage.one(workspace)
+    return Result(found, _shown(found))
+
+
+@workspaces.command()
+@_workspace
+@operation
+async def suspend(workspace: str) -> Result:
+    """Close a workspace: API, web area and chats. Deliveries wait. Nothing is deleted."""
+    from leadwire.domain.workspaces import changes
+
+    changed = await changes.suspend(workspace)
+    text = f"{workspace} is suspended. Its API keys are refused within 5 seconds."
+    return Result({"id": workspace, "suspended": True, "changed": changed}, text)
+
+
+@workspaces.command()
+@_workspace
+@operation
+async def resume(workspace: str) -> Result:
+    """Open a suspended workspace again. What waited is delivered."""
+    from leadwire.domain.workspaces import changes
+
+    changed = await changes.resume(workspace)
+    return Result({"id": workspace, "suspended": False, "changed": changed}, f"{workspace} is open.")
+
+
+@workspaces.command()
+@_workspace
+@click.argument("quota", type=click.Choice(get_args(Quota)))
+@click.argument("most", type=click.IntRange(0, 2**31 - 1), required=False)
+@click.option("--default", "is_default", is_flag=True, help="As the settings say, for all workspaces.")
+@operation
+async def quota(workspace: str, quota: Quota, most: int | None, is_default: bool) -> Result:
+    """Give a workspace a quota of its own: at most MOST of something."""
+    from leadwire.domain.accounts.changes import workspaces as changes
+    from leadwire.domain.accounts.quotas import default
+
+    if (most is None) != is_default:
+        raise OperatorError("give either a number or --default")
+    await changes.set_quota(workspace, quota, most)
+    present = default(quota) if most is None else most
+    return Result({"id": workspace, "quota": quota, "most": present}, f"{workspace} may have {present:,} {quota}.")
+
+
+@workspaces.command()
+@_workspace
+@click.option("--yes", metavar="NAME", help="The workspace's name, instead of being asked for it.")
+@operation
+async def delete(workspace: str, yes: str | None) -> Result:
+    """Delete a workspace with everything that is in it. If this is interrupted, run it again: it goes on."""
+    from leadwire.domain.workspaces import changes, usage
+
+    name = (await usage.one(workspace)).name
+    if yes is None:
+        if not sys.stdin.isatty():
+            raise OperatorError(f"everything of {name} would be deleted. To do it, say --yes with its name.")
+        yes = click.prompt(f"Everything of {name} will be deleted. Type its name", err=True)
+    if yes != name:
+        raise OperatorError(f"this is not the name of {workspace}: nothing was deleted")
+    await changes.delete(workspace)
+    return Result({"id": workspace, "deleted": True}, f"{workspace} is deleted.")
+
+
+@workspaces.command()
+@_workspace
+@click.option("--to", "path", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The file.")
+@operation
+async def export(workspace: str, path: Path) -> Result:
+    """Write all that a workspace has, but no secrets, to a file: a JSON document a line.
+
+    If this is interrupted, run it again with the same file: it goes on. The last line has the kind "end".
+    """
+    from leadwire.domain.workspaces import export_file, usage
+
+    name = (await usage.one(workspace)).name
+    await export_file.write(workspace, path)
+    return Result({"id": workspace, "file": str(path)}, f"{name} is in {path}.")
+
+
+def _shown(one: "Usage") -> str:
+    """A workspace as lines."""
+    lines = [f"{one.name}  {one.id}  {one.state}, since {one.created_at}", ""]
+    for kind, amount in one.amounts.items():
+        lines.append(f"{kind:14} {amount!s:>20}  about {_size(amount.bytes)}")
+    lines.append("")
+    for name, used in one.quotas.items():
+        own = " (its own quota)" if used.own else ""
+        lines.append(f"{name:14} {used.count:>20,}  of {used.most:,}{own}{'  NEAR ITS END' if used.near else ''}")
+    return "\n".join(lines)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1_000_000:,.1f} MB"

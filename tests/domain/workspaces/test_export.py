@@ -1,0 +1,141 @@
+"""An export has every row that is a workspace's, no secret, nobody else's data, and goes on where it was cut off."""
+
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.conversations.changes import inbox
+from leadwire.domain.workspaces import export, export_file
+from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import Invalid, OperatorError
+from leadwire.processes.piccolo_app import TABLES
+from tests import make
+from tests.delivery.wired import endpoint
+from tests.domain.bots.conftest import published
+from tests.interfaces.web.conftest import PASSWORD, signed_in
+
+OURS = {
+    "user_session", "visit", "idempotent_answer", "outbox", "discard", "endpoint_sequence", "endpoint_hour", "epoch",
+    "delivery", "delivery_result",  # in the view of both
+}  # fmt: skip
+"""Tables that are not exported, or not under this name."""
+
+
+@pytest.fixture
+async def full(workspace, wire, receiver, monkeypatch):
+    """A workspace with something of most kinds, beside another one, read two rows at a time."""
+    monkeypatch.setattr(export, "_PAGE", 2)
+    secrets = []
+    for place in (workspace, await accounts.create_workspace("Other")):
+        async with signed_in(place, "admin", f"{place}@example.org"):
+            pass
+        bot = (await published(place)).id
+        await bots.add_faq_entry(place, bot, "Open?", "Yes.")
+        secrets += [(await endpoint(place, receiver.url)).secret, (await accounts.create_key(place, "CRM"))[1]]
+        user = await db.value("SELECT id FROM user_account WHERE workspace_id = $1", place)
+        await inbox.add_reply(place, "Hello", "Good day")
+        for _ in range(5):
+            lead = await make.somebody(place, bot)
+        await inbox.note(place, lead.conversation_id, user, "Call back")
+    await wire.turn()
+    return workspace, secrets
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+async def test_every_row_of_a_workspace_is_there_and_none_of_another(full, tmp_path):
+    workspace, secrets = full
+    await export_file.write(workspace, path := tmp_path / "export.ndjson")
+    found = read(path)
+    kinds = Counter(line["kind"] for line in found)
+    for kind in export.KINDS:
+        table = kind.table._meta.tablename
+        mine = "id" if table == "workspace" else "workspace_id"
+        assert kinds[kind.name] == await db.value(f"SELECT count(*) FROM {table} WHERE {mine} = $1", workspace), table
+    assert list(dict.fromkeys(line["kind"] for line in found))[-1] == found[-1]["kind"] == "end"
+    conversations = [line["data"] for line in found if line["kind"] == "conversation"]
+    assert [[said["content"] for said in one["messages"]] for one in conversations] == [["Hello"]] * 5
+    assert [note["content"] for one in conversations for note in one["notes"]] == ["Call back"]
+    events = [line["data"] for line in found if line["kind"] == "event"]
+    captured = [one for one in events if one["kind"] == "lead.created"]
+    assert [one["body"]["data"]["id"] for one in captured] == [
+        line["data"]["id"] for line in found if line["kind"] == "lead"
+    ]
+    assert [[sent["state"] for sent in one["deliveries"]] for one in captured] == [["delivered"]] * 5
+    assert [[made["http_status"] for made in one["attempts"]] for one in captured] == [[204]] * 5
+
+    text = path.read_text()
+    other = await db.value("SELECT id FROM workspace WHERE name = 'Other'")
+    theirs = [row["id"] for row in await db.rows("SELECT id FROM lead WHERE workspace_id = $1", other)]
+    hashed = [row["password_hash"] for row in await db.rows("SELECT password_hash FROM user_account")]
+    assert len(theirs) == 5
+    assert [known for known in (other, PASSWORD, *theirs, *hashed, *secrets) if known in text] == []
+
+
+async def test_it_goes_on_wherever_it_was_cut_off(full, tmp_path):
+    workspace, _ = full
+    await export_file.write(workspace, path := tmp_path / "export.ndjson")
+    whole = path.read_bytes()
+    ends = [found.end() for found in re.finditer(b"\n", whole)]
+    for end in [0, 5, *ends[:-1], *(end + 20 for end in ends[:-1])]:
+        path.write_bytes(whole[:end])
+        await export_file.write(workspace, path)
+        assert path.read_bytes()[: ends[-2]] == whole[: ends[-2]]
+        assert read(path)[-1]["kind"] == "end"
+    await export_file.write(workspace, path)  # complete: nothing is added
+    assert len(read(path)) == len(ends)
+
+
+async def test_a_long_line_is_found_again(workspace, bot, tmp_path, monkeypatch):
+    monkeypatch.setattr(export_file, "_LOOK_BACK", 10)
+    await make.lead(workspace, bot, company="x" * 200)
+    await export_file.write(workspace, path := tmp_path / "export.ndjson")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.index(b'{"kind":"end"')] + b'{"kind":"en')
+    await export_file.write(workspace, path)
+    assert [line["kind"] for line in read(path)] == [line["kind"] for line in map(json.loads, whole.splitlines())]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "something else\n",
+        "one word",
+        '{"kind": "lead"}\n',
+        '{"kind": "workspace", "data": {"id": "ws_other"}}\n',
+        '{"kind": "workspace", "data": {"id": "%s"}}\n{"kind": "lead", "data": {"id": 5}}\n',
+        '{"kind": "workspace", "data": {"id": "%s"}}\n{"kind": "unknown", "data": {}}\n',
+        '{"kind": "workspace", "data": {"id": "%s"}}\n{"kind": "bot_version", "data": {"bot_id": 1, "version": 1}}\n',
+        '{"kind": "workspace", "data": {"id": "%s"}}\nnonsense\n',
+    ],
+)
+async def test_another_file_is_left_alone(workspace, tmp_path, text):
+    path = tmp_path / "mine.txt"
+    path.write_text(text.replace("%s", workspace))
+    before = path.read_bytes()
+    with pytest.raises(Invalid):
+        await export_file.write(workspace, path)
+    assert path.read_bytes() == before
+
+
+async def test_a_file_that_cannot_be_written_is_said(workspace, tmp_path):
+    with pytest.raises(OperatorError, match="No such file or directory"):
+        await export_file.write(workspace, tmp_path / "nowhere" / "export.ndjson")
+
+
+def test_every_table_is_exported_or_named_here():
+    exported = {kind.table for kind in export.KINDS} | {child.table for kind in export.KINDS for child in kind.children}
+    names = {table._meta.tablename for table in exported}
+    assert names | OURS == {table._meta.tablename for table in TABLES}
+    assert names & OURS == set()
+
+
+def test_no_column_of_a_line_is_a_secret():
+    shown = " ".join(one.text.partition(" FROM ")[0] for one in (*export._PAGES.values(), *export._CHILDREN.values()))
+    assert re.findall(r"\w*(?:hash|secret|password|totp|headers)\w*|\btoken\b", shown) == []

@@ -5,6 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leadwire.infrastructure.db import shares
 from leadwire.infrastructure.db.gather import Gathered
 
 BAD = "refused"
@@ -14,7 +15,7 @@ class Statements:
     """What is run, and what has taken effect. A statement ends when `ended` is set."""
 
     def __init__(self, at_once=1) -> None:
-        self.run, self.kept = [], []
+        self.run, self.kept, self.asked_for = [], [], set()
         self.ended = asyncio.Event()
         self.begun = asyncio.Condition()
         self.failure: Exception | None = None
@@ -23,6 +24,7 @@ class Statements:
     async def __call__(self, members):
         async with self.begun:
             self.run.append(list(members))
+            self.asked_for.add(shares.workspace.get())
             self.begun.notify_all()
         await self.ended.wait()
         if self.failure:
@@ -64,6 +66,22 @@ async def test_what_does_not_fit_into_a_statement_goes_into_the_next():
     statements.ended.set()
     assert await ends(tasks) == [("answer", number) for number in range(100)]
     assert [len(members) for members in statements.run] == [1, 64, 35]
+
+
+async def test_a_workspace_with_many_keeps_no_other_waiting():
+    statements = Statements()
+    tasks = []
+    for whose, members in (("ws_many", [("many", number) for number in range(101)]), ("ws_one", [("one", 0)])):
+        shares.workspace.set(whose)
+        tasks += statements.begin(*members)
+    await begun(statements, 1)
+    statements.ended.set()
+    await ends(tasks)
+    assert statements.run[1][:2] == [("many", 1), ("one", 0)]
+    assert [member for members in statements.run for member in members if member[0] == "many"] == [
+        ("many", number) for number in range(101)
+    ]
+    assert statements.asked_for == {""}, "no workspace's share holds a statement back"
 
 
 async def test_when_the_server_is_gone_each_is_told_and_nothing_runs_again():

@@ -1,10 +1,13 @@
 """Changes of one kind made together: those that come while one is being committed share the next statement."""
 
 import asyncio
+import operator
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from leadwire.infrastructure import db
+from leadwire.infrastructure.db.shares import workspace
 
 M = TypeVar("M")
 A = TypeVar("A")
@@ -12,28 +15,36 @@ A = TypeVar("A")
 _MOST: Final = 64  # members of a statement
 
 
+class _Waiting(NamedTuple, Generic[M, A]):
+    member: M
+    answer: asyncio.Future[A]
+    workspace: str
+
+
 class Gathered(Generic[M, A]):
     """Runs members, and gives each its own answer or error. Nobody waits for company.
 
     `run` takes members in one statement, so that all take effect or none, and returns an answer for each, in order.
-    When the values of one are refused, each of them runs alone.
+    When the values of one are refused, each of them runs alone. Workspaces take turns, and a statement is no
+    workspace's own: it waits for nobody's share of the connections.
     """
 
     def __init__(self, run: Callable[[Sequence[M]], Awaitable[Sequence[A]]], at_once: int = 2) -> None:
         self._run = run
         self._free = at_once  # one statement is made while another waits for the disk
-        self._waiting: list[tuple[M, asyncio.Future[A]]] = []
+        self._waiting: list[_Waiting[M, A]] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, member: M) -> A:
         """Return the answer for `member`. Raise what running it raises."""
         if not self._free:
             answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
-            self._waiting.append((member, answer))
+            self._waiting.append(_Waiting(member, answer, workspace.get()))
             return await answer
         self._free -= 1
         try:
-            return (await self._run([member]))[0]
+            with db.acting_as("api"):
+                return (await self._run([member]))[0]
         finally:
             self._next()
 
@@ -42,13 +53,24 @@ class Gathered(Generic[M, A]):
         self._free += 1
         if self._waiting:
             self._free -= 1
-            members = self._waiting[:_MOST]
-            del self._waiting[:_MOST]
-            task = asyncio.create_task(self._together([one for one in members if not one[1].done()]))
+            members, self._waiting = self._turn()
+            task = asyncio.create_task(self._together(members))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _together(self, members: Sequence[tuple[M, asyncio.Future[A]]]) -> None:
+    def _turn(self) -> tuple[list[_Waiting[M, A]], list[_Waiting[M, A]]]:
+        """Whose turn it is, and who still has to wait: the first of each workspace, then the second of each."""
+        asked: Counter[str] = Counter()
+        turns = []
+        for one in self._waiting:
+            if not one.answer.done():
+                turns.append((asked[one.workspace], one))
+                asked[one.workspace] += 1
+        turns.sort(key=operator.itemgetter(0))
+        waiting = [one for _, one in turns]
+        return waiting[:_MOST], waiting[_MOST:]
+
+    async def _together(self, members: Sequence[_Waiting[M, A]]) -> None:
         try:
             if members and not await self._settle(members):
                 for one in members:
@@ -56,20 +78,21 @@ class Gathered(Generic[M, A]):
         finally:
             self._next()
 
-    async def _settle(self, members: Sequence[tuple[M, asyncio.Future[A]]]) -> bool:
+    async def _settle(self, members: Sequence[_Waiting[M, A]]) -> bool:
         """Give each its answer. Return False when one of several was refused, so that none has taken effect."""
         try:
-            answers = await self._run([member for member, _ in members])
+            with db.acting_as("api"):
+                answers = await self._run([one.member for one in members])
         except BaseException as error:
             if isinstance(error, db.UNSTORABLE) and len(members) > 1:
                 return False
-            for _, answer in members:
-                if not answer.done():
-                    answer.set_exception(error) if isinstance(error, Exception) else answer.cancel()
+            for one in members:
+                if not one.answer.done():
+                    one.answer.set_exception(error) if isinstance(error, Exception) else one.answer.cancel()
             if not isinstance(error, Exception):
                 raise
             return True
-        for (_, answer), found in zip(members, answers, strict=True):
-            if not answer.done():
-                answer.set_result(found)
+        for one, answer in zip(members, answers, strict=True):
+            if not one.answer.done():
+                one.answer.set_result(answer)
         return True

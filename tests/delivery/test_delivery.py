@@ -43,6 +43,18 @@ async def test_a_change_reaches_its_receiver_signed(workspace, bot, wire, receiv
     assert [load.length for load in await streams.states(wire.redis, 4)] == [0, 0, 0, 0, 0]
 
 
+async def test_the_time_of_a_webhook_is_the_databases(workspace, bot, wire, receiver):
+    """A receiver refuses one that is off by five minutes; the clock of a worker may be off by hours."""
+    made = await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    with clock.at(clock.ago(hours=5)):
+        (attempt,) = await wire.turn()
+    (delivery,) = await receiver.received(1)
+    signing.verify(delivery.body, delivery.headers, made.secret, now=int(clock.now().timestamp()))
+    assert await db.value("SELECT now() - started_at BETWEEN '-1 minute' AND '1 minute' FROM attempt")
+    assert attempt.started_at.microsecond % 1000 == 0
+
+
 async def test_only_subscribed_and_enabled_endpoints_of_the_workspace_get_it(workspace, bot, wire, receiver):
     await endpoint(workspace, receiver.url, "lead.updated")
     silent = await changes.create(workspace, receiver.url, ["lead.created"])

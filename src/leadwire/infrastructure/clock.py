@@ -31,6 +31,11 @@ def now() -> datetime:
     return datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, UTC)
 
 
+def from_unix(seconds: float) -> datetime:
+    """Return the moment of a Unix time, cut to milliseconds."""
+    return datetime.fromtimestamp(int(seconds * 1000) / 1000, UTC)
+
+
 @contextmanager
 def at(moment: datetime) -> Iterator[Callable[[datetime], object]]:
     """Set the clock to `moment` inside the block, for the demo's history and tests. Yields what sets it again."""

@@ -39,6 +39,7 @@ class ClaimedDelivery(NamedTuple):
     relaying: float  # seconds from the event's recording until the relay took it
     queued: float  # seconds in the stream until this claim
     age: float  # of the event, in seconds
+    claimed_at: float  # Unix time by the database's clock: a worker's own may be hours off, which receivers refuse
 
     @property
     def names(self) -> dict[str, Any]:
@@ -75,7 +76,8 @@ class Attempt(NamedTuple):
 async def attempt(job: ClaimedDelivery, transport: GuardedTransport, settings: Settings) -> Attempt:
     """Make the POST of `job`. The transport holds the deadline and guards the address; a failure is an outcome."""
     span = _begin_span(job)
-    started_at, start = clock.now(), time.perf_counter()
+    start = time.perf_counter()
+    started_at = clock.from_unix(job.claimed_at + start - job.claimed)
     headers = signing.headers(
         event_id=job.entry.key.event_id,
         body=job.body,

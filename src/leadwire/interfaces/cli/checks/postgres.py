@@ -80,7 +80,7 @@ async def secret_key() -> list[Finding]:
 
 
 async def clocks() -> Finding:
-    """Return how far PostgreSQL's clock, which decides what is due, is from ours, which is in signatures and ids."""
+    """Return how far PostgreSQL's clock, which decides what is due, is from ours, which is in ids."""
     sent = clock.now().timestamp()
     theirs = await db.value("SELECT extract(epoch FROM clock_timestamp())::float8")
     return finding.clock("clock of PostgreSQL", sent, theirs, clock.now().timestamp())

@@ -11,7 +11,9 @@ from leadwire.delivery.worker import loop
 from leadwire.delivery.worker import record as recording
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.loop import Deliverer
+from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.record import record
+from leadwire.delivery.worker.recorder import Recorder
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import db
 from tests import make
@@ -31,6 +33,37 @@ async def test_a_worker_that_dies_after_record_and_before_ack_causes_no_second_p
     assert len(taken) == 1
     assert await wire.claim_as("other", taken) == []
     assert len(receiver.deliveries) == 1
+
+
+async def test_outcomes_are_recorded_while_redis_keeps_silent(workspace, bot, wire, receiver, monkeypatch):
+    """Their leases would end while one waits for Redis, and another worker would send the same again."""
+    answers, acknowledge = asyncio.Event(), streams.done
+
+    async def silent(*arguments):
+        await answers.wait()
+        await acknowledge(*arguments)
+
+    for _ in range(3):
+        await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    done = await wire.post(await wire.claim())
+    assert len(done) == 3  # there are two kinds of outcomes, each with its queue
+    monkeypatch.setattr(streams, "done", silent)
+    held = {one.job.entry.key[:2]: one.job.entry for one in done}
+    recorder = Recorder(wire.redis, wire.consumer, held, Liveness(30))
+    recording = asyncio.create_task(recorder.run())
+    for number, one in enumerate(done, 1):
+        recorder.put(one)
+        await eventually(lambda number=number: delivered(number))
+    answers.set()
+    recorder.end()
+    await recording
+    assert sum(load.pending for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 0
+
+
+async def delivered(count):
+    return (await states()).get("delivered") == count
 
 
 async def test_an_outcome_known_after_redis_forgot_its_delivery_still_counts(

@@ -33,6 +33,7 @@ class Recorder:
         self._plain: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._informative: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._later: set[asyncio.Task[None]] = set()
+        self._recorded: asyncio.Queue[tuple[list[Attempt], list[Attempt]] | None] = asyncio.Queue()
 
     def put(self, outcome: Attempt) -> None:
         """Record this soon. What changes its endpoint's row, too, takes longer, and nothing else waits for it."""
@@ -45,9 +46,15 @@ class Recorder:
 
     async def run(self) -> None:
         """Record until `end`."""
-        await asyncio.gather(self._drain(self._plain, _GATHER), self._drain(self._informative, _GATHER_INFORMATIVE))
-        while self._later:
-            await asyncio.wait(self._later)
+        acknowledging = asyncio.create_task(self._acknowledge_recorded())
+        try:
+            await asyncio.gather(self._drain(self._plain, _GATHER), self._drain(self._informative, _GATHER_INFORMATIVE))
+            while self._later:
+                await asyncio.wait(self._later)
+            self._recorded.put_nowait(None)
+            await acknowledging
+        finally:
+            acknowledging.cancel()
 
     async def _drain(self, outcomes: asyncio.Queue[Attempt | None], gather: float) -> None:
         ended = False
@@ -69,7 +76,7 @@ class Recorder:
             return
         for one in done:
             del self._held[one.job.entry.key[:2]]
-        await self._acknowledge(done, dead or [])
+        self._recorded.put_nowait((done, dead or []))
 
     async def _record_apart(self, done: list[Attempt], error: BaseException) -> None:
         """One of them cannot be written down, or somebody has locked an endpoint: the others must not wait for it."""
@@ -94,6 +101,11 @@ class Recorder:
     async def _record_later(self, done: list[Attempt]) -> None:
         await asyncio.sleep(_AGAIN)
         await self._record(done)
+
+    async def _acknowledge_recorded(self) -> None:
+        """Acknowledge one after the other. A Redis that keeps silent holds this up, and no record: leases would end."""
+        while (recorded := await self._recorded.get()) is not None:
+            await self._acknowledge(*recorded)
 
     async def _acknowledge(self, done: list[Attempt], dead: list[Attempt]) -> None:
         telemetry.log(

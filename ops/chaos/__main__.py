@@ -21,14 +21,7 @@ from leadwire.development.embedded import services
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.settings import Settings
 from ops.chaos import faults, report
-from ops.chaos.run import RunOptions, run
-
-_SHORT = {
-    "LEADWIRE_DELIVERY_TIMEOUT": "2",
-    "LEADWIRE_LEASE": "5",
-    "LEADWIRE_RETRY_SCHEDULE": "1,2,4",
-    "LEADWIRE_RECONCILE_AFTER": "5",
-}
+from ops.chaos.run import SHORT, RunOptions, run
 
 
 def main() -> int:
@@ -53,7 +46,7 @@ def main() -> int:
                 "LEADWIRE_REDIS_URL": running.redis_url,
                 "LEADWIRE_ALLOWED_NETWORKS": "127.0.0.0/8",
                 "LEADWIRE_RATE_LIMIT": "0",
-            } | ({} if asked.production else _SHORT)
+            } | ({} if asked.production else SHORT)
             for name in [name for name in os.environ if name.startswith("LEADWIRE_")]:
                 del os.environ[name]
             os.environ |= environment

@@ -6,9 +6,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import httpx
 from redis.asyncio import Redis
@@ -17,23 +17,40 @@ from leadwire.development.embedded import Server, Services
 from leadwire.infrastructure.serving import SUPERVISED
 from ops.chaos.proxy import LossyProxy
 
+_START_LIMIT: Final = 60.0  # seconds
+
 
 class ManagedProcess:
     """One `leadwire` process, started again whenever it ends, after a pause. Its log is a file.
 
-    `python` is the interpreter that it is started with next; what it imports is the version that runs.
+    `python` is the interpreter that it is started with next; what it imports is the version that runs. `prefix` is the
+    beginning of its command: what runs a program on another host, for example.
     """
 
-    def __init__(self, name: str, arguments: list[str], environment: Mapping[str, str], logs: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: list[str],
+        environment: Mapping[str, str],
+        logs: Path,
+        prefix: Sequence[str] = (),
+    ) -> None:
         self.name = name
         self.python = sys.executable
+        self._prefix = prefix
         self.busy = asyncio.Lock()  # one fault at a time
         self.fell = 0  # times it ended without a fault of ours
         self._arguments = arguments
-        self._environment = {**environment, SUPERVISED: "1"}  # it ends when we do: its standard input is our pipe
+        self.environment = {**environment, SUPERVISED: "1"}  # it ends when we do: its standard input is our pipe
         self._log = logs / f"{name}.log"
         self._pause = 0.2
         self._expected = False
+        self._keeping: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it has been started and not stopped."""
+        return self._keeping is not None
 
     async def start(self) -> None:
         """Start it, and restart it whenever it ends."""
@@ -62,7 +79,9 @@ class ManagedProcess:
 
     async def stop(self) -> None:
         """SIGTERM, then SIGKILL."""
-        self._keeping.cancel()
+        if self._keeping:
+            self._keeping.cancel()
+            self._keeping = None
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
             try:
@@ -71,14 +90,22 @@ class ManagedProcess:
                 self._process.kill()
                 await self._process.wait()
 
+    async def replace(self) -> None:
+        """SIGTERM, and start it again with what is in `environment` now. Return when it says that it runs."""
+        before = self._log.read_text().count("process.started")
+        await self.stop()
+        await self.start()
+        while self._log.read_text().count("process.started") == before:
+            await asyncio.sleep(0.02)
+
     async def _launch(self) -> None:
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *(self.python, "-m", "leadwire", *self._arguments),
+                *(*self._prefix, self.python, "-m", "leadwire", *self._arguments),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=self._environment,
+                env=self.environment,
                 start_new_session=True,
             )
 
@@ -91,42 +118,26 @@ class ManagedProcess:
             await self._launch()
 
 
-class Cluster:
-    """`async with Cluster(...) as cluster`: one `serve`, two of each other process, and the servers."""
+class Deployment:
+    """`async with Deployment(...) as deployment`: `processes` that run, with the API at `url`."""
 
-    def __init__(
-        self, running: Services, environment: Mapping[str, str], directory: Path, port: int, proxy: LossyProxy
-    ) -> None:
-        logs = directory / "logs"
-        logs.mkdir(exist_ok=True)
-        self.url = f"http://127.0.0.1:{port}"
+    def __init__(self, url: str, environment: Mapping[str, str]) -> None:
+        self.url = url
         self.environment = {name: text for name, text in os.environ.items() if not name.startswith("LEADWIRE_")}
         self.environment |= environment
-        proxied = self.environment | {"LEADWIRE_REDIS_URL": proxy.url}
-        self.serve = ManagedProcess("serve", ["serve", "--port", str(port)], proxied, logs)
-        self.relays = [ManagedProcess(f"relay-{n}", ["relay"], proxied, logs) for n in (1, 2)]
-        # Each worker's own headers have a prefix of their own: by it the journal knows who sent what.
-        self.workers = [
-            ManagedProcess(
-                f"deliver-{n}", ["deliver"], self.environment | {"LEADWIRE_HEADER_PREFIX": f"X-Deliver-{n}-"}, logs
-            )
-            for n in (1, 2)
-        ]
-        self.proxy, self.proxy_busy = proxy, asyncio.Lock()  # what adds to the streams reaches Redis through it
-        self.postgres, self.valkey = running.servers["PostgreSQL"], running.servers["Valkey"]
-        self.servers_busy = {self.postgres.name: asyncio.Lock(), self.valkey.name: asyncio.Lock()}
-        self.append_log = next((directory / "servers").resolve().rglob("appendonlydir"))
-        self.redis = Redis.from_url(running.redis_url)
+        self.serves: list[ManagedProcess] = []
+        self.relays: list[ManagedProcess] = []
+        self.workers: list[ManagedProcess] = []
 
     @property
     def processes(self) -> list[ManagedProcess]:
         """Return every process."""
-        return [self.serve, *self.relays, *self.workers]
+        return [*self.serves, *self.relays, *self.workers]
 
     async def __aenter__(self) -> Self:
         for process in self.processes:
             await process.start()
-        end = time.monotonic() + 30
+        end = time.monotonic() + _START_LIMIT
         async with httpx.AsyncClient(trust_env=False) as client:
             while True:
                 with contextlib.suppress(httpx.HTTPError):
@@ -138,16 +149,9 @@ class Cluster:
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(process.stop() for process in self.processes))
-        await self.redis.aclose()
-
-    async def back(self, server: Server, before: int) -> None:
-        """Wait until a server that ran as process `before` runs as another process and answers."""
-        while server.pid() in (0, before):
-            await asyncio.sleep(0.01)
-        await asyncio.to_thread(server.wait_ready)
 
     async def command(self, *arguments: str) -> tuple[int, bytes]:
-        """Run a `leadwire` command on this cluster. Return its exit code and its output."""
+        """Run a `leadwire` command on this deployment. Return its exit code and its output."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "leadwire", *arguments),
             stdin=asyncio.subprocess.DEVNULL,
@@ -156,3 +160,38 @@ class Cluster:
         )
         output, _ = await process.communicate()
         return process.returncode or 0, output
+
+
+class Cluster(Deployment):
+    """One `serve`, two of each other process, and the servers."""
+
+    def __init__(
+        self, running: Services, environment: Mapping[str, str], directory: Path, port: int, proxy: LossyProxy
+    ) -> None:
+        super().__init__(f"http://127.0.0.1:{port}", environment)
+        logs = directory / "logs"
+        logs.mkdir(exist_ok=True)
+        proxied = self.environment | {"LEADWIRE_REDIS_URL": proxy.url}
+        self.serves = [ManagedProcess("serve", ["serve", "--port", str(port)], proxied, logs)]
+        self.relays = [ManagedProcess(f"relay-{n}", ["relay"], proxied, logs) for n in (1, 2)]
+        self.workers = [ManagedProcess(f"deliver-{n}", ["deliver"], self.environment | sender(n), logs) for n in (1, 2)]
+        self.proxy, self.proxy_busy = proxy, asyncio.Lock()  # what adds to the streams reaches Redis through it
+        self.postgres, self.valkey = running.servers["PostgreSQL"], running.servers["Valkey"]
+        self.servers_busy = {self.postgres.name: asyncio.Lock(), self.valkey.name: asyncio.Lock()}
+        self.append_log = next((directory / "servers").resolve().rglob("appendonlydir"))
+        self.redis = Redis.from_url(running.redis_url)
+
+    async def __aexit__(self, *_: object) -> None:
+        await super().__aexit__()
+        await self.redis.aclose()
+
+    async def back(self, server: Server, before: int) -> None:
+        """Wait until a server that ran as process `before` runs as another process and answers."""
+        while server.pid() in (0, before):
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(server.wait_ready)
+
+
+def sender(number: int) -> dict[str, str]:
+    """Return the setting of a worker by which the journal knows who sent what: its own headers' prefix."""
+    return {"LEADWIRE_HEADER_PREFIX": f"X-Deliver-{number}-"}

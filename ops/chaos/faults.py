@@ -38,7 +38,7 @@ _Work = Callable[[Cluster, PlannedFault, float], Awaitable[Hit]]
 
 async def kill_serve(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:
     """SIGKILL of the API, with requests under way."""
-    return await _kill(cluster.serve, planned)
+    return await _kill(cluster.serves[0], planned)
 
 
 async def kill_relay(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:

@@ -28,26 +28,27 @@ _encode = msgspec.json.Encoder().encode
 class Journal:
     """`journal = Journal(path)`, `journal.start(secrets)`; `journal.posts()` is what came so far.
 
-    `secrets` by endpoint name; POST to `journal.url(name)`. See `answer_of` for the endpoints' manners.
+    `secrets` by endpoint name; POST to `journal.url(name)`. See `answer_of` for the endpoints' manners. `host` is the
+    address to listen on.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, host: str = "127.0.0.1") -> None:
         self._path = path
-        self._port = free_port()
+        self._host, self._port = host, free_port()
 
     def url(self, endpoint: str) -> str:
         """Where an endpoint is. Known before the receiver runs, because the endpoint must exist to have a secret."""
-        return f"http://127.0.0.1:{self._port}/{endpoint}"
+        return f"http://{self._host}:{self._port}/{endpoint}"
 
     def start(self, secrets: Mapping[str, str]) -> Self:
         """Start the receiver; return once it listens."""
-        arguments = (self._port, self._path, dict(secrets))
+        arguments = (self._host, self._port, self._path, dict(secrets))
         self._process = multiprocessing.get_context("spawn").Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
         end = time.monotonic() + 20
         while True:
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self._port)) == 0:
+                if probe.connect_ex((self._host, self._port)) == 0:
                     return self
             if time.monotonic() > end or not self._process.is_alive():
                 raise RuntimeError("the receiver does not start")
@@ -144,13 +145,13 @@ class _Protocol(asyncio.Protocol):
         self._journal.write(_encode(post) + b"\n")
 
 
-def _serve(port: int, path: Path, secrets: Mapping[str, str]) -> None:
+def _serve(host: str, port: int, path: Path, secrets: Mapping[str, str]) -> None:
     async def run(journal: BinaryIO) -> None:
         loop = asyncio.get_running_loop()
         harness, gone = multiprocessing.parent_process(), asyncio.Event()
         assert harness is not None
         loop.add_reader(harness.sentinel, gone.set)  # it may be killed like everybody else
-        async with await loop.create_server(lambda: _Protocol(journal, secrets), "127.0.0.1", port):
+        async with await loop.create_server(lambda: _Protocol(journal, secrets), host, port):
             await gone.wait()
 
     with path.open("ab", buffering=0) as journal:

@@ -86,9 +86,9 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
 
 def judge(seen: Evidence) -> Scorecard:
     """Return the scorecard."""
-    asked = {_key(one) for one in seen.accepted}
-    recorded = Counter(_key(one) for one in seen.events)
-    acknowledged = {(post.endpoint, _key(post)) for post in seen.posts if post.good and post.verified}
+    asked = {key(one) for one in seen.accepted}
+    recorded = Counter(key(one) for one in seen.events)
+    acknowledged = {(post.endpoint, key(post)) for post in seen.posts if post.good and post.verified}
     found = list(_causes(seen))
     causes = Counter(fault.kind if fault else "unexplained" for *_, fault in found)
     bodies: defaultdict[str, set[int]] = defaultdict(set)
@@ -124,7 +124,7 @@ def judge(seen: Evidence) -> Scorecard:
     )
 
 
-def _key(one: Accepted | Recorded | Post) -> Key:
+def key(one: Accepted | Recorded | Post) -> Key:
     """Return the key that a change, its event and its POSTs share."""
     return one.kind, one.subject, one.number if one.kind == "lead.updated" else None
 

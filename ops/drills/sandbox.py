@@ -93,13 +93,8 @@ class Sandbox:
 
     async def restarted(self, process: ManagedProcess) -> None:
         """Stop a process with SIGTERM, start it again, by now with `python`, and wait until it runs."""
-        log = self._logs / f"{process.name}.log"
-        before = log.read_text().count("process.started")
-        await process.stop()
         process.python = self.python
-        await process.start()
-        while log.read_text().count("process.started") == before:
-            await asyncio.sleep(0.02)
+        await process.replace()
 
     def say(self, text: str) -> None:
         """Print an action."""

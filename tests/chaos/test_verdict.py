@@ -108,6 +108,16 @@ def test_a_retry_of_what_was_acknowledged_is_a_duplicate():
         (Fault("crash-postgres", "PostgreSQL", 100.6, 101.0), "deliver-2", True),
         (Fault("lock-table", "PostgreSQL", 100.6, 108.0), "deliver-2", True),
         (Fault("lock-table", "PostgreSQL", 90.0, 94.0), "deliver-2", False),
+        (Fault("cut-worker", "deliver-1", 100.6, 108.0), "deliver-2", True),  # it did not hear the answer
+        (Fault("cut-worker", "deliver-2", 90.0, 100.0), "deliver-2", True),  # its POST came when it could
+        (Fault("cut-worker", "deliver-2", 90.0, 93.0), "deliver-2", False),
+        (Fault("cut-worker", "deliver-3", 100.6, 108.0), "deliver-2", False),
+        (Fault("cut-worker", "deliver-1", 80.0, 84.0), "deliver-2", False),
+        (Fault("cut-relay", "relay-1", 100.6, 108.0), "deliver-2", False),
+        (Fault("cut-redis", "redis", 100.6, 108.0), "deliver-2", False),
+        (Fault("shift-clocks", "deliver-1", 100.4, 108.0), "deliver-2", False),
+        (Fault("upgrade", "every process", 100.4, 108.0), "deliver-2", False),
+        (Fault("kill-primary", "pg-1", 100.6, 108.0), "deliver-2", True),
     ],
 )
 def test_a_duplicate_is_explained_only_by_what_kept_its_worker_from_recording(fault, second, explained):

@@ -21,11 +21,11 @@ class Service(NamedTuple):
 
 class Load:
     """`async with Load(9099) as load`: webhooks go to `load.url`. After `run` its attributes say what happened, by the
-    number of the request, in seconds of CLOCK_MONOTONIC. One for each service.
+    number of the request, in seconds of CLOCK_MONOTONIC. One for each service. `host` is the address to listen on.
     """
 
-    def __init__(self, port: int) -> None:
-        self._port, self._next = port, 0
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self._host, self._port, self._next = host, port, 0
         self._mark = f"race-{time.time_ns()}-"  # so that retries of an earlier run are not taken for ours
         self._idle: list[_Connection] = []
         self._reset()
@@ -40,8 +40,8 @@ class Load:
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self._received), "127.0.0.1", self._port)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/"
+        self._server = await loop.create_server(lambda: _Connection(self._received), self._host, self._port)
+        self.url = f"http://{self._host}:{self._server.sockets[0].getsockname()[1]}/"
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -26,8 +26,18 @@ _PEERS: Final = {"svix": ("/api/v1/app/race/msg/?with_content=false", _SVIX), "o
 @contextlib.asynccontextmanager
 async def leadwire(running: Services, port: int, receiver: str) -> AsyncIterator[Service]:
     """Ours: one `serve`, `relay` and `deliver`, and one endpoint, `receiver`. A request changes a lead."""
-    await db.open_pool(running.database_url, 2)
-    redis_pool.connect(running.redis_url)
+    request = await changes(running.database_url, running.redis_url, receiver)
+    serve = Process(f"--port={port}", (sys.executable, "-m", "leadwire", "serve"))
+    async with serve, Process("relay") as relay, Process("deliver") as deliver:
+        pids = {"serve": serve.pid, "relay": relay.pid, "deliver": deliver.pid}
+        pids |= {name: server.pid() for name, server in running.servers.items()}
+        yield Service(("127.0.0.1", port), request, pids)
+
+
+async def changes(database_url: str, redis_url: str, receiver: str) -> Callable[[str], bytes]:
+    """Create the tables, leads and an endpoint; return what makes the request of a change from a text to contain."""
+    await db.open_pool(database_url, 2)
+    redis_pool.connect(redis_url)
     await migrate()
     made = await data.fill(1000)
     endpoint = await webhooks.create(made.workspace, receiver, ["lead.updated"])
@@ -35,11 +45,7 @@ async def leadwire(running: Services, port: int, receiver: str) -> AsyncIterator
     await redis_pool.close()
     await db.close_pool()
     paths = itertools.cycle([f"/v1/leads/{lead}" for lead in made.leads])
-    serve = Process(f"--port={port}", (sys.executable, "-m", "leadwire", "serve"))
-    async with serve, Process("relay") as relay, Process("deliver") as deliver:
-        pids = {"serve": serve.pid, "relay": relay.pid, "deliver": deliver.pid}
-        pids |= {name: server.pid() for name, server in running.servers.items()}
-        yield Service(("127.0.0.1", port), lambda mark: _request("PATCH", next(paths), made.key, _OURS, mark), pids)
+    return lambda mark: _request("PATCH", next(paths), made.key, _OURS, mark)
 
 
 def peer(name: str, url: str, key: str, pids: Iterable[int]) -> Service:

@@ -5,7 +5,9 @@ journal is a file with one JSON line a POST, written when it is answered.
 """
 
 import asyncio
+import contextlib
 import multiprocessing
+import random
 import socket
 import time
 import zlib
@@ -23,6 +25,7 @@ from ops.chaos.records import ORDERED, Post
 SILENCE: Final = 0
 _SILENT: Final = 60.0  # seconds until a connection that got no answer is closed, if the sender has not
 _encode = msgspec.json.Encoder().encode
+_chance = random.SystemRandom()  # not `random`: the processes of tests are seeded alike
 
 
 class Journal:
@@ -159,7 +162,9 @@ def _serve(host: str, port: int, path: Path, secrets: Mapping[str, str]) -> None
 
 
 def free_port() -> int:
-    """Return a port that is not in use."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that is not in use, below the system's range of ephemeral ports."""
+    while True:
+        port = _chance.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port

@@ -7,6 +7,7 @@ Prints what is done and found. Exits with 1 when a check fails. Settings, which 
 
 import argparse
 import asyncio
+import contextlib
 import importlib
 import os
 import shutil
@@ -24,7 +25,7 @@ from ops.drills.servers import Servers
 
 DRILLS: Final = (
     *("hanging-receiver", "redis-gone", "worker-wedged", "postgres-failover", "poison-event", "dead-letters"),
-    *("restore", "rolling-restart", "upgrade"),
+    *("restore", "rolling-restart", "upgrade", "postgres-frozen", "redis-sentinel", "redis-cluster"),
 )
 
 
@@ -57,29 +58,32 @@ def _run_drill(name: str) -> int:
     directory = Path(tempfile.mkdtemp(prefix="leadwire-drill-"))
     directory.chmod(0o711)  # as root the servers run as `nobody`
     try:
-        with services(Settings(data_dir=directory)) as running:
+        with (
+            services(Settings(data_dir=directory)) as running,
+            getattr(drill, "redis", contextlib.nullcontext)() as group,
+        ):
             for variable in [variable for variable in os.environ if variable.startswith("LEADWIRE_")]:
                 del os.environ[variable]
-            os.environ |= _environment(directory, running, drill)
+            os.environ |= _environment(directory, running, drill, group.url if group else running.redis_url)
             settings.get.cache_clear()
             print(f"{name}: {(drill.__doc__ or '').strip()}", flush=True)
             print(f"   how to mend it: {drill.RUNBOOK}", flush=True)
             print(
                 f"   settings: {', '.join(f'{key}={value}' for key, value in drill.SETTINGS.items()) or 'the defaults'}"
             )
-            return asyncio.run(_on_sandbox(running, directory, drill))
+            return asyncio.run(_on_sandbox(running, directory, drill, group))
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _environment(directory: Path, running: Services, drill: Any) -> dict[str, str]:
+def _environment(directory: Path, running: Services, drill: Any, redis_url: str) -> dict[str, str]:
     database_url = running.database_url
     if hasattr(drill, "database_url"):
         database_url = drill.database_url(Servers(running, directory))
     chosen = {
         "DATA_DIR": str(directory),
         "DATABASE_URL": database_url,
-        "REDIS_URL": running.redis_url,
+        "REDIS_URL": redis_url,
         "ALLOWED_NETWORKS": "127.0.0.0/8",
         "RATE_LIMIT": "0",
         **drill.SETTINGS,
@@ -87,8 +91,9 @@ def _environment(directory: Path, running: Services, drill: Any) -> dict[str, st
     return {f"LEADWIRE_{name}": value for name, value in chosen.items()}
 
 
-async def _on_sandbox(running: Services, directory: Path, drill: Any) -> int:
+async def _on_sandbox(running: Services, directory: Path, drill: Any, group: Any) -> int:
     async with prepared(running, directory, drill) as sandbox:
+        sandbox.redis = group
         await drill.run(sandbox)
     return 1 if sandbox.failed else 0
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import sys
 import time
@@ -23,6 +24,7 @@ from ops.chaos.records import Accepted
 from ops.drills.receiver import Receiver
 from ops.drills.servers import Servers
 
+_QUICK: Final = 1.0  # seconds
 _LINES: Final = 14  # of a command's output that are shown
 _MOST: Final = 3000  # changes of one drill
 
@@ -42,6 +44,8 @@ class Sandbox:
         self.receiver = receiver
         self.python = python  # of the version that starts from now on
         self.failed = 0
+        self.redis: Any = None
+        """A Sentinel group or a cluster, where the drill is about one."""
         self._environment = environment
         self._workload = workload
         self._changes = load.changes(workload, _MOST, 7)
@@ -153,6 +157,20 @@ class Sandbox:
         """Seconds from each answer of the API to the arrival of its event, ascending; of those that arrived."""
         arrived = self.receiver.acknowledged(endpoint)
         return sorted(arrived[event_key(one)] - one.accepted for one in accepted if event_key(one) in arrived)
+
+    def recovered(self, accepted: Sequence[Accepted], endpoint: str, since: float) -> None:
+        """Print the seconds from `since` (Unix time) until a change was accepted again, and until every later one
+        arrived within a second.
+        """
+        after = [one for one in accepted if one.accepted >= since]
+        arrived = self.receiver.acknowledged(endpoint)
+        slow = [one.accepted for one in after if arrived[event_key(one)] - one.accepted > _QUICK]
+        first = min((one.accepted for one in after), default=math.inf) - since
+        quick = max(slow, default=since) - since
+        self.say(f"recovered: the first change is accepted after {first:.1f} s")
+        self.say(
+            f"recovered: webhooks arrive within {_QUICK:g} s of their change again after {max(first, quick):.1f} s"
+        )
 
     async def balanced(self) -> None:
         """Check that `leadwire ledger` finds no error."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import shutil
 import signal
 import subprocess
@@ -29,6 +30,7 @@ class Servers:
         self.standby_run = private(self.state / "standby")
         self._standby_data = self.state / "standby-data"
         self._standby: Server | None = None
+        self._frozen: list[int] = []
 
     async def redis_down(self) -> None:
         """Stop Redis and delete its data."""
@@ -109,6 +111,15 @@ class Servers:
         await asyncio.to_thread(server.join, _PATIENCE)
         assert server.pid() in {0, pid}
 
+    def freeze_primary(self) -> None:
+        """The primary does nothing any more: its sockets stay open. It goes on at `close`."""
+        postmaster = self._running.servers["PostgreSQL"].pid()
+        os.kill(postmaster, signal.SIGSTOP)  # first: then it has no further children
+        children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+        self._frozen = [*map(int, children), postmaster]
+        for process in self._frozen:
+            os.kill(process, signal.SIGSTOP)
+
     async def promote(self) -> None:
         """Promote the standby to primary."""
         connection = await self.connect(self.standby_run)
@@ -136,6 +147,9 @@ class Servers:
 
     async def close(self) -> None:
         """End what was started here; the others end with their owner."""
+        for process in self._frozen:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
         if self._standby:
             self._standby.ask_to_stop()
             await asyncio.to_thread(self._standby.join, _PATIENCE)

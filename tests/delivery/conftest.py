@@ -1,10 +1,22 @@
-"""A second customer, and one who wants order."""
+"""A second customer, and one who wants order; a Redis that is not the one of all tests."""
 
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
 import pytest
 
+from leadwire.delivery.relay.loop import Relay
+from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.accounts import changes as accounts
+from leadwire.infrastructure import db, redis_pool
+from tests import make
 from tests.delivery.in_order import InOrder
+from tests.delivery.wired import endpoint
 from tests.receiver import Receiver
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -16,3 +28,60 @@ async def other_workspace(database: None) -> str:
 async def in_order(workspace: str, bot: str, receiver: Receiver) -> InOrder:
     """It wants to know of changed leads."""
     return await InOrder.of(workspace, bot, receiver, "lead.updated")
+
+
+@pytest.fixture
+async def use(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[Any], "redis_pool.redis.Redis"]]:
+    """Make a client of a group that of this process."""
+    made: list[redis_pool.redis.Redis] = []
+
+    def used(group: Any) -> "redis_pool.redis.Redis":
+        made.append(redis_pool.create_client(group.url))
+        monkeypatch.setattr(redis_pool, "_client", made[0])
+        return made[0]
+
+    yield used
+    while redis_pool._background_tasks:
+        await asyncio.wait(redis_pool._background_tasks)
+    for client in made:
+        await client.aclose()
+    gc.collect()  # here, not in another test
+
+
+@pytest.fixture
+def lead_after_lead(workspace: str, bot: str, wire: Any, receiver: Any) -> Callable[..., Awaitable[None]]:
+    """Capture leads before, while and after `fault` is done: each is delivered."""
+
+    async def work(client: "redis_pool.redis.Redis", fault: Callable[[], None]) -> None:
+        await endpoint(workspace, receiver.url)
+        stop, over = asyncio.Event(), asyncio.Event()
+        settings = msgspec.structs.replace(wire.settings, reconcile_after=2, lease=6, delivery_timeout=5)
+        working = [
+            asyncio.create_task(Relay(client, settings).run(stop)),
+            asyncio.create_task(Deliverer(client, wire.transport, settings).run(stop)),
+        ]
+        made = 0
+
+        async def capture(count: int) -> None:
+            nonlocal made
+            while count > 0 or not over.is_set():
+                await make.lead(workspace, bot, email=f"{made}@example.com")
+                made, count = made + 1, count - 1
+                await asyncio.sleep(0.05)
+
+        await make.lead(workspace, bot)
+        await receiver.received(1)
+        capturing = asyncio.create_task(capture(20))
+        await asyncio.to_thread(fault)
+        over.set()
+        await capturing
+
+        async def delivered() -> bool:
+            return bool(await db.value("SELECT count(*) FROM every_delivery WHERE state = 'delivered'") == made + 1)
+
+        await eventually(delivered, 90)
+        assert len({one.webhook_id for one in receiver.deliveries}) == made + 1
+        stop.set()
+        await asyncio.gather(*working)
+
+    return work

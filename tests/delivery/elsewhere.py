@@ -28,17 +28,17 @@ async def use_transactions(count: int) -> None:
 
 
 @asynccontextmanager
-async def moved_to(url: str) -> AsyncIterator[None]:
+async def moved_to(url: str, role: db.Role = "maintenance") -> AsyncIterator[None]:
     """The pool of this process leads to another server, as after a restart on it, until the end of the block."""
-    kept = DB.pool, DB.connections, DB.config
+    kept = DB.pool, DB.connections, DB.config, DB.role
     DB.pool = None
-    await db.open_pool(url, 4)
+    await db.open_pool(url, 4, role=role)
     try:
         await epochs.note()
         yield
     finally:
         await db.close_pool()
-        DB.pool, DB.connections, DB.config = kept
+        DB.pool, DB.connections, DB.config, DB.role = kept
 
 
 @asynccontextmanager

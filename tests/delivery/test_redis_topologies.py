@@ -2,24 +2,18 @@
 
 import asyncio
 import contextlib
-import gc
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-import msgspec
 import pytest
+from ops.drills import redis_topologies
+from ops.drills.redis_topologies import Cluster, SentinelGroup
 
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import status
-from leadwire.delivery.relay.loop import Relay
-from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.infrastructure.telemetry.health import Health
-from tests import make, redis_topologies
-from tests.delivery.wired import endpoint
-from tests.redis_topologies import Cluster, SentinelGroup
 from tests.waiting import eventually
 
 # A connection whose server has died may be collected before asyncio or redis-py has closed it, and warns then.
@@ -40,63 +34,6 @@ def group(request: pytest.FixtureRequest) -> Iterator[SentinelGroup | Cluster]:
 def cluster() -> Iterator[Cluster]:
     with redis_topologies.topology("cluster") as made:
         yield made
-
-
-@pytest.fixture
-async def use(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[Any], "redis_pool.redis.Redis"]]:
-    """Make a client of a group that of this process."""
-    made: list[redis_pool.redis.Redis] = []
-
-    def used(group: Any) -> "redis_pool.redis.Redis":
-        made.append(redis_pool.create_client(group.url))
-        monkeypatch.setattr(redis_pool, "_client", made[0])
-        return made[0]
-
-    yield used
-    while redis_pool._background_tasks:
-        await asyncio.wait(redis_pool._background_tasks)
-    for client in made:
-        await client.aclose()
-    gc.collect()  # here, not in another test
-
-
-@pytest.fixture
-def lead_after_lead(workspace: str, bot: str, wire: Any, receiver: Any) -> Callable[..., Awaitable[None]]:
-    """Capture leads before, while and after `fault` is done: each is delivered."""
-
-    async def work(client: "redis_pool.redis.Redis", fault: Callable[[], None]) -> None:
-        await endpoint(workspace, receiver.url)
-        stop, over = asyncio.Event(), asyncio.Event()
-        settings = msgspec.structs.replace(wire.settings, reconcile_after=2, lease=6, delivery_timeout=5)
-        working = [
-            asyncio.create_task(Relay(client, settings).run(stop)),
-            asyncio.create_task(Deliverer(client, wire.transport, settings).run(stop)),
-        ]
-        made = 0
-
-        async def capture(count: int) -> None:
-            nonlocal made
-            while count > 0 or not over.is_set():
-                await make.lead(workspace, bot, email=f"{made}@example.com")
-                made, count = made + 1, count - 1
-                await asyncio.sleep(0.05)
-
-        await make.lead(workspace, bot)
-        await receiver.received(1)
-        capturing = asyncio.create_task(capture(20))
-        await asyncio.to_thread(fault)
-        over.set()
-        await capturing
-
-        async def delivered() -> bool:
-            return bool(await db.value("SELECT count(*) FROM every_delivery WHERE state = 'delivered'") == made + 1)
-
-        await eventually(delivered, 90)
-        assert len({one.webhook_id for one in receiver.deliveries}) == made + 1
-        stop.set()
-        await asyncio.gather(*working)
-
-    return work
 
 
 async def answered(client: "redis_pool.redis.Redis") -> bool:
@@ -153,6 +90,20 @@ async def test_slots_move_while_deliveries_are_made(cluster, use, lead_after_lea
 
     await lead_after_lead(client, move)
     assert second("EXISTS", streams.names(1)[0]) == 1
+
+
+async def test_a_slot_moves_to_a_server_that_has_just_joined(cluster, use, lead_after_lead):
+    """The client has never heard of it, and it has no other slot."""
+    client = use(cluster)
+    joined: list[redis_topologies.Node] = []
+
+    def move() -> None:
+        joined.append(cluster.join())
+        cluster.move_slot(cluster.holder, joined[0])
+
+    await lead_after_lead(client, move)
+    assert joined[0]("EXISTS", streams.names(1)[0]) == 1
+    assert client.get_node_from_key(redis_pool.PRIMARY_KEY).port == joined[0].port
 
 
 async def test_another_primary_that_dies_holds_up_no_delivery(cluster, use, lead_after_lead):

@@ -3,10 +3,8 @@
 import contextlib
 import json
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,10 +12,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+from ops.chaos.journal import free_port
+
 from leadwire.development.embedded import Services
 from tests.waiting import eventually, until
 
-_chance = random.SystemRandom()  # not `random`: the test processes are seeded alike
 COMMAND = (sys.executable, "-m", "leadwire")
 
 
@@ -51,15 +50,6 @@ def refused(result: subprocess.CompletedProcess[str]) -> str:
     lines = result.stderr.splitlines()
     assert len(lines) == 1, result.stderr
     return lines[0]
-
-
-def free_port() -> int:
-    """A free port, below the system's range of ephemeral ports."""
-    while True:
-        port = _chance.randrange(20_000, 32_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 def mentioning(text: str) -> list[str]:

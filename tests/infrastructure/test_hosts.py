@@ -9,8 +9,9 @@ import pytest
 
 from leadwire.development.embedded import Services
 from leadwire.infrastructure import db, settings
+from leadwire.infrastructure.db import hosts as hosts_module
 from leadwire.infrastructure.db import pool
-from leadwire.infrastructure.db.pool import Hosts, host_urls
+from leadwire.infrastructure.db.hosts import Hosts, host_urls
 from tests.delivery.elsewhere import moved_to, standby
 
 CHANGE = "INSERT INTO epoch (server, first_position, started_at) VALUES ('another', 0, now())"
@@ -57,7 +58,7 @@ async def test_a_host_that_does_not_answer_is_passed_over_and_then_tried_last(
 ) -> None:
     place = servers.database_url.partition("host=")[2].partition("&")[0]
     url = f"postgresql://postgres@/leadwire?host=127.0.0.1,{place}&port={silent},5432&{READ_WRITE}"
-    monkeypatch.setattr(pool, "_HOST_TIMEOUT", 0.5)
+    monkeypatch.setattr(hosts_module, "_HOST_TIMEOUT", 0.5)
     hosts = Hosts(url)
     for first in (f"127.0.0.1:{silent}", f"{place}:5432"):
         assert next(iter(hosts._urls)) == first
@@ -68,7 +69,7 @@ async def test_a_host_that_does_not_answer_is_passed_over_and_then_tried_last(
 
 async def test_where_none_takes_changes_each_host_says_why(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"postgresql://nobody@127.0.0.1:{silent},127.0.0.1:1/none"
-    monkeypatch.setattr(pool, "_HOST_TIMEOUT", 0.1)
+    monkeypatch.setattr(hosts_module, "_HOST_TIMEOUT", 0.1)
     with pytest.raises(ConnectionError, match=rf":{silent}: no answer within 0.1 s; 127.0.0.1:1: .*[Cc]onnect"):
         await Hosts(url).connect(url)
 

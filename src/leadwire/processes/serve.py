@@ -9,7 +9,7 @@ from typing import Final
 from leadwire.app import create_app
 from leadwire.domain.accounts.changes import sessions
 from leadwire.domain.conversations import pubsub
-from leadwire.infrastructure import idempotency_store, telemetry
+from leadwire.infrastructure import idempotency_store, standby_reads, telemetry
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
@@ -27,7 +27,8 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     async def run(stop: asyncio.Event) -> None:
         chores = _hourly(idempotency_store.expire), _hourly(sessions.delete_ended)
         beside = [asyncio.create_task(work) for work in (*chores, pubsub.hub.listen(), _leave(stop))]
-        await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)
+        async with standby_reads.following(settings):
+            await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)
         for task in beside:
             task.cancel()
 

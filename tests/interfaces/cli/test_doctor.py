@@ -8,6 +8,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from ops.drills import redis_topologies
 from redis import Redis
 
 from leadwire.development.embedded import Services, services
@@ -15,7 +16,6 @@ from leadwire.infrastructure.settings import Settings, read
 from leadwire.interfaces.cli.checks import environment, finding, redis
 from leadwire.interfaces.cli.checks.finding import Finding
 from leadwire.interfaces.http.client_network import NOT_TRUSTED
-from tests import redis_topologies
 from tests.flows.commands import data_directory, free_port, run
 
 KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="

@@ -3,7 +3,9 @@
 Counting is the real cost of a list. A total is kept with the snapshot it was counted in, and counted again only when
 the outbox holds a change of the workspace that this snapshot could not see. That is right because such a change is in
 the outbox, in its own transaction: a change that commits later than the count shows itself however long it was open.
-A snapshot means something to its server only, up to a restart: after a failover or a restore everything is counted.
+A snapshot means something to its server only, up to a restart: after a failover or a restore everything is counted,
+and a standby's totals are kept apart. A snapshot of a standby does not name the transactions that are open on its
+primary (PostgreSQL 15 to 18): there, whatever is as new as the oldest of them counts as unseen.
 What a change without an event can affect is counted every time.
 """
 
@@ -129,7 +131,7 @@ class Listing(Struct, Generic[T]):
         """One page and the total, in one snapshot and one round trip."""
         used = self.newest.used(query)
         now = clock.now()
-        key = (workspace, *used.items())
+        key = (db.reads_from_standby(), workspace, *used.items())
         unannounced = any(used.get(name) in some for name, some in self.unannounced.items())
         known = None if unannounced else self._counts.get(key)
         if known and now - known.taken_at > _FRESH:
@@ -171,8 +173,9 @@ class Listing(Struct, Generic[T]):
         # which is asked for twice, would be made twice.
         return sql(f"""
     WITH counted AS MATERIALIZED (
-        SELECT pg_current_snapshot()::text, pg_postmaster_start_time() AS server, CASE WHEN :snapshot::text IS NULL
-          OR :server::timestamptz <> pg_postmaster_start_time() OR EXISTS (
+        SELECT CASE WHEN pg_is_in_recovery() THEN format('%s:%1$s:', pg_snapshot_xmin(pg_current_snapshot()))
+            ELSE pg_current_snapshot()::text END, pg_postmaster_start_time() AS server,
+          CASE WHEN :snapshot::text IS NULL OR :server::timestamptz <> pg_postmaster_start_time() OR EXISTS (
             SELECT 1 FROM unnest(:kinds::text[]) AS changing (kind) CROSS JOIN LATERAL (
                 SELECT 1 FROM event
                 WHERE workspace_id = :workspace AND kind = changing.kind AND id >= :first::text AND id < :end::text

@@ -3,6 +3,7 @@
 Tables are declared and migrated by Piccolo. Statements are in `statements.py`.
 """
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,9 +17,14 @@ from leadwire.infrastructure.db import engine
 from leadwire.infrastructure.db.engine import Engine
 from leadwire.infrastructure.db.engine import Role as Role
 from leadwire.infrastructure.db.engine import acting_as as acting_as
+from leadwire.infrastructure.db.engine import read_from_standby as read_from_standby
+from leadwire.infrastructure.db.engine import reads_from_standby as reads_from_standby
 from leadwire.infrastructure.db.engine import set_workspace as set_workspace
-from leadwire.infrastructure.db.pool import Connection, Hosts
+from leadwire.infrastructure.db.hosts import Hosts, watch
+from leadwire.infrastructure.db.pool import Connection, Pool
 from leadwire.infrastructure.db.shares import Crowded as Crowded
+from leadwire.infrastructure.db.standby import PATIENCE
+from leadwire.infrastructure.db.standby import Standby as Standby
 
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
@@ -38,16 +44,9 @@ WITHHELD: tuple[type[BaseException], ...] = (
 UNSTORABLE: tuple[type[BaseException], ...] = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
 """The values themselves are the cause: trying again does not help."""
 
-# What asyncpg raises when the server is unavailable, stopping or starting. InternalClientError was seen when a server
-# was killed, although it is neither a PostgresError nor an InterfaceError.
-GONE: tuple[type[BaseException], ...] = (
-    OSError, TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.InternalClientError,
-    asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.DatabaseDroppedError,
-    asyncpg.IdleSessionTimeoutError, asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.CannotConnectNowError, asyncpg.TooManyConnectionsError,
-)  # fmt: skip
-
-
+GONE = engine.GONE
+"""The server is unavailable, stopping or starting."""
+OutcomeUnknown = engine.OutcomeUnknown
 REFUSING = engine.REFUSING
 """The server is there and cannot write: its disk or memory is full, or it is a standby. Trying again may help later."""
 
@@ -93,21 +92,40 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
         DB.config["server_settings"] |= _PROCESS
     if indexes_only:
         DB.config["server_settings"] |= _INDEXES_ONLY
-    await DB.start_connection_pool(
-        min_size=min(size, 2),
-        max_size=size,
-        max_inactive_connection_lifetime=0,
-        max_queries=10**9,
-        statement_cache_size=256,
-        init=_prepare,
-        connect=Hosts(url).connect,
-    )
+    hosts = Hosts(url)
+    await DB.start_connection_pool(min_size=min(size, 2), max_size=size, connect=hosts.connect, **_options())
+    if role != "maintenance" and DB.connections:
+        DB.watching = asyncio.create_task(watch(DB.connections, hosts))
+
+
+async def open_standby(url: str, size: int, most_lag: float) -> Standby:
+    """Let reads go to a standby of the open pool's server, see `read_from_standby`: of several hosts, to one that is
+    a standby. It need not be there. Raise ValueError for an address that cannot be used.
+    """
+    assert DB.connections is not None, "the pool is not open"  # noqa: S101 - a programming error
+    connect = Hosts(url, "standby", PATIENCE).connect
+    options = DB.config | {"dsn": url, "min_size": 0, "max_size": size, "connect": connect} | _options()
+    pool = await asyncpg.create_pool(**options)
+    DB.standby = Standby(DB.connections, Pool(pool), most_lag)
+    await DB.standby.look()
+    return DB.standby
+
+
+async def close_standby() -> None:
+    """Read from the primary again; safe to call when there is no standby."""
+    if DB.standby:
+        standby, DB.standby = DB.standby, None
+        await standby.connections.close()
 
 
 async def close_pool() -> None:
     """Close every connection; safe to call when there is no pool."""
+    await close_standby()
     if DB.pool:
         await DB.close_connection_pool()
+    if DB.watching:  # until then: what is to be closed may be frozen
+        DB.watching.cancel()
+        DB.watching = None
 
 
 def pool_use() -> dict[str, int]:
@@ -193,16 +211,23 @@ def after_commit(hook: Callable[[], None]) -> None:
         hooks.append(hook)
 
 
+def _options() -> dict[str, Any]:
+    """What both pools have in common."""
+    never: dict[str, Any] = {"max_inactive_connection_lifetime": 0, "max_queries": 10**9}
+    return never | {"statement_cache_size": 256, "init": _prepare}
+
+
 async def _prepare(connection: asyncpg.Connection) -> None:
     """Set the limits of a new connection, and send JSON columns as text and return them unparsed, as `msgspec.Raw`."""
     _keep_alive(connection)
-    await connection.set_type_codec(
-        "json",
-        schema="pg_catalog",
-        format="binary",
-        encoder=lambda text: text.encode() if isinstance(text, str) else bytes(text),
-        decoder=msgspec.Raw,
-    )
+    async with asyncio.timeout(Pool.patience):
+        await connection.set_type_codec(
+            "json",
+            schema="pg_catalog",
+            format="binary",
+            encoder=lambda text: text.encode() if isinstance(text, str) else bytes(text),
+            decoder=msgspec.Raw,
+        )
 
 
 def _keep_alive(connection: Any) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -13,6 +14,7 @@ from piccolo.engine.postgres import PostgresEngine, PostgresTransaction
 
 from leadwire.infrastructure.db.pool import Pool
 from leadwire.infrastructure.db.shares import workspace
+from leadwire.infrastructure.db.standby import ERRORS, Standby
 
 Role = Literal["api", "pages", "engine", "maintenance"]
 
@@ -20,6 +22,16 @@ LIMITS: Final[Mapping[Role, float | None]] = {"api": 5.0, "pages": 20.0, "engine
 """The seconds that one statement may take. The engine's are fewer than make the relay's liveness fail; maintenance is
 what an operator runs, migrations, and the care of partitions: it takes as long as it takes."""
 
+# What asyncpg raises. InternalClientError was seen when a server was killed, although it is neither a PostgresError nor
+# an InterfaceError.
+GONE: Final[tuple[type[BaseException], ...]] = (
+    OSError, TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.InternalClientError,
+    asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.DatabaseDroppedError,
+    asyncpg.IdleSessionTimeoutError, asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.CannotConnectNowError, asyncpg.TooManyConnectionsError,
+)  # fmt: skip
+_UNANSWERED: Final[tuple[type[BaseException], ...]] = (*GONE, asyncpg.QueryCanceledError)
+_WRITE: Final = re.compile(r"\b(?:INSERT|UPDATE|DELETE)\b")
 REFUSING: Final[tuple[type[BaseException], ...]] = (
     asyncpg.InsufficientResourcesError,
     asyncpg.PostgresIOError,
@@ -27,25 +39,42 @@ REFUSING: Final[tuple[type[BaseException], ...]] = (
 )
 _REFUSED_FOR: Final = 15.0  # seconds; who has work tries again sooner
 
+
+class OutcomeUnknown(ConnectionError):
+    """A change was sent, and the server did not answer: it may or may not have been made. One of `GONE`."""
+
+
 _role: ContextVar[Role | None] = ContextVar("role", default=None)
+_from_standby: ContextVar[bool] = ContextVar("from_standby", default=False)
 
 
 @contextlib.contextmanager
 def acting_as(role: Role) -> Iterator[None]:
-    """Statements inside the block have this role's limit, and are nobody's until `set_workspace`. The process's own
-    role holds everywhere else.
+    """Statements inside the block have this role's limit, are nobody's until `set_workspace`, and go to the primary
+    until `read_from_standby`. The process's own role holds everywhere else.
     """
-    token, before = _role.set(role), workspace.set("")
+    token, before, standby = _role.set(role), workspace.set(""), _from_standby.set(False)
     try:
         yield
     finally:
         _role.reset(token)
         workspace.reset(before)
+        _from_standby.reset(standby)
 
 
 def set_workspace(whose: str) -> None:
     """Count the connections that this request uses from now on to the share of a workspace."""
     workspace.set(whose)
+
+
+def read_from_standby() -> None:
+    """Let what is read from now on, outside transactions, come from the standby while it can be used."""
+    _from_standby.set(True)
+
+
+def reads_from_standby() -> bool:
+    """Whether `read_from_standby` was called, and the standby has not failed since."""
+    return _from_standby.get()
 
 
 class Engine(PostgresEngine):
@@ -54,6 +83,8 @@ class Engine(PostgresEngine):
     connections: Pool | None = None
     role: Role = "maintenance"
     """This process's."""
+    standby: Standby | None = None
+    watching: "asyncio.Task[None] | None" = None
     _refused: tuple[float, str] = (float("-inf"), "")  # when, and why
 
     async def check_version(self) -> None:
@@ -78,13 +109,26 @@ class Engine(PostgresEngine):
         """Run one statement, in the open transaction if there is one. Raises QueryCanceledError after the limit."""
         if (transaction := self.current_transaction.get()) is not None:
             return await self._limited(transaction.connection, sql, args)
-        connections = self.connections
-        assert connections is not None, "the pool is not open"  # noqa: S101 - a programming error
+        standby = self.standby
+        if standby is not None and _from_standby.get() and not standby.unused_because and not _WRITE.search(sql):
+            try:
+                return await self._run_on(standby.connections, sql, args)
+            except asyncpg.QueryCanceledError:
+                raise
+            except ERRORS as error:  # it is gone, or replays what the statement reads, or lacks a new table
+                _from_standby.set(False)
+                await standby.failed(error)
+        assert self.connections is not None, "the pool is not open"  # noqa: S101 - a programming error
+        return await self._run_on(self.connections, sql, args)
+
+    async def _run_on(self, connections: Pool, sql: str, args: Sequence[Any]) -> list[asyncpg.Record]:
         connection = await connections.acquire()
         try:
             found = await self._limited(connection, sql, args)
-        except BaseException:
+        except BaseException as error:
             await connections.drop(connection)
+            if isinstance(error, _UNANSWERED) and _WRITE.search(sql):
+                raise OutcomeUnknown(str(error) or type(error).__name__) from error
             raise
         connections.release(connection)
         return found
@@ -118,11 +162,17 @@ class Transaction(PostgresTransaction):
 
     engine: Engine
 
-    async def rollback(self) -> None:
-        """Wait no longer than for a canceled statement; the connection is dropped afterwards.
-
-        A COMMIT has no such limit: it may wait for a synchronous standby.
+    async def commit(self) -> None:
+        """Raise OutcomeUnknown when the server does not answer. No limit but `hosts.watch`: it may wait for a
+        synchronous standby.
         """
+        try:
+            await super().commit()  # type: ignore[no-untyped-call]
+        except _UNANSWERED as error:
+            raise OutcomeUnknown(str(error) or type(error).__name__) from error
+
+    async def rollback(self) -> None:
+        """Wait no longer than for a canceled statement; the connection is dropped afterwards."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(Pool.patience):
                 await self.transaction.rollback()

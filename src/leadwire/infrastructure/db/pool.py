@@ -1,24 +1,15 @@
-"""The connection pool, and how a connection finds the primary among several hosts."""
+"""The connection pool."""
 
 import asyncio
 import contextlib
 import time
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
-from asyncpg.connect_utils import SessionAttribute
 
 from leadwire.infrastructure.db.shares import Shares, workspace
 
 _LEAVE_EVERY: Final = 1.0  # seconds
-_HOST_TIMEOUT: Final = 5.0  # seconds that one of several hosts may take to connect
-_IN_RECOVERY: Final = "SELECT pg_is_in_recovery()"
-_NEXT_HOST: Final[tuple[type[BaseException], ...]] = (
-    OSError, asyncpg.PostgresConnectionError, asyncpg.InternalClientError, asyncpg.OperatorInterventionError,
-    asyncpg.TooManyConnectionsError,
-)  # fmt: skip
-_NO_ROLE: Final[tuple[type[BaseException], ...]] = (*_NEXT_HOST, asyncpg.PostgresError)
 
 
 class Connection(asyncpg.Connection):
@@ -42,6 +33,8 @@ class Pool:
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self.pool = pool
+        self.finished = 0
+        """How often a connection was released that works: whether the server does anything."""
         self._idle: list[Any] = []
         self._shares = Shares(pool.get_max_size())
         self._users = self._shares.users
@@ -92,13 +85,21 @@ class Pool:
             connection.terminate()  # `acquire` drops it
         self._left = self._held.difference(self._idle)
 
+    async def abandon(self) -> None:
+        """Close every connection now: their server is frozen. What waits for it raises one of `GONE`."""
+        await self.pool.expire_connections()  # those that it keeps itself
+        for connection in tuple(self._held):
+            connection.terminate()  # its user drops it; an idle one is dropped by `acquire`
+
     async def close(self) -> None:
         """Wait until every connection is released, and close them all."""
         while self._opened:
             connection = self._idle.pop() if self._idle else await self._next("")
             if connection is not None:
                 await self.drop(connection)
-        await self.pool.close()
+        with contextlib.suppress(TimeoutError):  # asyncpg has closed them without a word to the server
+            async with asyncio.timeout(self.patience):
+                await self.pool.close()
 
     def use(self) -> dict[str, int]:
         """How many connections are `used`, `idle` and `awaited`, and the most there may be (`limit`).
@@ -119,9 +120,11 @@ class Pool:
         self._users[place := object()] = asking
         try:
             connection = await self.pool.acquire()
-        except BaseException:
+        except BaseException as error:
             self._opened -= 1
             del self._users[place]
+            if isinstance(error, OSError) and not self._held:  # the others would fail as well, one after the other
+                self._shares.refuse(error)
             self.release(None)
             raise
         del self._users[place]
@@ -141,7 +144,7 @@ class Pool:
         except asyncio.CancelledError:
             if waiter.cancelled():
                 self._shares.remove(asking, waiter)
-            else:  # a connection came in the same moment
+            elif not waiter.exception():  # a connection came in the same moment
                 self.release(waiter.result())
             raise
 
@@ -156,6 +159,8 @@ class Pool:
             connection.terminate()
             self._opened -= 1
             connection = None
+        elif connection is not None:
+            self.finished += 1
         if self._shares.waiting and self._shares.hand_on(connection):
             if self._idle:  # whose connection went to another workspace may have an idle one now
                 self._shares.hand_on(None)
@@ -168,73 +173,3 @@ def _is_open(connection: Any) -> bool:
         return not connection.is_closed()
     except asyncpg.InterfaceError:  # it broke, and asyncpg's pool has taken it back already
         return False
-
-
-class Hosts:
-    """Connects to the one of several hosts that takes changes. The one found last is tried first.
-
-    asyncpg tries hosts too, within one time limit for all: a host that is gone without a packet uses up all of it.
-    """
-
-    def __init__(self, url: str) -> None:
-        self._urls = host_urls(url)
-
-    async def connect(self, url: str, **options: Any) -> Any:
-        """Return a connection. Raise ConnectionError, which says of each host why not, or what one refuses us for."""
-        if len(self._urls) < 2:
-            return await asyncpg.connect(url, **options)
-        if "target_session_attrs=" not in url:
-            options["target_session_attrs"] = "read-write"
-        reasons: list[str] = []
-        for name, one in self._urls.items():
-            try:
-                connection = await asyncpg.connect(one, timeout=_HOST_TIMEOUT, **options)
-            except _NEXT_HOST as error:
-                reasons.append(f"{name}: {_reason(error)}")
-                continue
-            self._urls = {name: one, **self._urls}
-            return connection
-        raise ConnectionError(f"none of the hosts takes changes ({'; '.join(reasons)})")
-
-    async def roles(self) -> dict[str, str]:
-        """What each of several hosts is, by its name: `primary`, `standby`, or why it cannot be told."""
-        found: dict[str, str] = {}
-        if len(self._urls) < 2:
-            return found
-        for name, one in self._urls.items():
-            try:
-                connection = await asyncpg.connect(
-                    one, timeout=_HOST_TIMEOUT, target_session_attrs=SessionAttribute.any
-                )
-                found[name] = "standby" if await connection.fetchval(_IN_RECOVERY, timeout=_HOST_TIMEOUT) else "primary"
-                await connection.close(timeout=_HOST_TIMEOUT)
-            except _NO_ROLE as error:
-                found[name] = _reason(error)
-        return found
-
-
-def host_urls(url: str) -> dict[str, str]:
-    """Return a URL for each host that `url` names, by the host's name. What asyncpg cannot read is left to it."""
-    parts = urlsplit(url)
-    account, at, hosts = parts.netloc.rpartition("@")
-    if hosts:
-        return {host: parts._replace(netloc=f"{account}{at}{host}").geturl() for host in hosts.split(",")}
-    query = dict(parse_qsl(parts.query))
-    names, ports = query.get("host", "").split(","), query.get("port", "").split(",")
-    if len(ports) == 1:
-        ports *= len(names)
-    if len(names) != len(ports):
-        return {"": url}
-    ours = url.partition("?")[0]
-    return {
-        f"{name}:{port}": f"{ours}?{urlencode(query | {'host': name, 'port': port})}"
-        for name, port in zip(names, ports, strict=True)
-    }
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
-        return "a standby, or read-only"
-    if isinstance(error, TimeoutError):
-        return f"no answer within {_HOST_TIMEOUT:g} s"
-    return str(error) or type(error).__name__

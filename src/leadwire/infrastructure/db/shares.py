@@ -78,6 +78,13 @@ class Shares:
         if not queue:
             del self.waiting[asking]
 
+    def refuse(self, error: BaseException) -> None:
+        """Raise `error` in everybody who waits."""
+        for asking, queue in tuple(self.waiting.items()):
+            for waiter in [one for one in queue if not one.done()]:
+                self.remove(asking, waiter)
+                waiter.set_exception(error)
+
     def counts(self) -> tuple[int, int]:
         """Return how many wait, and how many of them because their workspace has its share."""
         counts = {asking: sum(not one.done() for one in queue) for asking, queue in self.waiting.items()}

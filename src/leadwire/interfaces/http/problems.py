@@ -20,6 +20,10 @@ _BY_ROUTER: Final = {
         errors.UnsupportedMediaType,
     )
 }  # fmt: skip
+_UNKNOWN: Final = (
+    "The database did not answer in time: the change may or may not have been made. Look before you repeat it; with"
+    " the same Idempotency-Key it is safe to repeat."
+)
 _UNAVAILABLE: Final = {
     (db.Canceled,): "The database took too long to answer.",
     (*db.GONE, *AWAY, db.Deadlock): "The service cannot reach its database just now.",
@@ -38,7 +42,8 @@ def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResp
     for kinds, detail in _UNAVAILABLE.items():
         if isinstance(error, kinds):
             telemetry.log("request.unavailable", level=logging.WARNING, error=error)
-            return _respond(Unavailable(detail))
+            unknown = isinstance(error, db.OutcomeUnknown) and request.method not in ("GET", "HEAD")
+            return _respond(Unavailable(_UNKNOWN if unknown else detail))
     telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))
     return _respond(Internal("Something went wrong on our side. Quote the request id to support."))
 

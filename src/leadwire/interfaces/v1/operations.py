@@ -19,7 +19,7 @@ from litestar.handlers import HTTPRouteHandler
 from msgspec import Struct
 
 from leadwire.domain.accounts import schema as accounts
-from leadwire.infrastructure import errors
+from leadwire.infrastructure import errors, standby_reads
 from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.http import body, requests, responses
 from leadwire.interfaces.http.responses import JSONResponse, Page, Single, Tagged
@@ -171,11 +171,14 @@ def _endpoint(operation: Operation) -> Callable[["Request[Any, Any, Any]"], Awai
     read = {name: given.read for name, given in operation.inputs.items()}
     awaited = [name for name in read if inspect.iscoroutinefunction(read[name])]
     plain = [(name, read[name]) for name in read if name not in awaited]
+    from_standby = envelope is Page
 
     async def endpoint(request: Request[Any, Any, Any]) -> JSONResponse[Any]:
         given = {name: read_one(request) for name, read_one in plain}
         for name in awaited:
             given[name] = await read[name](request)
+        if from_standby:
+            await standby_reads.choose(request.scope["auth"].key_id)
         return RESPONSES[envelope](request, await handler(**given))
 
     return endpoint

@@ -24,6 +24,7 @@ from litestar.handlers import HTTPRouteHandler
 from leadwire.domain.accounts.changes import audit as audit_log
 from leadwire.domain.accounts.changes import sessions, sign_in
 from leadwire.domain.accounts.schema import Role
+from leadwire.infrastructure import standby_reads
 from leadwire.infrastructure.errors import DomainError, Forbidden
 from leadwire.interfaces.http import body
 from leadwire.interfaces.http.middleware import set_workspace
@@ -55,8 +56,12 @@ class Declared(msgspec.Struct, eq=False):
     """Whether it is an action that asks for the password again."""
 
 
-def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callable[[Body], Declared]:
-    """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first."""
+def screen(
+    path: str, role: Role = "viewer", confirmed: bool = False, from_standby: bool = False
+) -> Callable[[Body], Declared]:
+    """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first. It may
+    be read `from_standby` where nobody waits for what others have just done.
+    """
     path = path.replace("}", ":str}")
 
     def declare(shown: Body) -> Declared:
@@ -66,6 +71,8 @@ def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callabl
                 return redirect(f"{context}?next={_address_of(request)}" if context == SIGN_IN else context)
             if confirmed and not context.me.confirmed:
                 return redirect(f"{CONFIRM}?next={_address_of(request)}")
+            if from_standby:
+                await standby_reads.choose(context.me.session_id)
             return await shown(context, **_parameters(context, path))
 
         return Declared(path, role, shown, get(path, name=f"screen {path}")(handler))
@@ -160,6 +167,7 @@ async def _page_context(request: "Request[Any, Any, Any]", role: Role, path: str
     set_workspace(me.workspace)
     context = PageContext(request, me, Form())
     request.state.context = context  # an error page is this person's, too
+    request.scope["state"][standby_reads.CALLER] = me.session_id
     if not context.may(role):
         raise Forbidden(f"This takes the role {role}; yours is {me.role}. Ask an admin of {me.workspace_name}.")
     return SECOND_FACTOR if me.lacks_second_factor and path not in _BEFORE_THE_FACTOR else context

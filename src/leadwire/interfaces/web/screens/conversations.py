@@ -27,7 +27,7 @@ _OPERATIONS: Final[dict[str, Callable[[str, str, str], Awaitable[None]]]] = {
 }
 
 
-@screen("/conversations")
+@screen("/conversations", from_standby=True)
 async def conversations(context: PageContext) -> PageResponse:
     wanted = context.query_as(ConversationSearch)
     found = await reads.search(context.workspace, wanted)

@@ -21,7 +21,7 @@ _FILTERS: Final = ("endpoint_id", "stage", "kind", "outcome", "subject")
 _TIMES: Final = ("since", "until")
 
 
-@screen("/deliveries")
+@screen("/deliveries", from_standby=True)
 async def deliveries(context: PageContext) -> PageResponse:
     """Newest first, with filters that are all in the address."""
     query = context.query
@@ -86,7 +86,7 @@ async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -
     return stream(look, context.me.session_id)
 
 
-@screen("/dead-letters")
+@screen("/dead-letters", from_standby=True)
 async def dead_letters(context: PageContext) -> PageResponse:
     """What was given up on, how many a redrive would send, and the redrives so far."""
     form = context.form or context.query

@@ -13,7 +13,7 @@ from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import reads as webhooks
-from leadwire.infrastructure import clock
+from leadwire.infrastructure import clock, standby_reads
 from leadwire.infrastructure.errors import PreconditionFailed
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.forms import wrong
@@ -26,7 +26,7 @@ _OVERTAKEN: Final = (
 )
 
 
-@screen("/leads")
+@screen("/leads", from_standby=True)
 async def leads(context: PageContext) -> PageResponse:
     wanted = context.query_as(LeadSearch)
     return await context.render(
@@ -41,6 +41,7 @@ async def leads(context: PageContext) -> PageResponse:
 @action("/leads/export", role="agent", shown_on=leads, confirmed=True, download=True, audit="leads.exported")
 async def export(context: PageContext) -> PageResponse:
     wanted, kind = context.query_as(LeadSearch), context.form.choice("format", ("csv", "json"), "Choose CSV or JSON.")
+    await standby_reads.choose(context.me.session_id)  # for what is read while it is sent
     context.entry.detail = kind
     name = f"leads-{clock.now():%Y-%m-%d}.{kind}"
     if kind == "csv":

@@ -27,7 +27,7 @@ class StatsQuery(Struct, frozen=True, kw_only=True):
     bot_id: BotId | None = None
 
 
-@screen("/")
+@screen("/", from_standby=True)
 async def overview(context: PageContext) -> PageResponse:
     """Conversations and leads per day, what becomes of them, and their scores. Days are UTC."""
     shown, names = context.query_as(StatsQuery), await bots.names(context.workspace)

@@ -120,7 +120,7 @@ async def erase_person(context: PageContext) -> PageResponse:
     return context.redirect("/privacy", f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}.")
 
 
-@screen("/audit", role="admin")
+@screen("/audit", role="admin", from_standby=True)
 async def audit_log(context: PageContext) -> PageResponse:
     """Who did what, when, to which object, from where: one page of it, newest first."""
     wanted = context.query_as(LogQuery)

@@ -4,7 +4,8 @@ import contextlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,19 +15,37 @@ from redis.exceptions import RedisError
 
 from leadwire.development.embedded.binaries import find
 from leadwire.infrastructure.redis_pool import PRIMARY_KEY
-from tests.flows.commands import free_port
-from tests.waiting import until
+from ops.chaos.journal import free_port
 
+_PATIENCE = 60.0  # seconds
 SLOTS = 16384
 SLOT = key_slot(PRIMARY_KEY.encode())
 """That of the streams."""
 
 
-class Node:
-    """One server."""
+def until(condition: Callable[[], object]) -> None:
+    """Wait until it holds. Raise TimeoutError after a minute."""
+    end = time.monotonic() + _PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.02)
 
-    def __init__(self, directory: Path, *arguments: str, config: str = "", **options: str) -> None:
-        self.port = free_port()
+
+class Node:
+    """One server. With `tls`, a directory that has `ca.pem` and `server.pem`, others reach it by TLS; we do without."""
+
+    def __init__(
+        self, directory: Path, *arguments: str, config: str = "", tls: Path | None = None, **options: str
+    ) -> None:
+        self.port = self.public_port = free_port()
+        if tls:
+            self.public_port = free_port()
+            options |= {
+                "tls-port": str(self.public_port), "tls-replication": "yes", "tls-auth-clients": "no",
+                "tls-ca-cert-file": str(tls / "ca.pem"),
+                "tls-cert-file": str(tls / "server.pem"), "tls-key-file": str(tls / "server.pem"),
+            }  # fmt: skip
         self.directory = directory / str(self.port)
         self.directory.mkdir()
         file = self.directory / "server.conf"
@@ -62,7 +81,7 @@ class Node:
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"127.0.0.1:{self.public_port}"
 
     @property
     def role(self) -> str:
@@ -72,12 +91,13 @@ class Node:
 class Topology:
     """Servers that belong together, on files that go with them."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Path | None = None) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="lw-redis-"))
+        self._tls = tls
         self.nodes: list[Node] = []
 
     def node(self, *arguments: str, config: str = "", **options: str) -> Node:
-        self.nodes.append(Node(self._directory, *arguments, config=config, **options))
+        self.nodes.append(Node(self._directory, *arguments, config=config, tls=self._tls, **options))
         return self.nodes[-1]
 
     def __enter__(self) -> Self:
@@ -89,13 +109,20 @@ class Topology:
         shutil.rmtree(self._directory)
 
 
+class Single(Topology):
+    """One server."""
+
+    def build(self) -> None:
+        self.url = f"redis://{self.node().address}"
+
+
 class SentinelGroup(Topology):
     """A primary, its replica, and three sentinels, whose quorum is two."""
 
     def build(self) -> None:
         self.first = self.node()
-        self.second = self.node(replicaof=f"127.0.0.1 {self.first.port}")
-        watch = f"""sentinel monitor streams 127.0.0.1 {self.first.port} 2
+        self.second = self.node(replicaof=self.first.address.replace(":", " "))
+        watch = f"""sentinel monitor streams 127.0.0.1 {self.first.public_port} 2
             sentinel down-after-milliseconds streams 1000
             sentinel failover-timeout streams 3000
             """
@@ -122,8 +149,7 @@ class Cluster(Topology):
     """Three primaries with a third of the slots each, and a replica of the one that holds the streams."""
 
     def build(self) -> None:
-        options = {"cluster-enabled": "yes", "cluster-node-timeout": "1500", "cluster-replica-validity-factor": "0"}
-        made = [self.node(**options, **{"cluster-port": str(free_port())}) for _ in range(4)]
+        made = [self._clustered() for _ in range(4)]
         self.primaries, self.replica = made[:3], made[3]
         for number, one in enumerate(self.primaries):
             one("CLUSTER", "ADDSLOTSRANGE", number * SLOTS // 3, (number + 1) * SLOTS // 3 - 1)
@@ -158,6 +184,20 @@ class Cluster(Topology):
         away.kill()
         until(lambda: "fail" in self.holder("CLUSTER NODES")[away.address]["flags"].split(","))
 
+    def join(self) -> Node:
+        """A brand-new server, which becomes a primary without slots."""
+        new = self._clustered()
+        self.primaries.append(new)
+        new("CLUSTER", "MEET", "127.0.0.1", self.holder.port, self._bus(self.holder))
+        known = str(len(self.nodes))
+        until(lambda: all(one("CLUSTER INFO")["cluster_known_nodes"] == known for one in self.nodes))
+        until(lambda: new("CLUSTER INFO")["cluster_state"] == "ok")
+        return new
+
+    def _clustered(self) -> Node:
+        options = {"cluster-enabled": "yes", "cluster-node-timeout": "1500", "cluster-replica-validity-factor": "0"}
+        return self.node(**options, **{"cluster-port": str(free_port())})
+
     def move_slot(self, source: Node, target: Node) -> None:
         """Move the streams to another primary, one key after the other, as `valkey-cli --cluster reshard` does."""
         ours, theirs = source("CLUSTER", "MYID"), target("CLUSTER", "MYID")
@@ -170,8 +210,8 @@ class Cluster(Topology):
 
 
 @contextlib.contextmanager
-def topology(kind: str) -> Iterator[Any]:
-    """One of the two, started and thrown away."""
-    with {"sentinel": SentinelGroup, "cluster": Cluster}[kind]() as made:
+def topology(kind: str, tls: Path | None = None) -> Iterator[Any]:
+    """One of the three, started and thrown away."""
+    with {"single": Single, "sentinel": SentinelGroup, "cluster": Cluster}[kind](tls) as made:
         made.build()
         yield made

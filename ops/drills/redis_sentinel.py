@@ -1,0 +1,12 @@
+"""The Redis primary of a Sentinel group is killed; its replica takes over. Nobody does anything."""
+
+import functools
+
+from ops.drills import redis_failover
+from ops.drills.redis_failover import ENDPOINTS, RUNBOOK, SETTINGS
+from ops.drills.redis_topologies import topology
+
+__all__ = ["ENDPOINTS", "RUNBOOK", "SETTINGS", "redis", "run"]
+
+redis = functools.partial(topology, "sentinel")
+run = redis_failover.run

@@ -1,6 +1,7 @@
 """A Sentinel group and a cluster of real servers, each a process of the machine's Valkey (or Redis)."""
 
 import contextlib
+import functools
 import shutil
 import subprocess
 import tempfile
@@ -32,6 +33,20 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
+@functools.cache
+def program(*, tls: bool = False) -> Path | None:
+    """The machine's Valkey or Redis; with `tls` one that was built with it, if there is one."""
+    if not tls:
+        return find("redis").path
+    for path in (find("redis").path, shutil.which("redis-server"), shutil.which("valkey-server")):
+        if path:
+            asked = [path, "--port", "0", "--tls-port", "1"]
+            said = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+            if "tls-cert-file" in said.stdout + said.stderr:  # what it lacks to start
+                return Path(path)
+    return None
+
+
 class Node:
     """One server. With `tls`, a directory that has `ca.pem` and `server.pem`, others reach it by TLS; we do without."""
 
@@ -55,7 +70,7 @@ class Node:
             "repl-diskless-sync-delay": "0", **options,
         }  # fmt: skip
         flags = [part for name, value in chosen.items() for part in (f"--{name}", value)]
-        self._command = [str(find("redis").path), str(file), *arguments, *flags]
+        self._command = [str(program(tls=tls is not None)), str(file), *arguments, *flags]
         self.start()
 
     def start(self) -> None:
@@ -157,7 +172,7 @@ class Cluster(Topology):
         self.holder = self.primaries[SLOT * 3 // SLOTS]
         for one in made[1:]:
             bus = self._bus(one)
-            made[0]("CLUSTER", "MEET", "127.0.0.1", one.port, bus)
+            made[0]("CLUSTER", "MEET", "127.0.0.1", one.public_port, bus)
         until(lambda: all(one("CLUSTER INFO")["cluster_known_nodes"] == "4" for one in made))
         self.replica("CLUSTER", "REPLICATE", self.holder("CLUSTER", "MYID"))
         until(lambda: all(one("CLUSTER INFO")["cluster_state"] == "ok" for one in made))
@@ -188,7 +203,7 @@ class Cluster(Topology):
         """A brand-new server, which becomes a primary without slots."""
         new = self._clustered()
         self.primaries.append(new)
-        new("CLUSTER", "MEET", "127.0.0.1", self.holder.port, self._bus(self.holder))
+        new("CLUSTER", "MEET", "127.0.0.1", self.holder.public_port, self._bus(self.holder))
         known = str(len(self.nodes))
         until(lambda: all(one("CLUSTER INFO")["cluster_known_nodes"] == known for one in self.nodes))
         until(lambda: new("CLUSTER INFO")["cluster_state"] == "ok")
@@ -196,7 +211,8 @@ class Cluster(Topology):
 
     def _clustered(self) -> Node:
         options = {"cluster-enabled": "yes", "cluster-node-timeout": "1500", "cluster-replica-validity-factor": "0"}
-        return self.node(**options, **{"cluster-port": str(free_port())})
+        tls = {"tls-cluster": "yes"} if self._tls else {}
+        return self.node(**options, **tls, **{"cluster-port": str(free_port())})
 
     def move_slot(self, source: Node, target: Node) -> None:
         """Move the streams to another primary, one key after the other, as `valkey-cli --cluster reshard` does."""
@@ -204,7 +220,7 @@ class Cluster(Topology):
         target("CLUSTER", "SETSLOT", SLOT, "IMPORTING", ours)
         source("CLUSTER", "SETSLOT", SLOT, "MIGRATING", theirs)
         while keys := source("CLUSTER", "GETKEYSINSLOT", SLOT, 1):
-            source("MIGRATE", "127.0.0.1", target.port, keys[0], 0, 5000)
+            source("MIGRATE", "127.0.0.1", target.public_port, keys[0], 0, 5000)
         for one in (target, source, *(one for one in self.primaries if one not in {source, target})):
             one("CLUSTER", "SETSLOT", SLOT, "NODE", theirs)
 

@@ -126,12 +126,18 @@ def _sentinel(url: str, scheme: str) -> "redis.Redis":
 class _Cluster(RedisCluster):
     """Makes up for what redis-py 8.1 leaves open."""
 
+    named: dict[str, ClusterNode]
+    """The servers of the address."""
+
     async def initialize(self, *args: Any, **options: Any) -> "_Cluster":
         """Learn which server has which slots, and from one that answers what the commands are. Raise one of AWAY."""
         try:
             await super().initialize(*args, **options)
         except RedisClusterException as error:
             raise redis.ConnectionError(str(error)) from error
+        except IndexError as error:  # it has found no servers, and forgotten whom to ask
+            self.nodes_manager.startup_nodes.update(self.named)
+            raise redis.ConnectionError("no server of the cluster has any slot") from error
         except AWAY:
             if asked := getattr(self.commands_parser, "node", None):
                 self.nodes_manager.move_node_to_end_of_cached_nodes(asked.name)
@@ -172,7 +178,9 @@ def _cluster(url: str, scheme: str) -> "redis.Redis":
     nodes = [ClusterNode(*server) for server in servers]
     # Retried once, or pipelines would never ask anew who has the slots. Some slots may be away, if not the streams'.
     options = {"retry": Retry(NoBackoff(), 1), "require_full_coverage": False, **_MANY_TIMES, **options}
-    return cast("redis.Redis", _Cluster(startup_nodes=nodes, **options))
+    made = _Cluster(startup_nodes=nodes, **options)
+    made.named = dict(made.nodes_manager.startup_nodes)
+    return cast("redis.Redis", made)
 
 
 _KINDS: Final = {"sentinel": _sentinel, "cluster": _cluster}
@@ -199,14 +207,6 @@ async def time(client: "redis.Redis") -> float:
     """The clock of the server that holds the streams, in seconds."""
     seconds, microseconds = await client.eval("return redis.call('TIME')", 1, PRIMARY_KEY)
     return int(seconds) + int(microseconds) / 1e6
-
-
-async def infos(client: "redis.Redis") -> dict[str, dict[str, Any]]:
-    """What INFO answers: the only server under an empty name, each primary of a cluster under its address."""
-    if isinstance(client, RedisCluster):
-        await client.initialize()
-        return {node.name: await client.info(target_nodes=node) for node in client.get_primaries()}
-    return {"": await client.info()}
 
 
 @contextlib.asynccontextmanager

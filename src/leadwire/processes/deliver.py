@@ -2,6 +2,7 @@
 
 import asyncio
 
+from leadwire.delivery import installation
 from leadwire.delivery.endpoints import table as endpoints
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker import hourly_stats
@@ -15,7 +16,7 @@ from leadwire.processes import runtime
 
 async def deliver(settings: Settings) -> None:
     """Streams to receivers."""
-    health = Health(needs_redis=True, checks={"migrations": missing})
+    health = Health(needs_redis=True, checks={"migrations": missing, "installation": installation.alone})
 
     async def run(stop: asyncio.Event) -> None:
         transport = GuardedTransport(settings.allowed_networks, timeout=settings.delivery_timeout)

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from leadwire.delivery import installation
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.domain.bots import inactivity
@@ -14,7 +15,7 @@ from leadwire.processes import runtime
 
 async def relay(settings: Settings) -> None:
     """Outbox to streams."""
-    health = Health(needs_redis=True, checks={"migrations": missing})
+    health = Health(needs_redis=True, checks={"migrations": missing, "installation": installation.alone})
 
     async def run(stop: asyncio.Event) -> None:
         redis = redis_pool.require_client()

@@ -7,7 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from leadwire.delivery import epochs, events
+from leadwire.delivery import epochs, events, installation
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.serving import bind, connections, stop_event
 from leadwire.infrastructure.settings import Settings
@@ -36,6 +36,7 @@ async def run(
     host, number, *_ = listening.getsockname()
     urls = settings.database_url, settings.redis_url
     async with connections(*urls, settings.pool_size, role="engine", indexes_only=indexes_only):
+        await installation.check()
         await events.check_table()  # told now, not by the first round of work
         await epochs.note()
         if check:

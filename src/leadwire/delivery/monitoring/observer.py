@@ -12,7 +12,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import epochs, metrics
+from leadwire.delivery import epochs, installation, metrics
 from leadwire.delivery.monitoring import gauges, invariants
 from leadwire.delivery.relay import partitions
 from leadwire.infrastructure import clock, db, ids, telemetry
@@ -64,6 +64,7 @@ class Observer:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), _EVERY)
         self._clear()
+        await installation.leave(self._redis)
 
     def _failed(self, error: BaseException) -> None:
         """Clear the gauges: what they show may not be so any more."""
@@ -77,6 +78,8 @@ class Observer:
 
     async def update(self) -> None:
         """Set every gauge, or clear them when another process has the lease."""
+        with contextlib.suppress(*AWAY):
+            await installation.note(self._redis)
         if not await self._has_lease():
             self._clear()
             return

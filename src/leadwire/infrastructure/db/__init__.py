@@ -195,13 +195,6 @@ def in_transaction() -> bool:
     return DB.current_transaction.get() is not None
 
 
-async def through_pooler() -> bool:
-    """Whether a pooler such as PgBouncer is between this process and the server: it reports process ids of its own."""
-    async with transaction():
-        connection = DB.current_transaction.get().connection  # type: ignore[union-attr]
-        return bool(connection.get_server_pid() != await value("SELECT pg_backend_pid()"))
-
-
 def after_commit(hook: Callable[[], None]) -> None:
     """Call `hook` once when the open transaction has committed; at once when there is none."""
     hooks = _hooks.get()

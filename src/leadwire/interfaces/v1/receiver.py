@@ -12,11 +12,10 @@ from msgspec import Meta, Raw, Struct
 
 from leadwire.domain.webhooks import receivers
 from leadwire.domain.webhooks.receivers import Receiver
-from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.errors import Unauthenticated, WorkspaceSuspended
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body, client_network, requests
-from leadwire.interfaces.http.middleware import ADDED
+from leadwire.interfaces.http.middleware import ADDED, set_workspace
 from leadwire.interfaces.http.responses import JSONResponse, Single
 from leadwire.interfaces.http.routes import get, options
 from leadwire.interfaces.v1.authentication import CHALLENGE, FAILURES_A_MINUTE, bearer
@@ -84,10 +83,10 @@ async def _receiver(scope: Scope) -> Receiver:
     except Unauthenticated:
         _FAILURES.take(client_network.network(scope), loop_time)
         raise
+    set_workspace(found.workspace)
     scope["state"][ADDED].extend(_LIMIT.take(found.endpoint_id, loop_time))
     if found.suspended:
         raise WorkspaceSuspended
-    telemetry.set_workspace(found.workspace)
     return found
 
 

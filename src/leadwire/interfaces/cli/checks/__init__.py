@@ -4,8 +4,9 @@ Nothing is changed. A server that is unavailable is a finding like any other, so
 """
 
 from collections.abc import Coroutine, Mapping
-from typing import Any
+from typing import Any, Final
 
+from leadwire.delivery import installation
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
@@ -13,13 +14,17 @@ from leadwire.interfaces.cli.checks import environment, postgres, redis
 from leadwire.interfaces.cli.checks.finding import Finding
 from leadwire.interfaces.cli.runtime import explain
 
+_IN_THE_WAY: Final = ("Redis Cluster", "Redis primary", "Redis slots")
+"""What is wrong with a cluster, or with a client that knows of none, that further commands may fail for."""
+
 
 async def examine(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
     """Return every finding about these settings and the servers they name, whose addresses must be set."""
+    names: list[str] = []
     return [
         *environment.check(settings, environ),
-        *await _of_server("PostgreSQL", "LEADWIRE_DATABASE_URL", _database(settings)),
-        *await _of_server("Redis", "LEADWIRE_REDIS_URL", _redis(settings)),
+        *await _of_server("PostgreSQL", "LEADWIRE_DATABASE_URL", _database(settings, names)),
+        *await _of_server("Redis", "LEADWIRE_REDIS_URL", _redis(settings, names)),
     ]
 
 
@@ -34,24 +39,30 @@ async def _of_server(name: str, setting: str, look: Coroutine[Any, Any, list[Fin
         return [Finding(f"{name} answers", "error", words, f"start it, open the way to it, or correct {setting}")]
 
 
-async def _database(settings: Settings) -> list[Finding]:
+async def _database(settings: Settings, names: list[str]) -> list[Finding]:
+    """Adds the database's name, if it says it, to `names`."""
     try:
         await db.open_pool(settings.database_url, 1)
+        pooler = await postgres.connection_pooler()
+        if pooler.level == "error":
+            return [pooler]
+        names += filter(None, [await installation.ours()])
         tables = await postgres.tables()
-        found = [*await postgres.check(settings), tables, *await postgres.secret_key(), await postgres.clocks()]
+        found = [*await postgres.check(settings), pooler, tables, *await postgres.secret_key(), await postgres.clocks()]
         return found if tables.level == "error" else [*found, *await postgres.workspaces()]
     finally:
         await db.close_pool()
 
 
-async def _redis(settings: Settings) -> list[Finding]:
+async def _redis(settings: Settings, names: list[str]) -> list[Finding]:
     redis_pool.connect(settings.redis_url)
     client = redis_pool.require_client()
     try:
-        infos = await redis_pool.infos(client)
+        infos = await redis.infos(client)
         servers = [one for server, info in infos.items() for one in redis.check(info, server)]
-        if any(one.about == "Redis Cluster" and one.level == "error" for one in servers):
-            return servers  # this client does not follow redirections
-        return [*servers, await redis.proxies(client), await redis.clocks(client)]
+        if any(one.about in _IN_THE_WAY and one.level == "error" for one in servers):
+            return servers
+        shared = [await redis.installations(client, name) for name in names]
+        return [*servers, *shared, await redis.proxies(client), await redis.clocks(client)]
     finally:
         await redis_pool.close()

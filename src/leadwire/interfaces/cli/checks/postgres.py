@@ -8,6 +8,7 @@ from typing import Final
 from leadwire.delivery.endpoints import table as endpoints
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db import pooler
 from leadwire.infrastructure.db.migrations import difference
 from leadwire.infrastructure.db.standby import BEHIND
 from leadwire.infrastructure.db.statements import sql
@@ -19,6 +20,13 @@ from leadwire.interfaces.cli.checks.finding import Finding, unless
 _OLDEST: Final = 150_000
 _MOST_IDLE: Final = 300  # seconds that a transaction may idle
 _NAMED: Final = 5  # workspaces
+_MOST_BEHIND: Final = 2**24  # bytes of WAL that a standby has not replayed
+_POOLERS: Final = {
+    "none": "none between us and the server",
+    "usable": "one between us and the server",
+    "statement": "one in statement mode, where nothing can be changed",
+    "forgetful": "one that loses prepared statements",
+}
 _KEPT: Final = {
     "fsync": "on",
     "full_page_writes": "on",
@@ -31,7 +39,14 @@ _NOT_OFF: Final = ("synchronous_commit", "data_checksums")
 _ASKED: Final = [
     *_KEPT, *_NOT_OFF, "max_connections", "superuser_reserved_connections",
     "reserved_connections", "server_version", "server_version_num", "in_hot_standby",
+    "synchronous_standby_names",
 ]  # fmt: skip
+# The standbys that follow this server. Without the rights of pg_monitor there is a row for each, and nothing in it.
+_STANDBYS: Final = sql("""
+SELECT coalesce(nullif(application_name, ''), client_addr::text, 'a standby') AS name, sync_state,
+    coalesce(state, 'streaming') AS state, coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery()
+        THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END, replay_lsn), 0)::bigint AS behind
+FROM pg_stat_replication WHERE state IS NULL OR state IN ('catchup', 'streaming') ORDER BY 1""")
 _SETTINGS: Final = sql("SELECT name, setting FROM pg_settings WHERE name = ANY(:names)")
 
 
@@ -48,7 +63,7 @@ async def check(settings: Settings) -> list[Finding]:
         *(unless(about[name] == "off", f"PostgreSQL {name}", about[name]) for name in _NOT_OFF),
         await _connections(about, settings),
         await _idle_transactions(),
-        await _pooler(),
+        await _standbys(about),
     ]
 
 
@@ -149,9 +164,20 @@ async def _idle_transactions() -> Finding:
     return unless(seconds > _MOST_IDLE, "transactions left open", f"the oldest idles for {seconds:.0f} s")
 
 
-async def _pooler() -> Finding:
-    says = "none between us and the server"
-    if await db.through_pooler():
-        says = "one between us and the server; in transaction mode it must keep prepared statements (PgBouncer 1.21"
-        says += " or later with max_prepared_statements above 0)"
-    return Finding("connection pooler", "ok", says)
+async def _standbys(about: Mapping[str, str]) -> Finding:
+    """Whether each standby of this server follows, and changes need not wait for one that is not there."""
+    found = await _STANDBYS.rows()
+    late = [row for row in found if row["state"] != "streaming" or row["behind"] > _MOST_BEHIND]
+    told = [f"{row['name']} is {row['behind'] >> 20} MiB behind ({row['state']})" for row in late]
+    waits = about["synchronous_standby_names"] and about["synchronous_commit"] not in {"off", "local"}
+    alone = bool(waits) and not any(row["sync_state"] in {"sync", "quorum"} for row in found)
+    if alone:
+        told.append("none is synchronous, and every change waits until one is")
+    says = "; ".join(told) or f"{len(found)} connected"
+    return unless(bool(told), "PostgreSQL standbys", says, level="error" if alone else "warning")
+
+
+async def connection_pooler() -> Finding:
+    """Whether there is one between us and the server, and we can work through it."""
+    found = await pooler.find()
+    return unless(found not in {"none", "usable"}, "connection pooler", _POOLERS[found])

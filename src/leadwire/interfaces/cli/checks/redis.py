@@ -5,7 +5,9 @@ from typing import Any, Final
 
 import msgspec
 from redis.asyncio import Redis
+from redis.asyncio.cluster import RedisCluster
 
+from leadwire.delivery import installation
 from leadwire.infrastructure import clock, redis_pool
 from leadwire.interfaces.cli.checks import finding
 from leadwire.interfaces.cli.checks.finding import Finding, unless
@@ -13,6 +15,8 @@ from leadwire.interfaces.http.client_network import NOT_TRUSTED
 
 _OLDEST: Final = {"Redis": 7, "Valkey": 8}
 _FULL: Final = 0.8  # of maxmemory
+_SLOTS: Final = 16384
+_LATE: Final = 10  # seconds without a word of a replica, which sends one each second
 _NO_LOG: Final = (
     "no append-only file: a restart empties the streams; what was in them is queued again after"
     " LEADWIRE_RECONCILE_AFTER"
@@ -21,8 +25,27 @@ _NO_LOG: Final = (
 Info = Mapping[str, Any]
 
 
+async def infos(client: Redis) -> dict[str, Info]:
+    """What INFO answers: the only server under an empty name, each primary of a cluster under its address, with what
+    CLUSTER INFO answers; or `unreachable`: why it does not answer.
+    """
+    if not isinstance(client, RedisCluster):
+        return {"": await client.info()}
+    await client.initialize()
+    found: dict[str, Info] = {}
+    for node in client.get_primaries():
+        try:
+            told = [await client.execute_command(command, target_nodes=node) for command in ("INFO", "CLUSTER INFO")]
+            found[node.name] = told[0] | told[1]
+        except redis_pool.AWAY as error:
+            found[node.name] = {"unreachable": str(error) or type(error).__name__}
+    return found
+
+
 def check(info: Info, server: str = "") -> list[Finding]:
-    """Findings from what INFO answers; CONFIG is forbidden on many hosted servers. `server`: which one of a cluster."""
+    """Findings from what `infos` returns; CONFIG is forbidden on many hosted servers. `server`: which of a cluster."""
+    if "unreachable" in info:
+        return [unless(True, "Redis primary", f"{server}: {info['unreachable']}")]
     name = "Valkey" if "valkey_version" in info else "Redis"
     version = str(info.get("valkey_version", info["redis_version"]))
     limit, used = int(info["maxmemory"]), int(info["used_memory"])
@@ -31,13 +54,13 @@ def check(info: Info, server: str = "") -> list[Finding]:
     unlimited = ", without a limit of memory that would make it act" if evicts and not limit else ""
     replica = info["role"] != "master"
     clustered = bool(info.get("cluster_enabled"))
-    replicas = int(info.get("connected_slaves", 0))
     kept = bool(info.get("aof_enabled"))
     found = [
         unless(int(version.partition(".")[0]) < _OLDEST[name], "Redis version", f"{name} {version}"),
         unless(replica, "Redis role", "a replica, which only reads" if replica else "primary"),
         unless(clustered and not server, "Redis Cluster", "on" if clustered else "off"),
-        unless(bool(server) and not replicas, "Redis replicas", f"{replicas} connected"),
+        *([_slots(info)] if server else []),
+        _replicas(info, needed=bool(server)),
         unless(evicts and limit > 0, "Redis eviction", f"{policy}{unlimited}"),
         unless(
             0 < limit * _FULL < used,
@@ -48,6 +71,23 @@ def check(info: Info, server: str = "") -> list[Finding]:
         *_writes(info),
     ]
     return [msgspec.structs.replace(one, says=f"{server}: {one.says}") for one in found] if server else found
+
+
+def _slots(info: Info) -> Finding:
+    """Whether each slot of a cluster has a server that answers for it."""
+    served = int(info["cluster_slots_ok"])
+    wrong = served < _SLOTS or info["cluster_state"] != "ok"
+    return unless(wrong, "Redis slots", f"{served} of {_SLOTS} served, the cluster's state is {info['cluster_state']}")
+
+
+def _replicas(info: Info, *, needed: bool) -> Finding:
+    """Whether there are replicas, where they are `needed`, and each follows."""
+    replicas = [info[f"slave{number}"] for number in range(int(info.get("connected_slaves", 0)))]
+    late = [one for one in replicas if one["state"] != "online" or int(one["lag"]) > _LATE]
+    told = [f"{one['ip']}:{one['port']} is {one['state']}, last heard of {one['lag']} s ago" for one in late]
+    return unless(
+        bool(late) or (needed and not replicas), "Redis replicas", "; ".join(told) or f"{len(replicas)} connected"
+    )
 
 
 async def clocks(client: Redis) -> Finding:
@@ -61,6 +101,13 @@ async def proxies(client: Redis) -> Finding:
     wrong = bool(await client.exists(NOT_TRUSTED))
     says = "by a proxy that is not trusted, within the last day" if wrong else "by trusted proxies only"
     return unless(wrong, "requests forwarded", says)
+
+
+async def installations(client: Redis, ours: str) -> Finding:
+    """Whether another installation than that of the database `ours` uses the same Redis."""
+    others = await installation.others(client, ours)
+    says = f"also used by the database {', '.join(others)}" if others else "ours alone"
+    return unless(bool(others), "Redis installations", says)
 
 
 def _writes(info: Info) -> list[Finding]:

@@ -1,0 +1,30 @@
+"""`leadwire doctor` on the servers of the tests."""
+
+import json
+
+import pytest
+from redis import Redis
+
+from leadwire.development.embedded import Services
+from leadwire.interfaces.http.client_network import NOT_TRUSTED
+from tests.flows.commands import run
+
+KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+
+
+def examined(**settings: str) -> tuple[int, dict[str, dict[str, str]]]:
+    result = run("doctor", "--json", **settings)
+    assert result.stderr == "", result
+    document = json.loads(result.stdout)
+    levels = [one["level"] for one in document["findings"]]
+    assert (document["errors"], document["warnings"]) == (levels.count("error"), levels.count("warning"))
+    assert document["sound"] == (result.returncode == 0)
+    return result.returncode, {one["about"]: one for one in document["findings"]}
+
+
+@pytest.fixture
+def sound(servers: Services, connected: None) -> dict[str, str]:
+    with Redis.from_url(servers.redis_url) as client:
+        client.delete(NOT_TRUSTED)  # of another test
+    front = {"PUBLIC_URL": "https://leads.example.com", "TRUSTED_PROXIES": "10.0.0.0/8"}
+    return {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "SECRET_KEY": KEY, **front}

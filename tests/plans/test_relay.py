@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from leadwire.delivery.endpoints import discard
+from leadwire.delivery.monitoring import gauges
 from leadwire.delivery.relay import fan_out, reconcile
 from leadwire.delivery.relay.admit import admit, close_overfull
 from leadwire.delivery.streams import StreamState
@@ -166,3 +167,13 @@ async def test_a_batch_is_bounded_in_deliveries_too(workspace, number):
         made.append(await db.value("SELECT count(*) FROM delivery") - sum(made))
     assert sum(made) == (60 if number < 1000 else 3) * number
     assert max(made) == max(number, fan_out.DELIVERIES)
+
+
+async def test_who_observes_what_is_overdue_reads_no_idle_endpoint(workspace, monkeypatch):
+    await deliveries(workspace, "we_a", 20, EACH, LONG_DUE)
+    few = await touched(gauges.STATEMENTS["overdue"].rows, monkeypatch)
+    await endpoints(workspace, "we_b", 5000, is_open=True)
+    many = await touched(gauges.STATEMENTS["overdue"].rows, monkeypatch)
+    assert many.rows == few.rows
+    assert many.pages < 1.5 * few.pages, "an index may be a level deeper"
+    assert [dict(row)["count"] for row in await gauges.STATEMENTS["overdue"].rows()] == [20]

@@ -49,7 +49,7 @@ SEALED: Final = (WebhookEndpoint.secret, WebhookEndpoint.staged_secret, WebhookE
 """Columns that `secret_box` seals."""
 
 _LATEST: Final = statement(
-    WebhookEndpoint.select(WebhookEndpoint.secret).order_by(WebhookEndpoint.created_at, ascending=False), "LIMIT 1"
+    WebhookEndpoint.select(WebhookEndpoint.secret).order_by(WebhookEndpoint.id, ascending=False), "LIMIT 1"
 )
 # Whether the table is there.
 _EXISTS: Final = sql("SELECT to_regclass('webhook_endpoint') IS NOT NULL")

@@ -8,11 +8,18 @@ SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT 10000) AS found) AS unr
     (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE set_aside_at IS NOT NULL LIMIT 10000) AS found) AS aside
 
 -- overdue: deliveries past their time, of each endpoint up to 10,000
-WITH late AS (
+-- From one endpoint that has some waiting to the next along the index: idle endpoints are not read.
+WITH RECURSIVE waiting(endpoint_id) AS (
+    (SELECT endpoint_id FROM delivery WHERE state = 'waiting' ORDER BY endpoint_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.endpoint_id FROM delivery d WHERE d.state = 'waiting' AND d.endpoint_id > waiting.endpoint_id
+        ORDER BY d.endpoint_id LIMIT 1)
+    FROM waiting WHERE waiting.endpoint_id IS NOT NULL
+), late AS (
     SELECT e.id, first.due_at, e.ordered OR e.rate_limit IS NOT NULL OR e.paused_until > now()
         OR e.admission_window <= (
             SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued') AS held
-    FROM webhook_endpoint e CROSS JOIN LATERAL (
+    FROM waiting JOIN webhook_endpoint e ON e.id = waiting.endpoint_id CROSS JOIN LATERAL (
         SELECT d.due_at FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting'
         ORDER BY d.due_at LIMIT 1) first
     WHERE e.enabled AND (NOT e.open OR e.due_at < now()) AND first.due_at < now()

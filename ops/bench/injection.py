@@ -17,7 +17,7 @@ from leadwire.interfaces.http import requests
 from leadwire.interfaces.http.responses import JSONResponse, Single
 from leadwire.interfaces.v1.operations import Caller, Query, get
 
-_CALLER = accounts.Caller("key", "workspace", frozenset(), None)
+_CALLER = accounts.Caller("key", "workspace", frozenset(), None, suspended=False)
 _REQUESTS, _ROUNDS = 3_000, 9
 
 

@@ -83,13 +83,19 @@ async def test_it_goes_on_wherever_it_was_cut_off(full, tmp_path):
     await export_file.write(workspace, path := tmp_path / "export.ndjson")
     whole = path.read_bytes()
     ends = [found.end() for found in re.finditer(b"\n", whole)]
-    for end in [0, 5, *ends[:-1], *(end + 20 for end in ends[:-1])]:
+    for end in [*ends[:-1], *(end + 20 for end in ends[:-1])]:
         path.write_bytes(whole[:end])
         await export_file.write(workspace, path)
         assert path.read_bytes()[: ends[-2]] == whole[: ends[-2]]
         assert read(path)[-1]["kind"] == "end"
     await export_file.write(workspace, path)  # complete: nothing is added
     assert len(read(path)) == len(ends)
+    exported = "SELECT count(*) FROM audit_entry WHERE action = 'workspace.exported'"
+    assert await db.value(exported) == 1
+    path.write_bytes(whole[:5])
+    await export_file.write(workspace, path)
+    assert len(read(path)) == len(ends) + 1  # that it was begun again is in the audit log, which is exported, too
+    assert await db.value(exported) == 2
 
 
 async def test_a_long_line_is_found_again(workspace, bot, tmp_path, monkeypatch):

@@ -93,10 +93,10 @@ async def test_a_quota_of_its_own_holds_for_this_workspace_alone(workspace, bot,
     assert [row["detail"] for row in entries] == [f"{quota}: 3 -> 1", f"{quota}: 1 -> 3"]
 
 
-@pytest.mark.parametrize("most", [-1, 2**31])
-async def test_a_quota_that_is_none_is_refused(workspace, most):
+@pytest.mark.parametrize(("quota", "most"), [("bots", -1), ("bots", 2**31), ("requests", 0)])
+async def test_a_quota_that_is_none_is_refused(workspace, quota, most):
     with pytest.raises(Invalid):
-        await workspaces.set_quota(workspace, "bots", most)
+        await workspaces.set_quota(workspace, quota, most)
 
 
 async def test_a_quota_near_its_end_is_told_of(workspace, limits):  # noqa: F811

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from leadwire.domain.accounts import changes, keys, reads
+from leadwire.domain.accounts.changes import workspaces as quotas
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, ids, redis_pool
 from leadwire.infrastructure.errors import Invalid, NotFound
@@ -129,6 +130,19 @@ async def test_a_suspended_workspace_is_a_403_until_it_is_resumed(client, worksp
     await workspaces.resume(workspace)
     reads._known.clear()
     assert (await client.get(f"/v1/leads/{lead.id}")).json()["data"]["id"] == lead.id
+
+
+async def test_a_workspace_may_have_a_rate_of_its_own(client, anonymous, workspace):
+    await quotas.set_quota(workspace, "requests", 3)
+    reads._known.clear()
+    answers = [await client.get("/v1/leads") for _ in range(4)]
+    assert [one.status_code for one in answers] == [200, 200, 200, 429]
+    assert answers[3].json()["code"] == "rate_limited"
+    assert answers[0].headers["RateLimit-Policy"] == '"default";q=3;w=60'
+    other = await changes.create_workspace("Other")
+    _, key = await changes.create_key(other, "theirs")
+    answer = await anonymous.get("/v1/leads", headers={"Authorization": f"Bearer {key}"})
+    assert answer.headers["RateLimit-Policy"].startswith('"default";q=6000;w=60')
 
 
 async def test_a_key_expires_at_its_moment_even_while_remembered(workspace):

@@ -18,6 +18,7 @@ _THINGS: Final[dict[Quota, str]] = {
     "flow_bytes": "bytes of flows, all versions and drafts together",
     "users": "people, open invitations included",
     "api_keys": "API keys in use",
+    "requests": "requests a minute with each API key",
 }
 # Not FOR UPDATE: rows that refer to the workspace can still be written.
 _LOCK: Final = statement(
@@ -48,7 +49,7 @@ async def check(workspace: str, quota: Quota, count: Statement, **values: Any) -
 
 def default(quota: Quota) -> int:
     """The quota of a workspace that has none of its own."""
-    most: int = getattr(settings.get(), f"max_{quota}")
+    most: int = getattr(settings.get(), "rate_limit" if quota == "requests" else f"max_{quota}")
     return most
 
 

@@ -18,9 +18,9 @@ _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
 _LARGEST: Final = 10_000
 _ONLINE: Final = timedelta(seconds=150)  # an open inbox reports every 60 s
 
-# Whose key it is, and whether the workspace is suspended.
+# Whose key it is, and what holds for the workspace.
 _KEY_BY_LOOKUP: Final = sql("""
-SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL, k.hash
+SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL, (w.quotas->>'requests')::int, k.hash
 FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.lookup = :lookup AND k.revoked_at IS NULL""")
 _START: Final = QueryString("'lw_' || {} || '_'", ApiKey.lookup)
 _KEYS: Final = statement(
@@ -158,5 +158,5 @@ async def _look_up(key: str, digest: bytes) -> schema.Caller | None:
     row = await _KEY_BY_LOOKUP.row(lookup=lookup) if lookup else None
     if row is None or not hmac.compare_digest(row["hash"], digest):
         return None
-    id_, workspace, scopes, expires_at, suspended, _ = row
-    return schema.Caller(id_, workspace, frozenset(scopes), expires_at, suspended)
+    id_, workspace, scopes, *known, _ = row
+    return schema.Caller(id_, workspace, frozenset(scopes), *known)

@@ -11,8 +11,8 @@ Role = Literal["viewer", "agent", "admin"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 """A viewer looks, an agent works with leads and conversations, an admin does all. Each may do what the previous may."""
 
-Quota = Literal["endpoints", "bots", "bot_versions", "faq_entries", "flow_bytes", "users", "api_keys"]
-"""What a workspace may have a limited number of."""
+Quota = Literal["endpoints", "bots", "bot_versions", "faq_entries", "flow_bytes", "users", "api_keys", "requests"]
+"""What a workspace may have a limited number of. `requests` are those of each API key in a minute."""
 
 CONFIRMED: Final = timedelta(minutes=10)
 """How long secrets may be shown after the password was given."""
@@ -68,8 +68,10 @@ class Caller(Struct, frozen=True):
     workspace: str
     scopes: frozenset[str]
     expires_at: datetime | None
-    suspended: bool
+    suspended: bool = False
     """Whether the workspace is."""
+    requests: int | None = None
+    """How many the workspace may send with each key in a minute, where that is not what the settings say."""
 
 
 class KeyListed(Struct, frozen=True):

@@ -4,7 +4,9 @@ import os
 from pathlib import Path
 from typing import IO, Final
 
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.workspaces import export
+from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Invalid, OperatorError
 
 _LAST: Final = b'{"kind":"end"'  # how the last line begins
@@ -15,6 +17,7 @@ _LONGEST_FIRST: Final = 1_000_000
 async def write(workspace: str, path: Path) -> None:
     """Write an export, or go on with one that was cut off: what is not a whole line is written again.
 
+    That one began is in the workspace's audit log.
     Raise Invalid when the file is something else, or another workspace's; OperatorError when it cannot be written.
     """
     with _open(path) as file:
@@ -24,6 +27,9 @@ async def write(workspace: str, path: Path) -> None:
         if last.startswith(_LAST):
             return
         export.place_after(last)
+        if not last:
+            async with db.transaction():
+                await audit.record(workspace, "operator", audit.Entry("workspace.exported", workspace))
         file.truncate(size)
         async for some in export.lines(workspace, last):
             _append(file, some)

@@ -58,8 +58,9 @@ async def set_suspended(workspace: str, *, suspended: bool) -> bool:
 
 async def set_quota(workspace: str, quota: Quota, most: int | None) -> None:
     """Give a workspace a quota of its own, or (None) that of the settings again. Raise NotFound, Invalid."""
-    if most is not None and not 0 <= most <= 2**31 - 1:
-        raise Invalid("A quota is a number from 0 to 2,147,483,647.")
+    least = 1 if quota == "requests" else 0
+    if most is not None and not least <= most <= 2**31 - 1:
+        raise Invalid(f"A quota of {quota} is a number from {least} to 2,147,483,647.")
     async with db.transaction():
         *_, stored = await _locked(workspace)
         own = quotas.own_quotas(stored)

@@ -1,7 +1,7 @@
 """Order holds through whatever happens to the first of a subject, and those behind it are never stuck."""
 
 from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.delivery.states import NextStep
+from leadwire.delivery.retry import NextStep
 from leadwire.delivery.worker import quarantine
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, redrives

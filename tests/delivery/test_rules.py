@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire.delivery import states
-from leadwire.delivery.states import OUTCOMES, NextStep, of_status
+from leadwire.delivery import retry
+from leadwire.delivery.retry import NextStep
+from leadwire.delivery.states import OUTCOMES, of_status
 from leadwire.infrastructure import secret_box, settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.secret_box import SecretBox
@@ -22,7 +23,7 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 @given(st.integers(1, 9), st.sampled_from(OUTCOMES), st.floats(0, 10**9))
 def test_nothing_is_tried_more_than_four_times(number, outcome, wish):
-    following = states.after(outcome, number, SCHEDULE, retry_after=wish)
+    following = retry.after(outcome, number, SCHEDULE, retry_after=wish)
     assert following.state != "waiting" or number < 4
     assert (following.state == "delivered") == (outcome == "delivered")
     if following.state == "waiting":
@@ -32,19 +33,19 @@ def test_nothing_is_tried_more_than_four_times(number, outcome, wish):
 def test_what_follows_an_attempt():
     for failed in OUTCOMES:
         if failed not in ("delivered", "gone"):
-            delays = [states.after(failed, number, SCHEDULE) for number in (1, 2, 3, 4)]
+            delays = [retry.after(failed, number, SCHEDULE) for number in (1, 2, 3, 4)]
             assert delays == [
                 NextStep("waiting", 60.0),
                 NextStep("waiting", 300.0),
                 NextStep("waiting", 1800.0),
                 NextStep("dead"),
             ]
-    assert states.after("gone", 1, SCHEDULE) == NextStep("dead")
-    assert states.after("timeout", 1, SCHEDULE, test=True) == NextStep("dead")
-    assert states.after("delivered", 1, SCHEDULE, test=True) == NextStep("delivered")
-    assert states.after("http_5xx", 1, (0,)) == NextStep("waiting", 0.0)
-    assert states.after("http_5xx", 1, SCHEDULE, retry_after=61) == NextStep("waiting", 61.0)
-    assert states.after("http_5xx", 1, SCHEDULE, retry_after=1e9) == NextStep("waiting", 86_400.0)
+    assert retry.after("gone", 1, SCHEDULE) == NextStep("dead")
+    assert retry.after("timeout", 1, SCHEDULE, test=True) == NextStep("dead")
+    assert retry.after("delivered", 1, SCHEDULE, test=True) == NextStep("delivered")
+    assert retry.after("http_5xx", 1, (0,)) == NextStep("waiting", 0.0)
+    assert retry.after("http_5xx", 1, SCHEDULE, retry_after=61) == NextStep("waiting", 61.0)
+    assert retry.after("http_5xx", 1, SCHEDULE, retry_after=1e9) == NextStep("waiting", 86_400.0)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_what_follows_an_attempt():
      ("Fri, 02 Jan 2026 00:01:00", 0)],
 )  # fmt: skip
 def test_what_retry_after_asks_for(header, seconds):
-    assert states.retry_after(header, NOW) == seconds
+    assert retry.asked_for(header, NOW) == seconds
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 Either `Event.record` inside the transaction of the change, or `Event.record_with`, which makes the change and its
 event one statement. There is no third way in, so neither can exist without the other. The event's deliveries are part
-of the same statement, or a row of `outbox` is, for which the relay makes them.
+of the same statement, or a row of `outbox` is, for which the relay makes them; or neither, when no endpoint wants it.
 """
 
 import functools
@@ -43,7 +43,7 @@ class RecordedEvent(Table, db=DB, tablename="event"):
     conversation_id = Text(null=True, default=None)  # these two say whom it is about, for erasure
     lead_id = Text(null=True, default=None)
     subject = Text(null=True, default=None)  # within which order is kept: its conversation, or else its lead
-    position = BigInt()  # taken while the subject's row is locked, so it is the order of its changes on any host
+    position = BigInt()  # taken while the changed row is locked, so it is the order of its changes on any host
     body = Text()  # the text that is signed and sent, to the letter
     test_endpoint_id = Text(null=True, default=None)  # a test event goes to this endpoint alone
     occurred_at = Timestamptz()
@@ -133,11 +133,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         return (await self._run(None, {}))[0]
 
     async def record_with(self, change: Statement, **values: object) -> bool:
-        """Run `change` (of one row) with `values`, and record the event, in a single statement.
+        """Change a row and record the event, in a single statement. Outside a transaction, others may share it.
 
-        Return False, and record nothing, when there was no such row. `change` takes a list of each value and of
-        `event`, ids that it returns of the rows it changed: outside a transaction, changes that come while one is
-        being committed are made together.
+        `change` takes a list for each of `values`, and one of `event`, their ids. It returns the ids of those whose
+        row it has changed. Return False, and record nothing, when this one is not among them.
         """
         return (await self._run(change, values))[1]
 

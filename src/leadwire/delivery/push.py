@@ -84,7 +84,7 @@ async def _add(redis: Redis, keys: Sequence[Key], *, quick: bool) -> bool:
 
 
 def wake_relay() -> None:
-    """Wake the relays soon. Does nothing in a process without Redis or outside an event loop."""
+    """Wake the relays soon. Does nothing in a process without Redis."""
     if not _state.waking and redis_pool.client() is not None:
         _state.waking = True
         redis_pool.run_in_background(_wake())

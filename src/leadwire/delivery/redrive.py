@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 from piccolo.columns import Array, Boolean, Integer, Text, Timestamptz
 from piccolo.table import Table
 
-from leadwire.delivery.endpoints import schedule
+from leadwire.delivery.endpoints import due
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, load, param, sql, statement
@@ -192,8 +192,8 @@ async def _again(batch: Sequence[db.Row], *, replay: bool) -> int:
         return 0
     asked = lists("events endpoints", batch)
     bounds = {"first": min(asked["events"]), "last": max(asked["events"])}
-    known = await schedule.wake(asked["endpoints"])
+    known = await due.wake(asked["endpoints"])
     again = await _AGAIN.rows(**asked, **bounds, states=["delivered", "dead"] if replay else ["dead"], replay=replay)
     if any(known.values()):
-        await schedule.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})
+        await due.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})
     return len(again)

@@ -7,11 +7,13 @@ from contextlib import suppress
 import msgspec
 import pytest
 
+from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes, reads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests import make
+from tests.waiting import eventually
 
 
 async def test_a_patch_that_changes_nothing_is_silent(workspace, bot):
@@ -193,3 +195,63 @@ async def test_the_same_version_of_a_lead_is_changed_once(workspace, bot):
     stored = await reads.stored(workspace, lead.id)
     assert stored.version == 11
     assert custom_fields(stored.lead) == {f"key {number}": number for number in range(10)}
+
+
+async def elsewhere(*work):
+    """Begin work outside the open transaction."""
+    loop = asyncio.get_running_loop()
+    return [loop.create_task(one, context=contextvars.Context()) for one in work]
+
+
+async def until_somebody_waits():
+    """Until a connection waits for a lock of another one."""
+    await eventually(lambda: db.value("SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"))
+
+
+async def test_who_gives_an_address_that_a_lead_is_just_losing_is_a_lead_of_their_own(workspace, bot):
+    before = await make.lead(workspace, bot, email="old@example.com", name=None)
+    talk = await make.conversation(workspace, bot)
+    async with db.transaction():
+        await changes.update(workspace, before.id, LeadPatch(email="new@example.com"), unchanged={})
+        (capturing,) = await elsewhere(
+            conversations.capture_lead(workspace, talk, LeadPatch(email="old@example.com", name="Stranger"))
+        )
+        await until_somebody_waits()
+    made = await capturing
+    assert made.id != before.id
+    assert (made.email, made.name) == ("old@example.com", "Stranger")
+    assert (await reads.stored(workspace, before.id)).lead.name is None
+
+
+async def test_two_who_give_the_same_phone_number_at_once_are_one_lead(workspace, bot):
+    talks = [await make.conversation(workspace, bot) for _ in range(5)]
+    found = LeadPatch(phone="+41 44 668 18 00")
+    made = await asyncio.gather(*[conversations.capture_lead(workspace, talk, found) for talk in talks])
+    assert len({lead.id for lead in made}) == 1
+    assert (await make.kinds()).count("lead.created") == 1
+
+
+async def test_what_ends_with_a_lead_shows_it_as_the_change_before_left_it(workspace, bot):
+    talk = await make.conversation(workspace, bot)
+    lead = await conversations.capture_lead(workspace, talk, LeadPatch(email="ada@example.com"))
+    async with db.transaction():
+        await changes.update(workspace, lead.id, LeadPatch(name="Grace"), unchanged={})
+        (ending,) = await elsewhere(conversations.end(workspace, talk, "visitor"))
+        await until_somebody_waits()
+    await ending
+    updated, ended = await db.rows("SELECT kind, body FROM event ORDER BY position DESC LIMIT 2")
+    assert (ended["kind"], updated["kind"]) == ("lead.updated", "conversation.ended")
+    assert '"name":"Grace"' in updated["body"]
+
+
+async def test_an_address_that_is_taken_in_the_last_moment_is_said_whose_it_is(workspace, bot):
+    first, second = [await make.somebody(workspace, bot) for _ in range(2)]
+    async with db.transaction():
+        await changes.update(workspace, first.id, LeadPatch(email="one@example.com"), unchanged={})
+        (late,) = await elsewhere(
+            changes.update(workspace, second.id, LeadPatch(email="one@example.com"), unchanged={})
+        )
+        await until_somebody_waits()
+    with pytest.raises(changes.LeadConflict) as caught:
+        await late
+    assert caught.value.conflicting_id == first.id

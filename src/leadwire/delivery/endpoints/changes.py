@@ -10,7 +10,7 @@ from typing import Any, Final
 from piccolo.columns import Column
 
 from leadwire.delivery import push
-from leadwire.delivery.endpoints import discard, schedule
+from leadwire.delivery.endpoints import discard, due
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import Statement, columns, insert, param, sql, statement
@@ -57,7 +57,7 @@ async def update(endpoint_id: str, values: Mapping[str, Any]) -> None:
 @functools.cache  # a text for each set of columns that a form or a command can change
 def _update(names: tuple[str, ...]) -> Statement:
     values: dict[Column | str, Any] = {name: param(name) for name in (*names, "updated_at")}
-    return statement(WebhookEndpoint.update(values | schedule.LOOK).where(_IS_ID))
+    return statement(WebhookEndpoint.update(values | due.LOOK).where(_IS_ID))
 
 
 async def delete(endpoint_id: str) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from piccolo.columns import Text, Timestamptz
 from piccolo.table import Table
 
-from leadwire.delivery.endpoints import schedule
+from leadwire.delivery.endpoints import due
 from leadwire.delivery.table import END_CANCELED
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import DB
@@ -55,7 +55,7 @@ async def start(endpoint_id: str) -> None:
 
 async def wake(endpoint_ids: set[str], *, stay_open: bool = True) -> None:
     """Wake endpoints for deliveries that are going to wait; what waits for one that was removed is canceled."""
-    known = await schedule.wake(endpoint_ids, stay_open=stay_open)
+    known = await due.wake(endpoint_ids, stay_open=stay_open)
     for endpoint_id in sorted(endpoint_ids - known.keys()):
         await start(endpoint_id)
 
@@ -74,6 +74,6 @@ async def run_once() -> int:
         canceled = len(await _CANCEL.rows(endpoint_id=job["endpoint_id"], until=job["until"], batch=BATCH))
         if not canceled:
             await _FINISH.rows(endpoint_id=job["endpoint_id"])
-            if await schedule.wake([job["endpoint_id"]]):
-                await schedule.release_first(await _HELD.rows(endpoint_id=job["endpoint_id"]))
+            if await due.wake([job["endpoint_id"]]):
+                await due.release_first(await _HELD.rows(endpoint_id=job["endpoint_id"]))
         return canceled

@@ -4,8 +4,9 @@ import time
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from leadwire.delivery import signing, states
-from leadwire.delivery.states import NextStep, Outcome
+from leadwire.delivery import retry, signing, states
+from leadwire.delivery.retry import NextStep
+from leadwire.delivery.states import Outcome
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.infrastructure import clock
@@ -36,7 +37,7 @@ class ClaimedDelivery(NamedTuple):
     workspace: str
     numbered: bool  # has to have a number before it is sent
     sequence: int | None  # that number
-    relaying: float  # seconds from the event's recording until the relay took it
+    relaying: float  # seconds from the event's recording until the delivery was queued
     queued: float  # seconds in the stream until this claim
     age: float  # of the event, in seconds
     claimed_at: float  # Unix time by the database's clock: a worker's own may be hours off, which receivers refuse
@@ -104,9 +105,9 @@ async def attempt(job: ClaimedDelivery, transport: GuardedTransport, settings: S
     else:
         status, body = answer.status, answer.body[:_SNIPPET]
         outcome = states.of_status(status)
-        retry_after = states.retry_after(answer.headers.get("retry-after"), started_at)
+        retry_after = retry.asked_for(answer.headers.get("retry-after"), started_at)
     end = time.perf_counter()
-    following = states.after(outcome, job.number, settings.retry_schedule, retry_after=retry_after, test=job.test)
+    following = retry.after(outcome, job.number, settings.retry_schedule, retry_after=retry_after, test=job.test)
     if span:
         about = {"leadwire.outcome": outcome, **({"http.response.status_code": status} if status else {})}
         span.annotate(about, failed=outcome != "delivered")

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from leadwire.delivery.endpoints import discard, schedule
+from leadwire.delivery.endpoints import discard, due
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.table import END_CANCELED
 from leadwire.delivery.worker.attempt import ClaimedDelivery
@@ -84,7 +84,8 @@ class Claim(NamedTuple):
 
 
 async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: float) -> Claim:
-    """Claim for `owner`, for `lease` seconds, what is to be sent of `entries`; the rest is stale, or `locked`.
+    """Claim for `owner`, for `lease` seconds, what is to be sent of `entries`. The rest is done with, or `locked` by
+    somebody else.
 
     `longest` is how many seconds a POST may take. What cannot be sent any more is canceled.
     """
@@ -133,7 +134,7 @@ async def put_back(keys: Sequence[Key], owner: str, limits: Mapping[str, tuple[i
     Return True. Raise db.Locked when somebody is changing one of them.
     """
     async with db.transaction():
-        await schedule.PATIENCE.rows()
+        await due.PATIENCE.rows()
         await discard.wake({key.endpoint_id for key in keys}, stay_open=False)
         if limits:
             await _NARROW.rows(**lists("endpoints posts pauses", [(name, *limit) for name, limit in limits.items()]))

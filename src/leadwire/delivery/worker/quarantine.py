@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from leadwire.delivery import metrics, push
-from leadwire.delivery.endpoints import schedule
+from leadwire.delivery.endpoints import due
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.table import Delivery
 from leadwire.delivery.worker.claim import ASKED, asked
@@ -59,7 +59,7 @@ async def set_aside(entries: Sequence[Entry]) -> list[tuple[str, str]]:
 async def release(event_id: str | None = None) -> int:
     """Let the deliveries that were set aside be tried again, of one event or all. Return how many there were."""
     async with db.transaction():
-        await schedule.wake({row["endpoint_id"] for row in await _ENDPOINTS.rows(event_id=event_id)})
+        await due.wake({row["endpoint_id"] for row in await _ENDPOINTS.rows(event_id=event_id)})
         found = await _RELEASE.rows(event_id=event_id)
         keys = [Key(*key) for *key, state in found if state == "queued"]
         db.after_commit(functools.partial(push.push, keys))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from leadwire.delivery import metrics
-from leadwire.delivery.endpoints import discard, schedule
+from leadwire.delivery.endpoints import discard, due
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.worker import hourly_stats, observe
 from leadwire.delivery.worker.attempt import Attempt
@@ -48,17 +48,18 @@ async def record(done: Sequence[Attempt], owner: str) -> list[Attempt]:
 async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attempt]:
     """One statement where the outcomes say nothing new of their endpoints; else one transaction.
 
-    A failure between the two would leave an endpoint that is gone enabled: a second try finds the attempts recorded.
+    Were attempts and endpoints written apart, a failure in between would leave an endpoint that is gone enabled: a
+    second try finds the attempts recorded.
     """
     informative = [one for one in done if is_informative(one)]
     if not informative:
         return await _record(done, owner)
     async with db.transaction():
-        await schedule.PATIENCE.rows()
+        await due.PATIENCE.rows()
         await discard.wake({one.job.entry.key.endpoint_id for one in informative})
         settled = await _record(done, owner)
         in_order = {(one.job.entry.key.endpoint_id, one.job.subject) for one in settled if one.job.subject}
-        await schedule.release_first(in_order)
+        await due.release_first(in_order)
         await note_health([one for one in settled if not one.job.test])
     return settled
 

@@ -31,11 +31,14 @@ _INSERT: Final = insert(
     *(column for column in table.Lead._meta.columns if column._meta.name != "version"),
     end="ON CONFLICT DO NOTHING RETURNING id",
 )
-# The lead of a bot with this e-mail address or, when there is none to compare, this phone number.
+# The lead of a bot with this e-mail address or, when there is none to compare, this phone number. Its row is locked:
+# one that another transaction gives another address meanwhile is not it.
 _KNOWN: Final = sql("""
 SELECT id FROM lead WHERE workspace_id = :workspace AND bot_id = :bot_id
   AND (lower(email) = lower(:email) OR (:email::text IS NULL AND phone = :phone))
-ORDER BY created_at LIMIT 1""")
+ORDER BY created_at LIMIT 1 FOR UPDATE""")
+# Nothing in the table keeps two leads from having one phone number.
+_ONE_AT_A_TIME: Final = sql("SELECT pg_advisory_xact_lock(hashtextextended(:bot_id || :phone, 0))")
 _DELETE: Final = statement(table.Lead.delete().where(*_LEAD))
 _DELETE_SOME: Final = delete_some(table.Lead)
 
@@ -49,15 +52,18 @@ async def update(
 ) -> StoredLead:
     """Apply a merge patch. One that changes nothing writes nothing and emits no event.
 
-    `unchanged` holds read-only members, which must have their present value. Two statements: the second is a
-    compare-and-set on the row's version together with the event. If it fails, both run again under the row lock.
+    `unchanged` holds read-only members, which must have their present value. The lead is read, and written with the
+    event if it still has the version that was read and nobody holds its row. Else it is read again under its lock.
     Raise NotFound, Invalid, ReadOnlyField, LeadConflict, PreconditionFailed.
     """
+    patch = _normalized(patch)
     try:
         # In a transaction its response is stored and shows the lead: no erasure may come between.
-        return await _update(workspace, lead_id, _normalized(patch), unchanged, if_match, lock=db.in_transaction())
+        return await _update(workspace, lead_id, patch, unchanged, if_match, lock=db.in_transaction())
     except db.UniqueViolation as error:  # another lead got the address between reading and writing
-        raise LeadConflict from error
+        aborted = db.in_transaction()
+        holder = None if aborted else await reads.holder_of_email(workspace, lead_id, str(patch.email))
+        raise LeadConflict(conflicting_id=holder) from error
 
 
 async def _update(
@@ -82,15 +88,15 @@ async def _update(
         holder = await reads.holder_of_email(workspace, after.id, after.email)
         if holder not in (None, after.id):
             raise LeadConflict(conflicting_id=holder)
-    # A new address may have to wait for who is storing the same: not in a statement with others.
+    # Storing an address waits for another transaction that stores the same, and others must not wait with it.
     if (lock or "email" not in previous) and await _store(workspace, before, after, previous):
         return StoredLead(after, before.version + 1)
-    async with db.transaction():  # or somebody else was quicker
+    async with db.transaction():
         return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
 
 
 async def _store(workspace: str, before: StoredLead, after: Lead, previous: dict[str, Any]) -> bool:
-    """Write a changed lead and its event. Return False when somebody else has changed it since `before`."""
+    """Write a changed lead and its event. Return False when it was changed meanwhile, or its row is held."""
     values = {"workspace": workspace, "id": after.id, "version": before.version, "updated_at": clock.now()}
     event = events.changed(workspace, after, previous)
     return await event.record_with(_UPDATE, **values, **_contents(after))
@@ -100,7 +106,8 @@ async def capture(workspace: str, bot_id: str, conversation_id: str, found: Lead
     """Store a person who gave an e-mail address or a phone number: as a new lead, or in the one that has it already.
 
     A known lead only gets its blanks filled, keys added and its score raised: a stranger who types somebody's address
-    must neither overwrite nor read that person's data. Raise Invalid; Unavailable when the lead is erased meanwhile.
+    must neither overwrite nor read that person's data. Raise Invalid; Unavailable when it changes
+    meanwhile.
     """
     found = _normalized(found)
     async with db.transaction():
@@ -108,6 +115,8 @@ async def capture(workspace: str, bot_id: str, conversation_id: str, found: Lead
         blank = Lead(ids.new("lead"), None, None, None, None, 0, source, {}, conversation_id, bot_id, clock.iso(now))
         lead = found.applied_to(blank)
         _check_reachable(lead)
+        if lead.email is None:
+            await _ONE_AT_A_TIME.rows(bot_id=bot_id, phone=lead.phone)
         known = await _known(workspace, lead)
         if known is None:
             place = {"workspace_id": workspace, "bot_id": bot_id, "conversation_id": conversation_id}
@@ -116,7 +125,7 @@ async def capture(workspace: str, bot_id: str, conversation_id: str, found: Lead
                 await events.changed(workspace, lead).record()
                 return lead
             known = await _known(workspace, lead)  # captured by another transaction a moment ago
-            if known is None:  # and erased since
+            if known is None:  # and it is not there any more
                 raise Unavailable("The lead changed meanwhile.", headers={"Retry-After": "1"})
         return await _enrich(workspace, known, lead)
 

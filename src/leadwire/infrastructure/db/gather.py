@@ -1,4 +1,4 @@
-"""Changes of one kind made together: those that come while one is being committed share the next statement."""
+"""Changes of one kind made together: those that come while others are being committed share the next statement."""
 
 import asyncio
 import operator
@@ -49,7 +49,7 @@ class Gathered(Generic[M, A]):
             self._next()
 
     def _next(self) -> None:
-        """Run those that have come meanwhile, in a task of their own: no request ends for all of them."""
+        """Run those that have come meanwhile. In a task of its own, so that no canceled request ends it."""
         self._free += 1
         if self._waiting:
             self._free -= 1

@@ -130,7 +130,7 @@ async def enable(endpoint_id: str) -> Result:
 @_endpoint
 @operation
 async def disable(endpoint_id: str) -> Result:
-    """Disable an endpoint. Its events wait until it is enabled."""
+    """Disable an endpoint. What waits is sent when it is enabled again; what happens meanwhile has to be replayed."""
     from leadwire.domain.webhooks import changes
 
     async with audited("endpoint.disabled", endpoint_id):

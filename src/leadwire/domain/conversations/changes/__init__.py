@@ -61,10 +61,11 @@ _HAND_OFF: Final = statement(
 _ENDED: Final = {"status": "ended", "ended_at": _NOW, "ended_by": param("by"), "end_reason": param("reason")}
 _END: Final = statement(Conversation.update(**_ENDED, updated_at=_NOW).where(*_ONE, _OPEN).returning(*_RETURNED))
 _STATUS: Final = statement(Conversation.select("status", "ended_at").where(*_ONE))
-# The lead that a conversation's visitor became.
+# The lead that a conversation's visitor became. A change of it that is under way is waited for: its event is before
+# that of the conversation, which shows the lead as it is then.
 _LEAD: Final = sql(f"""
 SELECT {lead_schema.COLUMNS} FROM lead
-WHERE id = (SELECT lead_id FROM conversation WHERE workspace_id = :workspace AND id = :id)""")
+WHERE id = (SELECT lead_id FROM conversation WHERE workspace_id = :workspace AND id = :id) FOR SHARE""")
 
 # Locks a lead's conversations and the one it was captured in, in one order for everybody.
 _LOCK_OF_LEAD: Final = sql("""

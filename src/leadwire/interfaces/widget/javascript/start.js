@@ -1,4 +1,4 @@
-// The last of the parts that `script.py` joins; the element is in panel.js.
+// The last of the parts that `static.py` joins; the element is in panel.js.
 // <script async src="https://…/widget/v1.js" data-bot="bot_…" data-color="#0f766e" data-theme="light"></script>
 const script = document.currentScript ?? document.querySelector('script[data-bot][src*="/widget/v1.js"]');
 const begin = () => {

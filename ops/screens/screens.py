@@ -109,6 +109,7 @@ SCREENS: dict[str, Way] = {
     "audit": "/audit",
     "system": "/system",
     "ledger": "/system/ledger",
+    "workspaces": "/system/workspaces",
     "saved-replies": "/inbox/replies",
     "account": "/account",
     "second-factor": "/account/second-factor",

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from leadwire.delivery.monitoring import invariants, status
 from leadwire.domain.accounts.changes import invitations
 from leadwire.domain.accounts.changes import workspaces as accounts
 from leadwire.domain.webhooks import changes as webhooks
@@ -84,6 +85,21 @@ async def test_deliveries_wait_and_none_is_lost(workspace, bot, wire, receiver):
     assert {one.outcome for one in await wire.turn()} == {"delivered"}
     assert len({one.webhook_id for one in receiver.deliveries}) == 2
     assert await db.value("SELECT count(*) FROM delivery") == 0
+
+
+async def test_what_waits_is_neither_overdue_nor_wrong_however_long(workspace, bot, wire, receiver, db_clock):
+    await endpoint(workspace, receiver.url)
+    await make.somebody(workspace, bot)
+    await changes.suspend(workspace)
+    await wire.turn()
+    await db_clock.forward(86_400)
+    await wire.turn()
+    checks, _ = await invariants.check(wire.redis, wire.settings)
+    assert [check.name for check in checks if check.broken] == []
+    seen = await status.read(wire.redis, wire.settings.stream_shards, finished=False)
+    assert (seen.overdue.deliveries, seen.paused_endpoints) == (0, 1)
+    await changes.resume(workspace)
+    assert len(await wire.turn()) == 1
 
 
 async def test_changing_an_endpoint_opens_nothing(workspace, bot, wire, receiver):

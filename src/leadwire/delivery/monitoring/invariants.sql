@@ -19,7 +19,7 @@ WHERE d.event_id >= :since AND d.state = 'waiting' AND d.due_at < now() - interv
 -- due_and_not_looked_at: deliveries waiting past their time although the relay will not look at their endpoint
 SELECT count(*) FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
 WHERE d.event_id >= :since AND d.state = 'waiting' AND d.due_at < now() - interval '60 seconds'
-  AND e.due_at = 'infinity'
+  AND e.due_at = 'infinity' AND e.paused_until IS DISTINCT FROM 'infinity'
 
 -- open_and_ended: deliveries that are still to be sent and have ended at once
 SELECT count(*) FROM delivery d JOIN delivery_result r USING (event_id, endpoint_id) WHERE d.event_id >= :since

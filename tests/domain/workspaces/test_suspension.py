@@ -87,6 +87,19 @@ async def test_deliveries_wait_and_none_is_lost(workspace, bot, wire, receiver):
     assert await db.value("SELECT count(*) FROM delivery") == 0
 
 
+async def test_a_request_with_a_key_that_is_still_known_waits_as_well(client, workspace, bot, wire, receiver):
+    await endpoint(workspace, receiver.url, "lead.updated")
+    lead = await make.lead(workspace, bot)
+    assert (await client.get(f"/v1/leads/{lead.id}")).status_code == 200
+    await wire.turn()
+    await changes.suspend(workspace)
+    assert (await client.patch(f"/v1/leads/{lead.id}", json={"name": "Grace"})).status_code == 200
+    assert await wire.turn() == []
+    assert await wire.turn() == []
+    await changes.resume(workspace)
+    assert len(await wire.turn()) == 1
+
+
 async def test_what_waits_is_neither_overdue_nor_wrong_however_long(workspace, bot, wire, receiver, db_clock):
     await endpoint(workspace, receiver.url)
     await make.somebody(workspace, bot)

@@ -32,16 +32,16 @@ from leadwire_client.events import (
     LeadUpdated,
     MessageEvent,
 )
-from leadwire_client.receiver import AsyncReceiver, Receiver
+from leadwire_client.receiver import Acknowledged, AsyncReceiver, Batch, Delivery, Fetched, Receiver
 from leadwire_client.retry import Retry
 from leadwire_client.types import Conversation, ConversationDetail, ConversationEnd, Lead, LeadDeleted, Message, Page
 from leadwire_client.verify import verify
 
 __all__ = [
-    "ApiError", "AsyncLeadwire", "AsyncReceiver", "Checkpoint", "Compared", "Conflict", "Conversation",
-    "ConversationDetail", "ConversationEnd", "ConversationEnded", "ConversationHandoff", "ConversationStarted", "Event",
-    "Forbidden", "InProgress", "Invalid", "InvalidSignature", "Lead", "LeadDeleted", "LeadUpdated", "Leadwire",
-    "LeadwireError", "Message", "MessageEvent", "NotFound", "Page", "PreconditionFailed", "RateLimited", "Receiver",
-    "Retry", "StaleSignature", "Unauthenticated", "Unavailable", "Unreachable", "Unreadable", "__version__", "compare",
-    "compare_async", "verify",
+    "Acknowledged", "ApiError", "AsyncLeadwire", "AsyncReceiver", "Batch", "Checkpoint", "Compared", "Conflict",
+    "Conversation", "ConversationDetail", "ConversationEnd", "ConversationEnded", "ConversationHandoff",
+    "ConversationStarted", "Delivery", "Event", "Fetched", "Forbidden", "InProgress", "Invalid", "InvalidSignature",
+    "Lead", "LeadDeleted", "LeadUpdated", "Leadwire", "LeadwireError", "Message", "MessageEvent", "NotFound", "Page",
+    "PreconditionFailed", "RateLimited", "Receiver", "Retry", "StaleSignature", "Unauthenticated", "Unavailable",
+    "Unreachable", "Unreadable", "__version__", "compare", "compare_async", "verify",
 ]  # fmt: skip

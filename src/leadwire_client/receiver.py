@@ -1,10 +1,13 @@
 """What a receiver of webhooks asks Leadwire for, with the token of its endpoint.
 
-with Receiver("lwr_...", "https://leads.example.com", "whsec_...") as receiver:
-    checkpoint = receiver.checkpoint()
+async with AsyncReceiver("lwr_...", "https://leads.example.com", "whsec_...") as receiver:
+    async for delivery in receiver.deliveries():
+        print(delivery.event.kind)
+        await delivery.acknowledge()
 """
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, Self
 
 import httpx
@@ -16,8 +19,9 @@ from leadwire_client.checkpoint import Checkpoint
 from leadwire_client.client import headers
 from leadwire_client.connection import AsyncConnection, C, Connection, Resource, method
 from leadwire_client.errors import Unreadable
+from leadwire_client.events import Event
 from leadwire_client.retry import Retry
-from leadwire_client.verify import authentic
+from leadwire_client.verify import authentic, verify
 
 _JSON: Final = {"Content-Type": "application/json"}
 
@@ -30,8 +34,32 @@ class _Replayed(Struct):
     replayed: int
 
 
+class Fetched(Struct, frozen=True):
+    """A delivery as it was handed out: the request that would have been sent. Check it with `verify`."""
+
+    headers: dict[str, str]
+    body: str
+
+
+class Batch(Struct, frozen=True):
+    """What was handed out at once; `lease` is for `acknowledge`, within so many seconds."""
+
+    lease: str
+    seconds: float
+    deliveries: list[Fetched]
+
+
+class Acknowledged(Struct, frozen=True):
+    """Which events count as delivered. Those in `late` do not: they come again, or are dead letters."""
+
+    acknowledged: list[str]
+    late: list[str]
+
+
 _CHECKPOINT: Final = msgspec.json.Decoder(_Enveloped)
 _REPLAYED: Final = single(_Replayed)
+_BATCH: Final = single(Batch)
+_ACKNOWLEDGED: Final = single(Acknowledged)
 
 
 class Requests(Resource[C]):
@@ -53,6 +81,22 @@ class Requests(Resource[C]):
         """Have the deliveries with these numbers sent again, at most 1,000. Returns how many are. Raises NotFound."""
         content = msgspec.json.encode({"first": first, "last": last})
         return Call(method="POST", path="/receiver/v1/replay", headers=_JSON, content=content, read=_read_replayed)
+
+    @method
+    def fetch(self, limit: int = 10, wait: int = 20) -> Call[Batch]:
+        """Up to `limit` deliveries, at most 100, of an endpoint whose receiver fetches.
+
+        While there are none, the response waits for one, up to `wait` seconds (at most 30). Raises ApiError with the
+        code `not_fetched` for an endpoint that Leadwire sends to.
+        """
+        return Call(method="POST", path="/receiver/v1/fetch", params=params(limit=limit, wait=wait), read=_BATCH)
+
+    @method
+    def acknowledge(self, lease: str, ids: Sequence[str]) -> Call[Acknowledged]:
+        """Say that the events with these ids, of a batch, are dealt with. To say it again does no harm."""
+        content = msgspec.json.encode({"lease": lease, "ids": list(ids)})
+        path = "/receiver/v1/acknowledge"
+        return Call(method="POST", path=path, headers=_JSON, content=content, read=_ACKNOWLEDGED)
 
     def _checkpoint_after(self, after: int) -> Callable[[httpx.Response], Checkpoint]:
         def read(answer: httpx.Response) -> Checkpoint:
@@ -96,8 +140,27 @@ class Receiver(Requests[Connection]):
         self._http.close()
 
 
+class Delivery(Struct, frozen=True, kw_only=True):
+    """One that was fetched, and that a holder of the secret signed. `headers` are in lower case."""
+
+    event: Event
+    headers: Mapping[str, str]
+    body: bytes
+    lease: str
+    receiver: "AsyncReceiver"
+
+    @property
+    def number(self) -> str | None:
+        """Its number, for `once`, where the endpoint has numbers."""
+        return self.headers.get("x-service-sequence")
+
+    async def acknowledge(self) -> bool:
+        """Say that the event is dealt with. Returns whether it counts: False when that took too long."""
+        return not (await self.receiver.acknowledge(self.lease, [self.event.id])).late
+
+
 class AsyncReceiver(Requests[AsyncConnection]):
-    """`Receiver` with `await`."""
+    """`Receiver` with `await`, and the deliveries of an endpoint whose receiver fetches."""
 
     def __init__(
         self,
@@ -118,6 +181,26 @@ class AsyncReceiver(Requests[AsyncConnection]):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    async def deliveries(self, limit: int = 1) -> AsyncIterator[Delivery]:
+        """Deliveries as they come, without end. Acknowledge each one when it is dealt with.
+
+        One that is not acknowledged within 30 seconds of its fetch counts as a failed attempt, and comes again after
+        1, 5 and 30 minutes. `limit` are fetched at once: more than one only where dealing with all of them takes less.
+        Those whose time is over are skipped. Raises what `fetch` does, after its retries, and InvalidSignature.
+        """
+        while True:
+            batch = await self.fetch(limit=limit)
+            over = time.monotonic() + batch.seconds
+            for one in batch.deliveries:
+                if time.monotonic() < over:
+                    yield self._verified(one, batch.lease)
+
+    def _verified(self, fetched: Fetched, lease: str) -> Delivery:
+        body = fetched.body.encode()
+        headers = {name.lower(): value for name, value in fetched.headers.items()}
+        event = verify(body, headers, self.secret)
+        return Delivery(event=event, headers=headers, body=body, lease=lease, receiver=self)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -14,7 +14,10 @@ from leadwire.delivery import signing
 from leadwire.domain.webhooks import receivers
 from leadwire.domain.webhooks.samples import SAMPLES
 from tests import make
+from tests.delivery.test_delivery import states
 from tests.delivery.test_numbers import numbered, people
+from tests.delivery.test_pull import puller_of
+from tests.waiting import eventually
 
 DOCS = Path(__file__).parents[2] / "src" / "leadwire" / "docs"
 DOCUMENT = DOCS.parents[1] / "leadwire_client" / "README.md"
@@ -41,7 +44,7 @@ async def test_the_examples_do_what_they_show(base_url, api_key, workspace, bot,
 
 
 async def test_the_example_of_the_inbox_handles_an_event_once(servers, tables, monkeypatch):
-    _, example, _ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    _, example, *_ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
     secret, there = signing.new_secret(), {}
     monkeypatch.setenv("DATABASE", f"{servers.database_url}&options=-csearch_path%3Dreceiver")
     monkeypatch.setenv("SECRET", secret)
@@ -74,7 +77,7 @@ def given(base_url, servers, tables, monkeypatch):
 
 async def test_the_example_of_a_checkpoint_has_what_is_missing_sent_again(given, workspace, bot, wire, receiver):
     made = await numbered(workspace, receiver)
-    _, once, check = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    _, once, check, _ = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
     secret, _ = await receivers.rotation.reveal(workspace, made)
     tables = given(SECRET=secret, TOKEN=await receivers.make_token(workspace, made))
     there = {}
@@ -88,6 +91,26 @@ async def test_the_example_of_a_checkpoint_has_what_is_missing_sent_again(given,
     assert await asyncio.to_thread(there["check"]) == 1
     await wire.turn()
     assert sorted(one.webhook_id for one in receiver.deliveries) == sorted([ids["2"], ids["3"]])
+
+
+async def test_the_example_of_fetching_acknowledges_what_it_handles(given, workspace, bot, wire):
+    made = await puller_of(workspace)
+    _, once, _, fetch = re.findall(r"```python\n(.+?)```", (DOCS / "receiving-webhooks.md").read_text(), re.DOTALL)
+    tables = given(SECRET=made.secret, TOKEN=await receivers.make_token(workspace, made.id))
+    there = {}
+    exec(once, there)
+    exec(fetch, there)
+    await tables.execute("CREATE TABLE job (kind text, body text)")
+    await people(workspace, bot, 2)
+    await wire.relay()
+    working = asyncio.create_task(there["work"]())
+
+    async def delivered():
+        return await states() == {"delivered": 2}
+
+    await eventually(delivered)
+    working.cancel()
+    assert await tables.fetchval("SELECT count(*) FROM job") == 2
 
 
 def _signed(body: bytes, secret: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ _THEIRS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 3
 _WHOLE: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 120, 600, 3600)  # with retries
 
 HOPS: Final = ("commit", "relay", "claim", "send", "record")
-RELAY_LOOPS: Final = ("fan_out", "admit", "redrive", "reconcile", "discard", "maintain")
+RELAY_LOOPS: Final = ("fan_out", "admit", "expire", "redrive", "reconcile", "discard", "maintain")
 LOOPS: Final = (*RELAY_LOOPS, "add", "deliver", "record", "observe")
 
 COMMITTED: Final = counter("events_committed", "Events committed to the outbox.", "kind", values=KINDS)

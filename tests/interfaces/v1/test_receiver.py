@@ -15,7 +15,7 @@ from leadwire.interfaces.v1 import receiver as api
 from tests.delivery.test_numbers import numbered, people
 from tests.delivery.wired import endpoint
 
-CALLS = [("GET", "/receiver/v1/checkpoint"), ("POST", "/receiver/v1/replay")]
+CALLS = [("GET", "checkpoint"), ("POST", "replay"), ("POST", "fetch"), ("POST", "acknowledge")]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ async def test_nothing_is_answered_without_a_token_that_holds(anonymous, api_key
     for given in (None, "", "Basic eDp5", "Bearer", f"Bearer {api_key}", f"Bearer {replaced}", f"Bearer {typo}",
                   f"Bearer {unknown}", f"Bearer {present} x", f"Bearer {'x' * 300}", "Bearer \xff"):  # fmt: skip
         headers = {} if given is None else {"Authorization": given.encode("latin-1")}
-        answer = await anonymous.request(method, path, headers=headers, content=b"not json")
+        answer = await anonymous.request(method, f"/receiver/v1/{path}", headers=headers, content=b"not json")
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated"), given
         assert answer.headers["WWW-Authenticate"] == 'Bearer realm="leadwire"'
 
@@ -56,7 +56,7 @@ async def test_a_removed_endpoint_has_no_receiver(asking, workspace, made):
 async def test_a_suspended_workspace_has_no_answers(asking, workspace):
     await workspaces.suspend(workspace)
     for method, path in CALLS:
-        answer = await asking.request(method, path)
+        answer = await asking.request(method, f"/receiver/v1/{path}")
         assert (answer.status_code, answer.json()["code"]) == (403, "workspace_suspended")
     await workspaces.resume(workspace)
     assert (await asking.get("/receiver/v1/checkpoint")).status_code == 200

@@ -128,6 +128,41 @@ async def test_settings_are_those_of_the_domain(admin, workspace, receiver):
     assert "sesame-77" not in await admin.open(f"/webhooks/{made.id}")
 
 
+async def test_a_receiver_that_fetches_is_set_up(admin, workspace, wire):
+    assert "letters" in await admin.open("/webhooks/new?name=No+Name&next=1")
+    await admin.open("/webhooks/new?name=crm&next=1")
+    page = await admin.fill("/webhooks/new/events", url="pull:crm", event=["lead.created"])
+    assert "leadwire listen --pull" in page
+    (made,) = await changes.reads.endpoints(workspace)
+    assert (made.url, made.enabled) == ("pull:crm", False)
+    await admin.fill(f"/webhooks/{made.id}/test", on="setup", kind="lead.created")
+    await wire.turn()
+    fetcher = receivers.Receiver(made.id, workspace)
+    batch = await receivers.fetch(fetcher, 1)
+    event = batch.deliveries[0].headers["webhook-id"]
+    await receivers.acknowledge(fetcher, batch.lease, [event])
+    assert "It works" in await admin.open(f"/webhooks/{made.id}/setup/test?test={event}")
+    page = await admin.open(f"/deliveries/{event}/{made.id}")
+    assert "Nothing: it has arrived" in page
+    assert "Copy as curl" not in page
+
+
+async def test_the_way_is_chosen_in_the_settings(admin, workspace, receiver):
+    made = await endpoint(workspace, receiver.url)
+    await admin.open(f"/webhooks/{made.id}")
+    form = {"event": ["lead.created"], "way": "fetch"}
+    for url in (receiver.url, "pull:127.0.0.1"):
+        page = await admin.fill(f"/webhooks/{made.id}/settings", url=url, **form)
+        assert (await changes.reads.endpoint(workspace, made.id)).url == "pull:127.0.0.1"
+    assert re.search(r'value="fetch" checked', page)
+    form["way"] = "send"
+    page = await admin.fill(f"/webhooks/{made.id}/settings", 422, url="pull:127.0.0.1", **form)
+    assert "Enter the address that receives POST requests" in page
+    page = await admin.fill(f"/webhooks/{made.id}/settings", url=receiver.url, **form)
+    assert re.search(r'value="send" checked', page)
+    assert (await changes.reads.endpoint(workspace, made.id)).url == receiver.url
+
+
 async def test_the_receivers_token_is_shown_once(admin, workspace, receiver):
     made = await endpoint(workspace, receiver.url)
     assert "Make a token" in await admin.open(f"/webhooks/{made.id}")

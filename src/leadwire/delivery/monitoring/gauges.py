@@ -25,7 +25,7 @@ QUEUED: Final = Gauge("deliveries_queued", f"Deliveries in a stream or held by a
 OVERDUE: Final = Gauge(
     "waiting_overdue",
     "Deliveries past their due time. held_by nothing: the relay should have queued them. held_by endpoint: their"
-    " endpoint's window is full, its receiver asked for a pause, or it has an order or a rate."
+    " endpoint's window is full, its receiver asked for a pause or fetches by itself, or it has an order or a rate."
     f" Counted up to {CAPPED} for each endpoint.",
     "held_by",
 )

@@ -16,7 +16,7 @@ WITH RECURSIVE waiting(endpoint_id) AS (
         ORDER BY d.endpoint_id LIMIT 1)
     FROM waiting WHERE waiting.endpoint_id IS NOT NULL
 ), late AS (
-    SELECT e.id, first.due_at, e.ordered OR e.rate_limit IS NOT NULL OR e.paused_until > now()
+    SELECT e.id, first.due_at, e.url LIKE 'pull:%' OR e.ordered OR e.rate_limit IS NOT NULL OR e.paused_until > now()
         OR e.admission_window <= (
             SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued') AS held
     FROM waiting JOIN webhook_endpoint e ON e.id = waiting.endpoint_id CROSS JOIN LATERAL (

@@ -27,7 +27,7 @@ _UNFINISHED: Final = sql(
     )
 )
 _OVERDUE: Final = """FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
-        AND coalesce(e.paused_until, now()) <= now()
+        AND coalesce(e.paused_until, now()) <= now() AND e.url NOT LIKE 'pull:%'
     WHERE d.state = 'waiting' AND d.due_at < now()"""
 _OLDEST: Final = "coalesce(round(extract(epoch FROM now() - min({})), 3), 0)::float8"
 # Events that no relay has taken, deliveries past their time, and what else is not as it should be.
@@ -52,7 +52,10 @@ class Unrelayed(Struct):
 
 
 class Overdue(Struct):
-    """Deliveries that wait past their time though their endpoint is enabled and not paused: a sign of trouble."""
+    """Deliveries that wait past their time though their endpoint is enabled and not paused: a sign of trouble.
+
+    What a receiver fetches by itself is not among them.
+    """
 
     deliveries: int
     oldest_seconds: float

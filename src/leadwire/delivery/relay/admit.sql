@@ -4,17 +4,19 @@ SELECT id FROM webhook_endpoint WHERE enabled AND due_at < 'infinity' AND due_at
 FOR NO KEY UPDATE SKIP LOCKED
 
 -- admit: queue what the window, the rate (a bucket of one second's tokens) and a pause of each endpoint let through
+-- What a receiver fetches itself is not queued here, nor is its endpoint looked at until more is added.
 -- An endpoint with nothing left to do is due with its next retry, and open unless it has an order or a rate. One with
 -- more than it may send is due when its rate allows another, or soon: before that, whoever records an outcome wakes it.
 WITH endpoint AS MATERIALIZED (
     SELECT e.id, e.ordered, e.rate_limit / 60.0 AS rate, e.paused_until > now() AS paused, e.paused_until,
+        e.url LIKE 'pull:%' AS pulled,
         e.admission_window - (
             SELECT count(*) FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued') AS free,
         least(greatest(1.0, e.rate_limit / 60.0), coalesce(e.rate_tokens
             + extract(epoch FROM now() - e.rate_at)::float8 * e.rate_limit / 60.0, 'infinity')) AS tokens
     FROM webhook_endpoint e WHERE e.id = ANY(:ids::text[])
 ), allowed AS (
-    SELECT *, CASE WHEN paused THEN 0
+    SELECT *, CASE WHEN paused OR pulled THEN 0
         ELSE greatest(0, least(free, :share, CASE WHEN rate IS NULL THEN free ELSE floor(tokens) END)) END AS count
     FROM endpoint
 ), picked AS (
@@ -31,11 +33,11 @@ WITH endpoint AS MATERIALIZED (
 ), updated AS (
     UPDATE webhook_endpoint e SET
         open = coalesce(next > now(), true) AND free > picked AND NOT looked.ordered AND rate IS NULL
-            AND NOT coalesce(paused, false),
+            AND NOT coalesce(paused, false) AND NOT pulled,
         rate_tokens = CASE WHEN rate IS NULL THEN e.rate_tokens ELSE tokens - picked END,
         rate_at = CASE WHEN rate IS NULL THEN e.rate_at ELSE now() END,
         due_at = CASE
-            WHEN next IS NULL AND free > picked THEN 'infinity'
+            WHEN pulled OR next IS NULL AND free > picked THEN 'infinity'
             WHEN paused THEN greatest(next, looked.paused_until)
             WHEN next > now() THEN next
             WHEN rate IS NOT NULL AND tokens - picked < 1

@@ -24,7 +24,7 @@ UPDATE webhook_endpoint SET due_at = least(due_at, now()), open = false WHERE id
 RETURNING id
 
 -- fan_out: make deliveries of a batch of events and take these from the outbox
--- Those of :closed endpoints wait: behind others, for their rate, or in order, where only the first of a subject is
+-- Those of :closed endpoints wait: for their receiver to fetch them, behind others, for their rate, or in order, where only the first of a subject is
 -- due. Those of other endpoints are queued.
 WITH batch AS (
     DELETE FROM outbox WHERE event_id = ANY(ARRAY(
@@ -34,7 +34,7 @@ WITH batch AS (
     RETURNING *
 ), pair AS (
     SELECT b.event_id, e.id AS endpoint_id, e.workspace_id, b.test_endpoint_id IS NOT NULL AS test, b.position,
-        b.test_endpoint_id IS NULL AND e.id = ANY(:closed::text[]) AS waits,
+        e.url LIKE 'pull:%' OR b.test_endpoint_id IS NULL AND e.id = ANY(:closed::text[]) AS waits,
         CASE WHEN e.ordered AND b.test_endpoint_id IS NULL AND e.id = ANY(:closed::text[]) THEN b.subject END AS subject
     FROM batch b JOIN webhook_endpoint e ON e.workspace_id = b.workspace_id AND CASE
         WHEN b.test_endpoint_id IS NULL THEN e.enabled AND b.kind = ANY(e.events) ELSE e.id = b.test_endpoint_id END

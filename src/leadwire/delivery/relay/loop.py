@@ -14,7 +14,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import epochs, metrics, push, redrive, streams
+from leadwire.delivery import epochs, metrics, pull, push, redrive, streams
 from leadwire.delivery.endpoints import discard
 from leadwire.delivery.relay import partitions, reconcile
 from leadwire.delivery.relay.admit import admit, close_overfull
@@ -29,6 +29,7 @@ _POLL: Final = 0.25  # seconds, when nothing wakes a loop
 _POLL_BACKLOG: Final = 0.01  # while an endpoint's window is what holds deliveries back
 _POLL_JOBS: Final = 1.0  # of redrives and discards, when there are none
 _CLOSE_EVERY: Final = 1.0
+_EXPIRE_EVERY: Final = 1.0
 _REDRIVE_EVERY: Final = 0.2
 _MAINTAIN_EVERY: Final = 3600.0
 _MAINTAIN_AGAIN: Final = 15.0  # after a lock that was not granted in time
@@ -78,7 +79,7 @@ class Relay:
         self._after = ""
         self._closed = float("-inf")
         self._refused: dict[str, list[Key]] = defaultdict(list)  # by loop, what it has queued and Redis has not taken
-        runs = (self.fan_out, self.admit, self.redrive, self.reconcile, self.discard, self.maintain)
+        runs = (self.fan_out, self.admit, self.expire, self.redrive, self.reconcile, self.discard, self.maintain)
         self._loops = {run.__name__: Loop(run.__name__, run) for run in runs}
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -132,6 +133,15 @@ class Relay:
             await streams.add(self._redis, refused, self._settings.stream_shards)
             metrics.ADDED.labels(by).inc(len(refused))
             del self._refused[by]
+
+    async def expire(self) -> float:
+        """Count what receivers have fetched and not acknowledged in time as failed attempts."""
+        expired, dead = await pull.expire(self._settings)
+        if expired:
+            telemetry.log("batch.expired", deliveries=expired)
+        if dead:
+            await streams.announce_dead(self._redis, [(*one.job.entry.key[:2], one.outcome) for one in dead])
+        return 0.0 if expired == pull.BATCH else _EXPIRE_EVERY
 
     async def redrive(self) -> float:
         """Take redrive jobs one step on."""

@@ -17,13 +17,15 @@ BATCH: Final = 2000  # deliveries
 
 # The database's time, to be taken before the streams are read: then a pause between the two makes nothing look lost.
 _NOW: Final = sql("SELECT now()")
-# Queued deliveries that no worker holds and that are older than the oldest entries of both streams in which they may
-# be, by more than the slack.
+# Queued deliveries that neither a worker nor a receiver (`pull`) holds and that are older than the oldest entries of
+# both streams in which they may be, by more than the slack.
 _LOST: Final = """FROM delivery d JOIN unnest(:shards::int[], :ages::float8[]) AS stream(shard, age)
     ON ('x' || substr(md5(d.endpoint_id), 1, 4))::bit(16)::int % :count = stream.shard
 WHERE d.state = 'queued'
   AND d.queued_at < :now::timestamptz - (greatest(stream.age, :quick) + :slack) * interval '1 second'
-  AND (d.lease_until IS NULL OR d.lease_until < now())"""
+  AND (d.lease_until IS NULL OR d.lease_until < now())
+  AND (coalesce(d.owner, '') NOT LIKE 'pull:%'
+    OR NOT EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id))"""
 # They count as queued from now on.
 _RECONCILE: Final = sql(f"""
 UPDATE delivery SET queued_at = now() WHERE ctid = ANY(ARRAY(

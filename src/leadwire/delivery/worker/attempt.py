@@ -79,19 +79,7 @@ async def attempt(job: ClaimedDelivery, transport: GuardedTransport, settings: S
     span = _begin_span(job)
     start = time.perf_counter()
     started_at = clock.from_unix(job.claimed_at + start - job.claimed)
-    headers = signing.headers(
-        event_id=job.entry.key.event_id,
-        body=job.body,
-        secret=job.secret,
-        staged=job.staged_secret,
-        at=int(started_at.timestamp()),
-        attempt=job.number,
-        prefix=settings.header_prefix,
-        traceparent=span.traceparent if span else job.traceparent,
-        test=job.test,
-        sequence=job.sequence,
-    )
-    headers.extend(job.headers)
+    headers = headers_of(job, settings.header_prefix, started_at, span.traceparent if span else job.traceparent)
 
     outcome: Outcome
     error: str | None = None
@@ -114,6 +102,24 @@ async def attempt(job: ClaimedDelivery, transport: GuardedTransport, settings: S
         span.end()
     said = _text(body.decode("utf-8", "replace")) or None
     return Attempt(job, started_at, start, end, outcome, following, status, error, said, retry_after)
+
+
+def headers_of(job: ClaimedDelivery, prefix: str, at: datetime, traceparent: str | None) -> list[tuple[str, str]]:
+    """Every header of the request that is made of `job` at a time, the customer's own ones too."""
+    headers = signing.headers(
+        event_id=job.entry.key.event_id,
+        body=job.body,
+        secret=job.secret,
+        staged=job.staged_secret,
+        at=int(at.timestamp()),
+        attempt=job.number,
+        prefix=prefix,
+        traceparent=traceparent,
+        test=job.test,
+        sequence=job.sequence,
+    )
+    headers.extend(job.headers)
+    return headers
 
 
 def _begin_span(job: ClaimedDelivery) -> Span | None:

@@ -39,7 +39,8 @@ WITH asked AS (SELECT * FROM {ASKED}), claimed AS (
     RETURNING *
 )
 SELECT d.event_id, d.endpoint_id, d.attempts, e.url IS NULL OR coalesce(v.body, '') = '',
-    d.test OR e.enabled AND coalesce(e.paused_until, now()) <= now(), e.secret, e.staged_secret, e.headers,
+    (d.test OR e.enabled AND coalesce(e.paused_until, now()) <= now()) AND e.url NOT LIKE 'pull:%',
+    e.secret, e.staged_secret, e.headers,
     d.generation, d.test, d.subject, e.url, NOT e.open OR e.failing_since IS NOT NULL OR e.admission_window < 256,
     convert_to(v.body, 'UTF8'), v.traceparent, d.workspace_id, e.numbered AND NOT d.test, d.sequence,
     extract(epoch FROM d.created_at - v.recorded_at)::float8, extract(epoch FROM now() - d.queued_at)::float8,
@@ -117,7 +118,7 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: flo
                 claimed.held.append(by_key[key])
                 claimed.unreadable.add(endpoint_id)
                 continue
-            claimed.jobs.append(ClaimedDelivery(by_key[key], secret, staged, _pairs(headers), *times, *job))
+            claimed.jobs.append(ClaimedDelivery(by_key[key], secret, staged, pairs(headers), *times, *job))
     if refused:
         await _CANCEL.rows(**asked(refused), owner=owner)
     return claimed
@@ -149,7 +150,7 @@ def _claim_of(events: str) -> Statement:
 
 
 @functools.lru_cache(maxsize=1024)
-def _pairs(headers: str) -> tuple[tuple[str, str], ...]:
+def pairs(headers: str) -> tuple[tuple[str, str], ...]:
     """Return an endpoint's custom headers, from the JSON object they are kept as; '' for none."""
     return tuple(msgspec.json.decode(headers or "{}", type=dict[str, str]).items())
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET
 
-from leadwire.delivery import signing
+from leadwire.delivery import pull, signing
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.endpoints import discard as discards
 from leadwire.delivery.endpoints.table import WebhookEndpoint
@@ -28,6 +28,8 @@ from leadwire.infrastructure.errors import RateLimited, invalid_field
 from leadwire.infrastructure.rate_limit import RateLimit
 
 _COUNT: Final = statement(WebhookEndpoint.count().where(WebhookEndpoint.workspace_id == param("workspace")))
+PULL: Final = pull.SCHEME
+"""How the URL of an endpoint begins whose receiver fetches."""
 _TEST_WINDOW: Final = 300  # seconds
 _FASTEST: Final = 60_000  # deliveries a minute
 
@@ -43,7 +45,11 @@ async def create(workspace: str, url: str, events: Sequence[str]) -> NewEndpoint
 
 
 def checked_url(url: str) -> str:
-    """`url` as it will be kept. Raises Invalid for one that no webhook may go to."""
+    """`url` as it will be kept: of a receiver, or `pull:NAME` of one that fetches. Raises Invalid for any other."""
+    if url.startswith(pull.SCHEME):
+        if not pull.URL.fullmatch(url):
+            raise invalid_field("/url", "invalid_url", f"{pull.SCHEME} and a name of {pull.NAME_RULE}.")
+        return url
     return checked(url, settings.get().allowed_networks)
 
 
@@ -156,7 +162,7 @@ async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = 
     """
     endpoint = await reads.endpoint(workspace, endpoint_id)
     (chosen,) = _known_kinds([kind or endpoint.events[0]])
-    host, most = urlsplit(endpoint.url).hostname or "", settings.get().test_event_rate
+    host, most = urlsplit(endpoint.url).hostname or endpoint.url, settings.get().test_event_rate
     if not await _test_limit(most).take_at_once(f"{endpoint.workspace_id} {host}"):
         message = f"At most {most} test events to {host} in five minutes. Wait a little."
         raise RateLimited(message, headers={"Retry-After": str(_TEST_WINDOW)})

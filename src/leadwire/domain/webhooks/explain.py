@@ -123,7 +123,9 @@ def _next(delivery: DeliveryDetail, last: Attempt | None, schedule: Sequence[int
         )
     made = delivery.attempts
     if last is None or made == 0:
-        return "It waits its turn: for the endpoint to be enabled, or for what goes before it."
+        return (
+            "It waits its turn: for the endpoint to be enabled, for its receiver to fetch it, or for what is before it."
+        )
     if made > len(schedule):
         return "The next attempt, when it is due."
     return f"Attempt {made + 1} of {len(schedule) + 1}, {_span(schedule[made - 1])} after attempt {made} failed."

@@ -1,22 +1,29 @@
-"""What the receiver of an endpoint may ask for, with a token of its own: checkpoints, and deliveries again."""
+"""What the receiver of an endpoint may ask for, with a token of its own: checkpoints, deliveries again, and, where it
+fetches, deliveries.
+"""
 
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from leadwire.delivery import checkpoints, signing
+from leadwire.delivery import checkpoints, pull, signing
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.domain.accounts import keys
 from leadwire.domain.webhooks import changes, reads, redrives, rotation
 from leadwire.infrastructure import clock, db, ids, settings, telemetry
 from leadwire.infrastructure.db.statements import sql
-from leadwire.infrastructure.errors import Conflict
+from leadwire.infrastructure.errors import Conflict, OperatorError, Unavailable
 
 # Whose token it is, and whether the workspace is suspended.
 _BY_TOKEN: Final = sql("""
 SELECT e.id, e.workspace_id, w.suspended_at IS NOT NULL
 FROM webhook_endpoint e JOIN workspace w ON w.id = e.workspace_id WHERE e.token = :token""")
+
+_POLL: Final = 0.25  # seconds
 
 
 class Receiver(Struct, frozen=True):
@@ -33,6 +40,28 @@ class Signed(Struct, frozen=True):
 
     body: bytes
     headers: list[tuple[str, str]]
+
+
+class Fetched(Struct, frozen=True):
+    """A delivery as it was handed out: the request that would have been sent."""
+
+    headers: dict[str, str]
+    body: str
+
+
+class Batch(Struct, frozen=True):
+    """What was handed out at once. Acknowledge each delivery within so many seconds, or it counts as failed."""
+
+    lease: str
+    seconds: float
+    deliveries: list[Fetched]
+
+
+class Acknowledged(Struct, frozen=True):
+    """Which events are delivered, and which were not: the lease is over, or had no such event."""
+
+    acknowledged: list[str]
+    late: list[str]
 
 
 class _Enveloped(Struct, frozen=True):
@@ -75,3 +104,45 @@ async def replay(receiver: Receiver, first: int, last: int) -> int:
     count = await redrives.redrive_numbers(receiver.workspace, receiver.endpoint_id, first, last)
     telemetry.log("receiver.replayed", endpoint_id=receiver.endpoint_id, first=first, last=last, deliveries=count)
     return count
+
+
+async def wait(receiver: Receiver, seconds: float, over: Callable[[], bool]) -> None:
+    """Wait until there is something to fetch, `seconds` at the most and not after `over`.
+
+    Raise Conflict for an endpoint that Leadwire sends to.
+    """
+    if not (await reads.endpoint(receiver.workspace, receiver.endpoint_id)).url.startswith(pull.SCHEME):
+        raise Conflict("Leadwire sends to this endpoint: its receiver fetches nothing.", code="not_fetched")
+    now = asyncio.get_running_loop().time
+    until = now() + seconds
+    while not over() and now() < until:
+        if await pull.is_due(*_place(receiver)):
+            return
+        await asyncio.sleep(min(_POLL, max(0.0, until - now())))
+
+
+async def fetch(receiver: Receiver, most: int) -> Batch:
+    """Hand out up to `most` deliveries. Raise Unavailable."""
+    try:
+        lease, handed = await pull.take(*_place(receiver), most, settings.get())
+    except OperatorError as error:
+        telemetry.log("secret.unreadable", level=logging.ERROR, error=error, endpoint_id=receiver.endpoint_id)
+        raise Unavailable("The endpoint's secret cannot be read just now.") from error
+    deliveries = [Fetched(dict(one.headers), one.body.decode()) for one in handed]
+    return Batch(lease, settings.get().delivery_timeout, deliveries)
+
+
+async def acknowledge(receiver: Receiver, lease: str, events: Sequence[str]) -> Acknowledged:
+    """Record that these events of a batch have arrived. To acknowledge one again changes nothing. Raise Unavailable."""
+    try:
+        delivered = await pull.acknowledge(*_place(receiver), lease, events, settings.get())
+    except db.Locked as error:
+        raise Unavailable("The endpoint is being changed.", headers={"Retry-After": "1"}) from error
+    known = list(dict.fromkeys(events))
+    return Acknowledged(
+        [event for event in known if event in delivered], [event for event in known if event not in delivered]
+    )
+
+
+def _place(receiver: Receiver) -> tuple[str, str]:
+    return receiver.endpoint_id, receiver.workspace

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 _POLL: Final = 0.05  # seconds
 _LONGEST_WAIT: Final = 35.0  # seconds, more than a delivery may take
 
+_URL_HELP: Final = (
+    "Where to send events: https and public, or in LEADWIRE_ALLOWED_NETWORKS; pull:NAME for a receiver that fetches."
+)
+
 _endpoint = click.argument("endpoint_id", metavar="ID")
 
 
@@ -31,7 +35,7 @@ endpoints.add_command(token)
 
 
 @endpoints.command()
-@click.option("--url", required=True, help="Where to send events: https and public, or in LEADWIRE_ALLOWED_NETWORKS.")
+@click.option("--url", required=True, help=_URL_HELP)
 @click.option("--event", "events", multiple=True, required=True, help="A kind of event to subscribe to. Repeatable.")
 @click.option("--enable", is_flag=True, help="Enable it right away.")
 @workspace_option
@@ -89,7 +93,7 @@ _HEADERS_HELP: Final = "Custom headers, instead of the current ones. Repeatable.
 
 @endpoints.command()
 @_endpoint
-@click.option("--url", help="The new URL.")
+@click.option("--url", help="The new URL, or pull:NAME.")
 @click.option("--event", "events", multiple=True, help=_EVENTS_HELP)
 @click.option("--ordered/--unordered", default=None, help="Send the events of a lead or conversation in order.")
 @click.option("--numbered/--unnumbered", default=None, help="Number its deliveries without gaps.")

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import sys
-from typing import Final
+from typing import Any, Final
 
 import click
 import msgspec
@@ -29,15 +29,27 @@ _MARKS: Final = {True: ("verified", "green"), False: ("REFUSED ", "red"), None: 
     "--fail-first", default=0, type=click.IntRange(0), help="Answer 500 to the first N attempts of each event."
 )
 @click.option("--delay", default=0.0, type=click.FloatRange(0, 3600), help="Seconds to wait before answering.")
+@click.option("--pull", metavar="URL", help="Fetch an endpoint's deliveries from the Leadwire there instead.")
+@click.option("--token", help="The endpoint's token, for --pull (or LEADWIRE_LISTEN_TOKEN).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
-def listen(host: str, port: int, secret: str | None, status: int, fail_first: int, delay: float, as_json: bool) -> None:
-    """Receive webhooks, verify and print them. Answers 401 if a signature does not match."""
+def listen(
+    host: str, port: int, secret: str | None, pull: str | None, token: str | None, as_json: bool, **answers: Any
+) -> None:
+    """Receive webhooks, verify and print them. Answers 401 if a signature does not match.
+
+    With --pull it fetches them instead, and acknowledges those that it would answer with a 2xx status.
+    """
     secret = secret or os.environ.get("LEADWIRE_LISTEN_SECRET") or None
     if secret and not _is_secret(secret):
         raise OperatorError("--secret must be the endpoint's secret, as it was copied: whsec_...")
     show = _show_json if as_json else _show
-    receiver = Receiver(secret, status=status, fail_first=fail_first, delay=delay, show=show)
-    asyncio.run(_listen(receiver, host, port, as_json=as_json))
+    receiver = Receiver(secret, show=show, **answers)
+    if pull is None:
+        asyncio.run(_listen(receiver, host, port, as_json=as_json))
+    elif token := token or os.environ.get("LEADWIRE_LISTEN_TOKEN"):
+        asyncio.run(_pull(receiver, pull, token))
+    else:
+        raise OperatorError("--pull needs --token, the endpoint's token: leadwire endpoints token ID.")
 
 
 async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) -> None:
@@ -54,6 +66,15 @@ async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) ->
     quieting = asyncio.create_task(_quiet(receiver.stop))
     await serve_until(receiver.stop, receiver, listening)
     quieting.cancel()
+
+
+async def _pull(receiver: Receiver, url: str, token: str) -> None:
+    from leadwire.infrastructure.serving import stop_event
+    from leadwire.interfaces.cli.fetching import fetch_all
+
+    receiver.stop = stop_event()
+    click.echo(f"fetching from {url}", err=True)
+    await fetch_all(receiver, url, token)
 
 
 async def _quiet(stop: asyncio.Event) -> None:

@@ -74,14 +74,17 @@ class Receiver:
                 return
             more = message.get("more_body")
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        status = self._receive(bytes(body), headers)
+        await _answer(send, await self.take(bytes(body), headers), b"")
+
+    async def take(self, body: bytes, headers: dict[str, str]) -> int:
+        """Report a delivery, whose headers are in lower case. Return the status to answer, in time."""
+        status = self._receive(body, headers)
         if self._delay:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.stop.wait(), self._delay)
-        await _answer(send, status, b"")
+        return status
 
     def _receive(self, body: bytes, headers: dict[str, str]) -> int:
-        """Report a delivery. Return the status to answer."""
         verified, reason = self._verify(body, headers)
         webhook_id = headers.get("webhook-id", "")
         if len(self._tries) > 100_000:  # events

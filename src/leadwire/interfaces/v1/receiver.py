@@ -4,18 +4,20 @@ Beside `/v1`, whose operations are the specification's. Errors are problem docum
 """
 
 import asyncio
+import time
 from typing import Annotated, Any, Final
 
 from litestar import Request, Router, post
 from litestar.types import ASGIApp, Receive, Scope, Send
 from msgspec import Meta, Raw, Struct
 
+from leadwire.domain.conversations import pubsub
 from leadwire.domain.webhooks import receivers
-from leadwire.domain.webhooks.receivers import Receiver
+from leadwire.domain.webhooks.receivers import Acknowledged, Batch, Receiver
 from leadwire.infrastructure.errors import Unauthenticated, WorkspaceSuspended
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body, client_network, requests
-from leadwire.interfaces.http.middleware import ADDED, set_workspace
+from leadwire.interfaces.http.middleware import ADDED, WAITED, set_workspace
 from leadwire.interfaces.http.responses import JSONResponse, Single
 from leadwire.interfaces.http.routes import get, options
 from leadwire.interfaces.v1.authentication import CHALLENGE, FAILURES_A_MINUTE, bearer
@@ -25,6 +27,7 @@ _FAILURES: Final = RateLimit("authentication", FAILURES_A_MINUTE, shared=False)
 
 _R = Request[Any, Any, Any]
 _Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_PLAIN: Final = r"^[!-~]{1,100}\Z"
 
 
 class After(Struct, frozen=True, kw_only=True):
@@ -46,6 +49,20 @@ class Replayed(Struct, frozen=True):
     replayed: int
 
 
+class Wanted(Struct, frozen=True, kw_only=True):
+    """The query of a fetch: at most how many deliveries, and for how many seconds to wait for the first."""
+
+    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    wait: Annotated[int, Meta(ge=0, le=30)] = 20
+
+
+class Arrived(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What has arrived, of a batch."""
+
+    lease: Annotated[str, Meta(pattern=_PLAIN)]
+    ids: Annotated[list[Annotated[str, Meta(pattern=_PLAIN)]], Meta(max_length=256)]
+
+
 @get("/checkpoint")
 async def show_checkpoint(request: _R) -> JSONResponse[Raw]:
     """What the receiver compares with what it has, signed as a delivery is."""
@@ -60,6 +77,37 @@ async def replay(request: _R) -> JSONResponse[Single[Replayed]]:
     """Send what has these numbers again, delivered or dead."""
     asked = body.fields(await body.json_object(request), Numbers)
     return JSONResponse(Single(Replayed(await receivers.replay(request.auth, asked.first, asked.last))))
+
+
+@post("/fetch")
+async def fetch(request: _R) -> JSONResponse[Single[Batch]]:
+    """Hand deliveries out. Without any, wait for one; nothing is handed out to a caller that has gone away."""
+    query = requests.parse(requests.pairs_of(request.scope["query_string"]), Wanted)
+    gone = asyncio.create_task(_disconnected(request))
+
+    def over() -> bool:
+        return gone.done() or pubsub.hub.leaving
+
+    try:
+        start = time.perf_counter()
+        await receivers.wait(request.auth, query.wait, over)
+        request.scope["state"][WAITED] = time.perf_counter() - start
+        return JSONResponse(Single(await receivers.fetch(request.auth, 0 if over() else query.limit)))
+    finally:
+        gone.cancel()
+
+
+@post("/acknowledge")
+async def acknowledge(request: _R) -> JSONResponse[Single[Acknowledged]]:
+    """Take note of what has arrived."""
+    given = body.fields(await body.json_object(request), Arrived)
+    return JSONResponse(Single(await receivers.acknowledge(request.auth, given.lease, given.ids)))
+
+
+async def _disconnected(request: _R) -> None:
+    """Return when the caller has gone away. A body is read and ignored."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _guarded(app: ASGIApp) -> ASGIApp:
@@ -90,7 +138,7 @@ async def _receiver(scope: Scope) -> Receiver:
     return found
 
 
-_HANDLERS: Final = (show_checkpoint, replay)
+_HANDLERS: Final = (show_checkpoint, replay, fetch, acknowledge)
 router = Router(
     "/receiver/v1",
     route_handlers=[*_HANDLERS, *options(*_HANDLERS)],

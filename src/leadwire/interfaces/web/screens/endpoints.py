@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final
+from urllib.parse import urlsplit
 
 from leadwire.domain.accounts.changes import audit
 from leadwire.domain.webhooks import changes, history, reads, receivers, rotation, samples, stats
@@ -63,7 +64,7 @@ async def live(context: PageContext, endpoint_id: str) -> PageResponse:
 async def configure(context: PageContext, endpoint_id: str) -> PageResponse:
     """URL, events, order and rate. A URL of another origin loses the custom headers."""
     change = EndpointChange(
-        url=context.form.text("url"),
+        url=_address(context.form),
         events=context.form.all("event"),
         ordered=context.form.on("ordered"),
         numbered=context.form.on("numbered"),
@@ -156,6 +157,16 @@ async def make_token(context: PageContext, endpoint_id: str) -> PageResponse:
     token = await receivers.make_token(context.workspace, endpoint_id)
     shown = await reads.endpoint(context.workspace, endpoint_id)
     return await context.render("webhooks/token.html", 201, endpoint=shown, token=token)
+
+
+def _address(form: Form) -> str:
+    """What is in the form; where the receiver is to fetch, `pull:` and the host of it. Raises Invalid."""
+    url, way = form.text("url"), form.text("way")
+    if way == "send" and url.startswith(changes.PULL):
+        raise wrong("url", "invalid_url", "Enter the address that receives POST requests.")
+    if way != "fetch" or url.startswith(changes.PULL):
+        return url
+    return f"{changes.PULL}{urlsplit(url).hostname or ''}"
 
 
 def _headers(form: Form) -> dict[str, str]:

@@ -17,8 +17,9 @@ _SET_UP_WITHIN: Final = timedelta(hours=1)
 
 @screen("/webhooks/new", role="admin")
 async def address(context: PageContext) -> PageResponse:
-    """Step 1. With `url` in the address it is checked while it is typed, and leads on to step 2."""
-    url, fault = context.query.text("url"), ""
+    """Step 1: an address, or the name of a receiver that fetches. `url` is checked while it is typed."""
+    name = context.query.text("name")
+    url, fault = f"{changes.PULL}{name}" if name else context.query.text("url"), ""
     if url:
         try:
             url = changes.checked_url(url)
@@ -26,7 +27,7 @@ async def address(context: PageContext) -> PageResponse:
             fault = refusal.detail
     if url and not fault and context.query.on("next"):
         return await _choose(context, url)
-    return await context.render("webhooks/new.html", url=url, fault=fault)
+    return await context.render("webhooks/new.html", url=url, name=name, fault=fault)
 
 
 @screen("/webhooks/new/events", role="admin")

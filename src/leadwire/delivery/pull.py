@@ -1,0 +1,151 @@
+"""Deliveries that a receiver fetches: an endpoint whose URL is `pull:NAME`.
+
+They wait as others do. Handed out, a delivery is queued, and its owner is a lease instead of a worker: acknowledged
+within it, it is delivered; not, it is a failed attempt. So everything else is as with a POST, because it is the same
+rows and the same statement that records.
+"""
+
+import contextlib
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from leadwire.delivery import retry
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
+from leadwire.delivery.states import Outcome
+from leadwire.delivery.streams import Entry, Key
+from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery, headers_of
+from leadwire.delivery.worker.claim import pairs
+from leadwire.delivery.worker.number import number
+from leadwire.delivery.worker.observe import log_attempts
+from leadwire.delivery.worker.record import record
+from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.settings import Settings
+
+SCHEME: Final = "pull:"
+"""How such URLs begin, and the leases of what is handed out."""
+URL: Final = re.compile("pull:[a-z0-9][a-z0-9._-]{0,99}")
+NAME_RULE: Final = "at most 100 lower-case letters, digits, dots, hyphens and underscores"
+BATCH: Final = 500  # expired deliveries
+
+_SQL: Final = load(__file__)
+_DUE, _TAKE, _HELD, _DELIVERED, _EXPIRED = (_SQL[name] for name in ("due", "take", "held", "delivered", "expired"))
+
+
+class Handed(NamedTuple):
+    """A request as it would have been sent."""
+
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+async def is_due(endpoint_id: str, workspace: str) -> bool:
+    """Whether there is something to take."""
+    return bool(await _DUE.value(endpoint_id=endpoint_id, workspace=workspace))
+
+
+async def take(endpoint_id: str, workspace: str, most: int, settings: Settings) -> tuple[str, list[Handed]]:
+    """Hand out up to `most` deliveries, in the order of their events. Return their lease, too.
+
+    Raise OperatorError, and hand out nothing, when the endpoint's secret cannot be read.
+    """
+    lease = SCHEME + secrets.token_hex(12)
+    asked = {"endpoint_id": endpoint_id, "workspace": workspace, "most": most, "largest": LARGEST_WINDOW}
+    async with db.transaction():
+        jobs = [_to_send(row) for row in await _TAKE.rows(**asked, lease=lease, seconds=settings.delivery_timeout)]
+        fresh = [job.entry.key for job in jobs if job.numbered and job.sequence is None]
+        numbers = await number(fresh, lease) if fresh else {}
+    jobs = [job._replace(sequence=numbers.get(job.entry.key[:2], job.sequence)) for job in jobs]
+    prefix = settings.header_prefix
+    return lease, [
+        Handed(headers_of(job, prefix, clock.from_unix(job.claimed_at), job.traceparent), job.body)
+        for job in jobs
+        if job.sequence is not None or not job.numbered  # else its endpoint was removed meanwhile
+    ]
+
+
+async def acknowledge(
+    endpoint_id: str, workspace: str, lease: str, events: Sequence[str], settings: Settings
+) -> set[str]:
+    """Record that these events have arrived. Return those that are delivered, now or before.
+
+    Raise db.Locked when somebody is changing the endpoint.
+    """
+    asked = {"endpoint_id": endpoint_id, "workspace": workspace, "events": list(events)}
+    held = await _HELD.rows(**asked, lease=lease)
+    await _record([_attempt(row, "delivered", settings) for row in held], lease)
+    found = await _DELIVERED.rows(**asked, first=min(events, default=""), last=max(events, default=""))
+    return {row["event_id"] for row in found}
+
+
+async def expire(settings: Settings) -> tuple[int, list[Attempt]]:
+    """Record a failed attempt for what was not acknowledged in time. Return how many, and those that are dead now.
+
+    Of an endpoint that somebody is changing, it is left to the next time.
+    """
+    by_lease: dict[str, list[Attempt]] = {}
+    for row in await _EXPIRED.rows(most=BATCH):
+        by_lease.setdefault(row["owner"], []).append(_attempt(row, "timeout", settings))
+    expired, dead = 0, list[Attempt]()
+    for lease, made in by_lease.items():
+        with contextlib.suppress(db.Locked):
+            dead += await _record(made, lease)
+            expired += len(made)
+    return expired, dead
+
+
+async def _record(done: Sequence[Attempt], lease: str) -> list[Attempt]:
+    if not done:
+        return []
+    dead = await record(done, lease)
+    log_attempts(done)
+    return dead
+
+
+def _to_send(row: db.Row) -> ClaimedDelivery:
+    """What `take` has taken, with what it needs to be signed."""
+    box = secret_box.get()
+    secret, staged, headers = (
+        box.open(row[name]) if row[name] else "" for name in ("secret", "staged_secret", "headers")
+    )
+    plain = _delivery(row)._replace(body=row["body"], numbered=row["numbered"], sequence=row["sequence"])
+    return plain._replace(secret=secret, staged_secret=staged, headers=pairs(headers), claimed_at=row["taken_at"])
+
+
+def _attempt(row: db.Row, outcome: Outcome, settings: Settings) -> Attempt:
+    """What came of what was handed out: it began then, and ends now."""
+    end = time.perf_counter()
+    start = end - row["took"]
+    job = _delivery(row)._replace(claimed=start, relaying=row["relaying"], age=row["age"])
+    following = retry.after(outcome, job.number, settings.retry_schedule, test=job.test)
+    error = None if outcome == "delivered" else f"not acknowledged within {settings.delivery_timeout:g} s"
+    return Attempt(job, row["started_at"], start, end, outcome, following, error=error)
+
+
+def _delivery(row: db.Row) -> ClaimedDelivery:
+    """A delivery that no stream has an entry of."""
+    return ClaimedDelivery(
+        entry=Entry(b"", b"", Key(row["event_id"], row["endpoint_id"], row["attempts"])),
+        secret="",
+        staged_secret="",
+        headers=(),
+        claimed=0.0,
+        send_before=0.0,
+        generation=row["generation"],
+        test=row["test"],
+        subject=row["subject"],
+        url="",
+        watched=True,
+        body=b"",
+        traceparent=row["traceparent"],
+        workspace=row["workspace_id"],
+        numbered=False,
+        sequence=None,
+        relaying=0.0,
+        queued=0.0,
+        age=0.0,
+        claimed_at=0.0,
+    )

@@ -1,0 +1,47 @@
+-- due: whether there is something to hand out
+SELECT EXISTS (SELECT 1 FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id
+    WHERE d.endpoint_id = :endpoint_id AND d.workspace_id = :workspace AND e.url LIKE 'pull:%'
+      AND d.state = 'waiting' AND d.due_at <= now() AND (e.enabled OR d.test))
+
+-- take: hand out what is due, the earliest first, while fewer are handed out than any window holds
+WITH taken AS (
+    UPDATE delivery SET state = 'queued', queued_at = now(), owner = :lease,
+        lease_until = now() + :seconds * interval '1 second'
+    WHERE ctid = ANY(ARRAY(
+        SELECT d.ctid FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id
+        WHERE d.endpoint_id = :endpoint_id AND d.workspace_id = :workspace AND e.url LIKE 'pull:%'
+          AND d.state = 'waiting' AND d.due_at <= now() AND (e.enabled OR d.test)
+        ORDER BY d.due_at, d.event_id LIMIT greatest(0, least(:most, :largest - (
+            SELECT count(*) FROM delivery q WHERE q.endpoint_id = :endpoint_id AND q.state = 'queued')))
+        FOR UPDATE OF d SKIP LOCKED))
+    RETURNING *
+)
+SELECT d.event_id, d.endpoint_id, d.attempts, d.generation, d.test, d.subject, d.workspace_id, d.sequence,
+    e.numbered AND NOT d.test AS numbered, e.secret, e.staged_secret, e.headers,
+    convert_to(v.body, 'UTF8') AS body, v.traceparent, extract(epoch FROM now())::float8 AS taken_at
+FROM taken d JOIN webhook_endpoint e ON e.id = d.endpoint_id JOIN event v ON v.id = d.event_id
+ORDER BY d.event_id
+
+-- held: what a lease still holds of these events
+SELECT d.event_id, d.endpoint_id, d.attempts, d.generation, d.test, d.subject, d.workspace_id, v.traceparent,
+    d.owner, d.queued_at AS started_at, extract(epoch FROM now() - d.queued_at)::float8 AS took,
+    extract(epoch FROM d.created_at - v.recorded_at)::float8 AS relaying,
+    extract(epoch FROM d.queued_at - v.recorded_at)::float8 AS age
+FROM delivery d JOIN event v ON v.id = d.event_id
+WHERE d.endpoint_id = :endpoint_id AND d.workspace_id = :workspace AND d.event_id = ANY(:events::text[])
+  AND d.state = 'queued' AND d.owner = :lease AND d.lease_until > now()
+
+-- delivered: which of these events have been delivered to an endpoint
+SELECT event_id FROM delivery_result
+WHERE endpoint_id = :endpoint_id AND workspace_id = :workspace AND event_id = ANY(:events::text[])
+  AND event_id BETWEEN :first AND :last AND state = 'delivered'
+
+-- expired: what has not been acknowledged in time
+-- Only endpoints with a token have had something handed out.
+SELECT d.event_id, d.endpoint_id, d.attempts, d.generation, d.test, d.subject, d.workspace_id, v.traceparent,
+    d.owner, d.queued_at AS started_at, extract(epoch FROM d.lease_until - d.queued_at)::float8 AS took,
+    extract(epoch FROM d.created_at - v.recorded_at)::float8 AS relaying,
+    extract(epoch FROM d.queued_at - v.recorded_at)::float8 AS age
+FROM webhook_endpoint e JOIN delivery d ON d.endpoint_id = e.id JOIN event v ON v.id = d.event_id
+WHERE e.token IS NOT NULL AND d.state = 'queued' AND d.owner LIKE 'pull:%' AND d.lease_until <= now()
+LIMIT :most

@@ -1,0 +1,141 @@
+"""/receiver/v1 of an endpoint whose receiver fetches: the long poll, and what cannot be read."""
+
+import asyncio
+import json
+
+import pytest
+
+from leadwire.delivery import pull
+from leadwire.domain.conversations import pubsub
+from leadwire.domain.webhooks import changes, receivers
+from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.infrastructure import db, settings
+from leadwire.interfaces.http import middleware
+from tests import asgi
+from tests.delivery.test_delivery import states
+from tests.delivery.test_numbers import people
+from tests.delivery.test_pull import puller  # noqa: F401 - a fixture
+
+
+@pytest.fixture
+async def asking(workspace, puller, anonymous):  # noqa: F811
+    """A client with the token of the endpoint."""
+    anonymous.headers["Authorization"] = f"Bearer {await receivers.make_token(workspace, puller.id)}"
+    return anonymous
+
+
+async def fetched(asking, query="wait=0"):
+    answer = await asking.post(f"/receiver/v1/fetch?{query}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
+
+
+async def acknowledged(asking, batch):
+    ids = [one["headers"]["webhook-id"] for one in batch["deliveries"]]
+    answer = await asking.post("/receiver/v1/acknowledge", json={"lease": batch["lease"], "ids": ids})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
+
+
+async def test_deliveries_are_fetched_and_acknowledged(asking, workspace, bot, wire, db_clock):
+    await people(workspace, bot, 3)
+    await wire.relay()
+    batch = await fetched(asking, "limit=2")
+    assert (len(batch["deliveries"]), batch["seconds"]) == (2, 30.0)
+    ids = [one["headers"]["webhook-id"] for one in batch["deliveries"]]
+    assert await acknowledged(asking, batch) == {"acknowledged": ids, "late": []}
+    rest = await fetched(asking)
+    await db_clock.forward(31)
+    late = [one["headers"]["webhook-id"] for one in rest["deliveries"]]
+    assert await acknowledged(asking, rest) == {"acknowledged": [], "late": late}
+    assert (await fetched(asking))["deliveries"] == []
+
+
+async def test_a_fetch_waits_for_what_comes(asking, workspace, bot, wire):
+    waiting = asyncio.create_task(fetched(asking, "wait=30"))
+    await people(workspace, bot, 1)
+    await wire.relay()
+    assert len((await waiting)["deliveries"]) == 1
+
+
+async def test_what_a_fetch_waits_is_not_counted_as_slowness(asking, monkeypatch):
+    seconds = []
+    monkeypatch.setattr(middleware, "_record", lambda _scope, _status, took: seconds.append(took))
+    monkeypatch.setattr(receivers, "wait", lambda *_: asyncio.sleep(0.5))
+    await fetched(asking)
+    assert seconds[0] < 0.5
+
+
+async def test_a_caller_that_has_gone_away_gets_nothing(asking, workspace, bot, wire):
+    """Else what it never sees would count as a failed attempt."""
+    await people(workspace, bot, 1)
+    await wire.relay()
+    messages = iter([{"type": "http.request", "body": b"", "more_body": False}, {"type": "http.disconnect"}])
+    sent = []
+
+    async def receive():
+        return next(messages)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+        "path": "/receiver/v1/fetch", "raw_path": b"/receiver/v1/fetch", "root_path": "", "query_string": b"wait=30",
+        "headers": [(b"authorization", asking.headers["Authorization"].encode())],
+        "client": ("127.3.0.1", 1), "server": ("test", 80), "extensions": {},
+    }  # fmt: skip
+    await asgi.app()(scope, receive, send)
+    assert json.loads(sent[1]["body"])["data"]["deliveries"] == []
+    assert await states() == {"waiting": 1}
+
+
+async def test_a_process_that_stops_keeps_nobody_waiting(asking, monkeypatch):
+    monkeypatch.setattr(pubsub.hub, "leaving", True)
+    assert (await fetched(asking, "wait=30"))["deliveries"] == []
+
+
+async def test_an_endpoint_that_leadwire_sends_to_hands_out_nothing(asking, workspace, bot, wire, puller, receiver):  # noqa: F811
+    await people(workspace, bot, 1)
+    await wire.relay()
+    await changes.configure(workspace, puller.id, EndpointChange(url=receiver.url))
+    answer = await asking.post("/receiver/v1/fetch")
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_fetched")
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=101", "wait=31", "wait=-1", "wait=1.5", "lease=x", "limit=1&limit=2"]
+)
+async def test_a_fetch_that_cannot_be_is_refused(asking, query):
+    answer = await asking.post(f"/receiver/v1/fetch?{query}")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["parameter"] == query.partition("=")[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("", 400), ("[]", 422), ("{}", 422), ('{"lease": "x"}', 422), ('{"lease": "x", "ids": "evt_1"}', 422),
+        ('{"lease": 1, "ids": []}', 422), ('{"lease": "x", "ids": [1]}', 422), ('{"lease": "", "ids": []}', 422),
+        ('{"lease": "x", "ids": ["\\u0000"]}', 422), ('{"lease": "x\\n", "ids": []}', 422),
+        ('{"lease": "x", "ids": [], "all": true}', 422), ('{"lease": "x", "ids": ["\\ud800"]}', 400),
+        (json.dumps({"lease": "x", "ids": ["evt_1"] * 257}), 422), ('{"lease": "x", "ids": []}', 200),
+        (json.dumps({"lease": "%", "ids": ["'; DROP TABLE delivery"]}), 422),
+        (json.dumps({"lease": "pull:%", "ids": ["evt_1"]}), 200),
+    ],
+)  # fmt: skip
+async def test_an_acknowledgement_that_cannot_be_is_refused(asking, body, status):
+    answer = await asking.post("/receiver/v1/acknowledge", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == status, answer.text
+
+
+async def test_a_guessed_lease_acknowledges_nothing(asking, workspace, bot, wire):
+    await people(workspace, bot, 1)
+    await wire.relay()
+    batch = await fetched(asking)
+    for lease in ("pull:%", "test", "pull:", batch["lease"][:-1], batch["lease"].upper()):
+        assert (await acknowledged(asking, batch | {"lease": lease}))["acknowledged"] == []
+    assert await states() == {"queued": 1}
+    assert await db.value("SELECT count(*) FROM attempt") == 0
+    assert (await acknowledged(asking, batch))["late"] == []
+    assert (await pull.expire(settings.get()))[0] == 0

@@ -26,7 +26,7 @@ async def replace(sandbox: Sandbox, latest: float) -> None:
         sandbox.claim("the tables are those of the new version", code == 0)
         for process in sandbox.processes:
             await sandbox.restarted(process)
-            sandbox.say(f"{process.name} is replaced")
+            sandbox.say(f"{process.name} is replaced{', after the last change' if sending.done() else ''}")
         accepted = await sending
     await sandbox.settled()
     sandbox.claim(f"none of {len(accepted)} is missing", sandbox.missing(accepted, "shop") == 0)

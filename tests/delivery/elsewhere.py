@@ -28,13 +28,14 @@ async def use_transactions(count: int) -> None:
 
 
 @asynccontextmanager
-async def moved_to(url: str, role: db.Role = "maintenance") -> AsyncIterator[None]:
-    """The pool of this process leads to another server, as after a restart on it, until the end of the block."""
+async def moved_to(url: str, role: db.Role = "maintenance", *, restarted: bool = True) -> AsyncIterator[None]:
+    """The pool of this process leads to another server until the end of the block, `restarted` or not."""
     kept = DB.pool, DB.connections, DB.config, DB.role
     DB.pool = None
     await db.open_pool(url, 4, role=role)
     try:
-        await epochs.note()
+        if restarted:
+            await epochs.note()
         yield
     finally:
         await db.close_pool()

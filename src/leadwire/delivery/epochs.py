@@ -49,10 +49,12 @@ _SERVER: Final = """(SELECT concat_ws('-', system_identifier, left(pg_walfile_na
     'event'::regclass::oid) FROM pg_control_system())"""
 # Whether this server is the latest one that was noted.
 _NOTED: Final = sql(f"SELECT server = {_SERVER} FROM epoch ORDER BY first_position DESC LIMIT 1")
-# Begin an epoch, unless somebody else has.
+# Begin an epoch, unless somebody else has. A process that was running may have recorded events on a standby that was
+# promoted before it is noted: those are no part of what it had.
 _BEGIN: Final = sql(f"""
 INSERT INTO epoch (first_position, server, last_event)
-SELECT nextval('outbox_position'), {_SERVER}, (SELECT max(id) FROM event)
+SELECT nextval('outbox_position'), {_SERVER},
+    (SELECT max(id) FROM event WHERE recorded_at <= coalesce(pg_last_xact_replay_timestamp(), 'infinity'))
 WHERE {_SERVER} IS DISTINCT FROM (SELECT server FROM epoch ORDER BY first_position DESC LIMIT 1)
 RETURNING last_event, EXISTS (SELECT 1 FROM epoch) AS followed""")
 # The epochs that followed one of another server, the latest first.

@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from leadwire.development.embedded.binaries import runnable
+from leadwire.development.embedded.directories import clean_environment
 from ops.cluster.network import SUBNET, Host
 
 DEPLOY: Final = Path(__file__).parents[1] / "deploy"
 _DEBIAN_POSTGRES: Final = Path("/usr/lib/postgresql/15/bin")
 _USER: Final = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")  # PostgreSQL refuses to be root
-_CLEAN: Final = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 _PATIENCE: Final = 90.0  # seconds
 _ACCESS: Final = (f"host all all {SUBNET} trust", f"host replication all {SUBNET} trust", "local all all trust")
 _SETTINGS: Final = {"max_connections": "200", "shared_buffers": "128MB", "jit": "off", "timezone": "UTC"}
-# As ops/deploy/README.md says.
-_IGNORED: Final = "jit,plan_cache_mode,max_parallel_workers_per_gather,idle_in_transaction_session_timeout"
 _KEEPS_STATEMENTS: Final = (1, 21)  # the first PgBouncer that does in transaction mode
 
 
@@ -30,7 +28,7 @@ def start(host: Host, directory: Path, name: str, *command: str | Path) -> None:
     with (directory / f"{name}.log").open("ab") as log:
         subprocess.Popen(
             [*host.exec, *_USER, *map(str, command)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_CLEAN, cwd=directory,
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean_environment(), cwd=directory,
         )  # fmt: skip
 
 
@@ -65,7 +63,7 @@ def postgres(host: Host, directory: Path) -> str:
     """Start PostgreSQL; return its address."""
     data, program = folder(directory, "postgres"), runnable("postgres", directory).path
     initdb = [program.with_name("initdb"), "-D", data, "-U", "postgres", "-E", "UTF8", "--no-locale", "-A", "trust"]
-    subprocess.run([*_USER, *initdb], env=_CLEAN, cwd=directory, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*_USER, *initdb], env=clean_environment(), cwd=directory, check=True, stdout=subprocess.DEVNULL)
     with (data / "pg_hba.conf").open("a") as access:
         access.write("\n".join(["", *_ACCESS, ""]))
     options = _SETTINGS | {"listen_addresses": "*", "unix_socket_directories": ""}
@@ -149,10 +147,11 @@ def primary_proxy(host: Host, directory: Path, hosts: Sequence[Host]) -> str:
     moved = "default-server inter 500ms fall 2 rise 1 on-marked-down shutdown-sessions"
     text = "\n".join([f"defaults\n {head}listen primary\n bind 127.0.0.1:5000\n {rules} {moved}", *servers, ""])
     _haproxy(host, directory, text)
+    (ignored,) = re.findall("`(ignore_startup_parameters = [a-z_,]+)`", (DEPLOY / "README.md").read_text())
     file = directory / "pgbouncer.ini"
     file.write_text(
         "[databases]\n* = host=127.0.0.1 port=5000 user=postgres\n[pgbouncer]\nlisten_addr = *\nlisten_port = 6432\n"
-        f"unix_socket_dir =\nauth_type = any\nignore_startup_parameters = {_IGNORED}\nserver_login_retry = 1\n"
+        f"unix_socket_dir =\nauth_type = any\n{ignored}\nserver_login_retry = 1\n"
         f"default_pool_size = 150\nmax_client_conn = 1000\n{pooling()}"
     )
     start(host, directory, "pgbouncer", "pgbouncer", file)
@@ -161,8 +160,8 @@ def primary_proxy(host: Host, directory: Path, hosts: Sequence[Host]) -> str:
 
 def pooling() -> str:
     """Return the mode of the pool that the PgBouncer of this machine allows, as lines of its configuration."""
-    said = subprocess.run(["pgbouncer", "--version"], capture_output=True, text=True, check=True, env=_CLEAN).stdout
-    found = re.search(r"(\d+)\.(\d+)", said)
+    version = subprocess.run(["pgbouncer", "--version"], capture_output=True, text=True, check=True)
+    found = re.search(r"(\d+)\.(\d+)", version.stdout)
     if found and (int(found[1]), int(found[2])) >= _KEEPS_STATEMENTS:
         return "pool_mode = transaction\nmax_prepared_statements = 256\n"
     return "pool_mode = session\n"

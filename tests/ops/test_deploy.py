@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import yaml
 
-from leadwire.infrastructure import settings
+from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.settings import Settings
 from tests.ops.command_line import parsed
 
@@ -41,6 +41,12 @@ def test_every_command_in_the_readme_exists() -> None:
     assert len(commands) > 5
     for command in commands:
         parsed(*shlex.split(command)[1:])
+
+
+def test_a_pooler_is_told_to_ignore_each_setting_that_a_process_connects_with() -> None:
+    """PgBouncer knows two of them itself, and refuses whoever sends another one that it does not ignore."""
+    (ignored,) = re.findall(r"`ignore_startup_parameters = ([a-z_,]+)`", (DEPLOY / "README.md").read_text())
+    assert set(ignored.split(",")) == {"jit", *db._PROCESS, *db._INDEXES_ONLY}
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)

@@ -48,6 +48,7 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
 SEALED: Final = (WebhookEndpoint.secret, WebhookEndpoint.staged_secret, WebhookEndpoint.headers)
 """Columns that `secret_box` seals."""
 
+# Ids are in the order of time, and have an index.
 _LATEST: Final = statement(
     WebhookEndpoint.select(WebhookEndpoint.secret).order_by(WebhookEndpoint.id, ascending=False), "LIMIT 1"
 )

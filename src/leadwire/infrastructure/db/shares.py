@@ -50,25 +50,36 @@ class Shares:
         """Wait for a connection, or None when one may be opened. First come, first served within a workspace, and the
         workspaces take turns. Whoever is canceled is to be removed. Raise Crowded.
         """
-        queue = self.waiting.get(asking) or deque()
-        if asking and len(queue) >= MOST_WAITING:
+        queue = self.waiting.get(asking)
+        if queue is None:
+            queue = self.waiting[asking] = deque()
+        elif asking and len(queue) >= MOST_WAITING:
             raise Crowded(headers={"Retry-After": "1"})
-        self.waiting[asking] = queue
-        queue.append(waiter := asyncio.get_running_loop().create_future())
+        waiter: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        queue.append(waiter)
         return waiter
 
     def hand_on(self, connection: Any) -> bool:
         """Give a free connection, or None for one that may be opened, to who is next. Return whether anybody was."""
-        for asking, queue in self.waiting.items():
-            waiter = next((one for one in queue if not one.done()), None)
-            if waiter is not None and not self._has_share(asking):
-                self.remove(asking, waiter)
-                if queue:
-                    self.waiting[asking] = self.waiting.pop(asking)
-                if connection is not None:
-                    self.users[connection] = asking
-                waiter.set_result(connection)
-                return True
+        waiting = self.waiting
+        for asking, queue in waiting.items():
+            if asking and self._has_share(asking):
+                continue
+            waiter = queue[0]
+            if waiter.done():  # canceled just now, to be removed
+                if (waiter := next((one for one in queue if not one.done()), None)) is None:
+                    continue
+                queue.remove(waiter)
+            else:
+                queue.popleft()
+            if not queue:
+                del waiting[asking]
+            elif len(waiting) > 1:
+                waiting[asking] = waiting.pop(asking)
+            if connection is not None:
+                self.users[connection] = asking
+            waiter.set_result(connection)
+            return True
         return False
 
     def remove(self, asking: str, waiter: "asyncio.Future[Any]") -> None:

@@ -65,13 +65,10 @@ class Shares:
         for asking, queue in waiting.items():
             if asking and self._has_share(asking):
                 continue
-            waiter = queue[0]
-            if waiter.done():  # canceled just now, to be removed
-                if (waiter := next((one for one in queue if not one.done()), None)) is None:
-                    continue
-                queue.remove(waiter)
-            else:
-                queue.popleft()
+            waiter = next((one for one in queue if not one.done()), None)
+            if waiter is None:  # all canceled just now, to be removed
+                continue
+            queue.remove(waiter)
             if not queue:
                 del waiting[asking]
             elif len(waiting) > 1:

@@ -18,6 +18,7 @@ from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, receivers, redrives
 from leadwire.domain.webhooks.receivers import Receiver
 from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, settings
 from leadwire.infrastructure.errors import Invalid, Unavailable
 from tests.delivery.test_delivery import states
@@ -263,6 +264,23 @@ async def test_a_disabled_endpoint_hands_out_tests_alone(workspace, bot, wire, p
     assert await states() == {"waiting": 1, "dead": 1}, "a test is tried once"
     await changes.enable(workspace, puller.id)
     assert len((await puller.fetch()).deliveries) == 1
+
+
+async def test_a_suspended_workspace_hands_out_nothing_and_takes_what_has_arrived(workspace, bot, wire, puller, redis):
+    await people(workspace, bot, 2)
+    await wire.relay()
+    before = await puller.fetch(1)
+    await workspaces.suspend(workspace)
+    await people(workspace, bot, 1)
+    await wire.relay()
+    assert (await puller.fetch()).deliveries == []
+    assert not await pull.is_due(puller.id, workspace)
+    assert await puller.acknowledge(before) == 1
+    assert await states() == {"delivered": 1, "waiting": 2}
+    await workspaces.resume(workspace)
+    await wire.relay()
+    assert len((await puller.fetch()).deliveries) == 2
+    await in_balance(redis)
 
 
 async def test_an_endpoint_may_change_its_way_at_any_time(workspace, bot, wire, receiver, db_clock):

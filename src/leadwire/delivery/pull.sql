@@ -1,7 +1,8 @@
 -- due: whether there is something to hand out
 SELECT EXISTS (SELECT 1 FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id
     WHERE d.endpoint_id = :endpoint_id AND d.workspace_id = :workspace AND e.url LIKE 'pull:%'
-      AND d.state = 'waiting' AND d.due_at <= now() AND (e.enabled OR d.test))
+      AND d.state = 'waiting' AND d.due_at <= now()
+      AND (e.enabled AND e.paused_until IS DISTINCT FROM 'infinity' OR d.test))
 
 -- take: hand out what is due, the earliest first, while fewer are handed out than any window holds
 WITH taken AS (
@@ -10,7 +11,8 @@ WITH taken AS (
     WHERE ctid = ANY(ARRAY(
         SELECT d.ctid FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id
         WHERE d.endpoint_id = :endpoint_id AND d.workspace_id = :workspace AND e.url LIKE 'pull:%'
-          AND d.state = 'waiting' AND d.due_at <= now() AND (e.enabled OR d.test)
+          AND d.state = 'waiting' AND d.due_at <= now()
+          AND (e.enabled AND e.paused_until IS DISTINCT FROM 'infinity' OR d.test)
         ORDER BY d.due_at, d.event_id LIMIT greatest(0, least(:most, :largest - (
             SELECT count(*) FROM delivery q WHERE q.endpoint_id = :endpoint_id AND q.state = 'queued')))
         FOR UPDATE OF d SKIP LOCKED))

@@ -78,7 +78,7 @@ class Requests(Resource[C]):
 
     @method
     def replay(self, first: int, last: int) -> Call[int]:
-        """Have the deliveries with these numbers sent again, at most 1,000. Returns how many are. Raises NotFound."""
+        """Have the deliveries with these numbers sent again, at most 1,000. Returns how many are. Raises Invalid."""
         content = msgspec.json.encode({"first": first, "last": last})
         return Call(method="POST", path="/receiver/v1/replay", headers=_JSON, content=content, read=_read_replayed)
 

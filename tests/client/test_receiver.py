@@ -14,7 +14,6 @@ from leadwire_client import (
     AsyncReceiver,
     Invalid,
     InvalidSignature,
-    NotFound,
     Receiver,
     Retry,
     Unauthenticated,
@@ -124,7 +123,8 @@ async def test_a_checkpoint_is_no_event_and_an_event_no_checkpoint(
 
 
 async def test_the_errors_of_a_replay_are_raised(workspace, bot, wire, receiver, asking):
-    for first, last, error in ((9, 9, NotFound), (3, 2, Invalid), (1, 1001, Invalid), (-1, 1, Invalid)):
-        with pytest.raises(error):
+    for first, last in ((3, 2), (1, 1001), (-1, 1)):
+        with pytest.raises(Invalid):
             await asking.replay(first, last)
+    assert await asking.replay(9, 9) == 0
     assert await db.value("SELECT count(*) FROM delivery") == 0

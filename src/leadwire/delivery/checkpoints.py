@@ -15,22 +15,32 @@ from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import sql
 
 MOST: Final = 1000
-"""Numbers that have a delivery, of one checkpoint."""
+"""Numbers of one checkpoint, from the first that has a delivery on."""
 
-# The highest number of an endpoint, and its deliveries above a number: each branch has an index. What was erased, or is
-# past retention, has no body that could be sent.
+# The highest number of an endpoint, and its deliveries from the first one above a number on. Each part has an index; of
+# what is still to be sent, the endpoint's own queue is read. What was erased has no body that could be sent.
 _NUMBERED: Final = sql("""
-SELECT s.last AS highest, d.sequence, d.event_id, d.finished, d.state <> 'cancelled' AND v.body <> '' AS kept
-FROM endpoint_sequence s LEFT JOIN LATERAL (
-    SELECT event_id, sequence, state, true AS finished FROM delivery_result
-    WHERE endpoint_id = s.endpoint_id AND workspace_id = :workspace AND sequence > :after
-    UNION ALL SELECT event_id, sequence, state, false FROM delivery
-    WHERE endpoint_id = s.endpoint_id AND workspace_id = :workspace AND state = 'waiting' AND sequence > :after
-    UNION ALL SELECT event_id, sequence, state, false FROM delivery
-    WHERE endpoint_id = s.endpoint_id AND workspace_id = :workspace AND state = 'queued' AND sequence > :after
-    ORDER BY sequence LIMIT :most) d ON true
-LEFT JOIN event v ON v.id = d.event_id
-WHERE s.endpoint_id = :endpoint_id ORDER BY d.sequence""")
+WITH first AS MATERIALIZED (
+    SELECT least(
+        (SELECT sequence FROM delivery_result WHERE endpoint_id = :endpoint_id AND workspace_id = :workspace
+            AND sequence > :after ORDER BY sequence LIMIT 1),
+        (SELECT min(sequence) FROM delivery WHERE endpoint_id = :endpoint_id AND workspace_id = :workspace
+            AND state = 'waiting' AND sequence > :after),
+        (SELECT min(sequence) FROM delivery WHERE endpoint_id = :endpoint_id AND workspace_id = :workspace
+            AND state = 'queued' AND sequence > :after)) AS number
+)
+SELECT extract(epoch FROM now())::float8 AS at, first.number AS first,
+    (SELECT last FROM endpoint_sequence s WHERE s.endpoint_id = :endpoint_id) AS highest,
+    d.sequence, d.event_id, d.finished,
+    d.state <> 'cancelled' AND (SELECT v.body <> '' FROM event v WHERE v.id = d.event_id) AS kept
+FROM first LEFT JOIN LATERAL (
+    SELECT event_id, sequence, state, true AS finished FROM delivery_result WHERE endpoint_id = :endpoint_id
+      AND workspace_id = :workspace AND sequence BETWEEN first.number AND first.number + :most - 1
+    UNION ALL SELECT event_id, sequence, state, false FROM delivery WHERE endpoint_id = :endpoint_id
+      AND workspace_id = :workspace AND state = 'waiting' AND sequence BETWEEN first.number AND first.number + :most - 1
+    UNION ALL SELECT event_id, sequence, state, false FROM delivery WHERE endpoint_id = :endpoint_id
+      AND workspace_id = :workspace AND state = 'queued' AND sequence BETWEEN first.number AND first.number + :most - 1
+) d ON true ORDER BY d.sequence""")
 
 Ranges = list[tuple[int, int]]
 """First and last number of each."""
@@ -41,6 +51,7 @@ class Checkpoint(Struct, frozen=True):
 
     endpoint_id: str
     at: str
+    """By the database's clock, as the times of deliveries are."""
     after: int
     last: int
     highest: int
@@ -58,14 +69,14 @@ class Checkpoint(Struct, frozen=True):
 async def read(workspace: str, endpoint_id: str, after: int) -> Checkpoint:
     """Return the checkpoint of up to `MOST` deliveries above a number."""
     found = await _NUMBERED.rows(workspace=workspace, endpoint_id=endpoint_id, after=after, most=MOST)
-    highest = found[0]["highest"] if found else 0
+    at, first, highest = found[0]["at"], found[0]["first"], found[0]["highest"] or 0
+    last = max(after, highest if first is None else min(highest, first + MOST - 1))
     numbered = [row for row in found if row["sequence"] is not None]
-    last = numbered[-1]["sequence"] if len(numbered) == MOST else max(after, highest)
     kept = [row for row in numbered if row["kept"]]
     lines = [f"{row['sequence']} {row['event_id']}\n" for row in kept if row["finished"]]
     return Checkpoint(
         endpoint_id=endpoint_id,
-        at=clock.iso(clock.now()),
+        at=clock.iso(clock.from_unix(at)),
         after=after,
         last=last,
         highest=highest,

@@ -1,21 +1,34 @@
 -- due: whether there is something to hand out
-SELECT EXISTS (SELECT 1 FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id
-    WHERE d.endpoint_id = :endpoint_id AND d.workspace_id = :workspace AND e.url LIKE 'pull:%'
-      AND d.state = 'waiting' AND d.due_at <= now()
-      AND (e.enabled AND e.paused_until IS DISTINCT FROM 'infinity' OR d.test))
+SELECT EXISTS (SELECT 1 FROM webhook_endpoint e JOIN delivery d ON d.endpoint_id = e.id
+    WHERE e.id = :endpoint_id AND e.workspace_id = :workspace AND e.url LIKE 'pull:%'
+      AND e.enabled AND e.paused_until IS DISTINCT FROM 'infinity' AND d.state = 'waiting' AND d.due_at <= now())
+  OR EXISTS (SELECT 1 FROM webhook_endpoint e CROSS JOIN LATERAL (
+        SELECT d.test FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'waiting' AND d.due_at <= now()
+        ORDER BY d.due_at DESC LIMIT 100) latest
+    WHERE e.id = :endpoint_id AND e.workspace_id = :workspace AND e.url LIKE 'pull:%' AND latest.test)
 
 -- take: hand out what is due, the earliest first, while fewer are handed out than any window holds
+-- Of a disabled endpoint, or in a suspended workspace, tests alone: they are among the latest, as nothing else is added.
 WITH taken AS (
     UPDATE delivery SET state = 'queued', queued_at = now(), owner = :lease,
         lease_until = now() + :seconds * interval '1 second'
-    WHERE ctid = ANY(ARRAY(
-        SELECT d.ctid FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id
-        WHERE d.endpoint_id = :endpoint_id AND d.workspace_id = :workspace AND e.url LIKE 'pull:%'
-          AND d.state = 'waiting' AND d.due_at <= now()
-          AND (e.enabled AND e.paused_until IS DISTINCT FROM 'infinity' OR d.test)
-        ORDER BY d.due_at, d.event_id LIMIT greatest(0, least(:most, :largest - (
-            SELECT count(*) FROM delivery q WHERE q.endpoint_id = :endpoint_id AND q.state = 'queued')))
-        FOR UPDATE OF d SKIP LOCKED))
+    WHERE state = 'waiting' AND ctid = ANY(ARRAY(
+        SELECT due.ctid FROM webhook_endpoint e CROSS JOIN LATERAL (
+            SELECT d.ctid FROM delivery d
+            WHERE d.endpoint_id = e.id AND e.enabled AND e.paused_until IS DISTINCT FROM 'infinity'
+              AND d.state = 'waiting' AND d.due_at <= now()
+            ORDER BY d.due_at LIMIT greatest(0, least(:most, :largest - (
+                SELECT count(*) FROM delivery q WHERE q.endpoint_id = e.id AND q.state = 'queued')))
+            FOR UPDATE SKIP LOCKED) due
+        WHERE e.id = :endpoint_id AND e.workspace_id = :workspace AND e.url LIKE 'pull:%'
+        UNION ALL (
+        SELECT latest.ctid FROM webhook_endpoint e CROSS JOIN LATERAL (
+            SELECT d.ctid, d.test FROM delivery d
+            WHERE d.endpoint_id = e.id AND NOT (e.enabled AND e.paused_until IS DISTINCT FROM 'infinity')
+              AND d.state = 'waiting' AND d.due_at <= now()
+            ORDER BY d.due_at DESC LIMIT 100) latest
+        WHERE e.id = :endpoint_id AND e.workspace_id = :workspace AND e.url LIKE 'pull:%' AND latest.test
+        LIMIT :most)))
     RETURNING *
 )
 SELECT d.event_id, d.endpoint_id, d.attempts, d.generation, d.test, d.subject, d.workspace_id, d.sequence,

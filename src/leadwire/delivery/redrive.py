@@ -80,7 +80,8 @@ WHERE event_id = :event_id AND state = 'dead' AND NOT test AND (:workspace::text
 # The deliveries to an endpoint that have ended and have one of these numbers.
 _NUMBERED: Final = sql("""
 SELECT event_id, endpoint_id FROM delivery_result
-WHERE endpoint_id = :endpoint_id AND sequence BETWEEN :first AND :last AND state IN ('delivered', 'dead')""")
+WHERE endpoint_id = :endpoint_id AND (:workspace::text IS NULL OR workspace_id = :workspace)
+  AND sequence BETWEEN :first AND :last AND state IN ('delivered', 'dead')""")
 
 _AGAIN: Final = load(__file__)["again"]
 
@@ -151,10 +152,10 @@ async def redrive_event(workspace: str | None, event_id: str, endpoint_id: str |
         return await _again(batch, replay=False)
 
 
-async def redrive_numbers(endpoint_id: str, first: int, last: int) -> int:
+async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, last: int) -> int:
     """Let what was sent with these numbers wait again, delivered or dead. Return how many deliveries."""
     async with db.transaction():
-        batch = await _NUMBERED.rows(endpoint_id=endpoint_id, first=first, last=last)
+        batch = await _NUMBERED.rows(workspace=workspace, endpoint_id=endpoint_id, first=first, last=last)
         return await _again(batch, replay=True)
 
 

@@ -10,13 +10,13 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from leadwire.delivery import checkpoints, pull, signing
+from leadwire.delivery import checkpoints, pull, push, redrive, signing
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.domain.accounts import keys
-from leadwire.domain.webhooks import changes, reads, redrives, rotation
+from leadwire.domain.webhooks import changes, reads, rotation
 from leadwire.infrastructure import clock, db, ids, settings, telemetry
 from leadwire.infrastructure.db.statements import sql
-from leadwire.infrastructure.errors import Conflict, OperatorError, Unavailable
+from leadwire.infrastructure.errors import Conflict, Invalid, OperatorError, Unavailable
 
 # Whose token it is, and whether the workspace is suspended.
 _BY_TOKEN: Final = sql("""
@@ -95,13 +95,16 @@ async def checkpoint(receiver: Receiver, after: int) -> Signed:
     found = await checkpoints.read(receiver.workspace, receiver.endpoint_id, after)
     body = msgspec.json.encode(_Enveloped(found))
     secret, staged = await rotation.reveal(receiver.workspace, receiver.endpoint_id)
-    at = int(clock.now().timestamp())
+    at = int(clock.parse(found.at).timestamp())
     return Signed(body, signing.signatures(ids.new("chk"), body, secret, staged, at, settings.get().header_prefix))
 
 
 async def replay(receiver: Receiver, first: int, last: int) -> int:
-    """Send what has these numbers again. Return how many deliveries. Raise NotFound, Invalid."""
-    count = await redrives.redrive_numbers(receiver.workspace, receiver.endpoint_id, first, last)
+    """Send what has ended with these numbers again. Return how many deliveries. Raise Invalid."""
+    if not 0 <= last - first < reads.MOST_NUMBERS:
+        raise Invalid(f"Numbers are from `first` to `last`, at most {reads.MOST_NUMBERS} at once.")
+    count = await redrive.redrive_numbers(receiver.workspace, receiver.endpoint_id, first, last)
+    push.wake_relay()
     telemetry.log("receiver.replayed", endpoint_id=receiver.endpoint_id, first=first, last=last, deliveries=count)
     return count
 

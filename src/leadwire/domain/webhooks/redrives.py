@@ -95,7 +95,7 @@ async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, l
     Raise NotFound when there is no such endpoint or number, Invalid.
     """
     await reads.events_of_numbers(workspace, endpoint_id, first, last)
-    count = await rows.redrive_numbers(endpoint_id, first, last)
+    count = await rows.redrive_numbers(workspace, endpoint_id, first, last)
     push.wake_relay()
     return count
 

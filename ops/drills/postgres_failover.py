@@ -18,7 +18,9 @@ def database_url(servers: Servers) -> str:
 
 
 async def run(sandbox: Sandbox, *, frozen: bool = False) -> None:
-    """Find it with `doctor`; promote the standby, with which every commit was shared."""
+    """Find it with `doctor`; promote the standby, with which every commit was shared. With a `frozen` primary it is
+    promoted at once, as by a cluster manager, while every process still waits for the old one.
+    """
     await sandbox.servers.add_standby()
     sandbox.say("a standby follows; a commit is answered when both have it")
     sending = asyncio.create_task(sandbox.send_changes(1000, 50))
@@ -29,8 +31,8 @@ async def run(sandbox: Sandbox, *, frozen: bool = False) -> None:
     else:
         await sandbox.servers.lose_primary()
         sandbox.say("the primary is dead")
-    code, output = await sandbox.command("doctor", showing="ERROR")
-    sandbox.claim("`doctor` says that none takes changes", code == 1 and "PostgreSQL answers" in output)
+        code, output = await sandbox.command("doctor", showing="ERROR")
+        sandbox.claim("`doctor` says that none takes changes", code == 1 and "PostgreSQL answers" in output)
     await sandbox.servers.promote()
     promoted = time.time()
     sandbox.say("the standby is promoted")

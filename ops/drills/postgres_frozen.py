@@ -8,5 +8,5 @@ __all__ = ["ENDPOINTS", "RUNBOOK", "SETTINGS", "database_url", "run"]
 
 
 async def run(sandbox: Sandbox) -> None:
-    """As in a failover."""
+    """Promote the standby at once."""
     await postgres_failover.run(sandbox, frozen=True)

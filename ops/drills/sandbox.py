@@ -191,7 +191,7 @@ async def prepared(running: Services, directory: Path, drill: Any) -> AsyncItera
     A drill may say with `begin` which version it begins with (`upgrade.Version`); else it is this one.
     """
     logging.getLogger("asyncpg").addHandler(logging.NullHandler())  # the database goes away: we know
-    await db.open_pool(os.environ["LEADWIRE_DATABASE_URL"], 4)
+    await db.open_pool(os.environ["LEADWIRE_DATABASE_URL"], 4, role="engine")  # leaves a server that is frozen
     async with Receiver() as receiver:
         urls = {name: receiver.url(name) for name in drill.ENDPOINTS}
         if hasattr(drill, "begin"):

@@ -74,11 +74,13 @@ class HostedCluster(Deployment):
         store = self._network.host("etcd")
         servers.etcd(store, self._logs)
         self.pg = [self._network.host(f"pg-{n}") for n in range(1, self.topology.patroni + 1)]
+        # First, so that it finds them down: it takes a new server for a primary until a check has said otherwise.
+        url = servers.primary_proxy(self._network.host("pooler"), self._logs, self.pg)
         for host in self.pg:
             servers.patroni(host, self._logs, store, synchronous=self.topology.synchronous)
         wanted = "/sync" if self.topology.synchronous else "/replica"
         servers.until(lambda: any(servers.ask(host, 8008, wanted) for host in self.pg), "a standby")
-        return servers.primary_proxy(self._network.host("pooler"), self._logs, self.pg)
+        return url
 
     def primary(self) -> Host | None:
         """Return the host of PostgreSQL that takes changes, or None while none does."""

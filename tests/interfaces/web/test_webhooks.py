@@ -1,7 +1,6 @@
 """Endpoints, their setup, deliveries and dead letters on the screen."""
 
 import re
-from datetime import timedelta
 
 import pytest
 
@@ -13,7 +12,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.webhooks import changes, history, receivers, stats
 from leadwire.domain.webhooks.samples import SAMPLES
-from leadwire.infrastructure import clock, db
+from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.wired import endpoint
 
@@ -288,11 +287,13 @@ def test_p95_is_within_the_bucket_it_falls_in():
     assert stats.p95([*[0] * 12, 1]) == 30_000
 
 
-async def test_figures_of_an_hour_ago_stay_in_their_hour(workspace, bot, wire, receiver):
+async def test_figures_of_an_hour_ago_stay_in_their_hour(workspace, bot, wire, receiver, db_clock):
     made = await endpoint(workspace, receiver.url)
-    with clock.at(clock.now() - timedelta(hours=2)):
-        await make.lead(workspace, bot)
-        await wire.turn()
+    await wire.relay()
+    await db_clock.forward(-7200)
+    await make.lead(workspace, bot)
+    await wire.turn()
+    await db_clock.reset()
     await hourly_stats.flush()
     hours = (await stats.of(workspace, [made.id]))[made.id].hours
     assert [hour.delivered for hour in hours[-4:]] == [0, 1, 0, 0]

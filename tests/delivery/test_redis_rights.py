@@ -13,7 +13,7 @@ from leadwire.delivery.monitoring import status
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.streams import Key
 from leadwire.domain.conversations import pubsub
-from leadwire.infrastructure import db, ids, redis_pool
+from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
@@ -75,7 +75,7 @@ async def test_everything_works_with_the_rights_that_are_documented_and_each_is_
     await lead_after_lead(client, lambda: None)
     assert (await Health(needs_redis=True).report()).ready
     await status.read(client, 4, finished=True)
-    for info in (await redis_pool.infos(client)).values():
+    for info in (await checks.infos(client)).values():
         assert checks.check(info)
     await checks.clocks(client)
     await checks.proxies(client)

@@ -95,6 +95,7 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
     hosts = Hosts(url)
     await DB.start_connection_pool(min_size=min(size, 2), max_size=size, connect=hosts.connect, **_options())
     if role != "maintenance" and DB.connections:
+        hosts.pool = DB.connections
         DB.watching = asyncio.create_task(watch(DB.connections, hosts))
 
 

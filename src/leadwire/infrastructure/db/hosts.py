@@ -35,6 +35,8 @@ class Hosts:
         self._wanted = wanted
         self._timeout = timeout
         self._silent: set[str] = set()  # names of hosts that did not answer
+        self.pool: Pool | None = None
+        """What the connections are for: it leaves the last primary as soon as that does not answer."""
 
     async def connect(self, url: str, **options: Any) -> Any:
         """Return a connection. Raise ConnectionError, which says of each host why not, or what one refuses us for."""
@@ -43,6 +45,7 @@ class Hosts:
         if "target_session_attrs=" not in url:
             options["target_session_attrs"] = self._wanted
         reasons: list[str] = []
+        last, finished = next(iter(self._urls)), self.pool and self.pool.finished
         for name, one in self._urls.items():
             timeout = self._timeout or (_AGAIN_TIMEOUT if name in self._silent else _HOST_TIMEOUT)
             try:
@@ -50,7 +53,10 @@ class Hosts:
             except _NEXT_HOST as error:
                 reasons.append(f"{name}: {_reason(error, timeout)}")
                 if isinstance(error, TimeoutError):
+                    known = name in self._silent
                     self._silent.add(name)
+                    if name == last and not known and self.pool and self.pool.finished == finished:
+                        await self.pool.abandon()  # soon the last primary is another host, and `watch` asks that one
                 continue
             self._silent.discard(name)
             self._urls = {name: one, **self._urls}

@@ -168,17 +168,20 @@ async def test_changes_that_come_while_one_is_committed_share_a_statement(worksp
     assert max(written) > 1
 
 
+def elsewhere(*work):
+    """Begin each work outside the open transaction, and apart from the others."""
+    loop = asyncio.get_running_loop()
+    return [loop.create_task(one, context=contextvars.Context()) for one in work]
+
+
 async def test_a_lead_that_somebody_holds_keeps_nobody_else_waiting(workspace, bot):
     held, *others = [await make.somebody(workspace, bot) for _ in range(8)]
     change = LeadPatch(name="Grace")
     async with db.transaction():
         await reads.stored(workspace, held.id, lock=True)
-        context = contextvars.Context()  # outside the transaction
-        loop = asyncio.get_running_loop()
-        waiting, *done = [
-            loop.create_task(changes.update(workspace, lead.id, change, unchanged={}), context=context)
-            for lead in (held, *others)
-        ]
+        waiting, *done = elsewhere(
+            *[changes.update(workspace, lead.id, change, unchanged={}) for lead in (held, *others)]
+        )
         assert {(await one).version for one in done} == {2}
         assert not waiting.done()
     assert (await waiting).version == 2
@@ -197,12 +200,6 @@ async def test_the_same_version_of_a_lead_is_changed_once(workspace, bot):
     assert custom_fields(stored.lead) == {f"key {number}": number for number in range(10)}
 
 
-async def elsewhere(*work):
-    """Begin work outside the open transaction."""
-    loop = asyncio.get_running_loop()
-    return [loop.create_task(one, context=contextvars.Context()) for one in work]
-
-
 async def until_somebody_waits():
     """Until a connection waits for a lock of another one."""
     await eventually(lambda: db.value("SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"))
@@ -213,7 +210,7 @@ async def test_who_gives_an_address_that_a_lead_is_just_losing_is_a_lead_of_thei
     talk = await make.conversation(workspace, bot)
     async with db.transaction():
         await changes.update(workspace, before.id, LeadPatch(email="new@example.com"), unchanged={})
-        (capturing,) = await elsewhere(
+        (capturing,) = elsewhere(
             conversations.capture_lead(workspace, talk, LeadPatch(email="old@example.com", name="Stranger"))
         )
         await until_somebody_waits()
@@ -236,7 +233,7 @@ async def test_what_ends_with_a_lead_shows_it_as_the_change_before_left_it(works
     lead = await conversations.capture_lead(workspace, talk, LeadPatch(email="ada@example.com"))
     async with db.transaction():
         await changes.update(workspace, lead.id, LeadPatch(name="Grace"), unchanged={})
-        (ending,) = await elsewhere(conversations.end(workspace, talk, "visitor"))
+        (ending,) = elsewhere(conversations.end(workspace, talk, "visitor"))
         await until_somebody_waits()
     await ending
     updated, ended = await db.rows("SELECT kind, body FROM event ORDER BY position DESC LIMIT 2")
@@ -248,9 +245,7 @@ async def test_an_address_that_is_taken_in_the_last_moment_is_said_whose_it_is(w
     first, second = [await make.somebody(workspace, bot) for _ in range(2)]
     async with db.transaction():
         await changes.update(workspace, first.id, LeadPatch(email="one@example.com"), unchanged={})
-        (late,) = await elsewhere(
-            changes.update(workspace, second.id, LeadPatch(email="one@example.com"), unchanged={})
-        )
+        (late,) = elsewhere(changes.update(workspace, second.id, LeadPatch(email="one@example.com"), unchanged={}))
         await until_somebody_waits()
     with pytest.raises(changes.LeadConflict) as caught:
         await late

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from leadwire.domain.accounts import passwords
-from leadwire.domain.accounts.changes import attempts
+from leadwire.domain.accounts.changes import sign_in_limits
 from leadwire.infrastructure.errors import RateLimited, Unavailable
 from tests.interfaces.web.conftest import PASSWORD, admin, browser, stranger  # noqa: F401 - fixtures
 
@@ -22,7 +22,7 @@ async def test_eighteen_passwords_are_checked_or_wait_and_the_rest_is_refused():
 async def test_who_comes_then_is_asked_to_try_again_and_loses_no_try(admin, stranger, monkeypatch):  # noqa: F811
     monkeypatch.setattr(passwords, "_slots", asyncio.Semaphore(0))
     form = {"email": "ada@example.org", "password": PASSWORD}
-    for _ in range(attempts.PER_ACCOUNT + 1):
+    for _ in range(sign_in_limits.PER_ACCOUNT + 1):
         answer = await stranger.post("/sign-in", data=form)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3")
         assert "Try again in a few seconds" in answer.text
@@ -34,10 +34,10 @@ async def test_who_comes_then_is_asked_to_try_again_and_loses_no_try(admin, stra
 async def test_an_ipv6_network_has_so_many_tries(redis, most, apart):
     """Tries from the same /64, from /64s of one /56, and from /56s of one /48."""
     for number in range(most + 1):
-        counted = attempts.count(f"{number}@example.org", f"2001:db8:0:{number * apart:x}::/64")
+        counted = sign_in_limits.count(f"{number}@example.org", f"2001:db8:0:{number * apart:x}::/64")
         if number < most:
             await counted
         else:
             with pytest.raises(RateLimited):
                 await counted
-    await attempts.count("elsewhere@example.org", "2001:db8:1::/64")
+    await sign_in_limits.count("elsewhere@example.org", "2001:db8:1::/64")

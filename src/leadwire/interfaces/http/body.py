@@ -12,7 +12,7 @@ from litestar import Request
 
 from leadwire.infrastructure import errors
 from leadwire.infrastructure.errors import FieldError, Invalid, UnknownField
-from leadwire.interfaces.http import messages
+from leadwire.interfaces.http import validation
 from leadwire.interfaces.http.requests import header
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -43,9 +43,9 @@ async def json_object(request: "Request[Any, Any, Any]") -> dict[str, Any]:
         decoded = _decode(body)
         repeated = _repeated(body, decoded)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise errors.MalformedJson(messages.malformed(error, body)) from error
+        raise errors.MalformedJson(validation.malformed(error, body)) from error
     if not isinstance(decoded, dict):
-        wrong = FieldError("not_an_object", messages.must_be("object"), "")
+        wrong = FieldError("not_an_object", validation.must_be("object"), "")
         raise Invalid("The body must be a JSON object.", errors=(wrong,))
     if repeated:
         raise _invalid(repeated)
@@ -158,6 +158,6 @@ def _wrong(raw: Any, kind: Any, *path: str, what: str = "") -> list[FieldError]:
     try:
         msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
-        code, message = messages.plain(error, kind)
+        code, message = validation.plain(error, kind)
         return [FieldError(code, f"{what}{message}", pointer(*path))]
     return []

@@ -17,7 +17,7 @@ from litestar.types import HTTPScope, Scope
 
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import FieldError, InvalidParameter, UnknownParameter
-from leadwire.interfaces.http import messages
+from leadwire.interfaces.http import validation
 
 Q = TypeVar("Q", bound=msgspec.Struct)
 
@@ -95,13 +95,13 @@ def _reader(kind: Any) -> Callable[[str], Any]:
         if datetime in inner:
             return clock.parse(text)
         if int in inner and not _INTEGER.fullmatch(text):
-            raise ValueError(messages.must_be("int"))
+            raise ValueError(validation.must_be("int"))
         if not text.isprintable():  # PostgreSQL takes no NUL
             raise ValueError("Must not contain control characters.")
         try:
             return msgspec.convert(int(text) if int in inner else text, kind)
         except msgspec.ValidationError as error:
-            raise ValueError(messages.plain(error, kind)[1]) from error
+            raise ValueError(validation.plain(error, kind)[1]) from error
 
     return read
 

@@ -8,7 +8,7 @@ import email_validator
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, passwords, quotas, reads
-from leadwire.domain.accounts.changes import attempts, audit
+from leadwire.domain.accounts.changes import audit, sign_in_limits
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import Invitation, UserAccount
 from leadwire.infrastructure import clock, db, ids, telemetry
@@ -76,7 +76,7 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
     workspace, _, invited, role = await reads.offer(token)
     telemetry.set_workspace(workspace)
     passwords.check_capacity()
-    await attempts.count(f"link {token}", address)
+    await sign_in_limits.count(f"link {token}", address)
     email = invited or _normalized(email)
     passwords.check(password, email)
     hashed = await passwords.digest(password)

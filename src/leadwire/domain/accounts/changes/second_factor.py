@@ -12,7 +12,7 @@ from typing import Final
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
-from leadwire.domain.accounts.changes import attempts, audit, sessions
+from leadwire.domain.accounts.changes import audit, sessions, sign_in_limits
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import UserAccount
 from leadwire.infrastructure import clock, secret_box
@@ -61,10 +61,10 @@ async def add(person: Person, offered: str, code: str) -> None:
     owner, secret = _opened("offer", offered)
     if owner != person.user_id:  # no browser may choose the secret
         raise Invalid("This page is too old, or its secret is not ours. Scan the new one below.")
-    await attempts.count(f"code {person.user_id}", person.address)
+    await sign_in_limits.count(f"code {person.user_id}", person.address)
     if (step := _step_of(secret, code)) is None:
         raise invalid_field(*_WRONG)
-    await attempts.forgive(f"code {person.user_id}")
+    await sign_in_limits.forgive(f"code {person.user_id}")
     async with audit.transaction(person, "user.second_factor_added", person.user_id):
         await _ADD.rows(id=person.user_id, sealed=secret_box.get().seal(secret), step=step)
         await sessions.end_all(person.user_id, but=person.session_id)
@@ -88,11 +88,11 @@ async def redeem(given: str, code: str, address: str) -> str:
     if account is None or account["password_hash"] != password_hash:
         raise Invalid("That took too long. Begin again with your password.")
     sealed = account["totp_secret"]
-    await attempts.count(f"code {user_id}", address)
+    await sign_in_limits.count(f"code {user_id}", address)
     step = _step_of(secret_box.get().open(sealed), code) if sealed else None
     if step is None or not await _USE_STEP.row(id=user_id, step=step, password_hash=password_hash, sealed=sealed):
         raise invalid_field(*_WRONG)
-    await attempts.forgive(f"code {user_id}")
+    await sign_in_limits.forgive(f"code {user_id}")
     return user_id
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import passwords
-from leadwire.domain.accounts.changes import attempts, audit, second_factor, sessions
+from leadwire.domain.accounts.changes import audit, second_factor, sessions, sign_in_limits
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import UserAccount, Workspace
 from leadwire.infrastructure import clock, db, telemetry
@@ -43,7 +43,7 @@ async def sign_in(email: str, password: str, address: str, agent: str) -> tuple[
     email = email.strip().lower()
     wrong = Invalid("E-mail or password is not right.")
     passwords.check_capacity()
-    await attempts.count(email, address)
+    await sign_in_limits.count(email, address)
     account = await _BY_EMAIL.row(email=email)
     if account:
         telemetry.set_workspace(account["workspace_id"])
@@ -52,7 +52,7 @@ async def sign_in(email: str, password: str, address: str, agent: str) -> tuple[
         # Not in the database: writing for known addresses only would take longer, and so tell which are known.
         telemetry.log("sign_in.refused", level=logging.WARNING, user=account["id"] if account else None)
         raise wrong
-    await attempts.forgive(email)
+    await sign_in_limits.forgive(email)
     _, user_id, stored, code_wanted = account
     fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
     async with db.transaction():
@@ -76,11 +76,11 @@ async def give_code(ticket: str, code: str, address: str, agent: str) -> str:
 async def confirm(person: Person, password: str) -> None:
     """Check that the person is still the one who signed in. Raise RateLimited, Unavailable, Invalid."""
     passwords.check_capacity()
-    await attempts.count(person.email, person.address)
+    await sign_in_limits.count(person.email, person.address)
     stored = await _ACCOUNT.value(id=person.user_id)
     if not await passwords.matches(stored, password[: passwords.LONGEST]):
         raise Invalid("The password is not right.")
-    await attempts.forgive(person.email)
+    await sign_in_limits.forgive(person.email)
     await sessions.update(person.session_id, confirmed_at=clock.now())
 
 

@@ -50,11 +50,14 @@ _SERVER: Final = """(SELECT concat_ws('-', system_identifier, left(pg_walfile_na
 # Whether this server is the latest one that was noted.
 _NOTED: Final = sql(f"SELECT server = {_SERVER} FROM epoch ORDER BY first_position DESC LIMIT 1")
 # Begin an epoch, unless somebody else has. A process that was running may have recorded events on a standby that was
-# promoted before it is noted: those are no part of what it had.
+# promoted before it is noted: those are no part of what it had. One that had replayed nothing had what was there when
+# it started. On its first timeline a server was no standby.
 _BEGIN: Final = sql(f"""
 INSERT INTO epoch (first_position, server, last_event)
 SELECT nextval('outbox_position'), {_SERVER},
-    (SELECT max(id) FROM event WHERE recorded_at <= coalesce(pg_last_xact_replay_timestamp(), 'infinity'))
+    (SELECT max(id) FROM event WHERE recorded_at <= coalesce(pg_last_xact_replay_timestamp(),
+        CASE WHEN pg_walfile_name(pg_current_wal_insert_lsn()) LIKE '00000001%' THEN 'infinity'
+        ELSE pg_postmaster_start_time() END))
 WHERE {_SERVER} IS DISTINCT FROM (SELECT server FROM epoch ORDER BY first_position DESC LIMIT 1)
 RETURNING last_event, EXISTS (SELECT 1 FROM epoch) AS followed""")
 # The epochs that followed one of another server, the latest first.

@@ -7,6 +7,8 @@ cuts the connection. What follows, as in `/hang/7`, makes addresses different.
 import asyncio
 import multiprocessing
 import os
+import socket
+import struct
 import time
 from multiprocessing.connection import Connection
 from typing import Any, Self
@@ -14,6 +16,7 @@ from typing import Any, Self
 import uvloop
 
 _AFTER = {b"/slow": 0.05, b"/late": 4.0}  # seconds
+_AT_ONCE = struct.pack("ii", 1, 0)
 _ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
@@ -69,6 +72,8 @@ class _Protocol(asyncio.Protocol):
             if manner == b"/hang":
                 continue
             if manner == b"/reset":
+                # A reset, not an end: that would keep the port for a minute, and ports run out.
+                self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
                 self._transport.abort()
                 return
             _Protocol.count += 1

@@ -50,6 +50,15 @@ class Scored(Struct, frozen=True):
     points: int
 
 
+class Consented(Struct, frozen=True):
+    """An answer that gives consent to a text, as the visitor read it, or refuses it."""
+
+    node: str
+    text: str
+    answer: str
+    given: bool
+
+
 class HandedOff(Struct, frozen=True):
     """A person is needed."""
 
@@ -62,7 +71,7 @@ class Ended(Struct, frozen=True):
     reason: str
 
 
-Effect = Reply | Saved | Scored | HandedOff | Ended
+Effect = Reply | Saved | Scored | Consented | HandedOff | Ended
 
 
 class Prompt(Struct, frozen=True, omit_defaults=True):
@@ -130,10 +139,13 @@ class _Run:
         except ValueError:
             return self._again(ask)
         self._effects.append(Saved(ask.save_to, value))
+        chosen = inputs.option(ask, str(value))
+        if chosen and chosen.consent is not None:
+            self._effects.append(Consented(ask.id, fill(ask.text, self._known()), chosen.label, chosen.consent))
         about = inputs.about_email(value) if ask.input == "email" and isinstance(value, str) else {}
         self._set(variables={**self._state.variables, ask.variable: value, **about}, retries=0)
         target = ask.next
-        if chosen := inputs.option(ask, str(value)):
+        if chosen:
             self._score(ask.id, f"{ask.variable.replace('_', ' ')}: {chosen.label}", chosen.score)
             target = chosen.next or target
         return self.go(target)

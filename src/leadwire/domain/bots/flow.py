@@ -66,6 +66,8 @@ class Option(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The value to store and to compare. Defaults to the label."""
     score: Points = 0
     """Points to add when the visitor chooses it, once per conversation."""
+    consent: bool | None = None
+    """If set, choosing it is recorded as consent to the node's text (`true`), or as its refusal (`false`)."""
     next: NodeId | None = None
     """The node to continue with. Defaults to the `next` of the `ask` node."""
 
@@ -222,6 +224,11 @@ class Flow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The message to send if the bot fails."""
     nodes: Annotated[tuple[AnyNode, ...], Meta(min_length=1, max_length=MAX_NODES)]
     """The nodes, in any order."""
+
+    @property
+    def asks_consent(self) -> bool:
+        """Whether an answer can be a consent."""
+        return any(isinstance(one, Ask) and any(o.consent is not None for o in one.options) for one in self.nodes)
 
     def node(self, node_id: str) -> AnyNode:
         """Return the node with this ID. Raise KeyError if there is none: not in a flow that was checked."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from leadwire.domain.bots import engine
-from leadwire.domain.bots.engine import Ended, HandedOff, Prompt, Reply, Saved, Scored
+from leadwire.domain.bots.engine import Consented, Ended, HandedOff, Prompt, Reply, Saved, Scored
 from leadwire.domain.bots.faq import Answerer, Question
 from leadwire.domain.bots.flow import Flow
 
@@ -46,6 +46,8 @@ def _line(effect: engine.Effect) -> tuple[str, str]:
             return "note", f"keeps {effect.field or 'for the flow'}: {effect.value}"
         case Scored():
             return "note", f"{effect.points:+d} points: {effect.label}"
+        case Consented():
+            return "note", f"records {'consent' if effect.given else 'that consent is refused'}: {effect.text}"
         case HandedOff():
             return "note", f"asks for a person: {effect.reason}"
         case Ended():

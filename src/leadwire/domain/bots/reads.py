@@ -9,7 +9,16 @@ from leadwire.domain.bots import table
 from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.parse import parse_stored
-from leadwire.domain.bots.schema import BotDetail, BotSummary, BotVersion, FaqEntry, LiveBot, ScoreEntry, VisitorSession
+from leadwire.domain.bots.schema import (
+    BotDetail,
+    BotSummary,
+    BotVersion,
+    Consent,
+    FaqEntry,
+    LiveBot,
+    ScoreEntry,
+    VisitorSession,
+)
 from leadwire.domain.bots.table import BlockedVisitor, Bot
 from leadwire.domain.conversations.schema import AlreadyEnded
 from leadwire.infrastructure import clock, cpu_work, db
@@ -71,6 +80,11 @@ SELECT s.conversation_id, s.label, s.points, s.created_at
 FROM score_entry s JOIN conversation c ON c.id = s.conversation_id
 WHERE c.workspace_id = :workspace AND c.lead_id = :lead
 ORDER BY s.created_at, s.conversation_id, s.node, s.label""")
+# What a lead has consented to, refused and withdrawn, newest first.
+_CONSENTS: Final = sql("""
+SELECT id, bot_id, flow_version, node, text, answer, given, user_id, created_at,
+    row_number() OVER (PARTITION BY bot_id, node ORDER BY id DESC) = 1
+FROM consent WHERE workspace_id = :workspace AND lead_id = :lead ORDER BY id DESC""")
 
 _flows: dict[tuple[str, str, int], Flow] = {}  # versions never change, so nothing here is ever stale
 _FLOWS_CACHED: Final = 1000
@@ -177,6 +191,11 @@ async def score_of(workspace: str, lead_id: str) -> list[ScoreEntry]:
     somebody has set it by hand.
     """
     return [ScoreEntry(*clock.texts(row)) for row in await _SCORES.rows(workspace=workspace, lead=lead_id)]
+
+
+async def consents_of(workspace: str, lead_id: str) -> list[Consent]:
+    """What a lead has consented to, refused and withdrawn, newest first."""
+    return [Consent(*clock.texts(row)) for row in await _CONSENTS.rows(workspace=workspace, lead=lead_id)]
 
 
 def no_bot() -> NotFound:

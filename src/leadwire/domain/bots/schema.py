@@ -75,6 +75,23 @@ class Turn(Struct, frozen=True, omit_defaults=True):
     token: str | None = None
 
 
+class Consent(Struct, frozen=True):
+    """What a lead was asked to consent to, and what they answered."""
+
+    id: str
+    bot_id: str
+    flow_version: int | None
+    node: str
+    text: str
+    answer: str
+    given: bool
+    user_id: str | None
+    """Who recorded it; null where the visitor answered the bot."""
+    created_at: str
+    latest: bool
+    """Whether nothing later was recorded about the same question."""
+
+
 class FaqEntry(Struct, frozen=True):
     """A question and its answer."""
 

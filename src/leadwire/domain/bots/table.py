@@ -1,6 +1,6 @@
 """Bots, their versions and FAQ, visitors' sessions and what follows from them."""
 
-from piccolo.columns import JSON, Array, Bytea, Column, Integer, Text, Timestamptz
+from piccolo.columns import JSON, Array, Boolean, Bytea, Column, Integer, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
@@ -76,6 +76,23 @@ class ScoreEntry(Table, db=DB, tablename="score_entry"):
     label = Text()
     workspace_id = Text()
     points = Integer()
+    created_at = Timestamptz()
+
+
+class Consent(Table, db=DB, tablename="consent"):
+    """What a visitor was asked to consent to, and what they answered."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    conversation_id = Text(null=True, default=None)  # null: it is no longer kept
+    lead_id = Text(null=True, default=None)  # null: the visitor has not become one
+    bot_id = Text()
+    flow_version = Integer(null=True, default=None)
+    node = Text()
+    text = Text()  # as the visitor read it
+    answer = Text()
+    given = Boolean()  # false: refused or withdrawn
+    user_id = Text(null=True, default=None)  # who recorded a withdrawal; null: the visitor answered the bot
     created_at = Timestamptz()
 
 

@@ -13,8 +13,8 @@ from msgspec import structs
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import engine, inputs
-from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.bots.engine import Effect, Ended, HandedOff, Reply, Saved, Scored, State
+from leadwire.domain.bots.changes import consents, visitor_sessions
+from leadwire.domain.bots.engine import Consented, Effect, Ended, HandedOff, Reply, Saved, Scored, State
 from leadwire.domain.bots.flow import Ask, Scalar
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
@@ -75,6 +75,7 @@ async def write(session: VisitorSession, state: State, steps: Sequence[NewMessag
     spoken = [_message(step) for step in steps if isinstance(step, NewMessage | Reply)]
     messages = await conversations.add_messages(*session.place, spoken)
     await _save_answers(session, state, steps)
+    await consents.record(session, [step for step in steps if isinstance(step, Consented)])
     await visitor_sessions.save_state(session.conversation_id, state)
     for step in steps:
         if isinstance(step, HandedOff):

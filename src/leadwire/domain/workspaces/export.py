@@ -18,7 +18,7 @@ from leadwire.delivery.outbox import RecordedEvent
 from leadwire.delivery.redrive import RedriveJob
 from leadwire.delivery.table import Attempt, EveryDelivery
 from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, Workspace
-from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry, ScoreEntry
+from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, Consent, FaqEntry, ScoreEntry
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
 from leadwire.domain.leads.table import Lead
 from leadwire.infrastructure import clock, db
@@ -89,6 +89,7 @@ KINDS: Final = (
     _Kind("endpoint", WebhookEndpoint),
     _Kind("redrive", RedriveJob),
     _Kind("lead", Lead, ("created_at", "id")),
+    _Kind("consent", Consent),
     _Kind(
         "conversation",
         Conversation,

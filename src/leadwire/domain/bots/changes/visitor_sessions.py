@@ -44,10 +44,13 @@ _BLOCKED_FOR: Final = (
     BlockedVisitor.conversation_id == param("conversation_id"),
 )
 _UNBLOCK: Final = statement(BlockedVisitor.delete().where(*_BLOCKED_FOR).returning(BlockedVisitor.conversation_id))
-# Erases why the leads of conversations have their score, and from which networks their visitors came.
+# Erases why the leads of conversations have their score, what their visitors consented to, and from which networks they
+# came.
 _ERASE: Final = sql("""
 WITH scores AS (
     DELETE FROM score_entry WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)
+), consents AS (
+    DELETE FROM consent WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)
 )
 UPDATE visit SET address = NULL WHERE workspace_id = :workspace AND conversation_id = ANY(:conversation_ids)""")
 
@@ -103,7 +106,7 @@ async def unblock(workspace: str, conversation_id: str) -> None:
 
 
 async def erase(workspace: str, conversation_ids: list[str]) -> None:
-    """Erase the visitors of conversations: why they have their score, and from which network they came."""
+    """Erase the visitors of conversations: why they have their score, what they consented to, where they came from."""
     await _ERASE.rows(workspace=workspace, conversation_ids=conversation_ids)
 
 

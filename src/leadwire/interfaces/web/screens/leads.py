@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from leadwire.domain.bots import reads as bots
+from leadwire.domain.bots.changes import consents
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import changes, reads
 from leadwire.domain.leads import export as files
@@ -56,6 +57,7 @@ async def lead(context: PageContext, lead_id: str) -> PageResponse:
     stored = await reads.stored(context.workspace, lead_id)
     one = stored.lead
     happened = await reads.events(context.workspace, one.id)
+    names = await bots.names(context.workspace)
     return await context.render(
         "leads/lead.html",
         lead=one,
@@ -63,10 +65,12 @@ async def lead(context: PageContext, lead_id: str) -> PageResponse:
         shown=lead_form.values_of(one),
         draft=lead_form.draft(context.form),
         points=await bots.score_of(context.workspace, one.id),
+        consents=await bots.consents_of(context.workspace, one.id),
         conversations=await conversations.of_lead(context.workspace, one.id),
         history=happened,
         sent=await webhooks.states_of(context.workspace, [each.event_id for each in happened]),
-        bot=(await bots.names(context.workspace)).get(one.bot_id, one.bot_id),
+        bots=names,
+        bot=names.get(one.bot_id, one.bot_id),
         name=one.name or _way(one),
         way=_way(one),
     )
@@ -100,6 +104,14 @@ async def erase(context: PageContext, lead_id: str) -> PageResponse:
     await privacy.erase_lead(context.workspace, lead_id)
     word = "The person is erased: here, in conversations, and in what was still to be sent."
     return context.redirect("/leads", word)
+
+
+@action("/leads/{lead_id}/consents/{consent_id}/withdraw", role="agent", shown_on=lead, audit="lead.consent_withdrawn")
+async def withdraw_consent(context: PageContext, lead_id: str, consent_id: str) -> PageResponse:
+    """The person has said that they do not consent any more."""
+    context.entry.detail = consent_id
+    await consents.withdraw(context.workspace, lead_id, consent_id, context.me.user_id)
+    return context.redirect(f"/leads/{lead_id}", "The withdrawal is recorded.")
 
 
 @action("/leads/{lead_id}/export", role="agent", shown_on=lead, confirmed=True, download=True, audit="lead.exported")

@@ -113,6 +113,13 @@ DELIVERY: Final = (
         "{{ $value | humanize }} deliveries became dead letters within an hour.",
     ),
     Alert(
+        "MailsDead",
+        'sum(increase(leadwire_mails_total{state="dead"}[1h])) > 5',
+        "0m",
+        "ticket",
+        "{{ $value | humanize }} mails were given up within an hour.",
+    ),
+    Alert(
         "EndpointDisabled",
         "sum by (reason) (increase(leadwire_endpoints_disabled_total[1h])) > 0",
         "0m",

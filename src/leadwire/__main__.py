@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "endpoints": ("leadwire.interfaces.cli.endpoints", "endpoints"),
     "keys": ("leadwire.interfaces.cli.keys", "keys"),
     "listen": ("leadwire.interfaces.cli.listen", "listen"),
+    "mail": ("leadwire.interfaces.cli.mail", "mail"),
     "users": ("leadwire.interfaces.cli.users", "users"),
     "workspaces": ("leadwire.interfaces.cli.workspaces", "workspaces"),
     "status": ("leadwire.interfaces.cli.maintenance", "status"),

@@ -20,6 +20,7 @@ READS = {
     "domain/conversations": {"lead"},
     "domain/leads": {"bot"},
     "domain/listing": {"event"},
+    "domain/mail": {"workspace"},
     "domain/webhooks": {
         "attempt",
         "delivery",

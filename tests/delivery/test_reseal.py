@@ -7,13 +7,14 @@ import pytest
 
 from leadwire.delivery.endpoints import table as endpoints
 from leadwire.domain.accounts import table as accounts
+from leadwire.domain.mail import table as mail
 from leadwire.domain.webhooks import changes, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, secret_box
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.secret_box import SecretBox
 
-SEALED = (*endpoints.SEALED, *accounts.SEALED)
+SEALED = (*endpoints.SEALED, *accounts.SEALED, *mail.SEALED)
 
 
 def key():
@@ -43,9 +44,9 @@ async def test_everything_is_opened_by_the_new_key_alone(sealed, monkeypatch):
     both, alone = SecretBox((new, old)), SecretBox((new,))
     with pytest.raises(OperatorError):
         alone.open((await sealed())[0])
-    assert await resealed(both) == [1, 1, 1, 0]
+    assert await resealed(both) == [1, 1, 1, 0, 0]
     assert [alone.open(value) for value in await sealed()] == before
-    assert await resealed(both) == [0, 0, 0, 0]
+    assert await resealed(both) == [0, 0, 0, 0, 0]
 
 
 async def test_what_no_key_opens_stays_and_is_told(sealed):
@@ -61,7 +62,13 @@ async def test_every_sealed_column_is_known(database):
         """SELECT table_name || '.' || column_name FROM information_schema.columns
            WHERE table_schema = 'public' AND data_type = 'bytea'"""
     )
-    hashes = {"api_key.hash", "invitation.hash", "user_session.hash", "idempotent_answer.fingerprint"}
+    hashes = {
+        "api_key.hash",
+        "invitation.hash",
+        "password_reset.hash",
+        "user_session.hash",
+        "idempotent_answer.fingerprint",
+    }
     hashes |= {"visit.token_hash", "visit.start_key", "visit.address", "blocked_visitor.address"}
     hashes |= {"webhook_endpoint.token"}
     assert {name for (name,) in found} - hashes - {"idempotent_answer.body"} == {

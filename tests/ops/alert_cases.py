@@ -60,6 +60,11 @@ CASES = {
         "10m",
         {'leadwire_dead_letters_made_total{reason="timeout"}': "0+3x20"},
     ),
+    "MailsDead": (
+        {'leadwire_mails_total{state="dead"}': "0+2x20"},
+        "10m",
+        {'leadwire_mails_total{state="dead"}': "0 0 1x20"},
+    ),
     "EndpointDisabled": (
         {'leadwire_endpoints_disabled_total{reason="gone"}': "0 0 1x20"},
         "4m",

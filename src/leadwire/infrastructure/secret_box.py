@@ -37,7 +37,7 @@ class SecretBox:
             if len(key) != 32:
                 raise OperatorError(f"LEADWIRE_SECRET_KEY must be 32 bytes, base64 encoded; this one has {len(key)}")
             self._ciphers[hashlib.sha256(key).digest()[:4]] = AESGCM(key)
-        self.open = functools.lru_cache(maxsize=4096)(self._open)
+        self.open = functools.lru_cache(maxsize=4096)(self.open_once)
 
     def derived(self, purpose: str) -> bytes:
         """A key of its own for another purpose than sealing (HMAC-SHA256 of the first key)."""
@@ -53,8 +53,8 @@ class SecretBox:
         """The same, sealed with the first key; None where it is that already. Raise OperatorError as `open` does."""
         return None if sealed[:4] == next(iter(self._ciphers)) else self.seal(self.open(sealed))
 
-    def _open(self, sealed: bytes) -> str:
-        """What was sealed. Raise OperatorError when its key is not among ours."""
+    def open_once(self, sealed: bytes) -> str:
+        """What was sealed, not kept in memory. Raise OperatorError when its key is not among ours."""
         cipher = self._ciphers.get(sealed[:4])
         try:
             if cipher is None:

@@ -6,14 +6,18 @@ Lists are comma-separated. A value that cannot be read is an `OperatorError` tha
 import functools
 import ipaddress
 import os
+import re
 from collections.abc import Callable, Mapping
+from email.utils import formataddr, parseaddr
 from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
+from leadwire.infrastructure import smtp_url
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.smtp_url import SmtpServer
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Schedule = tuple[Annotated[int, Meta(ge=1, le=604_800)], ...]
@@ -47,6 +51,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     session_life: Annotated[int, Meta(ge=60)] = 1_209_600
     second_factor: Annotated[str, Meta(pattern="^(optional|admins|everybody)$")] = "optional"
     trusted_proxies: tuple[Network, ...] = ()
+    smtp_url: SmtpServer | None = None
+    mail_from: str = ""
     model_url: str = ""
     model_key: str = ""
     model_name: str = ""
@@ -91,6 +97,8 @@ def read(environ: Mapping[str, str]) -> Settings:
     settings = Settings(**found)  # type: ignore[arg-type]  # each value was converted to its field's type above
     if settings.lease <= settings.delivery_timeout:
         raise OperatorError("LEADWIRE_LEASE must exceed LEADWIRE_DELIVERY_TIMEOUT, or deliveries are sent twice")
+    if settings.smtp_url and not settings.smtp_url.is_mailbox and not (settings.mail_from and settings.public_url):
+        raise OperatorError("LEADWIRE_SMTP_URL needs LEADWIRE_MAIL_FROM, and LEADWIRE_PUBLIC_URL for links in mails")
     return settings
 
 
@@ -108,11 +116,21 @@ def _networks(text: str) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(part, strict=False) for part in _parts(text))
 
 
+def _sender(text: str) -> str:
+    """An address, with or without a name: `Leadwire <noreply@example.com>`. Raise ValueError."""
+    name, address = parseaddr(text)
+    if not text.isprintable() or not re.fullmatch(r"[^\s@<>\"]+@[\w-]+(\.[\w-]+)*", address):
+        raise ValueError("it is no e-mail address")
+    return formataddr((name, address))
+
+
 _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "data_dir": lambda text: Path(text).expanduser(),
     "secret_key": _parts,
     "retry_schedule": lambda text: msgspec.convert(_parts(text), Schedule, strict=False),
     "allowed_networks": _networks,
     "operators": lambda text: tuple(part.lower() for part in _parts(text)),
+    "smtp_url": smtp_url.parse,
+    "mail_from": _sender,
     "trusted_proxies": _networks,
 }

@@ -7,6 +7,7 @@ from leadwire.infrastructure.db.migrations import FOLDER
 TABLES = table_finder(
     [
         "leadwire.domain.accounts.table",
+        "leadwire.domain.mail.table",
         "leadwire.domain.bots.table",
         "leadwire.domain.leads.table",
         "leadwire.domain.conversations.table",

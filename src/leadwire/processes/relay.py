@@ -1,4 +1,4 @@
-"""The relay process: relays events, ends silent conversations, and observes the servers."""
+"""The relay process: relays events, sends mail, ends silent conversations, and observes the servers."""
 
 import asyncio
 
@@ -6,6 +6,7 @@ from leadwire.delivery import installation
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.domain.bots import inactivity
+from leadwire.domain.mail.loop import Mailer
 from leadwire.infrastructure import redis_pool
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.settings import Settings
@@ -20,9 +21,11 @@ async def relay(settings: Settings) -> None:
     async def run(stop: asyncio.Event) -> None:
         redis = redis_pool.require_client()
         relaying = Relay(redis, settings)
-        health.stuck = relaying.stuck
+        mailer = Mailer(settings)
+        health.stuck = lambda: relaying.stuck() or mailer.stuck()
         async with asyncio.TaskGroup() as group:
-            for work in (relaying.run(stop), inactivity.run(stop), Observer(redis, settings).run(stop)):
+            works = (relaying.run(stop), mailer.run(stop), inactivity.run(stop), Observer(redis, settings).run(stop))
+            for work in works:
                 group.create_task(work)
 
     await runtime.run(settings, "relay", health, run)

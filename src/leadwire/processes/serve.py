@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from leadwire.app import create_app
-from leadwire.domain.accounts.changes import sessions
+from leadwire.domain.accounts.changes import password_reset, sessions
 from leadwire.domain.conversations import pubsub
+from leadwire.domain.mail.changes import attempts
 from leadwire.infrastructure import idempotency_store, standby_reads, telemetry
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.serving import serve_until
@@ -25,8 +26,8 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     app = create_app(health)
 
     async def run(stop: asyncio.Event) -> None:
-        chores = _hourly(idempotency_store.expire), _hourly(sessions.delete_ended)
-        beside = [asyncio.create_task(work) for work in (*chores, pubsub.hub.listen(), _leave(stop))]
+        chores = (idempotency_store.expire, sessions.delete_ended, password_reset.delete_expired, attempts.delete_old)
+        beside = [asyncio.create_task(work) for work in (*map(_hourly, chores), pubsub.hub.listen(), _leave(stop))]
         async with standby_reads.following(settings):
             await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)
         for task in beside:

@@ -30,6 +30,7 @@ class UserAccount(Table, db=DB, tablename="user_account"):
     totp_secret = Bytea(null=True, default=None)  # sealed; null: the password is enough
     totp_step = BigInt(null=True, default=None)  # of the last code used
     created_at = Timestamptz()
+    known_browsers = Array(Text())  # SHA-256 of their cookies, the latest last
 
 
 class ApiKey(Table, db=DB, tablename="api_key"):
@@ -71,6 +72,14 @@ class Invitation(Table, db=DB, tablename="invitation"):
     role = Text()
     hash = Bytea()
     created_at = Timestamptz()
+    expires_at = Timestamptz()
+
+
+class PasswordReset(Table, db=DB, tablename="password_reset"):
+    """A one-time link to another password. Gone once it is used or replaced."""
+
+    user_id = Text(primary_key=True)
+    hash = Bytea()
     expires_at = Timestamptz()
 
 

@@ -6,6 +6,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadDeleted
+from leadwire.domain.mail import changes as mail
 from leadwire.infrastructure import db, idempotency_store, ids
 from leadwire.infrastructure.errors import NotFound, PreconditionFailed
 
@@ -28,6 +29,7 @@ async def erase_lead(workspace: str, lead_id: str, *, if_match: frozenset[int] |
         await visitor_sessions.erase(workspace, conversation_ids)
         await erase_events(lead_id, conversation_ids)
         await idempotency_store.erase(lead_id)
+        await mail.erase(workspace, stored.lead.email, conversation_ids)
         await leads.delete(workspace, stored.lead)
     return LeadDeleted(lead_id)
 

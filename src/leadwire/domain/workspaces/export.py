@@ -29,7 +29,7 @@ END: Final = "end"
 """The kind of the last line: a file without it is not complete."""
 HIDDEN: Final = frozenset({
     "workspace_id",  # the same in every line
-    "password_hash", "totp_step", "search", "client_message_id",
+    "password_hash", "totp_step", "search", "client_message_id", "known_browsers",
     "open", "due_at", "rate_tokens", "rate_at", "admission_window",  # the relay's
     "xact", "position", "subject", "traceparent",
 })  # fmt: skip

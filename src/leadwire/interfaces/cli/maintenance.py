@@ -121,8 +121,10 @@ async def reseal() -> Result:
     """
     from leadwire.delivery.endpoints import table as endpoints
     from leadwire.domain.accounts import table as accounts
+    from leadwire.domain.mail import table as mail
     from leadwire.infrastructure import secret_box
 
-    done = [await secret_box.reseal(secret_box.get(), column) for column in (*endpoints.SEALED, *accounts.SEALED)]
+    sealed = (*endpoints.SEALED, *accounts.SEALED, *mail.SEALED)
+    done = [await secret_box.reseal(secret_box.get(), column) for column in sealed]
     text = f"{sum(done)} secrets were encrypted again: the first key decrypts all of them now."
     return Result({"sealed": sum(done)}, text)

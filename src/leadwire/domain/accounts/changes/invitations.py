@@ -4,13 +4,13 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
-import email_validator
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, passwords, quotas, reads
-from leadwire.domain.accounts.changes import audit, sign_in_limits
+from leadwire.domain.accounts.changes import audit, notify, sign_in_limits
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import Invitation, UserAccount
+from leadwire.domain.mail.compose import address as normalized
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, NotFound, invalid_field
@@ -45,7 +45,7 @@ async def invite(workspace: str, email: str | None, role: Role, by: str = "opera
     Does not tell whether another workspace has an account with the address. Raise Invalid, QuotaExceeded; Conflict for
     a colleague.
     """
-    email = _normalized(email) if email is not None else None
+    email = normalized(email) if email is not None else None
     async with db.transaction():
         if email and await _COLLEAGUE.row(workspace=workspace, email=email):
             raise Conflict(f"{email} has an account already.")
@@ -57,6 +57,8 @@ async def invite(workspace: str, email: str | None, role: Role, by: str = "opera
         )  # fmt: skip
         await quotas.check(workspace, "users", _COUNT_PEOPLE, now=now)
         await audit.record(workspace, by, audit.Entry("user.invited", email or "", role), address)
+        if email:
+            await notify.invite(workspace, email, role, f"/join/{token}", by=by, days=LIFE.days)
     return token
 
 
@@ -77,7 +79,7 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
     telemetry.set_workspace(workspace)
     passwords.check_capacity()
     await sign_in_limits.count(f"link {token}", address)
-    email = invited or _normalized(email)
+    email = invited or normalized(email)
     passwords.check(password, email)
     hashed = await passwords.digest(password)
     async with db.transaction():
@@ -92,12 +94,3 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
         await quotas.check(workspace, "users", _COUNT_PEOPLE, now=clock.now())
         await audit.record(workspace, email, audit.Entry("user.joined", email, role), address)
     return made
-
-
-def _normalized(text: str) -> str:
-    """An e-mail address, trimmed and in lower case. Raise Invalid when it is none."""
-    try:  # an office's own `.local` domain is accepted: whether mail arrives is not our question
-        parts = email_validator.validate_email(text.strip(), check_deliverability=False, globally_deliverable=False)
-    except email_validator.EmailNotValidError as error:
-        raise invalid_field("/email", "not_an_email", "This is not an e-mail address.") from error
-    return parts.normalized.lower()

@@ -12,10 +12,10 @@ from typing import Final
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
-from leadwire.domain.accounts.changes import audit, sessions, sign_in_limits
+from leadwire.domain.accounts.changes import audit, notify, sessions, sign_in_limits
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import UserAccount
-from leadwire.infrastructure import clock, secret_box
+from leadwire.infrastructure import clock, db, secret_box
 from leadwire.infrastructure.db.statements import param, statement
 from leadwire.infrastructure.errors import Invalid, NotFound, OperatorError, invalid_field
 
@@ -68,12 +68,16 @@ async def add(person: Person, offered: str, code: str) -> None:
     async with audit.transaction(person, "user.second_factor_added", person.user_id):
         await _ADD.rows(id=person.user_id, sealed=secret_box.get().seal(secret), step=step)
         await sessions.end_all(person.user_id, but=person.session_id)
+        await notify.tell(person.user_id, "second_factor_on")
 
 
 async def remove(workspace: str, user_id: str) -> str:
     """Let the password be enough again. Return the user's e-mail address. Raise NotFound."""
     missing = NotFound("There is no such user with a second factor.")
-    return str((await _REMOVE.one(missing, workspace=workspace, id=user_id))["email"])
+    async with db.transaction():
+        email = str((await _REMOVE.one(missing, workspace=workspace, id=user_id))["email"])
+        await notify.tell(user_id, "second_factor_off")
+    return email
 
 
 def ticket(user_id: str, password_hash: str) -> str:

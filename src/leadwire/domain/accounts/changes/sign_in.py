@@ -6,7 +6,14 @@ from typing import Final
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import passwords
-from leadwire.domain.accounts.changes import audit, second_factor, sessions, sign_in_limits
+from leadwire.domain.accounts.changes import (
+    audit,
+    known_browsers,
+    notify,
+    second_factor,
+    sessions,
+    sign_in_limits,
+)
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import UserAccount, Workspace
 from leadwire.infrastructure import clock, db, telemetry
@@ -34,8 +41,10 @@ _STILL: Final = statement(
 )
 
 
-async def sign_in(email: str, password: str, address: str, agent: str) -> tuple[str, bool]:
+async def sign_in(email: str, password: str, address: str, agent: str, mark: str = "") -> tuple[str, bool]:
     """Return a new session's token or, where a code is wanted, a ticket for `give_code`; and whether one is.
+
+    `mark` is what the browser is known by, see `known_browsers`.
 
     Raise RateLimited, Unavailable; Invalid, the same for a wrong password and an unknown address; WorkspaceSuspended
     when the password was right.
@@ -60,17 +69,17 @@ async def sign_in(email: str, password: str, address: str, agent: str) -> tuple[
             raise wrong
         if code_wanted:
             return second_factor.ticket(user_id, fresh), True
-        return await _begin(user_id, address, agent), False
+        return await _begin(user_id, address, agent, mark), False
 
 
-async def give_code(ticket: str, code: str, address: str, agent: str) -> str:
+async def give_code(ticket: str, code: str, address: str, agent: str, mark: str = "") -> str:
     """Return a new session's token, for a ticket of `sign_in` and the present code. Raise RateLimited, Invalid."""
     try:
         user_id = await second_factor.redeem(ticket, code, address)
     except Invalid:
         telemetry.log("sign_in.code_refused", level=logging.WARNING)
         raise
-    return await _begin(user_id, address, agent)
+    return await _begin(user_id, address, agent, mark)
 
 
 async def confirm(person: Person, password: str) -> None:
@@ -92,9 +101,10 @@ async def change_password(person: Person, present: str, new: str) -> None:
     async with audit.transaction(person, "user.password_changed", person.user_id):
         await _SET_PASSWORD.rows(id=person.user_id, hash=hashed)
         await sessions.end_all(person.user_id, but=person.session_id)
+        await notify.tell(person.user_id, "password_changed")
 
 
-async def _begin(user_id: str, address: str, agent: str) -> str:
+async def _begin(user_id: str, address: str, agent: str, mark: str) -> str:
     async with db.transaction():
         account = await _ACCOUNT.row(id=user_id)
         if account is None:
@@ -104,4 +114,5 @@ async def _begin(user_id: str, address: str, agent: str) -> str:
             raise WorkspaceSuspended
         token = await sessions.begin(user_id, address, agent)
         await audit.record(account["workspace_id"], account["email"], audit.Entry("user.signed_in", user_id), address)
+        await known_browsers.note(user_id, mark, address, agent)
     return token

@@ -10,7 +10,7 @@ from leadwire.delivery import installation
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.checks import environment, postgres, redis
+from leadwire.interfaces.cli.checks import environment, mail, postgres, redis
 from leadwire.interfaces.cli.checks.finding import Finding
 from leadwire.interfaces.cli.runtime import explain
 
@@ -25,6 +25,7 @@ async def examine(settings: Settings, environ: Mapping[str, str]) -> list[Findin
         *environment.check(settings, environ),
         *await _of_server("PostgreSQL", "LEADWIRE_DATABASE_URL", _database(settings, names)),
         *await _of_server("Redis", "LEADWIRE_REDIS_URL", _redis(settings, names)),
+        await mail.check(settings),
     ]
 
 

@@ -1,0 +1,28 @@
+"""Browsers that somebody has signed in with before: a cookie of 128 random bits each, of which the hash is stored.
+
+Whoever signs in with another one is told by mail. The cookie opens nothing.
+"""
+
+from typing import Final
+
+from leadwire.domain.accounts import keys
+from leadwire.domain.accounts.changes import notify
+from leadwire.infrastructure.db.statements import sql
+
+_LONGEST_AGENT: Final = 100
+# Know a browser from now on, if it is new: it and the 19 before it.
+_NOTE: Final = sql("""
+UPDATE user_account SET known_browsers =
+    (array_append(known_browsers, :mark::text))[greatest(cardinality(known_browsers) - 18, 1):]
+WHERE id = :user AND :mark <> ALL (known_browsers) RETURNING id""")
+
+
+async def note(user_id: str, mark: str, address: str, agent: str) -> None:
+    """Know this browser from now on, and tell its user if it is new. Nothing happens without a `mark`."""
+    if mark and await know(user_id, mark):
+        await notify.tell(user_id, "new_sign_in", address=address, agent=agent[:_LONGEST_AGENT])
+
+
+async def know(user_id: str, mark: str) -> bool:
+    """Know this browser from now on. Return whether it is new."""
+    return await _NOTE.row(user=user_id, mark=keys.digest(mark).hex()) is not None

@@ -1,0 +1,103 @@
+"""A forgotten password: a one-time link by mail, an hour long, to another one.
+
+Whether an address has an account is told to nobody: the answer is the same, and takes equally long. A second factor
+stays: who has somebody's mailbox alone does not get in.
+"""
+
+import asyncio
+import secrets
+from datetime import timedelta
+from typing import Final
+
+from leadwire.domain.accounts import keys, passwords
+from leadwire.domain.accounts.changes import audit, notify, sessions, sign_in_limits
+from leadwire.domain.accounts.table import PasswordReset, UserAccount
+from leadwire.infrastructure import clock, db, telemetry
+from leadwire.infrastructure.db.statements import NOW, insert, param, sql, statement
+from leadwire.infrastructure.errors import NotFound, RateLimited, WorkspaceSuspended
+from leadwire.infrastructure.rate_limit import RateLimit
+
+LIFE: Final = timedelta(hours=1)
+
+_TAKES: Final = 0.5  # seconds until the answer, whatever there was to do
+_WINDOW: Final = 3600  # seconds
+_PER_ADDRESS: Final = RateLimit("password-reset", 3, window=_WINDOW)
+
+# Whose address it is, unless their workspace is suspended.
+_OWNER: Final = sql("""
+SELECT u.id, u.workspace_id FROM user_account u JOIN workspace w ON w.id = u.workspace_id
+WHERE lower(u.email) = :email AND w.suspended_at IS NULL""")
+_ADD: Final = insert(
+    *PasswordReset.all_columns(),
+    end="ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at",
+)
+# What a link is for.
+_FIND: Final = sql("""
+SELECT u.id, u.email, u.workspace_id, w.suspended_at IS NOT NULL AS suspended FROM password_reset r
+JOIN user_account u ON u.id = r.user_id JOIN workspace w ON w.id = u.workspace_id
+WHERE r.hash = :hash AND r.expires_at > :now""")
+_USE: Final = statement(
+    PasswordReset.delete().where(PasswordReset.hash == param("hash")).returning(PasswordReset.user_id)
+)
+_SET_PASSWORD: Final = statement(
+    UserAccount.update(password_hash=param("password")).where(UserAccount.id == param("id"))
+)
+_DELETE_EXPIRED: Final = statement(PasswordReset.delete().where(PasswordReset.expires_at < NOW))
+
+
+async def ask(email: str, address: str) -> None:
+    """Mail a link, which replaces the one before, if somebody has this address. Raise RateLimited, whoever it is."""
+    until = asyncio.get_running_loop().time() + _TAKES
+    email = email.strip().lower()
+    await sign_in_limits.count(f"reset {email}", address)
+    if not await _PER_ADDRESS.take_at_once(email):
+        raise RateLimited("Three mails an hour. Look for those that were sent.", headers={"Retry-After": str(_WINDOW)})
+    if owner := await _OWNER.row(email=email):
+        token = secrets.token_urlsafe(32)
+        async with db.transaction():
+            await _ADD.rows(user_id=owner["id"], hash=keys.digest(token), expires_at=clock.now() + LIFE)
+            await notify.tell(owner["id"], "password_reset", path=f"/reset-password/{token}")
+            await audit.record(
+                owner["workspace_id"], email, audit.Entry("user.password_reset_requested", owner["id"]), address
+            )
+    await asyncio.sleep(until - asyncio.get_running_loop().time())
+
+
+async def owner_of(token: str) -> db.Row:
+    """Return the `id`, `email` and `workspace_id` of the account that a link is for. Raise NotFound,
+    WorkspaceSuspended.
+    """
+    found = await _FIND.one(_gone(), hash=keys.digest(token), now=clock.now())
+    if found["suspended"]:
+        raise WorkspaceSuspended
+    return found
+
+
+async def use(token: str, password: str, address: str) -> str:
+    """Set another password and use the link up; every session ends. Return the e-mail address.
+
+    Raise NotFound, WorkspaceSuspended, Invalid, RateLimited, Unavailable.
+    """
+    user_id, email, workspace, _ = await owner_of(token)  # before anything is hashed: only a link may cost that much
+    telemetry.set_workspace(workspace)
+    passwords.check_capacity()
+    await sign_in_limits.count(f"link {token}", address)
+    passwords.check(password, email)
+    hashed = await passwords.digest(password)
+    async with db.transaction():
+        await _USE.one(_gone(), hash=keys.digest(token))
+        await _SET_PASSWORD.rows(id=user_id, password=hashed)
+        await sessions.end_all(user_id)
+        await notify.tell(user_id, "password_changed")
+        await audit.record(workspace, email, audit.Entry("user.password_reset", user_id), address)
+    await sign_in_limits.forgive(email)
+    return str(email)
+
+
+async def delete_expired() -> None:
+    """Delete links that are too old."""
+    await _DELETE_EXPIRED.rows()
+
+
+def _gone() -> NotFound:
+    return NotFound("This link has been used, replaced, or is too old. Ask for another one.")

@@ -1,0 +1,83 @@
+"""Mails are queued in the transaction of their cause, and deleted; addresses that were refused are suppressed.
+
+What the loop writes is in `attempts`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from leadwire.domain.mail import compose, reads
+from leadwire.domain.mail.schema import URGENT, Contents, Kind
+from leadwire.domain.mail.table import Mail, MailSuppression
+from leadwire.infrastructure import clock, db, ids, secret_box
+from leadwire.infrastructure.db.statements import columns, delete_some, insert, param, sql, statement
+from leadwire.infrastructure.errors import NotFound
+
+_ADD: Final = insert(
+    *columns(Mail, "id workspace_id user_id about kind recipient data state priority created_at"), state="waiting"
+)
+_SUPPRESS: Final = insert(*MailSuppression.all_columns(), end="ON CONFLICT DO NOTHING")
+_LIFT: Final = statement(
+    MailSuppression.delete()
+    .where(MailSuppression.workspace_id == param("workspace"), MailSuppression.address == param("address"))
+    .returning(MailSuppression.address)
+)
+# Mails to an address, or about conversations.
+_ERASE: Final = sql("""
+DELETE FROM mail WHERE workspace_id = :workspace AND (recipient = :address OR about = ANY(:conversation_ids))""")
+_DELETE: Final = delete_some(Mail)
+
+
+async def queue(
+    workspace: str,
+    kind: Kind,
+    recipient: str,
+    values: Mapping[str, Any] | None = None,
+    *,
+    user_id: str | None = None,
+    about: str | None = None,
+    unsubscribe: str = "",
+) -> bool:
+    """Queue a mail in the transaction of its cause. Return False where it would not be sent, see `reads.reaches`.
+
+    `values` are what the template of `kind` names; links are paths. A mail with a `user_id` goes with the account, one
+    `about` a conversation with its erasure. `unsubscribe` is the path that ends further mails of this kind.
+    Raise Invalid for what is no address; RuntimeError outside a transaction.
+    """
+    if not db.in_transaction():
+        raise RuntimeError(f"{kind} queued outside the transaction of its cause")
+    if not reads.enabled():
+        return False
+    recipient = compose.address(recipient)
+    if not await reads.reaches(workspace, recipient):
+        return False
+    contents = msgspec.json.encode(Contents(dict(values or {}), unsubscribe))
+    await _ADD.rows(
+        id=ids.new("mail"), workspace_id=workspace, user_id=user_id, about=about, kind=kind, recipient=recipient,
+        data=secret_box.get().seal(contents.decode()), priority=int(kind not in URGENT), created_at=clock.now(),
+    )  # fmt: skip
+    return True
+
+
+async def suppress(workspace: str, address: str, reason: str) -> None:
+    """Send this address nothing more, until an admin lifts that."""
+    await _SUPPRESS.rows(workspace_id=workspace, address=address, reason=reason, created_at=clock.now())
+
+
+async def lift(workspace: str, address: str) -> None:
+    """Send mail to this address again. Raise NotFound."""
+    await _LIFT.one(NotFound("Mail to this address is not stopped."), workspace=workspace, address=address)
+
+
+async def erase(workspace: str, address: str | None, conversation_ids: Sequence[str]) -> None:
+    """Delete every mail to this address or about these conversations, and what was noted about the address."""
+    address = (address or "").lower()
+    await _ERASE.rows(workspace=workspace, address=address, conversation_ids=list(conversation_ids))
+    await _LIFT.rows(workspace=workspace, address=address)
+
+
+async def delete_batch(workspace: str, most: int) -> int:
+    """Delete at most so many mails of a workspace. Return how many."""
+    return len(await _DELETE.rows(workspace=workspace, most=most))

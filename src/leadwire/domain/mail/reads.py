@@ -1,0 +1,78 @@
+"""Whether there is mail, what waits or died, which addresses were refused, and the mailbox of `leadwire up`."""
+
+from typing import Final
+
+import msgspec
+
+from leadwire.domain.mail import compose
+from leadwire.domain.mail.compose import Content
+from leadwire.domain.mail.schema import Contents, MailListed, State, Suppressed
+from leadwire.domain.mail.table import Mail, MailSuppression
+from leadwire.infrastructure import clock, secret_box, settings
+from leadwire.infrastructure.db.statements import if_given, param, sql, statement
+from leadwire.infrastructure.errors import NotFound
+
+_LISTED: Final = statement(
+    Mail.select("id", "workspace_id", "kind", "recipient", "state", "attempts", "created_at", "finished_at", "error")
+    .where(if_given(Mail.state, "state"))
+    .order_by("id", ascending=False),
+    "LIMIT :most",
+)
+# How many mails are in each state.
+_COUNTS: Final = sql("SELECT state, count(*) FROM mail GROUP BY state")
+_ONE: Final = statement(Mail.select("kind", "data").where(Mail.id == param("id")))
+_SUPPRESSED: Final = statement(
+    MailSuppression.select("address", "reason", "created_at")
+    .where(MailSuppression.workspace_id == param("workspace"))
+    .order_by("address")
+)
+_IS_SUPPRESSED: Final = statement(
+    MailSuppression.select("reason").where(
+        MailSuppression.workspace_id == param("workspace"), MailSuppression.address == param("address")
+    )
+)
+
+
+def enabled() -> bool:
+    """Whether mail is configured. Without it none is written, and no page offers it."""
+    return settings.get().smtp_url is not None
+
+
+def is_mailbox() -> bool:
+    """Whether mail is kept and shown, as under `leadwire up`."""
+    server = settings.get().smtp_url
+    return server is not None and server.is_mailbox
+
+
+async def reaches(workspace: str, address: str) -> bool:
+    """Whether a mail of this workspace to this address would be sent."""
+    return enabled() and not await _IS_SUPPRESSED.rows(workspace=workspace, address=address.strip().lower())
+
+
+async def suppressed(workspace: str) -> list[Suppressed]:
+    """The addresses that mail of this workspace was refused for."""
+    return [Suppressed(*row) for row in await _SUPPRESSED.rows(workspace=workspace)]
+
+
+async def listed(state: State | None, most: int) -> list[MailListed]:
+    """Mails of every workspace, newest first, for operators."""
+    return [MailListed(*clock.texts(row)) for row in await _LISTED.rows(state=state, most=most)]
+
+
+async def counts() -> dict[str, int]:
+    """How many mails wait and how many are dead."""
+    return {"waiting": 0, "dead": 0} | {row["state"]: row["count"] for row in await _COUNTS.rows()}
+
+
+async def shown(mail_id: str, base: str) -> Content:
+    """A mail of the mailbox as its reader sees it. Raise NotFound."""
+    missing = NotFound("There is no such mail, or it has been emptied.")
+    kind, data = await _ONE.one(missing, id=mail_id)
+    if data is None:
+        raise missing
+    return compose.content(kind, opened(data), base)
+
+
+def opened(data: bytes) -> Contents:
+    """What a mail's sealed column holds. Raise OperatorError when its key is not among ours."""
+    return msgspec.json.decode(secret_box.get().open_once(data), type=Contents)

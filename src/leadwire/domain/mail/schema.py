@@ -1,0 +1,72 @@
+"""Which mails there are, and mail as other code sees it. Pure."""
+
+from datetime import datetime
+from typing import Any, Final, Literal, get_args
+
+from msgspec import Struct
+
+AccountKind = Literal[
+    "invitation",
+    "password_reset",
+    "password_changed",
+    "new_sign_in",
+    "second_factor_on",
+    "second_factor_off",
+]
+"""About somebody's account: they wait for these, or have to act, so these go before all others."""
+
+Kind = AccountKind
+"""Each is written by the template of its name."""
+
+URGENT: Final[tuple[str, ...]] = get_args(AccountKind)
+
+State = Literal["waiting", "sent", "dead"]
+STATES: Final[tuple[State, ...]] = get_args(State)
+Outcome = Literal["sent", "failed", "refused", "suppressed"]
+"""Of an attempt. `refused`: the server does not know the recipient. `suppressed`: it had said so before."""
+
+
+class Contents(Struct):
+    """What is sealed of a mail: the values for its template, and the path that ends further mails of its kind."""
+
+    values: dict[str, Any]
+    unsubscribe: str = ""
+
+
+class Claimed(Struct, frozen=True):
+    """A mail in our hands until `due_at`."""
+
+    id: str
+    workspace_id: str
+    kind: Kind
+    recipient: str
+    data: bytes
+    attempts: int
+    created_at: datetime
+    due_at: datetime
+    suspended: bool
+    """Whether its workspace is."""
+    suppressed: bool
+    """Whether mail to its recipient was refused before."""
+
+
+class MailListed(Struct, frozen=True):
+    """A mail without its contents."""
+
+    id: str
+    workspace_id: str
+    kind: str
+    recipient: str
+    state: State
+    attempts: int
+    created_at: str
+    finished_at: str | None
+    error: str | None
+
+
+class Suppressed(Struct, frozen=True):
+    """An address that mail was refused for, and what the mail server said."""
+
+    address: str
+    reason: str
+    created_at: datetime

@@ -1,0 +1,45 @@
+"""`leadwire mail`: mails that wait or were given up, and sending those again."""
+
+from typing import get_args
+
+import click
+
+from leadwire.domain.mail.schema import State
+from leadwire.interfaces.cli.runtime import Result, listing, operation
+
+
+@click.group()
+def mail() -> None:
+    """Mails: what waits, what was given up."""
+
+
+@mail.command("list")
+@click.option("--state", type=click.Choice(get_args(State)), help="By default all.")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 10_000))
+@operation
+async def list_(state: State | None, limit: int) -> Result:
+    """List mails without their contents, newest first."""
+    from leadwire.domain.mail import reads
+
+    return listing(
+        await reads.listed(state, limit),
+        lambda one: (
+            f"{one.id}  {one.state:7}  {one.kind}  {one.recipient}  {one.attempts} attempts  {one.created_at}"
+            + (f"  {one.error}" if one.error else "")
+        ),
+        "No such mails." if state else "No mails.",
+    )
+
+
+@mail.command()
+@click.argument("mail_id", metavar="[ID]", required=False)
+@operation
+async def redrive(mail_id: str | None) -> Result:
+    """Send mails again that were given up, with a new series of attempts: all, or one."""
+    from leadwire.domain.mail.changes import attempts
+    from leadwire.infrastructure.errors import NotFound
+
+    count = await attempts.redrive(mail_id)
+    if mail_id and not count:
+        raise NotFound(f"There is no mail {mail_id} that was given up.")
+    return Result({"redriven": count}, f"{count} mail{'' if count == 1 else 's'} will be sent again.")

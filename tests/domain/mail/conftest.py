@@ -1,0 +1,70 @@
+"""Mail switched on in this process, and a real server that takes it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from leadwire.domain.mail import reads
+from leadwire.domain.mail.loop import Mailer
+from leadwire.infrastructure import db, settings
+from leadwire.infrastructure.settings import Settings
+from leadwire.infrastructure.smtp_url import parse
+from tests.mail_server import MailServer
+from tests.waiting import eventually
+
+URL = "https://leads.example"
+
+SetMail = Callable[..., Settings]
+
+
+@pytest.fixture
+def set_mail(monkeypatch: pytest.MonkeyPatch) -> SetMail:
+    """Set what `LEADWIRE_SMTP_URL` and other settings are from now on."""
+
+    def set_to(smtp_url: str, **more: Any) -> Settings:
+        known: dict[str, Any] = {"mail_from": "Leadwire <noreply@leads.example>", "public_url": URL, **more}
+        configured = settings.get()
+        chosen = msgspec.structs.replace(configured, smtp_url=parse(smtp_url), **known)
+        monkeypatch.setattr(settings, "get", lambda: chosen)
+        return chosen
+
+    return set_to
+
+
+@pytest.fixture
+async def smtp() -> AsyncIterator[MailServer]:
+    async with MailServer() as server:
+        yield server
+
+
+@pytest.fixture
+def mailing(smtp: MailServer, set_mail: SetMail) -> Settings:
+    """Mail goes to `smtp`."""
+    return set_mail(f"smtp://127.0.0.1:{smtp.port}?tls=none")
+
+
+@pytest.fixture
+def mailer(mailing: Settings, database: None) -> Mailer:
+    return Mailer(mailing)
+
+
+async def mails(kind: str | None = None) -> list[tuple[str, dict[str, Any]]]:
+    """The recipient and the values of each queued mail, in order."""
+    rows = await db.rows(
+        "SELECT recipient, data FROM mail WHERE state = 'waiting' AND ($1::text IS NULL OR kind = $1) ORDER BY id", kind
+    )
+    return [(row["recipient"], reads.opened(row["data"]).values) for row in rows]
+
+
+async def sent_by(mailer: Mailer, until: Callable[[], Any]) -> None:
+    """Let the loop run until something is so."""
+    stop = asyncio.Event()
+    running = asyncio.create_task(mailer.run(stop))
+    try:
+        await eventually(until)
+    finally:
+        stop.set()
+        await running

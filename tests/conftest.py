@@ -39,7 +39,7 @@ from tests.delivery.wired import Wire  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
 
 _TABLES = (
-    "audit_entry, invitation, user_session,"
+    "audit_entry, audit_chain, invitation, user_session,"
     " redrive_job, idempotent_answer, attempt, delivery, delivery_result, outbox, discard, event, endpoint_sequence,"
     " epoch, webhook_endpoint,"
     " message, conversation, lead,"

@@ -14,7 +14,8 @@ SELECT relname AS name, quote_ident(attname) AS column, coalesce(
 FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_type ON pg_type.oid = atttypid
 WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'migration'
     AND attnum > 0 AND (attnotnull AND NOT atthasdef
-        OR (relname, attname) IN (('lead', 'email'), ('consent', 'lead_id'), ('audit_entry', 'workspace_id')))
+        OR (relname, attname) IN (('lead', 'email'), ('consent', 'lead_id'), ('audit_entry', 'workspace_id'),
+            ('audit_chain', 'workspace_id')))
 ORDER BY attrelid, attnum"""
 
 

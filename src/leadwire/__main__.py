@@ -32,6 +32,7 @@ COMMANDS: Final = {
     "redrives": ("leadwire.interfaces.cli.redrives", "redrives"),
     "set-aside": ("leadwire.interfaces.cli.maintenance", "set_aside"),
     "reseal": ("leadwire.interfaces.cli.maintenance", "reseal"),
+    "audit": ("leadwire.interfaces.cli.audit", "audit"),
     "ledger": ("leadwire.interfaces.cli.maintenance", "ledger"),
     "visitors": ("leadwire.development.up", "visitors"),
 }

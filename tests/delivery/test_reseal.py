@@ -44,9 +44,9 @@ async def test_everything_is_opened_by_the_new_key_alone(sealed, monkeypatch):
     both, alone = SecretBox((new, old)), SecretBox((new,))
     with pytest.raises(OperatorError):
         alone.open((await sealed())[0])
-    assert await resealed(both) == [1, 1, 1, 0, 0]
+    assert sum(await resealed(both)) == 3
     assert [alone.open(value) for value in await sealed()] == before
-    assert await resealed(both) == [0, 0, 0, 0, 0]
+    assert sum(await resealed(both)) == 0
 
 
 async def test_what_no_key_opens_stays_and_is_told(sealed):
@@ -70,7 +70,7 @@ async def test_every_sealed_column_is_known(database):
         "idempotent_answer.fingerprint",
     }
     hashes |= {"visit.token_hash", "visit.start_key", "visit.address", "blocked_visitor.address"}
-    hashes |= {"webhook_endpoint.token"}
+    hashes |= {"webhook_endpoint.token", "audit_entry.hash"}
     assert {name for (name,) in found} - hashes - {"idempotent_answer.body"} == {
         f"{one._meta.table._meta.tablename}.{one._meta.db_column_name}" for one in SEALED
     }

@@ -37,7 +37,7 @@ INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at)
 SELECT id, 'we_2', workspace_id, 'waiting', now() FROM event ORDER BY id DESC LIMIT 5000"""
 _AUDIT = """
 INSERT INTO audit_entry (id, workspace_id, at, actor, action, subject, detail, address)
-SELECT 'aud_' || lpad(n::text, 26, '0'), $1, now(), 'u' || n % 20, 'thing.' || n % 40, '', '', ''
+SELECT 'aud_' || lpad(n::text, 26, '0'), $1, now(), 'u' || n % 20, 'thing.' || n % 40, 's' || n % 30, '', ''
 FROM generate_series(1, 20000) n"""
 
 
@@ -80,6 +80,8 @@ def reads_of(crowd):
             partial(deliveries._events, workspace, deliveries.Filter(subject=_LEAD), "", 51), 50),
         "audit log": (partial(reads.log_page, workspace, LogQuery()), 200),
         "audit log of one": (partial(reads.log_page, workspace, LogQuery(actor="u3")), 200),
+        "audit log of a thing": (partial(reads.log_page, workspace, LogQuery(subject="s3")), 200),
+        "audit log of a day": (partial(reads.log_page, workspace, LogQuery(since=clock.now(), until=clock.now())), 200),
         "audit log of a kind": (partial(reads.log_page, workspace, LogQuery(action="thing.3")), 200),
         "actors": (partial(reads.logged, workspace, "actor"), 200),
     }  # fmt: skip

@@ -20,10 +20,14 @@ EventKind = Literal[
 KINDS: Final[tuple[str, ...]] = get_args(EventKind)
 """What an endpoint can subscribe to: the seven of the specification, then `lead.deleted`, an extension."""
 
+AuditKind = Literal["audit.recorded"]
+AUDIT: Final[AuditKind] = "audit.recorded"
+"""An entry of the audit log. None of `KINDS`: only who names it gets it."""
+EVERY_KIND: Final = (*KINDS, AUDIT)
 
 _encode = msgspec.json.Encoder().encode
 
 
-def encode(kind: EventKind, at: datetime, data: object) -> str:
+def encode(kind: EventKind | AuditKind, at: datetime, data: object) -> str:
     """The body of every POST about this event: compact UTF-8 JSON with exactly these three keys."""
     return _encode({"event": kind, "timestamp": clock.iso(at), "data": data}).decode()

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from leadwire.delivery import epochs
-from leadwire.delivery.envelope import KINDS
+from leadwire.delivery.envelope import EVERY_KIND, KINDS
 from leadwire.delivery.relay import partitions
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import sql
@@ -88,11 +88,12 @@ async def about(workspace: str, whom: Literal["lead_id", "conversation_id"], sub
 async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit: int = 100) -> list[FeedEvent]:
     """Return events after an event, by its id, or from an ISO 8601 time on (empty: all that are kept).
 
-    `kinds`: only these. Events about somebody who was erased are left out. Raise InvalidParameter, also where the event
-    was lost in a restore or a failover; the message then has the time from which to read on.
+    `kinds`: only these; by default all but those of the audit log. Events about somebody who was erased are left out.
+    Raise InvalidParameter, also where the event was lost in a restore or a failover; the message then has the time from
+    which to read on.
     """
-    if unknown := [kind for kind in kinds if kind not in KINDS]:
-        raise _refused("event", f"No such event: {', '.join(unknown)}. There are: {', '.join(KINDS)}.")
+    if unknown := [kind for kind in kinds if kind not in EVERY_KIND]:
+        raise _refused("event", f"No such event: {', '.join(unknown)}. There are: {', '.join(EVERY_KIND)}.")
     xact, position, floor = await _place(workspace, after) if after else ("0", 0, "evt_")
     values = {"kinds": list(kinds or KINDS), "workspace": workspace, "floor": floor}
     found: list[db.Row] = []

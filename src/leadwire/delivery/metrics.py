@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
-from leadwire.delivery.envelope import KINDS
+from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.states import OUTCOMES
 from leadwire.infrastructure.telemetry.metrics import Gauge, counter, histogram
 
@@ -19,7 +19,7 @@ HOPS: Final = ("commit", "relay", "claim", "send", "record")
 RELAY_LOOPS: Final = ("fan_out", "admit", "expire", "redrive", "reconcile", "discard", "maintain")
 LOOPS: Final = (*RELAY_LOOPS, "add", "deliver", "record", "observe", "mail")
 
-COMMITTED: Final = counter("events_committed", "Events committed to the outbox.", "kind", values=KINDS)
+COMMITTED: Final = counter("events_committed", "Events committed to the outbox.", "kind", values=EVERY_KIND)
 RELAYED: Final = counter("events_relayed", "Events that became deliveries.")
 ADDED: Final = counter(
     "stream_entries_added", "Entries put into the streams.", "by", values=("change", "fan_out", "admit", "reconcile")

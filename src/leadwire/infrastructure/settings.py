@@ -76,6 +76,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout: Annotated[float, Meta(gt=0, le=3600)] = 20.0
     pool_size: Annotated[int, Meta(ge=1, le=500)] = 10
     retention_days: Annotated[int, Meta(ge=1, le=3650)] = 30
+    audit_retention_days: Annotated[int, Meta(ge=1, le=36_500)] = 3650
     trace_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
     log_level: Annotated[str, Meta(pattern="^(debug|info|warning)$")] = "info"
     demo_bot: str = ""

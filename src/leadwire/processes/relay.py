@@ -1,10 +1,11 @@
-"""The relay process: relays events, sends mail, ends silent conversations, and observes the servers."""
+"""The relay process: relays events, sends mail, ends silent conversations, chains audit logs, observes the servers."""
 
 import asyncio
 
 from leadwire.delivery import installation
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
+from leadwire.domain.accounts.changes import chain
 from leadwire.domain.bots import inactivity
 from leadwire.domain.mail.loop import Mailer
 from leadwire.infrastructure import redis_pool
@@ -27,5 +28,6 @@ async def relay(settings: Settings) -> None:
             works = (relaying.run(stop), mailer.run(stop), inactivity.run(stop), Observer(redis, settings).run(stop))
             for work in works:
                 group.create_task(work)
+            group.create_task(chain.run(stop, settings.audit_retention_days))
 
     await runtime.run(settings, "relay", health, run)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from leadwire.app import create_app
-from leadwire.domain.accounts.changes import password_reset, sessions
+from leadwire.domain.accounts.changes import failed_sign_ins, password_reset, sessions
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.mail.changes import attempts
 from leadwire.infrastructure import idempotency_store, standby_reads, telemetry
@@ -32,6 +32,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
             await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)
         for task in beside:
             task.cancel()
+        await failed_sign_ins.write()
 
     await runtime.run(settings, "serve", health, run, indexes_only=False)
 

@@ -1,12 +1,13 @@
 """The audit log on the screen: whole, filtered, paged, and as text."""
 
+import json
 import re
 
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts.changes import audit
-from leadwire.infrastructure import db
+from leadwire.domain.accounts.changes import audit, chain
+from leadwire.infrastructure import clock, db
 from tests.interfaces.web.hostile import SCRIPTS, harmless
 
 
@@ -65,3 +66,26 @@ async def test_another_workspace_s_entries_are_not_there(admin):
     page = await admin.open("/audit")
     assert "eve@example.org" not in page
     assert "secret.thing" not in page
+
+
+async def test_those_about_one_thing_and_of_some_days(admin, workspace):
+    await noted(workspace, "bo@example.org", "lead.updated", "lead_1")
+    await noted(workspace, "bo@example.org", "lead.updated", "lead_2")
+    today, tomorrow = (f"{clock.ago(days=-ahead):%Y-%m-%d}" for ahead in (0, 1))
+    assert len(entries(await admin.open("/audit?subject=lead_2"))) == 1
+    assert len(entries(await admin.open(f"/audit?actor=bo@example.org&since={today}&until={today}"))) == 2
+    assert entries(await admin.open(f"/audit?since={tomorrow}")) == []
+    assert entries(await admin.open("/audit?until=2020-01-01&subject=lead_2")) == []
+
+
+async def test_an_admin_exports_the_whole_log(admin, agent, workspace):
+    await noted(workspace, "bo@example.org", "bot.published")
+    await chain.chain()
+    await admin.open("/audit")
+    exported = await admin.post("/audit/export", data={"form_token": admin.token})
+    assert exported.headers["Content-Disposition"].endswith('.ndjson"')
+    lines = [json.loads(line) for line in exported.text.splitlines()]
+    assert [line["number"] for line in lines] == list(range(1, len(lines) + 1))
+    assert ("bo@example.org", "bot.published") in [(line["actor"], line["action"]) for line in lines]
+    assert await db.value("SELECT count(*) FROM audit_entry WHERE action = 'audit.exported'") == 1
+    assert (await agent.post("/audit/export", data={"form_token": agent.token})).status_code == 403

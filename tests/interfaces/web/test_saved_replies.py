@@ -27,7 +27,7 @@ async def test_one_is_written_picked_and_removed(agent, workspace, visitor):  # 
     await agent.open("/inbox/replies")
     assert "None yet" in await agent.fill(f"/inbox/replies/{reply}/remove")
     actions = [row["action"] for row in await db.rows("SELECT action FROM audit_entry ORDER BY id")]
-    assert actions[-2:] == ["saved_reply.added", "saved_reply.removed"]
+    assert [action for action in actions if "read" not in action][-2:] == ["saved_reply.added", "saved_reply.removed"]
 
 
 @pytest.mark.parametrize(("name", "content"), [("", "x"), ("x" * 61, "x"), ("x", ""), ("x", "y" * 4001), ("x", " ")])

@@ -100,7 +100,7 @@ async def test_another_role_counts_from_the_next_click_on(admin, agent):
     await admin.fill(f"/team/{await user_id('grace@example.org')}/role", role="viewer")
     assert (await agent.get("/keys")).status_code == 403
     detail = await db.value("SELECT detail FROM audit_entry WHERE action = 'user.role_changed' ORDER BY id LIMIT 1")
-    assert detail == "agent to admin"
+    assert detail == "role: agent -> admin"
 
 
 async def test_who_is_removed_is_out_at_once(admin, agent):

@@ -1,5 +1,6 @@
 """The table of webhook endpoints, and whether this process's keys open their secrets: else nothing can be signed."""
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from piccolo.columns import Array, Boolean, Bytea, DoublePrecision, Integer, SmallInt, Text, Timestamptz
@@ -58,6 +59,10 @@ _EXISTS: Final = sql("SELECT to_regclass('webhook_endpoint') IS NOT NULL")
 _BY_KEY: Final = sql("""
 SELECT DISTINCT ON (key) substring(secret FOR 4) AS key, secret, count(*) OVER (PARTITION BY substring(secret FOR 4))
 FROM webhook_endpoint ORDER BY key""")
+# Those of some workspaces that have an endpoint for a kind of event.
+_SUBSCRIBED: Final = sql("""
+SELECT DISTINCT workspace_id FROM webhook_endpoint
+WHERE workspace_id = ANY(:workspaces::text[]) AND enabled AND :kind = ANY(events)""")
 
 
 class Secrets(NamedTuple):
@@ -72,6 +77,11 @@ async def check_secret() -> None:
     sealed = await _LATEST.value()
     if sealed is not None:
         secret_box.get().open(sealed)
+
+
+async def subscribed(kind: str, workspaces: Iterable[str]) -> set[str]:
+    """Return those of the workspaces that have an enabled endpoint for a kind of event."""
+    return {row["workspace_id"] for row in await _SUBSCRIBED.rows(kind=kind, workspaces=list(workspaces))}
 
 
 async def count_secrets() -> Secrets | None:

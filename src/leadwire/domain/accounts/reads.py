@@ -5,12 +5,13 @@ import math
 from datetime import timedelta
 from typing import Any, Final, Literal
 
+from msgspec import Struct
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, schema
 from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, UserSession, Workspace
 from leadwire.domain.listing.keyset import Found, Keyset
-from leadwire.infrastructure import clock, db
+from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
@@ -69,7 +70,13 @@ _LOG: Final = Keyset(
     make=dict[str, Any],
     table="audit_entry",
     columns="id, at, actor, action, subject, detail, address",
-    filters={"actor": "actor = :actor", "action": "action = :action"},
+    filters={
+        "actor": "actor = :actor",
+        "action": "action = :action",
+        "subject": "subject = :subject",
+        "first": "id >= :first",
+        "end": "id < :end",
+    },
     key={"id": "text"},
 )
 _INSTALLATION_LOG: Final = statement(
@@ -138,9 +145,22 @@ async def offer(token: str) -> db.Row:
     return await _OFFER.one(missing, hash=keys.digest(token), now=clock.now())
 
 
+class _LogPage(Struct, frozen=True):
+    """The filters of the audit log, times as ids."""
+
+    actor: str
+    action: str
+    subject: str
+    first: str
+    end: str
+
+
 async def log_page(workspace: str, query: schema.LogQuery, limit: int = 50) -> Found[dict[str, Any]]:
     """One page of the audit log, newest first. Raise InvalidParameter for a bad `after`."""
-    return await _LOG.page(workspace, query, query.after, limit)
+    first = ids.floor("aud", query.since) if query.since else ""
+    end = ids.floor("aud", query.until + timedelta(days=1)) if query.until else ""
+    wanted = _LogPage(query.actor, query.action, query.subject, first, end)
+    return await _LOG.page(workspace, wanted, query.after, limit)
 
 
 async def installation_log(limit: int = 20) -> list[db.Row]:

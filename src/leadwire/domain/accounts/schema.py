@@ -112,4 +112,8 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 
     actor: Annotated[str, Meta(max_length=320)] = ""
     action: Annotated[str, Meta(max_length=100)] = ""
+    subject: Annotated[str, Meta(max_length=320)] = ""
+    since: Annotated[datetime, Meta(tz=True)] | None = None
+    until: Annotated[datetime, Meta(tz=True)] | None = None
+    """Days (UTC), both included."""
     after: Annotated[str, Meta(max_length=100)] = ""

@@ -94,7 +94,17 @@ class AuditEntry(Table, db=DB, tablename="audit_entry"):
     subject = Text()
     detail = Text()
     address = Text()
+    number = BigInt(null=True, default=None)  # in its chain; null: not chained yet
+    hash = Bytea(null=True, default=None)
 
 
-SEALED: Final = (UserAccount.totp_secret,)
+class AuditChain(Table, db=DB, tablename="audit_chain"):
+    """How far the audit log of a workspace, or of the installation, is chained."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text(null=True, default=None)
+    sealed = Bytea()  # see `audit_chain.Seal`
+
+
+SEALED: Final = (UserAccount.totp_secret, AuditChain.sealed)
 """Columns that `secret_box` seals."""

@@ -15,12 +15,12 @@ from leadwire.delivery import pull, signing
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.endpoints import discard as discards
 from leadwire.delivery.endpoints.table import WebhookEndpoint
-from leadwire.delivery.envelope import KINDS
+from leadwire.delivery.envelope import AUDIT, EVERY_KIND
 from leadwire.delivery.outbox import Event
 from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts import quotas
 from leadwire.domain.webhooks import custom_headers, reads
-from leadwire.domain.webhooks.samples import SAMPLES
+from leadwire.domain.webhooks.samples import AUDIT_SAMPLE, SAMPLES
 from leadwire.domain.webhooks.schema import ChangedEndpoint, Endpoint, EndpointChange, NewEndpoint
 from leadwire.infrastructure import clock, db, secret_box, settings
 from leadwire.infrastructure.db.statements import param, statement
@@ -169,9 +169,9 @@ async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = 
     async with db.transaction():
         return await Event(
             workspace=endpoint.workspace_id,
-            kind=chosen,  # type: ignore[arg-type]  # one of KINDS
+            kind=chosen,  # type: ignore[arg-type]  # one of EVERY_KIND
             at=clock.now(),
-            data=SAMPLES[chosen],
+            data=AUDIT_SAMPLE if chosen == AUDIT else SAMPLES[chosen],
             test_endpoint_id=endpoint_id,
         ).record()
 
@@ -183,8 +183,8 @@ def _rate(limit: int | None) -> int | None:
 
 
 def _known_kinds(events: Sequence[str]) -> list[str]:
-    if unknown := [kind for kind in events if kind not in KINDS]:
-        message = f"No such event: {', '.join(unknown)}. There are: {', '.join(KINDS)}."
+    if unknown := [kind for kind in events if kind not in EVERY_KIND]:
+        message = f"No such event: {', '.join(unknown)}. There are: {', '.join(EVERY_KIND)}."
         raise invalid_field("/events", "unknown_event", message)
     if not events:
         raise invalid_field("/events", "required", "Subscribe to at least one event.")

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from leadwire.delivery.envelope import KINDS
+from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.states import OUTCOMES as OUTCOMES  # noqa: PLC0414 - what a filter may name, for its readers
 from leadwire.delivery.states import Outcome, State
 from leadwire.infrastructure import ids
@@ -144,7 +144,7 @@ async def _events(workspace: str, wanted: Filter, after: str, limit: int) -> lis
         "since": ids.floor("evt", wanted.since) if wanted.since else "evt_",
         "until": ids.floor("evt", wanted.until) if wanted.until else "evu",
         "limit": limit,
-        "kinds": [wanted.kind] if wanted.kind else list(KINDS),
+        "kinds": [wanted.kind] if wanted.kind else list(EVERY_KIND),
         "subject": wanted.subject,
     }
     if wanted.subject:
@@ -155,7 +155,7 @@ async def _events(workspace: str, wanted: Filter, after: str, limit: int) -> lis
 
 
 def _check(wanted: Filter, after: str) -> None:
-    for name, values in (("stage", _STAGES), ("kind", KINDS), ("outcome", OUTCOMES)):
+    for name, values in (("stage", _STAGES), ("kind", EVERY_KIND), ("outcome", OUTCOMES)):
         if (value := getattr(wanted, name)) and value not in values:
             raise InvalidParameter(f"`{name}` is one of {', '.join(values)}.")
     if after and not ids.is_id("evt", after):

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from leadwire.delivery import push
 from leadwire.delivery import redrive as rows
-from leadwire.delivery.envelope import KINDS
+from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.redrive import Criteria, JobState, RedriveJob
 from leadwire.delivery.states import OUTCOMES
 from leadwire.domain.webhooks import reads
@@ -132,7 +132,7 @@ async def _criteria(workspace: str, selection: Selection) -> Criteria:
         raise invalid_field("/endpoint_id", "required", "A replay goes to one endpoint: say which.")
     if selection.replay and selection.outcomes:
         raise invalid_field("/outcomes", "not_together", "A replay sends every event, whatever came of it.")
-    for field, given, known in (("kinds", selection.kinds, KINDS), ("outcomes", selection.outcomes, OUTCOMES)):
+    for field, given, known in (("kinds", selection.kinds, EVERY_KIND), ("outcomes", selection.outcomes, OUTCOMES)):
         if unknown := [name for name in given if name not in known]:
             message = f"No such: {', '.join(unknown)}. There are: {', '.join(known)}."
             raise invalid_field(f"/{field}", "unknown", message)

@@ -18,6 +18,19 @@ SAMPLES: Final = msgspec.json.decode(
     Path(__file__).with_name("samples.json").read_bytes(), type=dict[str, dict[str, Any]]
 )
 """The data of an event of each kind, with ids that are plainly not real."""
+AUDIT_SAMPLE: Final = {
+    "workspace_id": "ws_00000000000000000000000000",
+    "number": 17,
+    "id": "aud_00000000000000000000000000",
+    "at": _AT,
+    "actor": "ada@example.com",
+    "action": "user.role_changed",
+    "subject": "grace@example.com",
+    "detail": "role: viewer -> agent",
+    "address": "192.0.2.0/24",
+    "hash": "0" * 64,
+}
+"""The same of an entry of the audit log, which is none of the catalog's kinds."""
 
 
 @functools.cache
@@ -40,4 +53,5 @@ def verifiers(prefix: str) -> dict[str, str]:
 @functools.cache
 def bodies() -> dict[str, str]:
     """Return the body that a delivery of each event kind would have."""
-    return {kind: envelope.encode(kind, clock.parse(_AT), data) for kind, data in SAMPLES.items()}  # type: ignore[arg-type]
+    samples = SAMPLES | {envelope.AUDIT: AUDIT_SAMPLE}
+    return {kind: envelope.encode(kind, clock.parse(_AT), data) for kind, data in samples.items()}  # type: ignore[arg-type]

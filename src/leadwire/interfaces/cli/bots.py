@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 import click
 
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import Result, listing, operation, printing, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import (
+    Result,
+    listing,
+    operation,
+    printing,
+    record,
+    the_workspace,
+    workspace_option,
+)
 
 if TYPE_CHECKING:
     from leadwire.domain.bots.schema import BotSummary
@@ -60,7 +68,9 @@ async def publish(
         if origins:
             await changes.set_appearance(owner, bot_id, origins, (await reads.detail(owner, bot_id)).color)
         await changes.save_draft(owner, bot_id, source)
+        before = (await reads.detail(owner, bot_id)).published_version or "none"
         version = await changes.publish(owner, bot_id)
+        await record(owner, "bot.published", bot_id, f"version: {before} -> {version}")
     return Result({"id": bot_id, "version": version}, f"{bot_id} runs version {version}.")
 
 
@@ -70,9 +80,14 @@ async def publish(
 @operation
 async def rollback(bot_id: str, version: int) -> Result:
     """Run an earlier version again, in new conversations."""
-    from leadwire.domain.bots import changes
+    from leadwire.domain.bots import changes, reads
+    from leadwire.infrastructure import db
 
-    await changes.rollback(await _owner(bot_id), bot_id, version)
+    owner = await _owner(bot_id)
+    async with db.transaction():
+        before = (await reads.detail(owner, bot_id)).published_version
+        await changes.rollback(owner, bot_id, version)
+        await record(owner, "bot.rolled_back", bot_id, f"version: {before} -> {version}")
     return Result({"id": bot_id, "version": version}, f"{bot_id} runs version {version} again.")
 
 

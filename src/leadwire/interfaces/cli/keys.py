@@ -6,7 +6,7 @@ import click
 
 from leadwire.domain.accounts.keys import SCOPES
 from leadwire.infrastructure import clock
-from leadwire.interfaces.cli.runtime import Result, listing, operation, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import Result, listing, operation, record, the_workspace, workspace_option
 
 if TYPE_CHECKING:
     from leadwire.domain.accounts.schema import KeyListed
@@ -28,9 +28,16 @@ def keys() -> None:
 async def create(name: str, scopes: tuple[str, ...], expires_days: int | None, workspace: str | None) -> Result:
     """Create a key. It is shown only once."""
     from leadwire.domain.accounts import changes
+    from leadwire.infrastructure import db
 
     expires_at = clock.ago(days=-expires_days) if expires_days else None
-    key_id, key = await changes.create_key(await the_workspace(workspace), name, scopes or SCOPES, expires_at)
+    owner = await the_workspace(workspace)
+    async with db.transaction():
+        key_id, key = await changes.create_key(owner, name, scopes or SCOPES, expires_at)
+        ends = f"{expires_at:%Y-%m-%d}" if expires_at else "never"
+        await record(
+            owner, "api_key.created", key_id, f"name: {name}; scopes: {' '.join(scopes or SCOPES)}; expires: {ends}"
+        )
     return _new(key_id, key, name=name, scopes=scopes or SCOPES)
 
 
@@ -52,8 +59,12 @@ async def list_(workspace: str | None) -> Result:
 async def roll(key_id: str, overlap: str) -> Result:
     """Create a new key with the same scopes. The old key works until the overlap has passed."""
     from leadwire.domain.accounts import changes
+    from leadwire.infrastructure import db
 
-    return _new(*await changes.roll_key(None, key_id, _OVERLAPS[overlap]))
+    async with db.transaction():
+        made, key = await changes.roll_key(None, key_id, _OVERLAPS[overlap])
+        await record(await _owner(key_id), "api_key.rolled", key_id, f"key: {key_id} -> {made}; ends: {overlap}")
+    return _new(made, key)
 
 
 @keys.command()
@@ -62,9 +73,18 @@ async def roll(key_id: str, overlap: str) -> Result:
 async def revoke(key_id: str) -> Result:
     """Revoke a key. It stops working within 5 seconds."""
     from leadwire.domain.accounts import changes
+    from leadwire.infrastructure import db
 
-    await changes.revoke_key(None, key_id)
+    async with db.transaction():
+        await changes.revoke_key(None, key_id)
+        await record(await _owner(key_id), "api_key.revoked", key_id)
     return Result({"id": key_id, "revoked": True}, f"{key_id} is revoked.")
+
+
+async def _owner(key_id: str) -> str:
+    from leadwire.domain.accounts import reads
+
+    return next(key.workspace_id for key in await reads.listed() if key.id == key_id)
 
 
 def _new(key_id: str, key: str, **more: object) -> Result:

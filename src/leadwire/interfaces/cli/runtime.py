@@ -115,6 +115,13 @@ async def audited(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
         await audit.record(workspace, "operator", entry)
 
 
+async def record(workspace: str, action: str, subject: str, detail: str = "") -> None:
+    """Note in the audit log of a workspace what an operator does in the open transaction."""
+    from leadwire.domain.accounts.changes import audit
+
+    await audit.record(workspace, "operator", audit.Entry(action, subject, detail))
+
+
 async def the_workspace(chosen: str | None) -> str:
     """Return the workspace to act in: the chosen, the only, or a new one when there is none. Raise OperatorError."""
     from leadwire.domain.accounts import changes, reads

@@ -3,7 +3,15 @@
 import click
 
 from leadwire.infrastructure.errors import NotFound
-from leadwire.interfaces.cli.runtime import Result, join_link, listing, operation, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import (
+    Result,
+    join_link,
+    listing,
+    operation,
+    record,
+    the_workspace,
+    workspace_option,
+)
 
 _ROLES = click.Choice(["admin", "agent", "viewer"])
 
@@ -49,8 +57,12 @@ async def list_(workspace: str | None) -> Result:
 async def remove(email: str, workspace: str | None) -> Result:
     """Remove an account and its sessions. The last admin of a workspace cannot be removed."""
     from leadwire.domain.accounts import changes
+    from leadwire.infrastructure import db
 
-    removed = await changes.remove_user(*await _user(email, workspace))
+    async with db.transaction():
+        owner, user_id = await _user(email, workspace)
+        removed = await changes.remove_user(owner, user_id)
+        await record(owner, "user.removed", removed)
     return Result({"email": removed, "removed": True}, f"{removed} can no longer sign in.")
 
 
@@ -61,8 +73,12 @@ async def remove(email: str, workspace: str | None) -> Result:
 async def reset_second_factor(email: str, workspace: str | None) -> Result:
     """Remove the second factor of somebody who has lost it."""
     from leadwire.domain.accounts.changes import second_factor
+    from leadwire.infrastructure import db
 
-    reset = await second_factor.remove(*await _user(email, workspace))
+    async with db.transaction():
+        owner, user_id = await _user(email, workspace)
+        reset = await second_factor.remove(owner, user_id)
+        await record(owner, "user.second_factor_removed", reset)
     return Result({"email": reset, "second_factor": False}, f"{reset} signs in with the password only.")
 
 

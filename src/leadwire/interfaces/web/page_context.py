@@ -9,7 +9,7 @@ import msgspec
 from litestar import Request, Response
 from litestar.response import Stream
 
-from leadwire.domain.accounts.changes import sessions
+from leadwire.domain.accounts.changes import audit, sessions
 from leadwire.domain.accounts.changes.audit import Entry
 from leadwire.domain.accounts.schema import Person, has_role
 from leadwire.infrastructure.errors import DomainError, NotFound
@@ -21,6 +21,7 @@ Q = TypeVar("Q", bound=msgspec.Struct)
 
 PageResponse = Response[Any]
 HTML: Final = "text/html"
+_NO_FILTERS: Final = {"after", "sort", "say"}
 
 
 class PageContext(msgspec.Struct):
@@ -67,6 +68,15 @@ class PageContext(msgspec.Struct):
     def may(self, role: str) -> bool:
         """Whether this person reaches `role`."""
         return has_role(self.me.role, role)
+
+    async def note_read(self, action: str, subject: str = "") -> None:
+        """Note in the audit log that this person is about to be shown personal data: of `subject`, or a list.
+
+        Of a list, the names of the filters are noted; what was searched for may be somebody's address.
+        """
+        filters = sorted({name for name, value in self.query.pairs if value.strip()} - _NO_FILTERS)
+        detail = "" if subject or not filters else f"filters: {', '.join(filters)}"
+        await audit.record_read(self.me, Entry(action, subject, detail))
 
     async def render(self, template: str, status: int = 200, **values: Any) -> Response[str]:
         """Render the screen, in a thread, as a large one takes long. After a refusal it has its status and headers."""

@@ -1,5 +1,10 @@
-"""Entries of the audit log: who did what to which object, each written in the transaction of its change."""
+"""Entries of the audit log: who did or read what, each written in the transaction of its change.
 
+They name fields of leads, never what these hold: an erasure could not reach that, because entries are chained
+(`chain`).
+"""
+
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -9,9 +14,16 @@ from msgspec import Struct, structs
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import AuditEntry
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import insert
+from leadwire.infrastructure.db.statements import columns, insert
 
-_ADD: Final = insert(*AuditEntry.all_columns())
+LONGEST: Final = 8000
+"""Characters of a detail that are kept: an entry has to fit into a webhook."""
+_BUNDLED: Final = 900.0  # seconds in which one person's reads of one thing are one entry
+_REMEMBERED: Final = 50_000
+
+_ADD: Final = insert(*columns(AuditEntry, "id workspace_id at actor action subject detail address"))
+
+_read: dict[tuple[str, str, str, str], float] = {}  # who read what, and until when, by time.monotonic
 
 
 class Entry(Struct):
@@ -29,9 +41,7 @@ async def record(workspace: str | None, actor: str, entry: Entry, address: str =
     """
     if not db.in_transaction():
         raise RuntimeError(f"{entry.action} noted outside the transaction of its change")
-    await _ADD.rows(
-        id=ids.new("aud"), workspace_id=workspace, at=clock.now(), actor=actor, address=address, **structs.asdict(entry)
-    )
+    await _add(workspace, actor, entry, address)
 
 
 @asynccontextmanager
@@ -41,3 +51,26 @@ async def transaction(person: Person, action: str, subject: str = "", detail: st
         entry = Entry(action, subject, detail)
         yield entry
         await record(person.workspace, person.email, entry, person.address)
+
+
+async def record_read(person: Person, entry: Entry) -> None:
+    """Note that a person is about to be shown personal data; again only after a quarter of an hour.
+
+    Each process counts for itself.
+    """
+    key, now = (person.user_id, entry.action, entry.subject, entry.detail), time.monotonic()
+    if _read.get(key, now) > now:
+        return
+    if len(_read) >= _REMEMBERED:
+        _read.clear()
+    _read[key] = now + _BUNDLED
+    try:
+        await _add(person.workspace, person.email, entry, person.address)
+    except BaseException:
+        _read.pop(key, None)
+        raise
+
+
+async def _add(workspace: str | None, actor: str, entry: Entry, address: str) -> None:
+    values = structs.asdict(entry) | {"detail": entry.detail[:LONGEST]}
+    await _ADD.rows(id=ids.new("aud"), workspace_id=workspace, at=clock.now(), actor=actor, address=address, **values)

@@ -12,7 +12,7 @@ from typing import Final
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
-from leadwire.domain.accounts.changes import audit, notify, sessions, sign_in_limits
+from leadwire.domain.accounts.changes import audit, failed_sign_ins, notify, sessions, sign_in_limits
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import UserAccount
 from leadwire.infrastructure import clock, db, secret_box
@@ -33,7 +33,7 @@ _REMOVE: Final = statement(
     .where(UserAccount.workspace_id == param("workspace"), _BY_ID, UserAccount.totp_secret.is_not_null())
     .returning(UserAccount.email)
 )
-_STORED: Final = statement(UserAccount.select("password_hash", "totp_secret").where(_BY_ID))
+_STORED: Final = statement(UserAccount.select("password_hash", "totp_secret", "workspace_id", "email").where(_BY_ID))
 _UNCHANGED: Final = (UserAccount.password_hash == param("password_hash"), UserAccount.totp_secret == param("sealed"))
 _USE_STEP: Final = statement(
     UserAccount.update(totp_step=param("step"))
@@ -95,6 +95,7 @@ async def redeem(given: str, code: str, address: str) -> str:
     await sign_in_limits.count(f"code {user_id}", address)
     step = _step_of(secret_box.get().open(sealed), code) if sealed else None
     if step is None or not await _USE_STEP.row(id=user_id, step=step, password_hash=password_hash, sealed=sealed):
+        failed_sign_ins.count(account["workspace_id"], account["email"], "wrong code", address)
         raise invalid_field(*_WRONG)
     await sign_in_limits.forgive(f"code {user_id}")
     return user_id

@@ -8,6 +8,7 @@ from piccolo.querystring import QueryString
 from leadwire.domain.accounts import passwords
 from leadwire.domain.accounts.changes import (
     audit,
+    failed_sign_ins,
     known_browsers,
     notify,
     second_factor,
@@ -58,7 +59,9 @@ async def sign_in(email: str, password: str, address: str, agent: str, mark: str
         telemetry.set_workspace(account["workspace_id"])
     matches = await passwords.matches(account["password_hash"] if account else None, password[: passwords.LONGEST])
     if account is None or not matches:
-        # Not in the database: writing for known addresses only would take longer, and so tell which are known.
+        # Written later: doing so now for known addresses would take longer, and so tell which are known.
+        if account:
+            failed_sign_ins.count(account["workspace_id"], email, "wrong password", address)
         telemetry.log("sign_in.refused", level=logging.WARNING, user=account["id"] if account else None)
         raise wrong
     await sign_in_limits.forgive(email)
@@ -88,6 +91,7 @@ async def confirm(person: Person, password: str) -> None:
     await sign_in_limits.count(person.email, person.address)
     stored = await _ACCOUNT.value(id=person.user_id)
     if not await passwords.matches(stored, password[: passwords.LONGEST]):
+        failed_sign_ins.count(person.workspace, person.email, "wrong password, to confirm", person.address)
         raise Invalid("The password is not right.")
     await sign_in_limits.forgive(person.email)
     await sessions.update(person.session_id, confirmed_at=clock.now())

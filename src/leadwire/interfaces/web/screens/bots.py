@@ -61,9 +61,10 @@ async def save(context: PageContext, bot_id: str) -> PageResponse:
     await changes.save_draft(context.workspace, bot_id, context.form.raw("source").replace("\r\n", "\n"))
     if not context.form.on("publish"):
         return context.redirect(f"/bots/{bot_id}", "The draft is kept.")
-    version = f"version {await changes.publish(context.workspace, bot_id)}"
-    context.entry.action, context.entry.detail = "bot.published", version
-    return context.redirect(f"/bots/{bot_id}", f"Published: new conversations run {version}.")
+    before = (await reads.detail(context.workspace, bot_id)).published_version or "none"
+    version = await changes.publish(context.workspace, bot_id)
+    context.entry.action, context.entry.detail = "bot.published", f"version: {before} -> {version}"
+    return context.redirect(f"/bots/{bot_id}", f"Published: new conversations run version {version}.")
 
 
 @screen("/bots/{bot_id}/versions")
@@ -85,7 +86,8 @@ async def versions(context: PageContext, bot_id: str) -> PageResponse:
 async def rollback(context: PageContext, bot_id: str) -> PageResponse:
     """Let new conversations run a version published before; the draft stays."""
     version = context.form.number("version") or 0
-    context.entry.detail = f"version {version}"
+    before = (await reads.detail(context.workspace, bot_id)).published_version
+    context.entry.detail = f"version: {before} -> {version}"
     await changes.rollback(context.workspace, bot_id, version)
     return context.redirect(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
 
@@ -109,7 +111,8 @@ async def knowledge(context: PageContext, bot_id: str) -> PageResponse:
 
 @action("/bots/{bot_id}/knowledge", shown_on=knowledge, audit="bot.taught")
 async def teach(context: PageContext, bot_id: str) -> PageResponse:
-    await changes.add_faq_entry(context.workspace, bot_id, context.form.text("question"), context.form.text("answer"))
+    context.entry.detail = question = context.form.text("question")
+    await changes.add_faq_entry(context.workspace, bot_id, question, context.form.text("answer"))
     return context.redirect(f"/bots/{bot_id}/knowledge")
 
 
@@ -133,7 +136,11 @@ async def embed(context: PageContext, bot_id: str) -> PageResponse:
     origins, color = context.form.text("origins").split(), context.form.text("color")
     if not color:
         raise Invalid("Choose a color.")
-    context.entry.detail = ", ".join(origins)[:500]
+    before = await reads.detail(context.workspace, bot_id)
+    context.entry.detail = (
+        f"websites: {' '.join(before.allowed_origins) or 'none'} -> {' '.join(origins) or 'none'};"
+        f" color: {before.color} -> {color}"
+    )
     await changes.set_appearance(context.workspace, bot_id, origins, color)
     return context.redirect(f"/bots/{bot_id}/install", "Saved.")
 

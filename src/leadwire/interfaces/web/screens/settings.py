@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from leadwire.domain.accounts import audit_log as chained
 from leadwire.domain.accounts import changes, reads
 from leadwire.domain.accounts.changes import invitations, second_factor
 from leadwire.domain.accounts.keys import SCOPES
@@ -34,7 +35,8 @@ async def create_key(context: PageContext) -> PageResponse:
     days = context.form.choice("life", _LIVES, "Choose when it expires.")
     expires_at = clock.ago(days=-int(days)) if days else None
     context.entry.subject, secret = await changes.create_key(context.workspace, name, scopes, expires_at)
-    context.entry.detail = name
+    ends = f"{expires_at:%Y-%m-%d}" if expires_at else "never"
+    context.entry.detail = f"name: {name}; scopes: {' '.join(scopes)}; expires: {ends}"
     return await _revealed(context, context.entry.subject, secret)
 
 
@@ -42,8 +44,9 @@ async def create_key(context: PageContext) -> PageResponse:
 async def roll_key(context: PageContext, key_id: str) -> PageResponse:
     """A successor with the same name and scopes; the old key goes on for a while."""
     overlap = context.form.number("overlap") or 0
-    context.entry.detail = _OVERLAPS.get(overlap, "")
-    return await _revealed(context, *await changes.roll_key(context.workspace, key_id, overlap))
+    made, secret = await changes.roll_key(context.workspace, key_id, overlap)
+    context.entry.detail = f"key: {key_id} -> {made}; ends: {_OVERLAPS[overlap]}"
+    return await _revealed(context, made, secret)
 
 
 @action("/keys/{key_id}/revoke", shown_on=keys, audit="api_key.revoked")
@@ -85,7 +88,7 @@ async def change_role(context: PageContext, user_id: str) -> PageResponse:
     """Somebody may do more, or less, from their next click on."""
     role = context.form.choice("role", ROLES, "Choose a role.")
     context.entry.subject, before = await changes.change_role(context.workspace, user_id, role)
-    context.entry.detail = f"{before} to {role}"
+    context.entry.detail = f"role: {before} -> {role}"
     return context.redirect("/team", f"{context.entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
 
 
@@ -105,7 +108,9 @@ async def take_off_second_factor(context: PageContext, user_id: str) -> PageResp
 @screen("/privacy", role="admin")
 async def privacy(context: PageContext) -> PageResponse:
     """What is kept for how long, and the form to erase somebody."""
-    return await context.render("privacy.html", days=settings.get().retention_days)
+    return await context.render(
+        "privacy.html", days=settings.get().retention_days, audit_days=settings.get().audit_retention_days
+    )
 
 
 @action("/privacy/erase", shown_on=privacy, audit="person.erased")
@@ -133,6 +138,13 @@ async def audit_log(context: PageContext) -> PageResponse:
         actors=await reads.logged(context.workspace, "actor"),
         actions=await reads.logged(context.workspace, "action"),
     )
+
+
+@action("/audit/export", shown_on=audit_log, confirmed=True, download=True, audit="audit.exported")
+async def export_log(context: PageContext) -> PageResponse:
+    """The whole log, a JSON document a line, each with its number and hash."""
+    name = f"audit-{clock.now():%Y-%m-%d}.ndjson"
+    return context.download(name, "application/x-ndjson", chained.ndjson(context.workspace))
 
 
 @screen("/system", role="admin")

@@ -39,9 +39,9 @@ async def events(context: PageContext) -> PageResponse:
 @action("/webhooks/new/events", shown_on=events, confirmed=True, audit="endpoint.created")
 async def create(context: PageContext) -> PageResponse:
     """The endpoint, disabled."""
-    context.entry.detail = url = context.form.text("url")
-    context.entry.subject = made = (await changes.create(context.workspace, url, context.form.all("event"))).id
-    return context.redirect(f"/webhooks/{made}/setup/secret")
+    made = await changes.create(context.workspace, context.form.text("url"), context.form.all("event"))
+    context.entry.subject, context.entry.detail = made.id, f"url: {made.url}; events: {' '.join(made.events)}"
+    return context.redirect(f"/webhooks/{made.id}/setup/secret")
 
 
 @screen("/webhooks/{endpoint_id}/setup/secret", role="admin", confirmed=True)
@@ -71,5 +71,5 @@ async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
 
 
 async def _choose(context: PageContext, url: str) -> PageResponse:
-    chosen = context.form.all("event") if context.form else list(SAMPLES)
+    chosen = context.form.all("event") if context.form else list(SAMPLES)  # not those of the audit log
     return await context.render("webhooks/events.html", url=url, chosen=chosen, samples=samples.bodies())

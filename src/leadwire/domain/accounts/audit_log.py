@@ -1,0 +1,116 @@
+"""The chained audit log read back: exported in its order, and verified from the first entry kept to the last."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from leadwire.domain.accounts.audit_chain import INSTALLATION, Chained, Seal, chained, digest, line, unsealed
+from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.errors import OperatorError
+
+_PAGE: Final = 500
+_SOON: Final = 60  # seconds until an entry has to be chained
+
+_OF_CHAIN: Final = f"coalesce(workspace_id, '{INSTALLATION}') = :chain"
+# A page of a chain. What was put in under a number that is there already comes behind it.
+_ENTRIES: Final = sql(f"""
+SELECT * FROM audit_entry WHERE {_OF_CHAIN} AND number IS NOT NULL AND (number, id) > (:number, :id)
+ORDER BY number, id LIMIT :most""")
+_SEALED: Final = sql("SELECT sealed FROM audit_chain WHERE id = :chain")
+# How many entries are not chained, and whether some are so for long.
+_WAITING: Final = sql(f"""
+SELECT count(*), coalesce(min(at) < :since::timestamptz, false) FROM audit_entry
+WHERE {_OF_CHAIN} AND number IS NULL""")
+# Every chain that there is, or should be.
+_CHAINS: Final = sql(f"""
+SELECT id FROM workspace UNION SELECT id FROM audit_chain UNION SELECT '{INSTALLATION}' ORDER BY 1""")
+# Everything is read as it is at one moment.
+_ONE_MOMENT: Final = sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+
+class Verified(Struct, frozen=True):
+    """What was found of a chain. `fault` is the first thing that is wrong, or None."""
+
+    chain: str
+    entries: int
+    first: int
+    last: int
+    waiting: int
+    """Entries that are not chained yet."""
+    overdue: bool
+    """Whether one of these waits for more than a minute: then no relay runs, or it cannot chain."""
+    fault: str | None
+
+
+async def chains() -> list[str]:
+    """The names of all chains: ids of workspaces, and that of the installation."""
+    return [row["id"] for row in await _CHAINS.rows()]
+
+
+async def entries(chain: str, after: int = 0, since: datetime | None = None) -> AsyncIterator[Chained]:
+    """The chained entries of a log by their numbers, those above `after` that were written at `since` or later."""
+    async for row in _rows(chain, after):
+        if since is None or row["at"] >= since:
+            yield chained(row)
+
+
+async def ndjson(chain: str) -> AsyncIterator[bytes]:
+    """All of them, a JSON document a line."""
+    async for entry in entries(chain):
+        yield msgspec.json.encode(entry) + b"\n"
+
+
+async def verify(chain: str) -> Verified:
+    """Compute every hash of a chain again, and compare the last with the seal."""
+    async with db.transaction():
+        await _ONE_MOMENT.rows()
+        waiting, overdue = await _WAITING.one(AssertionError(), chain=chain, since=clock.ago(seconds=_SOON))
+        sealed = await _SEALED.value(chain=chain)
+        try:
+            seal = unsealed(chain, sealed) if sealed else Seal(chain)
+        except OperatorError:
+            why = "its seal was changed, or made with a key that is not in LEADWIRE_SECRET_KEY"
+            return Verified(chain, 0, 0, 0, waiting, overdue, why)
+        count, number, before, fault = 0, seal.dropped, seal.dropped_hash, None
+        async for row in _rows(chain):
+            if fault := _fault(row, number, before, seal):
+                break
+            count, number, before = count + 1, row["number"], row["hash"]
+        if not fault and number < seal.last:
+            fault = _missing(number + 1, seal.last)
+        elif not fault and before != seal.last_hash:
+            fault = f"entry {number} is not the one that was sealed: the log was written anew"
+        return Verified(chain, count, number - count + 1, number, waiting, overdue, fault)
+
+
+def _fault(row: db.Row, number: int, before: bytes, seal: Seal) -> str | None:
+    """What is wrong about an entry that should follow `number` with the hash `before`; None when nothing is."""
+    here, at = row["number"], f"entry {row['number']} ({row['id']}, {row['action']})"
+    if here <= number:
+        return f"{at} was put in: number {here} " + (
+            "was dropped long ago" if here <= seal.dropped else "is there twice"
+        )
+    if here > seal.last:
+        return f"{at} was put in: the chain ends with {seal.last}"
+    if here > number + 1:
+        return _missing(number + 1, here - 1)
+    if row["hash"] != digest(before, line(row, here)):
+        return f"{at} was changed or put in, or the hash of the one before it was changed"
+    return None
+
+
+def _missing(first: int, last: int) -> str:
+    return f"entry {first} is missing" if first == last else f"the entries from {first} to {last} are missing"
+
+
+async def _rows(chain: str, number: int = 0) -> AsyncIterator[db.Row]:
+    """The chained rows above a number. There are none below 1 unless somebody has put them in."""
+    place = {"number": number, "id": "z"} if number else {"number": -(2**63), "id": ""}
+    while found := await _ENTRIES.rows(chain=chain, most=_PAGE, **place):
+        for row in found:
+            yield row
+        place = {"number": found[-1]["number"], "id": found[-1]["id"]}

@@ -1,0 +1,15 @@
+"""The event of an audit log, for endpoints that ask for it: an entry, once it is chained."""
+
+from typing import Final
+
+from leadwire.delivery.envelope import AUDIT, AuditKind
+from leadwire.delivery.outbox import Event
+from leadwire.domain.accounts.audit_chain import Chained
+from leadwire.infrastructure import clock
+
+KIND: Final[AuditKind] = AUDIT
+
+
+def recorded(workspace: str, entry: Chained) -> Event:
+    """An entry was chained. All of a workspace have one subject: an endpoint with an order gets them by number."""
+    return Event(workspace=workspace, kind=KIND, at=clock.parse(entry.at), data=entry, subject=workspace)

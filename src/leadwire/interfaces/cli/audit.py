@@ -1,0 +1,67 @@
+"""`leadwire audit`: the audit logs, verified and exported."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.errors import OperatorError
+from leadwire.interfaces.cli.runtime import Result, operation, running, the_workspace, workspace_option
+
+if TYPE_CHECKING:
+    from leadwire.domain.accounts.audit_log import Verified
+
+
+@click.group()
+def audit() -> None:
+    """Audit logs: who did what."""
+
+
+@audit.command()
+@click.option(
+    "--workspace", metavar="ID", help="Only the log of this workspace; by default all, and the installation's."
+)
+@operation
+async def verify(workspace: str | None) -> Result:
+    """Check that no entry was changed, removed or put in. Show the first of each log that was. Exit 1 if one was."""
+    from leadwire.domain.accounts import audit_log
+
+    known = await audit_log.chains()
+    if workspace and workspace not in known:
+        raise OperatorError(f"there is no workspace {workspace}")
+    found = [await audit_log.verify(chain) for chain in ([workspace] if workspace else known)]
+    broken = any(one.fault for one in found)
+    lines = [_line(one) for one in found]
+    return Result({"intact": not broken, "chains": found}, "\n".join(lines), 1 if broken else 0)
+
+
+@audit.command()
+@click.option("--after", default=0, metavar="NUMBER", type=click.IntRange(0, 2**63 - 1), help="Go on after this entry.")
+@click.option("--since", metavar="TIME", help="Only entries from this ISO 8601 time on.")
+@click.option("--installation", is_flag=True, help="The log of the installation instead of a workspace's.")
+@workspace_option
+@running
+async def export(after: int, since: str | None, installation: bool, workspace: str | None) -> None:
+    """Print the chained entries, oldest first, a JSON document a line. Keep the last number to go on after it."""
+    import msgspec
+
+    from leadwire.domain.accounts import audit_log
+    from leadwire.domain.accounts.audit_chain import INSTALLATION
+
+    try:
+        begin = clock.parse(since) if since else None
+    except ValueError as error:
+        raise OperatorError(f"--since: {error}") from error
+    chain = INSTALLATION if installation else await the_workspace(workspace)
+    async for entry in audit_log.entries(chain, after, begin):
+        click.echo(msgspec.json.encode(entry))
+
+
+def _line(found: "Verified") -> str:
+    state = f"BROKEN: {found.fault}" if found.fault else f"{found.entries} entries are as they were written"
+    if found.entries and not found.fault:
+        state += f", from {found.first} to {found.last}"
+    if found.waiting:
+        state += f"; {found.waiting} not chained yet"
+        state += ", for more than a minute: does a relay run?" if found.overdue else ""
+    return f"{found.chain}  {state}"

@@ -1,0 +1,85 @@
+"""`leadwire audit`: a log is verified and exported, and what operators do is in it."""
+
+import asyncio
+import json
+
+import pytest
+
+from leadwire.domain.accounts.changes import audit, chain
+from leadwire.infrastructure import clock, db
+from tests.flows.commands import refused, run, settings_on
+from tests.interfaces.cli.conftest import KEY
+from tests.interfaces.web.conftest import signed_in
+
+
+@pytest.fixture
+def command(servers, database):
+    async def ran(*arguments):
+        return await asyncio.to_thread(run, *arguments, **settings_on(servers, SECRET_KEY=KEY))
+
+    return ran
+
+
+async def noted(workspace, *details):
+    for detail in details:
+        async with db.transaction():
+            await audit.record(workspace, "ada@example.org", audit.Entry("thing.done", "", detail))
+    await chain.chain()
+
+
+async def test_a_changed_row_is_found(command, workspace):
+    await noted(workspace, *"abc")
+    await noted(None, "x")
+    sound = await command("audit", "verify")
+    assert (sound.returncode, sound.stdout.splitlines()) == (
+        0,
+        [
+            "installation  1 entries are as they were written, from 1 to 1",
+            f"{workspace}  3 entries are as they were written, from 1 to 3",
+        ],
+    )
+    await db.rows("UPDATE audit_entry SET detail = 'nothing' WHERE detail = 'b'")
+    broken = await command("audit", "verify", "--workspace", workspace)
+    assert broken.returncode == 1
+    assert broken.stdout.startswith(f"{workspace}  BROKEN: entry 2 (aud_")
+    document = json.loads((await command("audit", "verify", "--json")).stdout)
+    assert [(one["chain"], bool(one["fault"])) for one in document["chains"]] == [
+        ("installation", False),
+        (workspace, True),
+    ]
+    assert not document["intact"]
+    assert "no workspace" in refused(await command("audit", "verify", "--workspace", "ws_x"))
+
+
+async def test_an_export_goes_on_after_a_number_and_begins_at_a_time(command, workspace):
+    with clock.at(clock.parse("2026-01-02")):
+        await noted(workspace, *"ab")
+    await noted(workspace, "c")
+    await noted(None, "x")
+
+    async def exported(*options):
+        result = await command("audit", "export", *options)
+        assert result.returncode == 0, result
+        return [json.loads(line)["detail"] for line in result.stdout.splitlines()]
+
+    assert await exported() == ["a", "b", "c"]
+    assert await exported("--after", "1") == ["b", "c"]
+    assert await exported("--since", "2026-01-03") == ["c"]
+    assert await exported("--installation") == ["x"]
+    assert "--since" in refused(await command("audit", "export", "--since", "yesterday"))
+
+
+async def test_what_operators_change_is_in_the_log(command, workspace):
+    async with signed_in(workspace, "admin", "ada@example.org"), signed_in(workspace, "agent", "bo@example.org"):
+        pass
+    key = json.loads((await command("keys", "create", "--name", "CRM", "--scope", "leads:read", "--json")).stdout)["id"]
+    rolled = json.loads((await command("keys", "roll", key, "--overlap", "1h", "--json")).stdout)["id"]
+    assert (await command("keys", "revoke", rolled)).returncode == 0
+    assert (await command("users", "remove", "bo@example.org")).returncode == 0
+    found = await db.rows("SELECT action, subject, detail FROM audit_entry WHERE actor = 'operator' ORDER BY id")
+    assert [tuple(row) for row in found if row["action"] != "user.invited"] == [
+        ("api_key.created", key, "name: CRM; scopes: leads:read; expires: never"),
+        ("api_key.rolled", key, f"key: {key} -> {rolled}; ends: 1h"),
+        ("api_key.revoked", rolled, ""),
+        ("user.removed", "bo@example.org", ""),
+    ]

@@ -21,6 +21,7 @@ READS = {
     "domain/leads": {"bot"},
     "domain/listing": {"event"},
     "domain/mail": {"workspace"},
+    "domain/notices": {"bot", "conversation", "delivery_result", "user_account", "webhook_endpoint", "workspace"},
     "domain/webhooks": {
         "attempt",
         "delivery",

@@ -11,6 +11,7 @@ TABLES = table_finder(
         "leadwire.domain.bots.table",
         "leadwire.domain.leads.table",
         "leadwire.domain.conversations.table",
+        "leadwire.domain.notices.table",
         "leadwire.delivery.endpoints.table",
         "leadwire.delivery.endpoints.discard",
         "leadwire.delivery.epochs",

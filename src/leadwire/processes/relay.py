@@ -8,6 +8,7 @@ from leadwire.delivery.relay.loop import Relay
 from leadwire.domain.accounts.changes import chain
 from leadwire.domain.bots import inactivity
 from leadwire.domain.mail.loop import Mailer
+from leadwire.domain.notices import loop as notices
 from leadwire.infrastructure import redis_pool
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.settings import Settings
@@ -26,7 +27,7 @@ async def relay(settings: Settings) -> None:
         health.stuck = lambda: relaying.stuck() or mailer.stuck()
         async with asyncio.TaskGroup() as group:
             works = (relaying.run(stop), mailer.run(stop), inactivity.run(stop), Observer(redis, settings).run(stop))
-            for work in works:
+            for work in (*works, notices.run(stop)):
                 group.create_task(work)
             group.create_task(chain.run(stop, settings.audit_retention_days))
 

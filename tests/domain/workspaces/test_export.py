@@ -22,6 +22,7 @@ OURS = {
     "user_session", "visit", "idempotent_answer", "outbox", "discard", "endpoint_sequence", "endpoint_hour", "epoch",
     "mail", "mail_suppression", "password_reset", "audit_chain",
     "delivery", "delivery_result",  # in the view of both
+    "notice",
 }  # fmt: skip
 """Tables that are not exported, or not under this name."""
 

@@ -93,6 +93,7 @@ async def test_nothing_of_the_web_area_is_served_around_the_declarations():
         "/sign-in",
         "/sign-in/code",
         "/join/{token:str}",
+        "/unsubscribe/{token:str}",
         "/assets/{name:str}",
         "/health/live",
         "/health/ready",

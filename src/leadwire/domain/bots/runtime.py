@@ -18,6 +18,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.schema import AlreadyEnded, NewMessage, Origin, StoredMessage
+from leadwire.domain.mail import reads as mail
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.errors import Conflict, InsufficientScope, Unavailable
 
@@ -109,7 +110,8 @@ async def hand_back(workspace: str, conversation_id: str, user_id: str) -> None:
 def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | None = None) -> Turn:
     """What the visitor gets: messages, and what is asked if the bot waits for them; with a token, the conversation."""
     prompt = engine.prompt(now.flow, now.state) if now.status == "active" else None
-    return Turn(now.status, messages, prompt, now.conversation_id if token else None, token)
+    mailable = now.has_email and mail.enabled()
+    return Turn(now.status, messages, prompt, now.conversation_id if token else None, token, mailable)
 
 
 async def _repeat_start(session: VisitorSession, client_message_id: str) -> Turn:

@@ -56,6 +56,8 @@ class VisitorSession(Struct, frozen=True):
     blocked: bool = False
     suspended: bool = False
     """Whether the workspace is."""
+    has_email: bool = False
+    """Whether the visitor has given an e-mail address."""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -73,6 +75,8 @@ class Turn(Struct, frozen=True, omit_defaults=True):
     prompt: Prompt | None = field(name="input")
     conversation_id: str | None = None
     token: str | None = None
+    transcript: bool = False
+    """Whether the visitor can have the conversation mailed to them."""
 
 
 class Consent(Struct, frozen=True):

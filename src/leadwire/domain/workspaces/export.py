@@ -21,6 +21,7 @@ from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserA
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, Consent, FaqEntry, ScoreEntry
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
 from leadwire.domain.leads.table import Lead
+from leadwire.domain.notices.table import NoticeChoice
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import Statement, sql
 from leadwire.infrastructure.errors import Invalid
@@ -78,6 +79,7 @@ class _Kind(NamedTuple):
 KINDS: Final = (
     _Kind("workspace", Workspace, where="id = :workspace"),
     _Kind("user", UserAccount),
+    _Kind("notice_choice", NoticeChoice, ("user_id",)),
     _Kind("invitation", Invitation),
     _Kind("api_key", ApiKey),
     _Kind("audit_entry", AuditEntry),

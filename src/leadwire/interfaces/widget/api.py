@@ -18,6 +18,7 @@ from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.domain.conversations.schema import MAX_TEXT, ConversationNotFound, Origin
 from leadwire.domain.leads.schema import Source
+from leadwire.domain.notices.changes import transcript
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import Conflict, InvalidParameter, RateLimited, Unauthenticated
 from leadwire.infrastructure.rate_limit import RateLimit
@@ -156,6 +157,15 @@ async def end(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]
     return JSONResponse(Turn("ended", [], None))
 
 
+@post("/conversations/{conversation_id:str}/transcript")
+async def send_transcript(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
+    """Mail the conversation to the address that the visitor gave in it."""
+    session = await _session(request, conversation_id)
+    address = visitor.blinded(session.workspace, network(request.scope))
+    await transcript.send(*session.place, network=address.hex())
+    return JSONResponse(runtime.turn_of(session, []))
+
+
 async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
     """The stream's bytes. Ends when nobody but the bot is there any more, or when the process stops; at once when there
     are too many, as several may have been let in at the same moment.
@@ -210,7 +220,9 @@ def _position(text: str) -> int:
     return int(text)
 
 
-_HANDLERS: Final = (show_bot, start_conversation, send_message, read_messages, stream_events, request_handoff, end)
+_HANDLERS: Final = (
+    show_bot, start_conversation, send_message, read_messages, stream_events, request_handoff, end, send_transcript,
+)  # fmt: skip
 router = Router(
     "/widget/v1",
     route_handlers=[*_HANDLERS, *options(*_HANDLERS)],

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.changes import invitations, second_factor, sessions
 from leadwire.domain.accounts.changes import sign_in as accounts
+from leadwire.domain.notices import reads as notices
 from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
@@ -98,7 +99,8 @@ async def sign_out(context: PageContext) -> PageResponse:
 @screen("/account")
 async def account(context: PageContext) -> PageResponse:
     """Signed-in browsers, and the form for another password."""
-    return await context.render("account.html", sessions=await reads.sessions(user=context.me.user_id))
+    found = await reads.sessions(user=context.me.user_id)
+    return await context.render("account.html", sessions=found, notices=await notices.shown(context.me))
 
 
 @action("/account/password", role="viewer", shown_on=account)

@@ -10,6 +10,7 @@ from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.leads import reads as leads
+from leadwire.domain.mail import reads as mail
 from leadwire.infrastructure.errors import Invalid, NotFound
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.live_updates import conversation_events
@@ -49,6 +50,7 @@ async def inbox(context: PageContext) -> PageResponse:
         notes=await reads.notes(workspace=context.workspace, conversation_id=chosen) if conversation else [],
         version=(await leads.stored(context.workspace, lead.id)).version if lead else 0,
         score=await bots.score_of(context.workspace, lead.id) if lead else [],
+        mailable=lead is not None and lead.email is not None and mail.enabled(),
     )
 
 

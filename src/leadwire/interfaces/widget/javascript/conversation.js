@@ -55,6 +55,7 @@ class Conversation {
     this.put({ action: "handoff" });
   }
   end() { this.put({ action: "end" }); }
+  mail() { this.put({ action: "transcript" }); }
   put(one) {
     this.unsent.push(one);
     store("sessionStorage", this.key, this.unsent);
@@ -69,6 +70,7 @@ class Conversation {
     this.said.clear();
     this.refused = [];
     this.kept = {};
+    this.mailable = this.mailed = null;
     store("localStorage", this.key, null);
     this.changed();
   }
@@ -117,6 +119,7 @@ class Conversation {
 
   drop(refused) {
     const one = this.unsent.shift();
+    if (one.action === "transcript") this.mailed = refused ? "failed" : "mailed";
     if (refused && one.content) this.refused.push({ key: one.client_message_id, role: "user", content: one.content, failed: true });
     store("sessionStorage", this.key, this.unsent.length ? this.unsent : null);
   }
@@ -147,6 +150,7 @@ class Conversation {
     if (answer.conversation_id) this.kept = { id: answer.conversation_id, token: answer.token, seen: 0 };
     for (const line of answer.messages) this.said.set(line.seq, line);
     this.asked = answer.input;
+    this.mailable = answer.transcript;
     this.kept.status = answer.status;
     if (this.kept.id) store("localStorage", this.key, this.kept);
   }

@@ -41,7 +41,8 @@ class LeadwireChat extends HTMLElement {
     this.over = el("div", { class: "over" }, this.again);
     this.person = el("button", press(() => this.conversation.askForPerson(this.words.person)));
     this.finish = el("button", press(() => this.conversation.end()));
-    this.more = el("div", { class: "more" }, this.person, this.finish);
+    this.mail = el("button", press(() => this.conversation.mailed || this.conversation.mail()));
+    this.more = el("div", { class: "more" }, this.person, this.mail, this.finish);
     this.panel = el("div", { class: "panel", id: "panel", role: "dialog", "aria-labelledby": "title", hidden: "" },
       el("div", { class: "top" }, el("span", { class: "face" }, icon("chat")), el("div", {}, this.heading, this.who), this.shut),
       this.log, this.picks, this.note, this.form, this.over, this.more);
@@ -150,6 +151,8 @@ class LeadwireChat extends HTMLElement {
     put(this.who, { handoff: live ? words.live : words.waiting, ended: words.ended }[conversation.status] ?? words.bot);
     this.who.toggleAttribute("data-live", conversation.status !== "ended");
     put(this.again, words.again); put(this.person, words.person); put(this.finish, words.end);
+    put(this.mail, words[conversation.mailed ?? "mail"]);
+    this.mail.hidden = !conversation.mailable;
   }
 
   // Lines come and change; what is on the screen already stays the same node, so that it is not read out again.

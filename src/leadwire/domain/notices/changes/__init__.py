@@ -1,0 +1,92 @@
+"""Every change of notices: what people choose, and telling them. `transcript` beside it mails a conversation."""
+
+from collections.abc import Collection
+from typing import Final
+
+from leadwire.domain.accounts.changes import audit
+from leadwire.domain.mail import changes as mail
+from leadwire.domain.notices import links, reads, texts
+from leadwire.domain.notices.schema import OFFERS, Kind, by_default
+from leadwire.domain.notices.table import NoticeChoice
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import columns, insert, sql
+from leadwire.infrastructure.errors import Invalid
+
+_CHOOSE: Final = insert(
+    *columns(NoticeChoice, "user_id workspace_id kinds"),
+    end="ON CONFLICT (user_id) DO UPDATE SET kinds = EXCLUDED.kinds",
+)
+# Takes one kind from those that somebody gets. Returns whether there is such a person.
+_DROP: Final = sql("""
+INSERT INTO notice_choice (user_id, workspace_id, kinds)
+SELECT u.id, u.workspace_id, array_remove(CASE u.role WHEN 'admin' THEN :admin::text[] WHEN 'agent' THEN :agent::text[]
+    ELSE :viewer::text[] END, :kind)
+FROM user_account u WHERE u.workspace_id = :workspace AND u.id = :user
+ON CONFLICT (user_id) DO UPDATE SET kinds = array_remove(notice_choice.kinds, :kind)
+RETURNING (SELECT email FROM user_account u WHERE u.id = user_id)""")
+# Begins a mail, unless there was one a short while ago. Of two who try at once, one gets a row.
+_BEGIN: Final = sql("""
+INSERT INTO notice (kind, workspace_id, subject, at) VALUES (:kind, :workspace, '', now())
+ON CONFLICT (kind, workspace_id, subject) DO UPDATE SET at = now(), before = notice.at
+    WHERE notice.at <= now() - :pause::interval
+RETURNING 1""")
+_REMEMBER: Final = sql("""
+INSERT INTO notice (kind, workspace_id, subject, state, at)
+SELECT :kind, :workspace, subject, state, now() FROM unnest(:subjects::text[], :states::text[]) AS told (subject, state)
+ON CONFLICT (kind, workspace_id, subject) DO UPDATE SET state = EXCLUDED.state, at = EXCLUDED.at""")
+# What is over: nothing more will be told of it, or it will be told anew.
+_FORGET: Final = sql("""
+DELETE FROM notice n WHERE n.subject <> '' AND (n.state = 'working' OR CASE n.kind
+    WHEN 'waiting' THEN NOT EXISTS (SELECT 1 FROM conversation c
+        WHERE c.id = n.subject AND c.status = 'handoff' AND c.assigned_to IS NULL)
+    ELSE NOT EXISTS (SELECT 1 FROM webhook_endpoint e
+        WHERE e.id = n.subject AND (e.enabled OR e.disabled_reason IN ('gone', 'failing'))) END)""")
+
+
+async def choose(workspace: str, user_id: str, kinds: Collection[str]) -> None:
+    """Let somebody get these kinds of notices and no others. Raise Invalid for an unknown one."""
+    if unknown := set(kinds) - set(OFFERS):
+        raise Invalid(f"No such kind of mail: {', '.join(sorted(unknown))}.")
+    await _CHOOSE.rows(workspace_id=workspace, user_id=user_id, kinds=[kind for kind in OFFERS if kind in kinds])
+
+
+async def unsubscribe(workspace: str, user_id: str, kind: Kind) -> None:
+    """Let somebody no longer get a kind of notice. Nothing changes where there is no such person."""
+    defaults = {role: by_default(role) for role in ("admin", "agent", "viewer")}
+    async with db.transaction():
+        email = await _DROP.value(workspace=workspace, user=user_id, kind=kind, **defaults)
+        if email is not None:
+            entry = audit.Entry("user.notices_changed", user_id, f"unsubscribed from {kind} by a link")
+            await audit.record(workspace, email, entry)
+
+
+async def tell(workspace: str, kind: Kind) -> int:
+    """Write a mail to everybody who gets this kind, about all that is new. Return how many.
+
+    What they know is kept in the same transaction: whatever dies, and however many do this at once, they are told once.
+    """
+    offer = OFFERS[kind]
+    async with db.transaction():
+        if await _BEGIN.row(workspace=workspace, kind=kind, pause=offer.pause) is None:
+            return 0
+        news = await reads.news(workspace, kind)
+        if not news:
+            return 0
+        known = {row["id"]: row["state"] for row in news if row["state"]}
+        if known:
+            await _REMEMBER.rows(workspace=workspace, kind=kind, subjects=list(known), states=list(known.values()))
+        values = texts.VALUES[kind](news)
+        sent = 0
+        for user_id, email, name in await reads.recipients(workspace, offer):
+            stop = links.path(workspace, user_id, kind)
+            sent += await mail.queue(
+                workspace, kind, email, values | {"workspace": name}, user_id=user_id, unsubscribe=stop
+            )
+        return sent
+
+
+async def forget() -> None:
+    """Delete what is kept of endpoints that were removed or disabled by a person, or work, and of visitors who no
+    longer wait.
+    """
+    await _FORGET.rows()

@@ -1,0 +1,46 @@
+"""Telling people what happens while nobody looks. Any number of processes may do so at once."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Collection
+from typing import Final
+
+from leadwire.domain.mail import reads as mail
+from leadwire.domain.notices import changes, reads
+from leadwire.domain.notices.schema import OFFERS, Kind
+from leadwire.infrastructure import telemetry
+
+_EVERY: Final = 20.0  # seconds
+_DEAD_LETTERS_EVERY: Final = 45  # rounds: they are looked for in every workspace
+
+
+async def run(stop: asyncio.Event) -> None:
+    """Look every 20 s until `stop` is set, where mail is sent at all."""
+    rounds = 0
+    while mail.enabled() and not stop.is_set():
+        kinds = [kind for kind in OFFERS if kind != "dead_letters" or rounds % _DEAD_LETTERS_EVERY == 0]
+        rounds += 1
+        try:
+            await sweep(kinds)
+        except Exception as error:  # noqa: BLE001 - the next round tries again
+            telemetry.log("notices.failed", level=logging.WARNING, error=error)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _EVERY)
+
+
+async def sweep(kinds: Collection[Kind] = tuple(OFFERS)) -> int:
+    """Tell of all that is new, each workspace in a transaction of its own: one that fails does not hold up the others.
+    Return how many mails were written.
+    """
+    await changes.forget()
+    written = 0
+    for kind in kinds:
+        for workspace in await reads.due(kind):
+            try:
+                written += await changes.tell(workspace, kind)
+            except Exception as error:  # noqa: BLE001 - the next round tries again
+                telemetry.log("notices.failed", level=logging.WARNING, error=error, workspace_id=workspace, kind=kind)
+    if written:
+        telemetry.log("notices.written", mails=written)
+    return written

@@ -1,0 +1,116 @@
+"""Who is told what, and what has happened since they were told last. Rows are for the texts of mails.
+
+What is looked for over all workspaces is behind an index that holds only endpoints in trouble and visitors who wait.
+"""
+
+from typing import Final
+
+from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.accounts.schema import Person
+from leadwire.domain.mail import reads as mail
+from leadwire.domain.notices.schema import MOST_DEAD, OFFERS, Kind, Offer, by_default, offered
+from leadwire.domain.notices.table import NoticeChoice
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import param, sql, statement
+
+_CHOSEN: Final = statement(
+    NoticeChoice.select("kinds").where(
+        NoticeChoice.workspace_id == param("workspace"), NoticeChoice.user_id == param("user")
+    )
+)
+# The people of a workspace who are told of a kind.
+_RECIPIENTS: Final = sql("""
+SELECT u.id, u.email, w.name AS workspace FROM user_account u JOIN workspace w ON w.id = u.workspace_id
+LEFT JOIN notice_choice c ON c.user_id = u.id
+WHERE u.workspace_id = :workspace AND u.role = ANY(:roles::text[])
+  AND CASE WHEN c.user_id IS NULL THEN u.role = :default ELSE :kind = ANY(c.kinds) END
+ORDER BY u.id""")
+
+_UNTOLD: Final = """NOT EXISTS (SELECT 1 FROM notice n
+    WHERE (n.kind, n.workspace_id, n.subject) = ('{}', found.workspace_id, found.id) AND n.state = found.state)"""
+# Endpoints in another state than people were told. A single failed attempt is no trouble. One works when nothing has
+# failed since its last success, or since a person has enabled it. `due`: reason enough for a mail, which tells of all.
+_ENDPOINTS: Final = f"""
+SELECT * FROM (
+    SELECT e.workspace_id, e.id, e.url, e.failing_since AS since, e.disabled_reason AS reason,
+        CASE WHEN e.enabled THEN 'failing' ELSE 'disabled' END AS state,
+        NOT e.enabled OR e.failures >= 3 AND e.failing_since <= now() - interval '5 minutes' AS due
+    FROM webhook_endpoint e WHERE (e.failing_since IS NOT NULL OR e.disabled_reason IN ('gone', 'failing'))
+      AND CASE WHEN e.enabled THEN e.failures >= 2 ELSE e.disabled_reason IN ('gone', 'failing') END
+    UNION ALL
+    SELECT e.workspace_id, e.id, e.url, n.at, NULL, 'working', true
+    FROM notice n JOIN webhook_endpoint e ON e.id = n.subject
+    WHERE n.kind = 'endpoints' AND n.subject <> '' AND e.enabled AND e.failing_since IS NULL
+) AS found WHERE {_UNTOLD.format("endpoints")}"""
+# Visitors who have waited for a minute, and of whom nobody was told since they asked.
+_WAITING: Final = f"""
+SELECT * FROM (
+    SELECT c.workspace_id, c.id, b.name AS bot, c.handoff_requested_at AS since, c.handoff_requested_at::text AS state,
+        true AS due
+    FROM conversation c JOIN bot b ON b.id = c.bot_id
+    WHERE c.status = 'handoff' AND c.assigned_to IS NULL AND c.handoff_requested_at <= now() - interval '1 minute'
+) AS found WHERE {_UNTOLD.format("waiting")}"""
+# Deliveries that died within a time. A minute ago no transaction is open any more that began before. Their events are
+# of the last days: one that died later than that after its event is not counted.
+_DEAD: Final = """FROM delivery_result d WHERE d.workspace_id = {} AND d.state = 'dead' AND NOT d.test
+    AND d.event_id >= event_id_floor((now() - interval '3 days')::date)
+    AND d.finished_at > {} - interval '1 minute' AND d.finished_at <= {}"""
+
+_DUE: Final = """
+SELECT w.id FROM workspace w LEFT JOIN notice n ON (n.kind, n.workspace_id, n.subject) = ('{}', w.id, '')
+WHERE w.suspended_at IS NULL AND coalesce(n.at <= now() - :pause::interval, true) AND {} ORDER BY w.id"""
+_AMONG: Final = "w.id = ANY(ARRAY(SELECT workspace_id FROM ({}) AS news WHERE due))"
+_FOUND: Final = "SELECT * FROM ({}) AS news WHERE workspace_id = :workspace ORDER BY since, id"
+# Workspaces that are not suspended, had no mail of the kind for a while, and where there is something to tell. The
+# first dead letter waits for those that come with it.
+_WORKSPACES: Final = {
+    "endpoints": sql(_DUE.format("endpoints", _AMONG.format(_ENDPOINTS))),
+    "waiting": sql(_DUE.format("waiting", _AMONG.format(_WAITING))),
+    "dead_letters": sql(
+        _DUE.format(
+            "dead_letters",
+            "EXISTS (SELECT 1 {})".format(
+                _DEAD.format("w.id", "coalesce(n.at, now() - interval '1 day')", "now() - interval '5 minutes'")
+            ),
+        )
+    ),
+}
+# What there is to tell; of dead letters, those between the mail before and the one that is being written.
+_NEWS: Final = {
+    "endpoints": sql(_FOUND.format(_ENDPOINTS)),
+    "waiting": sql(_FOUND.format(_WAITING)),
+    "dead_letters": sql(f"""
+SELECT e.id, e.url, count(*) AS count, NULL AS state
+FROM notice n CROSS JOIN LATERAL (SELECT d.endpoint_id {
+        _DEAD.format("n.workspace_id", "coalesce(n.before, n.at - interval '1 day')", "n.at - interval '1 minute'")
+    } LIMIT {MOST_DEAD}) AS dead JOIN webhook_endpoint e ON e.id = dead.endpoint_id
+WHERE (n.kind, n.workspace_id, n.subject) = ('dead_letters', :workspace, '')
+GROUP BY e.id ORDER BY count(*) DESC, e.id"""),
+}
+
+
+async def shown(me: Person) -> list[tuple[Offer, bool]]:
+    """What somebody can choose, and whether they get it; nothing where no mail is sent."""
+    if not mail.enabled():
+        return []
+    found = await _CHOSEN.row(workspace=me.workspace, user=me.user_id)
+    kinds = found["kinds"] if found else by_default(me.role)
+    return [(offer, offer.kind in kinds) for offer in offered(me.role)]
+
+
+async def due(kind: Kind) -> list[str]:
+    """The workspaces whose people are to be told something. Of visitors nobody is told while one has the inbox open."""
+    found = [row["id"] for row in await _WORKSPACES[kind].rows(pause=OFFERS[kind].pause)]
+    if kind == "waiting":
+        found = [workspace for workspace in found if not await accounts.agent_online(workspace)]
+    return found
+
+
+async def news(workspace: str, kind: Kind) -> list[db.Row]:
+    """What people of a workspace have not been told yet."""
+    return await _NEWS[kind].rows(workspace=workspace)
+
+
+async def recipients(workspace: str, offer: Offer) -> list[db.Row]:
+    """The people of a workspace who get a kind of notice."""
+    return await _RECIPIENTS.rows(workspace=workspace, roles=offer.roles, default=offer.default, kind=offer.kind)

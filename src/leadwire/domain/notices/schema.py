@@ -1,0 +1,69 @@
+"""The kinds of notices, and who gets them. Pure."""
+
+from datetime import timedelta
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from leadwire.domain.accounts.schema import ROLES, Role, has_role
+
+Kind = Literal["endpoints", "dead_letters", "waiting"]
+MOST_DEAD: Final = 10_000
+"""Dead letters that are counted for one mail."""
+
+
+class Offer(Struct, frozen=True):
+    """A kind of notice that people can choose."""
+
+    kind: Kind
+    title: str
+    about: str
+    role: Role
+    """Whoever has a lesser role gets none."""
+    default: Role
+    """Who gets it without having chosen."""
+    pause: timedelta
+    """The least time between two mails of this kind."""
+
+    @property
+    def roles(self) -> list[Role]:
+        """Everybody who may have it."""
+        return [role for role in ROLES if has_role(role, self.role)]
+
+
+ENDPOINTS: Final = Offer(
+    kind="endpoints",
+    title="Webhook endpoints",
+    about="An endpoint is failing, was disabled, or is in service again.",
+    role="viewer",
+    default="admin",
+    pause=timedelta(minutes=10),
+)
+DEAD_LETTERS: Final = Offer(
+    kind="dead_letters",
+    title="Dead letters",
+    about="Deliveries have used up their attempts. At most one mail a day.",
+    role="viewer",
+    default="admin",
+    pause=timedelta(days=1),
+)
+WAITING: Final = Offer(
+    kind="waiting",
+    title="Waiting visitors",
+    about="A visitor waits for a person, and nobody has the inbox open.",
+    role="agent",
+    default="agent",
+    pause=timedelta(minutes=5),
+)
+OFFERS: Final[dict[Kind, Offer]] = {one.kind: one for one in (ENDPOINTS, DEAD_LETTERS, WAITING)}
+"""Every kind, in the order in which they are shown."""
+
+
+def offered(role: Role) -> list[Offer]:
+    """What somebody with this role can choose from."""
+    return [offer for offer in OFFERS.values() if role in offer.roles]
+
+
+def by_default(role: Role) -> list[str]:
+    """The kinds that somebody with this role gets without having chosen."""
+    return [offer.kind for offer in OFFERS.values() if offer.default == role]

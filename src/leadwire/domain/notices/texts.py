@@ -1,0 +1,57 @@
+"""What mails say: the values of their templates. Pure. Nothing of visitors or leads is among them."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from leadwire.domain.notices.schema import MOST_DEAD, Kind
+from leadwire.infrastructure import db
+
+_LISTED: Final = 20
+_STATES: Final = {"failing": "failing", "disabled": "disabled", "working": "in service again"}
+_REASONS: Final = {"gone": "its server answered 410 Gone", "failing": "nothing had arrived for days"}
+
+Values = dict[str, Any]
+
+
+def _endpoints(found: Sequence[db.Row]) -> Values:
+    counts = {state: [one for one in found if one["state"] == state] for state in _STATES}
+    parts = {state: [_endpoint(one) for one in some[:_LISTED]] for state, some in counts.items()}
+    more = {state: max(0, len(some) - _LISTED) for state, some in counts.items()}
+    summary = ", ".join(f"{len(some):,} {_STATES[state]}" for state, some in counts.items() if some)
+    return {"summary": summary, "parts": parts, "more": more}
+
+
+def _endpoint(one: db.Row) -> Values:
+    return {"host": _host(one["url"]), "since": _time(one["since"]), "reason": _REASONS.get(one["reason"] or "", "")}
+
+
+def _dead_letters(found: Sequence[db.Row]) -> Values:
+    count = sum(one["count"] for one in found)
+    listed = [{"host": _host(one["url"]), "count": f"{one['count']:,}"} for one in found[:_LISTED]]
+    least = "at least " if count >= MOST_DEAD else ""
+    return {"count": f"{least}{count:,}", "listed": listed, "more": max(0, len(found) - _LISTED)}
+
+
+def _waiting(found: Sequence[db.Row]) -> Values:
+    listed = [{"bot": one["bot"], "since": _time(one["since"])} for one in found[:_LISTED]]
+    path = f"/inbox?c={found[0]['id']}" if len(found) == 1 else "/inbox"
+    return {"count": len(found), "listed": listed, "more": max(0, len(found) - _LISTED), "path": path}
+
+
+def _host(url: str) -> str:
+    """An endpoint as people know it, without what may be a secret: the path and the query."""
+    return urlsplit(url).netloc or url
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%d %b %H:%M} UTC"
+
+
+VALUES: Final[dict[Kind, Callable[[Sequence[db.Row]], Values]]] = {
+    "endpoints": _endpoints,
+    "dead_letters": _dead_letters,
+    "waiting": _waiting,
+}
+"""By kind, from the rows of `reads.news`."""

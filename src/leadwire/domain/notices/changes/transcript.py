@@ -1,7 +1,7 @@
 """A conversation as a mail to its visitor: to the address of its own lead only, and a few times a day.
 
-Where the visitor asks, nobody but the bot has seen who they are: the address must be the one that was given in this very
-conversation, one network gets few, and links that the visitor wrote are left out. So it is no way to write to others.
+Where the visitor asks, it is no way to write to strangers: the address must have been given in this very conversation,
+one network gets few, and links that the visitor wrote are left out.
 """
 
 import re

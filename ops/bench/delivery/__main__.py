@@ -8,6 +8,7 @@ workers    one and two worker processes: as fast as the machine goes, and with a
 latency    changes at a steady rate, from the commit to the receiver having the request, p50 and p99
 isolation  one quiet endpoint alone, and beside 1, 12 and 100 that hang, answer late, reset, or hang in DNS
 backlog    200,000 deliveries owed to a dead endpoint: Redis's memory, and the healthy ones
+crowd      one quiet endpoint beside 1,000,000 deliveries that wait, and beside 500 events that 2,000 endpoints want
 bare       the same POSTs by httpx.AsyncClient and by pyreqwest alone
 change     a change itself, without HTTP and without delivery: CPU, WAL and disk of each
 soak       (only when asked for) 300 events a second for 45 minutes: memory of each process, tables of open work

@@ -63,11 +63,11 @@ async def _beside(sink: Sink, manner: str, count: int, seconds: float) -> Isolat
     async with Process("relay"), Process("deliver", _WORKER) as worker:
         urls = [hanging_dns.url(n) if manner == "dns" else sink.url(f"{manner}/{n}") for n in range(count)]
         quiet, *bad = await world.workspaces([sink.url(host="localhost"), *urls])
-        await _warm(sink, [quiet])
-        idle = await _lags(sink, await world.steady([quiet], _RATE, seconds), {quiet})
+        await warm(sink, [quiet])
+        idle = await lags(sink, await world.steady([quiet], _RATE, seconds), {quiet})
         await world.commit(bad, min(_OWED * count, _MOST))
         load = asyncio.create_task(world.steady(bad, count / 2, seconds))  # what comes new while a backlog waits
-        beside = await _lags(sink, await world.steady([quiet], _RATE, seconds), {quiet})
+        beside = await lags(sink, await world.steady([quiet], _RATE, seconds), {quiet})
         await load
         await worker.kill()  # what it has in hand hangs
     return Isolation(manner, count, idle, beside)
@@ -78,20 +78,20 @@ async def backlog(count: int) -> Backlog:
     await world.fresh()
     async with Sink() as sink, Process("relay"), Process("deliver"):
         dead, *others = await world.workspaces(["http://127.0.0.1:8999/", *[sink.url()] * _OTHERS])
-        await _warm(sink, others)
+        await warm(sink, others)
         before = await _redis_mb()
         for _ in range(count // 20_000):
             await world.commit([dead], 20_000)
         sizes: list[tuple[float, int]] = []
         watching = asyncio.create_task(_watch(sizes))
-        healthy = await _lags(sink, await world.steady(others, 100, 60), set(others))
+        healthy = await lags(sink, await world.steady(others, 100, 60), set(others))
         watching.cancel()
         delivered = "SELECT count(*) FROM delivery_result WHERE workspace_id = $1 AND state = 'delivered'"
         owed = count - await db.value(delivered, dead)
     return Backlog(before, max(size for size, _ in sizes), max(entries for _, entries in sizes), owed, healthy)
 
 
-async def _warm(sink: Sink, owners: list[str]) -> None:
+async def warm(sink: Sink, owners: list[str]) -> None:
     """Both processes are up when one event has arrived from each owner."""
     committed = await world.commit(owners, len(owners))
     arrived: set[str] = set()
@@ -101,15 +101,16 @@ async def _warm(sink: Sink, owners: list[str]) -> None:
     await asyncio.sleep(1)  # the relay opens what nothing waits for
 
 
-async def _lags(sink: Sink, committed: dict[str, tuple[str, float]], healthy: set[str]) -> Lags:
+async def lags(sink: Sink, committed: dict[str, tuple[str, float]], healthy: set[str]) -> Lags:
+    """Wait for what was committed for `healthy` owners; from commit to arrival."""
     wanted = {event: at for event, (owner, at) in committed.items() if owner in healthy}
     arrived: dict[str, float] = {}
     while wanted.keys() - arrived.keys():
         arrived |= await sink.seen()
         await asyncio.sleep(0.1)
-    lags = [(arrived[event] - at) * 1e3 for event, at in wanted.items()]
-    cuts = statistics.quantiles(lags, n=100, method="inclusive")
-    return Lags(cuts[49], cuts[98], max(lags), len(lags))
+    took = [(arrived[event] - at) * 1e3 for event, at in wanted.items()]
+    cuts = statistics.quantiles(took, n=100, method="inclusive")
+    return Lags(cuts[49], cuts[98], max(took), len(took))
 
 
 async def _watch(sizes: list[tuple[float, int]]) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from leadwire.infrastructure import settings
-from ops.bench.delivery import isolation, peers, plot, speed
+from ops.bench.delivery import crowd, isolation, peers, plot, speed
 from ops.bench.delivery.bare import bare_httpx, bare_pyreqwest
 from ops.bench.delivery.change import change
 from ops.bench.delivery.latency import latency
@@ -71,6 +71,18 @@ async def _backlog(_: argparse.Namespace) -> None:
         "backlog",
         f"Redis {found.before:.1f} MB before, {found.largest:.1f} MB at most, at most {found.entries} entries in the "
         f"streams while {found.owed} are owed; the others at 100/s: {_healthy(found.healthy)}",
+    )
+
+
+async def _crowd(asked: argparse.Namespace) -> None:
+    found = await crowd.waiting(asked.seconds, 50_000, 20)
+    told = "one quiet endpoint (p50, p99, worst, ms) alone ->"
+    _say("crowd", f"{told} beside 1,000,000 waiting of 50,000: {_short(found.alone)} -> {_short(found.beside)}")
+    found = await crowd.fan_out(asked.seconds, 2_000, 500)
+    _say(
+        "",
+        f"{told} beside 500 events for 2,000 endpoints: {_short(found.alone)} -> {_short(found.beside)}; "
+        f"{found.rate:.0f} deliveries/s made",
     )
 
 
@@ -143,6 +155,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Awaitable[None]]] = {
     "latency": _latency,
     "isolation": _isolation,
     "backlog": _backlog,
+    "crowd": _crowd,
     "bare": _bare,
     "peers": _peers,
     "soak": _soak,

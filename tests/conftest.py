@@ -45,7 +45,7 @@ _TABLES = (
     " redrive_job, idempotent_answer, attempt, delivery, delivery_result, outbox, discard, event, endpoint_sequence,"
     " epoch, webhook_endpoint,"
     " message, conversation, lead,"
-    " bot, api_key, blocked_visitor, user_account, workspace"
+    " bot, api_key, blocked_visitor, sign_on_used, user_identity, identity_provider, user_account, workspace"
 )
 
 

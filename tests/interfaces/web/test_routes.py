@@ -92,6 +92,10 @@ async def test_nothing_of_the_web_area_is_served_around_the_declarations():
     open_to_all = {
         "/sign-in",
         "/sign-in/code",
+        "/sign-in/sso",
+        "/sso/{provider_id:str}",
+        "/sso/{provider_id:str}/callback",
+        "/sso/{provider_id:str}/logout",
         "/join/{token:str}",
         "/unsubscribe/{token:str}",
         "/assets/{name:str}",

@@ -39,6 +39,8 @@ class Person(Struct, frozen=True):
     """Whether this is the only workspace of the instance."""
     second_factor: bool
     """Whether signing in took a code, too."""
+    provider: str | None
+    """The provider that they came from; None: they gave a password."""
     address: str
     form_token: str
     """Proof, inside a form, that the form came from a page of this session."""
@@ -53,6 +55,8 @@ class Person(Struct, frozen=True):
     def lacks_second_factor(self) -> bool:
         """Whether they must set one up first."""
         required = settings.get().second_factor
+        if self.provider:  # which asks for what it asks for
+            return False
         return not self.second_factor and (required == "everybody" or (required == "admins" and self.role == "admin"))
 
     @property

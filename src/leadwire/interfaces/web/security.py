@@ -84,6 +84,17 @@ def set_browser_mark(response: "Response[Any]", request: "Request[Any, Any, Any]
     )
 
 
+def flow(request: "Request[Any, Any, Any]") -> str | None:
+    """Return what the browser keeps of a single sign-on under way."""
+    return request.cookies.get(_cookie(request, "-sso"))
+
+
+def set_flow(response: "Response[Any]", request: "Request[Any, Any, Any]", text: str, life: int = 0) -> None:
+    """Have the browser keep that for `life` seconds. Not `strict`: it comes back from another site."""
+    name, secure = _cookie(request, "-sso"), _encrypted(request)
+    response.set_cookie(name, text, max_age=life, path="/", httponly=True, samesite="lax", secure=secure)
+
+
 def _cookie(request: "Request[Any, Any, Any]", of: str = "") -> str:
     return f"{'__Host-' if _encrypted(request) else ''}leadwire{of}"
 

@@ -17,23 +17,25 @@ import (
 	"time"
 )
 
-// verified tells whether the holder of the secret sent exactly these bytes, less than five minutes ago.
-func verified(secret string, headers http.Header, body []byte) bool {
+// verified tells whether a holder of one of the secrets sent exactly these bytes, less than five minutes ago.
+func verified(secrets []string, headers http.Header, body []byte) bool {
 	id, sent := headers.Get("webhook-id"), headers.Get("webhook-timestamp")
 	at, err := strconv.ParseUint(sent, 10, 40)
 	if err != nil || math.Abs(float64(time.Now().Unix())-float64(at)) > 300 {
 		return false
 	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-	if err != nil {
-		return false
-	}
-	mac := hmac.New(sha256.New, key)
-	fmt.Fprintf(mac, "%s.%s.%s", id, sent, body)
-	expected := []byte("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	for _, given := range strings.Split(headers.Get("webhook-signature"), " ") {
-		if hmac.Equal([]byte(given), expected) { // two are given while a secret is changed: one must match
-			return true
+	for _, secret := range secrets {
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		if err != nil {
+			return false
+		}
+		mac := hmac.New(sha256.New, key)
+		fmt.Fprintf(mac, "%s.%s.%s", id, sent, body)
+		expected := []byte("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		for _, given := range strings.Split(headers.Get("webhook-signature"), " ") {
+			if hmac.Equal([]byte(given), expected) { // two are given while a secret is changed: one must match
+				return true
+			}
 		}
 	}
 	return false
@@ -42,7 +44,7 @@ func verified(secret string, headers http.Header, body []byte) bool {
 func main() {
 	http.HandleFunc("/", func(answer http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
-		if err != nil || !verified(os.Getenv("SECRET"), request.Header, body) {
+		if err != nil || !verified(strings.Split(os.Getenv("SECRET"), ","), request.Header, body) {
 			answer.WriteHeader(http.StatusUnauthorized)
 			return
 		}

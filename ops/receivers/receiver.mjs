@@ -4,20 +4,20 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 
 /**
- * Whether the holder of the secret sent exactly these bytes, less than five minutes ago.
- * @param {string} secret
+ * Whether a holder of one of the secrets sent exactly these bytes, less than five minutes ago.
+ * @param {string[]} secrets
  * @param {Record<string, string | string[] | undefined>} headers
  * @param {Buffer} body as it came: parsed and written again it is another text
  */
-export function verified(secret, headers, body) {
+export function verified(secrets, headers, body) {
   const [id, sent, signatures] = ["id", "timestamp", "signature"].map((name) => String(headers[`webhook-${name}`] ?? ""));
   if (!/^\d{1,12}$/.test(sent) || Math.abs(Date.now() / 1000 - Number(sent)) > 300) return false;
-  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
-  const digest = createHmac("sha256", key).update(`${id}.${sent}.`).update(body).digest("base64");
-  const expected = Buffer.from(`v1,${digest}`); // two are given while a secret is changed: one must match
-  return signatures.split(" ").some((text) => {
-    const given = Buffer.from(text);
-    return given.length === expected.length && timingSafeEqual(given, expected);
+  const given = signatures.split(" ").map((text) => Buffer.from(text));
+  return secrets.some((secret) => {
+    const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+    const digest = createHmac("sha256", key).update(`${id}.${sent}.`).update(body).digest("base64");
+    const expected = Buffer.from(`v1,${digest}`); // two are given while a secret is changed: one must match
+    return given.some((one) => one.length === expected.length && timingSafeEqual(one, expected));
   });
 }
 
@@ -25,7 +25,7 @@ createServer(async (request, response) => {
   const parts = [];
   for await (const part of request) parts.push(part);
   const body = Buffer.concat(parts);
-  const genuine = verified(process.env.SECRET ?? "", request.headers, body);
+  const genuine = verified((process.env.SECRET ?? "").split(","), request.headers, body);
   response.writeHead(genuine ? 204 : 401).end();
   // Later, and once for each webhook-id: an event may come again.
   if (genuine) console.log(request.headers["webhook-id"], JSON.parse(body.toString()).event);

@@ -8,21 +8,22 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
-def verified(secret: str, headers, body: bytes) -> bool:
-    """Whether the holder of the secret sent exactly these bytes, less than five minutes ago."""
+def verified(secrets: list[str], headers, body: bytes) -> bool:
+    """Whether a holder of one of the secrets sent exactly these bytes, less than five minutes ago."""
     event_id, sent, signatures = (headers.get(f"webhook-{name}") or "" for name in ("id", "timestamp", "signature"))
     if not (sent.isascii() and sent.isdigit() and len(sent) <= 12 and abs(time.time() - int(sent)) <= 300):
         return False
-    key = base64.b64decode(secret.removeprefix("whsec_"))
-    digest = hmac.digest(key, f"{event_id}.{sent}.".encode() + body, "sha256")
-    expected = b"v1," + base64.b64encode(digest)  # two are given while a secret is changed: one must match
-    return any(hmac.compare_digest(given.encode(), expected) for given in signatures.split(" "))
+    signed = f"{event_id}.{sent}.".encode() + body
+    keys = [base64.b64decode(secret.removeprefix("whsec_")) for secret in secrets]
+    expected = [b"v1," + base64.b64encode(hmac.digest(key, signed, "sha256")) for key in keys]
+    # While a secret is being changed two signatures are given: one must match.
+    return any(hmac.compare_digest(given.encode(), one) for given in signatures.split(" ") for one in expected)
 
 
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"] or 0))
-        genuine = verified(os.environ["SECRET"], self.headers, body)
+        genuine = verified(os.environ["SECRET"].split(","), self.headers, body)
         self.send_response(204 if genuine else 401)
         self.end_headers()
         if genuine:  # later, and once for each webhook-id: an event may come again

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from leadwire.delivery import signing
-from leadwire.domain.webhooks import changes, rotation
+from leadwire.domain.webhooks import changes, rotation, samples
 from leadwire.domain.webhooks.schema import EndpointChange
 from tests import make
 from tests.delivery.wired import Wire, endpoint
@@ -27,6 +27,14 @@ PROGRAMS = ROOT / "ops" / "receivers"
 BODY = '{"event":"lead.created","data":{"name":"Zoë 日本"}}'.encode()
 
 
+SNIPPETS = {"py": "Python", "mjs": "Node", "go": "Go", "php": "PHP", "rb": "Ruby", "java": "Java"}
+
+
+def program(language: str) -> Path:
+    """Java wants its file to have the name of the class."""
+    return PROGRAMS / ("Receiver.java" if language == "java" else f"receiver.{language}")
+
+
 def command(language: str, port: int, work: Path) -> list[str]:
     """How to run it; skips the test where its runtime is not there."""
     runtime, *arguments = {
@@ -35,6 +43,7 @@ def command(language: str, port: int, work: Path) -> list[str]:
         "go": ["go", "build", "-o", str(work / "receiver")],
         "php": ["php", "-S", f"127.0.0.1:{port}"],
         "rb": ["ruby"],
+        "java": ["java"],
     }[language]
     if shutil.which(runtime) is None:
         pytest.skip(f"{runtime} is not installed")
@@ -43,7 +52,7 @@ def command(language: str, port: int, work: Path) -> list[str]:
         and subprocess.run([runtime, "-rwebrick", "-e", ""], capture_output=True, check=False).returncode
     ):
         pytest.skip("the gem webrick is not installed")
-    whole = [runtime, *arguments, str(PROGRAMS / f"receiver.{language}")]
+    whole = [runtime, *arguments, str(program(language))]
     if language == "go":
         subprocess.run(whole, check=True, capture_output=True, timeout=110)
         return [str(work / "receiver")]
@@ -89,7 +98,7 @@ def signed(secret: str, *, body: bytes = BODY, at: int = 0, staged: str | None =
 
 
 @pytest.fixture(
-    params=["py", "mjs", pytest.param("go", marks=pytest.mark.large), "php", "rb"]
+    params=["py", "mjs", pytest.param("go", marks=pytest.mark.large), "php", "rb", "java"]
 )  # Go builds for a minute
 def language(request):
     return request.param
@@ -110,15 +119,17 @@ async def test_real_deliveries_are_received_also_while_the_secret_changes(langua
 
 
 def test_whatever_is_not_genuine_is_refused(language, running):
-    secret, other = signing.new_secret(), signing.new_secret()
-    url, printed = running(language, secret)
+    secret, second, other = signing.new_secret(), signing.new_secret(), signing.new_secret()
+    url, printed = running(language, f"{secret},{second}")
     right = signed(secret)
     with httpx.Client() as client:
 
         def answer(headers: dict[str, str], body: bytes = BODY) -> int:
             return client.post(url, content=body, headers=headers).status_code
 
-        for headers in (right, signed(other, staged=secret), signed(secret, at=-290), signed(secret, at=290)):
+        for headers in (
+            right, signed(other, staged=secret), signed(second), signed(secret, at=-290), signed(secret, at=290),
+        ):  # fmt: skip
             assert answer(headers) == 204
         for headers in (
             signed(other), signed(secret, at=-310), signed(secret, at=310), {}, {**right, "webhook-id": "evt_2"},
@@ -133,13 +144,48 @@ def test_whatever_is_not_genuine_is_refused(language, running):
         for body in (BODY + b" ", BODY[:-1], b"", BODY.replace(b"lead", b"Lead")):
             assert answer(right, body) == 401
         assert answer(right) == 204
-    until(lambda: printed.read_text().count("evt_1 lead.created") == 5)
+    until(lambda: printed.read_text().count("evt_1 lead.created") == 6)
 
 
-@pytest.mark.parametrize("language", ["py", "mjs", "go", "php", "rb"])
-def test_the_documentation_shows_them_as_they_are(language):
-    text = (ROOT / "src" / "leadwire" / "docs" / "receiving-webhooks.md").read_text()
+@pytest.mark.parametrize("language", SNIPPETS)
+def test_what_the_settings_and_the_documentation_show_is_what_runs(language):
+    shown, running = samples.verifiers()[SNIPPETS[language]], program(language).read_text()
     fence = {"py": "python", "mjs": "js", "rb": "ruby"}.get(language, language)
-    shown, *_ = re.findall(rf"```{fence}\n(.+?)```", text, re.DOTALL)
-    assert shown in (PROGRAMS / f"receiver.{language}").read_text()
-    assert "verified" in shown.partition("\n")[0]
+    assert f"```{fence}\n{shown}```" in (ROOT / "src" / "leadwire" / "docs" / "receiving-webhooks.md").read_text()
+    begin = re.search(r"^( *(/\*\*|# Whether|// verified|def verified))", shown, re.MULTILINE).start()
+    assert shown[begin:] in running
+    for line in filter(None, map(str.strip, shown[:begin].splitlines())):
+        assert line in map(str.strip, running.splitlines())
+
+
+def test_the_shell_takes_what_is_genuine_and_nothing_else(tmp_path):
+    shown = samples.verifiers()["Shell"]
+    assert f"```sh\n{shown}```" in (ROOT / "src" / "leadwire" / "docs" / "receiving-webhooks.md").read_text()
+    secret, second, other = signing.new_secret(), signing.new_secret(), signing.new_secret()
+
+    def answer(headers: dict[str, str], body: bytes = BODY) -> bool:
+        (tmp_path / "body.json").write_bytes(body)
+        given = {"ID": "id", "SENT": "timestamp", "SIGNATURES": "signature"}
+        values = {name: headers.get(f"webhook-{header}", "") for name, header in given.items()}
+        environment = {**os.environ, **values, "SECRETS": f"{secret} {second}"}
+        return subprocess.run(["sh", "-c", shown], cwd=tmp_path, env=environment, check=False).returncode == 0
+
+    right = signed(secret)
+    for headers in (
+        right,
+        signed(second),
+        signed(other, staged=secret),
+        signed(secret, at=-290),
+        signed(secret, at=290),
+    ):
+        assert answer(headers)
+    for headers in (
+        signed(other), signed(secret, at=-310), signed(secret, at=310), {}, {**right, "webhook-id": "evt_2"},
+        {**right, "webhook-timestamp": "1e9"}, {**right, "webhook-timestamp": "9" * 500},
+        {**right, "webhook-timestamp": "0"},
+        {**right, "webhook-signature": ""}, {**right, "webhook-signature": "*"},
+        {**right, "webhook-timestamp": "$(id)"},
+        {**right, "webhook-signature": right["webhook-signature"][:-1]},
+    ):  # fmt: skip
+        assert not answer(headers), headers
+    assert not answer(right, BODY + b" ")

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from leadwire.domain.accounts.changes import audit
 from leadwire.domain.webhooks import changes, history, reads, receivers, rotation, samples, stats
 from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
-from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web.forms import Form, wrong
 from leadwire.interfaces.web.live_updates import stream
@@ -138,8 +137,7 @@ async def reveal(context: PageContext, shown: Endpoint, template: str) -> PageRe
     """A page with the endpoint's secrets, and how a receiver checks with them. That they were looked at is noted."""
     async with audit.transaction(context.me, "endpoint.secret_seen", shown.id):
         present, staged = await rotation.reveal(context.workspace, shown.id)
-    snippets = samples.verifiers(settings.get().header_prefix)
-    return await context.render(template, endpoint=shown, secret=present, staged=staged, snippets=snippets)
+    return await context.render(template, endpoint=shown, secret=present, staged=staged, snippets=samples.verifiers())
 
 
 @action("/webhooks/{endpoint_id}/secret/{step}", shown_on=secret, confirmed=True, audit="endpoint.rotated")

@@ -4,15 +4,17 @@ import base64
 import secrets
 
 import pytest
+import trustme
 
 from leadwire.delivery.endpoints import table as endpoints
 from leadwire.domain.accounts import table as accounts
 from leadwire.domain.mail import table as mail
-from leadwire.domain.webhooks import changes, rotation
+from leadwire.domain.webhooks import certificates, changes, rotation
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, secret_box
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.secret_box import SecretBox
+from tests.interfaces.web.test_certificates import issued
 
 SEALED = (*endpoints.SEALED, *accounts.SEALED, *mail.SEALED)
 
@@ -28,8 +30,10 @@ async def sealed(workspace):
     await rotation.stage(workspace, made.id)
     await changes.configure(workspace, made.id, EndpointChange(headers={"X-Api-Key": "hidden"}))
 
+    await certificates.replace(workspace, made.id, **issued(trustme.CA()))
+
     async def values():
-        return list(await db.row("SELECT secret, staged_secret, headers FROM webhook_endpoint"))
+        return list(await db.row("SELECT secret, staged_secret, headers, certificate FROM webhook_endpoint"))
 
     return values
 
@@ -44,7 +48,7 @@ async def test_everything_is_opened_by_the_new_key_alone(sealed, monkeypatch):
     both, alone = SecretBox((new, old)), SecretBox((new,))
     with pytest.raises(OperatorError):
         alone.open((await sealed())[0])
-    assert sum(await resealed(both)) == 3
+    assert sum(await resealed(both)) == 4
     assert [alone.open(value) for value in await sealed()] == before
     assert sum(await resealed(both)) == 0
 
@@ -70,7 +74,7 @@ async def test_every_sealed_column_is_known(database):
         "idempotent_answer.fingerprint",
     }
     hashes |= {"visit.token_hash", "visit.start_key", "visit.address", "blocked_visitor.address"}
-    hashes |= {"webhook_endpoint.token", "audit_entry.hash", "sign_on_used.hash"}
+    hashes |= {"webhook_endpoint.token", "audit_entry.hash"}
     assert {name for (name,) in found} - hashes - {"idempotent_answer.body"} == {
         f"{one._meta.table._meta.tablename}.{one._meta.db_column_name}" for one in SEALED
     }

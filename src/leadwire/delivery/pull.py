@@ -132,6 +132,7 @@ def _delivery(row: db.Row) -> ClaimedDelivery:
         secret="",
         staged_secret="",
         headers=(),
+        identity=None,
         claimed=0.0,
         send_before=0.0,
         generation=row["generation"],

@@ -21,6 +21,7 @@ Outcome = Literal[
     "tls_error",
     "protocol_error",
     "blocked_address",
+    "proxy_error",
     "gone",
 ]
 """Of an attempt. `gone` is a 410: the receiver wants no more."""

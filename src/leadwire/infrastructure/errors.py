@@ -83,6 +83,10 @@ class WorkspaceSuspended(
     """Whoever runs the service has suspended the workspace. Nothing is deleted."""
 
 
+class AddressNotAllowed(DomainError, status=403, code="address_not_allowed", title="Not from this address"):
+    """The API key may not be used from the address of the request."""
+
+
 class Forbidden(DomainError, status=403, code="forbidden", title="Not for you"):
     pass
 

@@ -3,6 +3,7 @@
 Lists are comma-separated. A value that cannot be read is an `OperatorError` that names the variable.
 """
 
+import contextlib
 import functools
 import ipaddress
 import os
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from email.utils import formataddr, parseaddr
 from pathlib import Path
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -44,6 +46,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reconcile_after: Annotated[float, Meta(ge=1)] = 30.0
     stream_shards: Annotated[int, Meta(ge=1, le=256)] = 4
     allowed_networks: tuple[Network, ...] = ()
+    egress_proxy: str = ""
+    egress_addresses: tuple[Network, ...] = ()
     header_prefix: Annotated[str, Meta(pattern="^[A-Za-z][A-Za-z0-9-]*$")] = "X-Service-"
 
     operators: tuple[str, ...] = ()
@@ -69,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_faq_entries: Annotated[int, Meta(ge=1)] = 1000
     max_flow_bytes: Annotated[int, Meta(ge=1)] = 67_108_864
     max_users: Annotated[int, Meta(ge=1)] = 200
+    key_life_days: Annotated[int, Meta(ge=0, le=3650)] = 0
     max_api_keys: Annotated[int, Meta(ge=1)] = 100
     test_event_rate: Annotated[int, Meta(ge=1)] = 30
     max_connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 4096
@@ -125,11 +130,23 @@ def _sender(text: str) -> str:
     return formataddr((name, address))
 
 
+def _proxy(text: str) -> str:
+    """`http://[user:password@]host:port`. Raise OperatorError, whose text does not have the password."""
+    with contextlib.suppress(ValueError):
+        url = urlsplit(text)
+        if url.scheme == "http" and url.hostname and url.port and url.path in ("", "/") and not url.query:
+            return text
+    form = "http://host:port, with user:password@ before the host where it asks for them"
+    raise OperatorError(f"LEADWIRE_EGRESS_PROXY cannot be used: a proxy is {form}")
+
+
 _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "data_dir": lambda text: Path(text).expanduser(),
     "secret_key": _parts,
     "retry_schedule": lambda text: msgspec.convert(_parts(text), Schedule, strict=False),
     "allowed_networks": _networks,
+    "egress_proxy": _proxy,
+    "egress_addresses": _networks,
     "operators": lambda text: tuple(part.lower() for part in _parts(text)),
     "smtp_url": smtp_url.parse,
     "mail_from": _sender,

@@ -19,7 +19,9 @@ async def deliver(settings: Settings) -> None:
     health = Health(needs_redis=True, checks={"migrations": missing, "installation": installation.alone})
 
     async def run(stop: asyncio.Event) -> None:
-        transport = GuardedTransport(settings.allowed_networks, timeout=settings.delivery_timeout)
+        transport = GuardedTransport(
+            settings.allowed_networks, timeout=settings.delivery_timeout, proxy=settings.egress_proxy
+        )
         try:
             worker = Deliverer(redis_pool.require_client(), transport, settings)
             health.stuck = worker.stuck

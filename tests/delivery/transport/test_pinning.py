@@ -134,9 +134,9 @@ def built(monkeypatch):
     hosts = []
     build = GuardedTransport._build
 
-    def counted(self, origin, address):
+    def counted(self, origin, address, *tunnel):
         hosts.append(origin.host)
-        return build(self, origin, address)
+        return build(self, origin, address, *tunnel)
 
     monkeypatch.setattr(GuardedTransport, "_build", counted)
     return hosts

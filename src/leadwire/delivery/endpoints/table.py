@@ -28,6 +28,9 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     staged_secret = Bytea(null=True, default=None)  # the next one, during a rotation
     staged_at = Timestamptz(null=True, default=None)
     headers = Bytea(null=True, default=None)  # the customer's own, sealed JSON: they may hold a password
+    certificate = Bytea(null=True, default=None)  # shown to the receiver: sealed PEM, with its chain and its key
+    certificate_subject = Text(null=True, default=None)
+    certificate_ends_at = Timestamptz(null=True, default=None)
     ordered = Boolean(default=False)
     numbered = Boolean(default=False)  # its deliveries carry numbers without gaps
     token = Bytea(null=True, default=None)  # SHA-256 of what its receiver authenticates with
@@ -46,7 +49,9 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     updated_at = Timestamptz()
 
 
-SEALED: Final = (WebhookEndpoint.secret, WebhookEndpoint.staged_secret, WebhookEndpoint.headers)
+SEALED: Final = (
+    WebhookEndpoint.secret, WebhookEndpoint.staged_secret, WebhookEndpoint.headers, WebhookEndpoint.certificate
+)  # fmt: skip
 """Columns that `secret_box` seals."""
 
 # Ids are in the order of time, and have an index.

@@ -53,13 +53,24 @@ _FORBIDDEN_PORTS: Final = frozenset(
 
 def refusal(address: Address, allowed: Sequence[Network]) -> str | None:
     """Why `address` may not be reached, in words; None when it may. `allowed` are an operator's own networks."""
-    if any(address.version == network.version and address in network for network in allowed):
+    if _within(address, allowed):
         return None
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped:
             return refusal(address.ipv4_mapped, allowed)
         return _refusal_6(address, allowed)
     return f"{address} is not a public address" if any(address in network for network in _NOT_PUBLIC_4) else None
+
+
+def inside(text: str, networks: Sequence[Network]) -> bool:
+    """Whether an address lies in one of the networks; an IPv4 one also when it is written as IPv6."""
+    address = literal(text)
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return address is not None and _within(mapped or address, networks)
+
+
+def _within(address: Address, networks: Sequence[Network]) -> bool:
+    return any(address.version == network.version and address in network for network in networks)
 
 
 def _refusal_6(address: IPv6Address, allowed: Sequence[Network]) -> str | None:

@@ -8,10 +8,10 @@ import asyncio
 import functools
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import httpx
 from pyreqwest.client import Client, ClientBuilder
@@ -20,12 +20,14 @@ from pyreqwest.http import Url
 from pyreqwest.proxy import ProxyBuilder
 
 from leadwire.delivery import metrics
-from leadwire.delivery.transport.addresses import Network, checked, host_of, literal, refusal
+from leadwire.delivery.transport.addresses import Network, checked, host_of, inside, literal, refusal
+from leadwire.delivery.transport.identity import Identity
+from leadwire.delivery.transport.joined import Joined
 from leadwire.delivery.transport.responses import ConnectFailed, ReceiverResponse, TimedOut, read, translated
+from leadwire.delivery.transport.tunnels import Proxy, Tunnel, Tunnels
 from leadwire.infrastructure.errors import Invalid
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
-T = TypeVar("T")
 
 _CLIENTS: Final = 1024  # building one takes 4 ms and 115 kB
 _NOWHERE: Final = "http://127.0.0.1:0"  # nothing listens on port 0
@@ -39,37 +41,23 @@ class _Origin(NamedTuple):
     scheme: str
     host: str
     port: int
+    identity: Identity | None = None
 
 
 class _Pinned(NamedTuple):
     client: Client
     address: str
     until: float
-
-
-class _Joined(dict[Hashable, asyncio.Future[T]]):
-    """What is under way, one piece of work for a key. It goes on when whoever waits for it gives up or is canceled."""
-
-    async def join(self, key: Hashable, begin: Callable[[], Awaitable[T]]) -> T:
-        """Return what the work with this key comes to; `begin` it if it is not under way."""
-        work = self.get(key)
-        if work is None:
-            work = self[key] = asyncio.ensure_future(begin())
-            work.add_done_callback(functools.partial(self._ended, key))
-        return await asyncio.shield(work)
-
-    def _ended(self, key: Hashable, work: asyncio.Future[T]) -> None:
-        del self[key]
-        if not work.cancelled():
-            work.exception()  # perhaps nobody waits for it any more, and asyncio would complain of it
+    tunnel: Tunnel | None
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
     """Sends requests to vetted addresses, each within one deadline; raises an exception of `responses`.
 
     `allowed` are networks that may be reached although they are not public; `timeout` is in seconds, over everything
-    from the name look-up to the last byte. `resolve` and `trusted_pem` replace the name look-up and add a certificate
-    authority, for tests and private installations. At most 64 KiB of an answer are read, and nothing is decompressed.
+    from the name look-up to the last byte. `proxy` is the URL of an operator's proxy, which every address outside of
+    `allowed` is reached through. `resolve` and `trusted_pem` replace the name look-up and add a certificate authority,
+    for tests and private installations. At most 64 KiB of an answer are read, and nothing is decompressed.
     """
 
     def __init__(
@@ -77,6 +65,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         allowed: Sequence[Network],
         *,
         timeout: float,
+        proxy: str = "",
         resolve: Resolve | None = None,
         trusted_pem: bytes | None = None,
     ) -> None:
@@ -84,18 +73,21 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._timeout = timeout
         self._resolve = resolve or self._look_up
         self._trusted_pem = trusted_pem
+        self._tunnels = Tunnels(Proxy.read(proxy), timeout) if proxy else None
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="lookup")
         self._target = functools.lru_cache(4096)(functools.partial(_judged, self._allowed))
         self._pinned: dict[_Origin, _Pinned] = {}
-        self._pinning = _Joined[Client]()
-        self._looking_up = _Joined[list[str]]()
+        self._pinning = Joined[_Pinned]()
+        self._looking_up = Joined[list[str]]()
 
-    async def post(self, url: str, headers: list[tuple[str, str]], body: bytes) -> ReceiverResponse:
-        """Send one POST. No redirect is followed; a 3xx is the answer.
+    async def post(
+        self, url: str, headers: list[tuple[str, str]], body: bytes, identity: Identity | None = None
+    ) -> ReceiverResponse:
+        """Send one POST, with the client certificate of `identity`. No redirect is followed; a 3xx is the answer.
 
         The head of the answer decides. Of its body there is what came soon, whatever state it is in.
         """
-        return await self._send("POST", url, headers, body)
+        return await self._send("POST", url, headers, body, identity)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The same for whatever speaks httpx: `httpx.AsyncClient(transport=...)`. A body that breaks off fails."""
@@ -104,27 +96,36 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
     async def _send(
-        self, method: str, url: str, headers: list[tuple[str, str]], body: bytes, *, whole: bool = False
+        self,
+        method: str,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: bytes,
+        identity: Identity | None = None,
+        *,
+        whole: bool = False,
     ) -> ReceiverResponse:
         normal, origin = self._target(url)
+        if identity:
+            origin = origin._replace(identity=identity)
         loop = asyncio.get_running_loop()
         start = loop.time()
         pinned = self._pinned.get(origin)
         if pinned and pinned.until > start:
             sending = pinned.client.request(method, normal)
         else:
-            client = await self._vetted_client(origin)
+            pinned = await self._vetted_client(origin)
             # The client's own limit is the whole timeout, of which the look-up took a part.
             left = timedelta(seconds=max(self._timeout - (loop.time() - start), 0.001))
-            sending = client.request(method, normal).timeout(left)
+            sending = pinned.client.request(method, normal).timeout(left)
         # Without a read buffer the head is there before the body: the client would read ahead, and fail with it.
         sending = sending.headers(headers).body_bytes(body).streamed_read_buffer_limit(0)
         try:
             async with sending.build_streamed() as response:
                 return await read(response, whole=whole)
         except PyreqwestError as error:
-            failure = translated(error)
-            if isinstance(failure, ConnectFailed):
+            failure = translated(error, pinned.tunnel.failure if pinned.tunnel else "")
+            if isinstance(failure, ConnectFailed) and failure.outcome != "proxy_error":
                 self._pinned.pop(origin, None)  # the name may have moved
             raise failure from error
 
@@ -133,9 +134,11 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         for pinned in self._pinned.values():
             await pinned.client.close()
         self._pinned.clear()
+        if self._tunnels:
+            await self._tunnels.aclose()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _vetted_client(self, origin: _Origin) -> Client:
+    async def _vetted_client(self, origin: _Origin) -> _Pinned:
         """A client that can only reach the vetted address behind `origin`."""
         try:
             async with asyncio.timeout(self._timeout):
@@ -143,20 +146,26 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         except TimeoutError as error:
             raise TimedOut(f"no address within {self._timeout:g} s") from error
 
-    async def _pin(self, origin: _Origin) -> Client:
+    async def _pin(self, origin: _Origin) -> _Pinned:
         address = await self._vetted(origin)
         loop = asyncio.get_running_loop()
         pinned = self._pinned.get(origin)
         if pinned and pinned.address == address:
-            client = pinned.client  # with its connections
+            client, tunnel = pinned.client, pinned.tunnel  # with its connections
         else:
-            client = await loop.run_in_executor(self._threads, self._build, origin, address)
+            through = None if inside(address, self._allowed) else self._tunnels
+            tunnel = await through.open(origin.host, origin.port, address) if through else None
+            client = await loop.run_in_executor(self._threads, self._build, origin, address, tunnel)
             metrics.CLIENTS_BUILT.inc()
+        if origin.identity:  # what its owner had before is not needed any more
+            owner = origin.identity.owner
+            for other in [one for one in self._pinned if one.identity and one.identity.owner == owner]:
+                del self._pinned[other]
         if origin not in self._pinned and len(self._pinned) >= _CLIENTS:
             # Any one, not the least recently used: with more hosts than places in turn, that is always the next needed.
             del self._pinned[secrets.choice(list(self._pinned))]  # closed when its last request lets go of it
-        self._pinned[origin] = _Pinned(client, address, loop.time() + _ANSWER_HOLDS)
-        return client
+        made = self._pinned[origin] = _Pinned(client, address, loop.time() + _ANSWER_HOLDS, tunnel)
+        return made
 
     async def _vetted(self, origin: _Origin) -> str:
         """The address to connect to. One bad answer among good ones refuses them all: they would be tried in turn."""
@@ -182,7 +191,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         look_up = functools.partial(asyncio.get_running_loop().run_in_executor, self._threads, _addresses, host, port)
         return await self._looking_up.join((host, port), look_up)
 
-    def _build(self, origin: _Origin, address: str) -> Client:
+    def _build(self, origin: _Origin, address: str, tunnel: Tunnel | None = None) -> Client:
         builder = (
             ClientBuilder()
             .no_proxy()
@@ -199,10 +208,15 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             .pool_idle_timeout(timedelta(seconds=30))
         )
         # A host that is not the pinned one would be looked up by the client itself: it is sent nowhere instead.
-        builder = builder.proxy(ProxyBuilder.all(_NOWHERE).no_proxy(origin.host))
+        if tunnel:  # it refuses every other host
+            builder = builder.proxy(ProxyBuilder.all(tunnel.url).custom_http_auth(tunnel.authorization))
+        else:
+            builder = builder.proxy(ProxyBuilder.all(_NOWHERE).no_proxy(origin.host))
         if self._trusted_pem:
             builder = builder.add_root_certificate_pem(self._trusted_pem)
-        if not literal(origin.host):
+        if origin.identity:
+            builder = builder.identity_pem(origin.identity.pem.encode())
+        if not tunnel and not literal(origin.host):
             builder = builder.resolve(origin.host, address, origin.port)
         return builder.build()
 

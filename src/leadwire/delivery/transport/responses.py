@@ -17,6 +17,7 @@ _NO_CONTENT: Final = 204
 _MULTIPLE_CHOICES: Final = 300
 _RETRY_AFTER: Final = "retry-after"
 _CONNECTING: Final = "(Connect)"  # hyper's word for the stage
+_TUNNEL: Final = "tunnel error"  # hyper's word for a proxy that has refused
 _LARGE_CHAIN: Final = "HandshakePayloadTooLarge"  # rustls's word, for what announces more than it ever reads
 _TLS: Final = re.compile(
     "certificate|tls|ssl|handshake|unknownissuer|peer is incompatible|alert|corrupt message", re.IGNORECASE
@@ -24,7 +25,9 @@ _TLS: Final = re.compile(
 
 
 class ConnectFailed(httpx.ConnectError):
-    """Nothing was sent: no address, one that may not be reached, nobody there, or no TLS. `outcome` says which."""
+    """Nothing was sent: no address, one that may not be reached, nobody there, a proxy that refuses, or no TLS.
+    `outcome` says which.
+    """
 
     def __init__(self, outcome: Outcome, message: str) -> None:
         super().__init__(message)
@@ -51,12 +54,14 @@ class ReceiverResponse(NamedTuple):
     body: bytes
 
 
-def translated(error: rs.PyreqwestError) -> ConnectFailed | ProtocolFailed | TimedOut:
-    """What pyreqwest raised, in these words."""
+def translated(error: rs.PyreqwestError, proxy: str = "") -> ConnectFailed | ProtocolFailed | TimedOut:
+    """What pyreqwest raised, in these words. `proxy`: why the proxy has refused, if it was that."""
     causes = [cause["message"] for cause in (getattr(error, "details", None) or {}).get("causes") or ()]
     said = ": ".join(dict.fromkeys([error.message, *causes]))[:500]
     if isinstance(error, rs.RequestTimeoutError):
         return TimedOut(f"no complete head of a response in time: {said}"[:500])
+    if _TUNNEL in said:
+        return ConnectFailed("proxy_error", proxy or said)
     if _LARGE_CHAIN in said:
         said = f"the certificate chain is larger than 64 KiB: {said}"[:500]
     if any(map(_TLS.search, causes)):

@@ -9,6 +9,7 @@ from leadwire.delivery.retry import NextStep
 from leadwire.delivery.states import Outcome
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
+from leadwire.delivery.transport.identity import Identity
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry import tracing
@@ -24,6 +25,7 @@ class ClaimedDelivery(NamedTuple):
     secret: str
     staged_secret: str  # '' for none
     headers: tuple[tuple[str, str], ...]
+    identity: Identity | None
     claimed: float  # when, by `time.perf_counter`
     send_before: float  # after that, by the same clock, the lease might end before the answer comes
     # The rest as the claim's statement returns it.
@@ -86,7 +88,7 @@ async def attempt(job: ClaimedDelivery, transport: GuardedTransport, settings: S
     status: int | None = None
     body, retry_after = b"", 0.0
     try:
-        answer = await transport.post(job.url, headers, job.body)
+        answer = await transport.post(job.url, headers, job.body, job.identity)
     except Exception as raised:  # noqa: BLE001 - whatever it is, the ledger has to know
         outcome = getattr(raised, "outcome", "protocol_error")
         error = _text(str(raised) or type(raised).__name__)

@@ -16,6 +16,7 @@ import msgspec
 from leadwire.delivery.endpoints import discard, due
 from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.table import END_CANCELED
+from leadwire.delivery.transport.identity import Identity
 from leadwire.delivery.worker.attempt import ClaimedDelivery
 from leadwire.infrastructure import db, ids, secret_box, telemetry
 from leadwire.infrastructure.db.statements import Statement, lists, sql
@@ -40,7 +41,7 @@ WITH asked AS (SELECT * FROM {ASKED}), claimed AS (
 )
 SELECT d.event_id, d.endpoint_id, d.attempts, e.url IS NULL OR coalesce(v.body, '') = '',
     (d.test OR e.enabled AND coalesce(e.paused_until, now()) <= now()) AND e.url NOT LIKE 'pull:%',
-    e.secret, e.staged_secret, e.headers,
+    e.secret, e.staged_secret, e.headers, e.certificate,
     d.generation, d.test, d.subject, e.url, NOT e.open OR e.failing_since IS NOT NULL OR e.admission_window < 256,
     convert_to(v.body, 'UTF8'), v.traceparent, d.workspace_id, e.numbered AND NOT d.test, d.sequence,
     extract(epoch FROM d.created_at - v.recorded_at)::float8, extract(epoch FROM now() - d.queued_at)::float8,
@@ -103,7 +104,7 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: flo
     claimed, refused = Claim([], [], set()), list[Key]()
     for event_id, endpoint_id, attempts, ended, takes, *sealed_and_job in found:
         key = Key(event_id, endpoint_id, attempts)
-        sealed, job = sealed_and_job[:3], sealed_and_job[3:]
+        sealed, job = sealed_and_job[:4], sealed_and_job[4:]
         if ended:
             refused.append(key)
         elif not takes:
@@ -111,14 +112,15 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: flo
         else:
             times = (now, asked_at + lease - longest)
             try:
-                secret, staged, headers = (box.open(one) if one else "" for one in sealed)
+                secret, staged, headers, pem = (box.open(one) if one else "" for one in sealed)
             except OperatorError as error:  # it waits until our key is set right
-                names = ClaimedDelivery(by_key[key], "", "", (), *times, *job).names
+                names = ClaimedDelivery(by_key[key], "", "", (), None, *times, *job).names
                 telemetry.log("secret.unreadable", level=logging.ERROR, error=error, **names)
                 claimed.held.append(by_key[key])
                 claimed.unreadable.add(endpoint_id)
                 continue
-            claimed.jobs.append(ClaimedDelivery(by_key[key], secret, staged, pairs(headers), *times, *job))
+            identity = Identity(endpoint_id, pem) if pem else None
+            claimed.jobs.append(ClaimedDelivery(by_key[key], secret, staged, pairs(headers), identity, *times, *job))
     if refused:
         await _CANCEL.rows(**asked(refused), owner=owner)
     return claimed

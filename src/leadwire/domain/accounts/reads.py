@@ -12,7 +12,7 @@ from leadwire.domain.accounts import keys, schema
 from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, UserSession, Workspace
 from leadwire.domain.listing.keyset import Found, Keyset
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import if_given, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
 _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
@@ -21,13 +21,15 @@ _ONLINE: Final = timedelta(seconds=150)  # an open inbox reports every 60 s
 
 # Whose key it is, and what holds for the workspace.
 _KEY_BY_LOOKUP: Final = sql("""
-SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL, (w.quotas->>'requests')::int, k.hash
+SELECT k.id, k.workspace_id, k.scopes, k.expires_at, w.suspended_at IS NOT NULL, (w.quotas->>'requests')::int,
+    k.networks, k.hash
 FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.lookup = :lookup AND k.revoked_at IS NULL""")
 _START: Final = QueryString("'lw_' || {} || '_'", ApiKey.lookup)
+_LISTED: Final = columns(
+    ApiKey, "id workspace_id name lookup scopes created_at expires_at last_used_at revoked_at networks"
+)
 _KEYS: Final = statement(
-    ApiKey.select(
-        "id", "workspace_id", "name", _START, "scopes", "created_at", "expires_at", "last_used_at", "revoked_at"
-    )
+    ApiKey.select(*(_START if column is ApiKey.lookup else column for column in _LISTED))
     .where(if_given(ApiKey.workspace_id, "workspace"))
     .order_by("created_at", "id", ascending=False)
 )
@@ -119,6 +121,11 @@ async def listed(workspace: str | None = None) -> list[schema.KeyListed]:
     return [schema.KeyListed(*clock.texts(row)) for row in await _KEYS.rows(workspace=workspace)]
 
 
+async def keys_ending() -> list[schema.KeyListed]:
+    """Every key that ends within 30 days, of all workspaces, the first to end first."""
+    return sorted((one for one in await listed() if one.ends_soon), key=lambda one: one.expires_at or "")
+
+
 async def users(workspace: str | None = None) -> list[schema.UserListed]:
     """Everybody with an account, oldest first; of one workspace or (for operators) of all."""
     return [schema.UserListed(*clock.texts(row)) for row in await _USERS.rows(workspace=workspace)]
@@ -178,5 +185,5 @@ async def _look_up(key: str, digest: bytes) -> schema.Caller | None:
     row = await _KEY_BY_LOOKUP.row(lookup=lookup) if lookup else None
     if row is None or not hmac.compare_digest(row["hash"], digest):
         return None
-    id_, workspace, scopes, *known, _ = row
-    return schema.Caller(id_, workspace, frozenset(scopes), *known)
+    id_, workspace, scopes, ends, suspended, requests, allowed, _ = row
+    return schema.Caller(id_, workspace, frozenset(scopes), ends, suspended, requests, tuple(allowed))

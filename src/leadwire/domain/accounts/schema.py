@@ -14,6 +14,8 @@ ROLES: Final[tuple[Role, ...]] = get_args(Role)
 Quota = Literal["endpoints", "bots", "bot_versions", "faq_entries", "flow_bytes", "users", "api_keys", "requests"]
 """What a workspace may have a limited number of. `requests` are those of each API key in a minute."""
 
+SOON: Final = timedelta(days=30)
+"""How long before its end people are told of a key."""
 CONFIRMED: Final = timedelta(minutes=10)
 """How long secrets may be shown after the password was given."""
 
@@ -39,8 +41,8 @@ class Person(Struct, frozen=True):
     """Whether this is the only workspace of the instance."""
     second_factor: bool
     """Whether signing in took a code, too."""
-    provider: str | None
-    """The provider that they came from; None: they gave a password."""
+    networks: list[str]
+    """From where the workspace's web area may be used; empty: from anywhere."""
     address: str
     form_token: str
     """Proof, inside a form, that the form came from a page of this session."""
@@ -55,8 +57,6 @@ class Person(Struct, frozen=True):
     def lacks_second_factor(self) -> bool:
         """Whether they must set one up first."""
         required = settings.get().second_factor
-        if self.provider:  # which asks for what it asks for
-            return False
         return not self.second_factor and (required == "everybody" or (required == "admins" and self.role == "admin"))
 
     @property
@@ -76,6 +76,8 @@ class Caller(Struct, frozen=True):
     """Whether the workspace is."""
     requests: int | None = None
     """How many the workspace may send with each key in a minute, where that is not what the settings say."""
+    networks: tuple[str, ...] = ()
+    """From where the key may be used; empty: from anywhere."""
 
 
 class KeyListed(Struct, frozen=True):
@@ -90,6 +92,21 @@ class KeyListed(Struct, frozen=True):
     expires_at: str | None
     last_used_at: str | None
     revoked_at: str | None
+    networks: list[str]
+    """From where it may be used; empty: from anywhere."""
+
+    @property
+    def ends_soon(self) -> bool:
+        """Whether it ends within 30 days, and has not ended."""
+        return not self.revoked_at and not self.ended and self._ends_before(clock.now() + SOON)
+
+    @property
+    def ended(self) -> bool:
+        """Whether its time is over."""
+        return self._ends_before(clock.now())
+
+    def _ends_before(self, at: datetime) -> bool:
+        return self.expires_at is not None and clock.parse(self.expires_at) <= at
 
 
 class UserListed(Struct, frozen=True):

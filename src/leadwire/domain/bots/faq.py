@@ -87,7 +87,9 @@ class Model:
         self._client = httpx.AsyncClient(
             base_url=settings.model_url,
             headers={"Authorization": f"Bearer {settings.model_key}"} if settings.model_key else {},
-            transport=GuardedTransport(settings.allowed_networks, timeout=settings.model_timeout),
+            transport=GuardedTransport(
+                settings.allowed_networks, timeout=settings.model_timeout, proxy=settings.egress_proxy
+            ),
         )
 
     async def answer(self, question: Question) -> str | None:

@@ -25,6 +25,7 @@ _MEANINGS = {
     "tls_error": "The certificate is not valid for this host, has expired, or its chain is larger than 64 KiB.",
     "protocol_error": "What came back is not HTTP.",
     "blocked_address": "The host name leads to a private address, which webhooks must not reach.",
+    "proxy_error": "The proxy that we send through let nothing pass. Its operator has to repair that.",
     "gone": "Your server answered 410 Gone: it wants no more events. The endpoint was disabled.",
 }
 

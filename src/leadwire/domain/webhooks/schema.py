@@ -1,9 +1,14 @@
 """Endpoints, deliveries and attempts as operators and pages see them."""
 
+from datetime import timedelta
+from typing import Final
+
 from msgspec import UNSET, Struct, UnsetType
 
 from leadwire.delivery.states import Outcome, State
+from leadwire.infrastructure import clock
 
+SOON: Final = timedelta(days=30)
 REMOVED = "The address has another origin, so the custom headers were removed"
 
 
@@ -12,7 +17,8 @@ class Endpoint(Struct, frozen=True):
 
     `ordered`: one delivery at a time and in order within a conversation or lead. `numbered`: deliveries carry numbers
     without gaps. `rate_limit`: deliveries a minute. `headers`: names of its own ones. `staged_at`: since when a next
-    secret signs too. `token_at`: when its receiver's token was made. `paused_until`: when sending goes on, while its
+    secret signs too. `token_at`: when its receiver's token was made. `certificate_...`: of the client certificate that
+    its receiver is shown. `paused_until`: when sending goes on, while its
     receiver asked for a pause with Retry-After; the year 9999: not before its workspace is resumed.
     """
 
@@ -28,9 +34,16 @@ class Endpoint(Struct, frozen=True):
     headers: list[str]
     staged_at: str | None
     token_at: str | None
+    certificate_subject: str | None
+    certificate_ends_at: str | None
     failing_since: str | None
     paused_until: str | None
     created_at: str
+
+    @property
+    def certificate_ends_soon(self) -> bool:
+        """Whether the client certificate has to be replaced: it ends within 30 days, or has ended."""
+        return self.certificate_ends_at is not None and clock.parse(self.certificate_ends_at) < clock.now() + SOON
 
 
 class NewEndpoint(Endpoint, frozen=True, kw_only=True):

@@ -1,11 +1,15 @@
 """`leadwire endpoints secret`: replace a signing secret in two steps, so that every delivery can be verified. And
-`leadwire endpoints token`.
+`leadwire endpoints token` and `certificate`.
 """
+
+from typing import BinaryIO, Final
 
 import click
 
 from leadwire.infrastructure.errors import Conflict, OperatorError
 from leadwire.interfaces.cli.runtime import Result, audited, operation
+
+_FILE: Final = click.File("rb")
 
 
 @click.group()
@@ -64,3 +68,37 @@ async def token(endpoint_id: str) -> Result:
     async with audited("endpoint.token_created", endpoint_id):
         made = await receivers.make_token(None, endpoint_id)
     return Result({"id": endpoint_id, "token": made}, f"{made}\n\nCopy the token now: it is not shown again.")
+
+
+@click.group()
+def certificate() -> None:
+    """The client certificate that the receiver is shown (mutual TLS)."""
+
+
+@certificate.command()
+@click.argument("endpoint_id", metavar="ID")
+@click.option("--certificate", "chain", type=_FILE, required=True, help="PEM: the certificate, then its chain.")
+@click.option("--key", type=_FILE, required=True, help="PEM: its private key, without a passphrase.")
+@operation
+async def replace(endpoint_id: str, chain: BinaryIO, key: BinaryIO) -> Result:
+    """Store a certificate and its key, encrypted. It is used from the next attempt on, instead of the present one."""
+    from leadwire.domain.webhooks import certificates
+
+    given = [file.read().decode("ascii", "replace") for file in (chain, key)]
+    async with audited("endpoint.certificate_replaced", endpoint_id) as entry:
+        endpoint = await certificates.replace(None, endpoint_id, *given)
+        entry.detail = f"{endpoint.certificate_subject}, until {endpoint.certificate_ends_at}"
+    return Result(endpoint, f"{endpoint_id} shows {entry.detail}.")
+
+
+@certificate.command()
+@click.argument("endpoint_id", metavar="ID")
+@operation
+async def remove(endpoint_id: str) -> Result:
+    """Remove the certificate and its key."""
+    from leadwire.domain.webhooks import certificates, reads
+
+    async with audited("endpoint.certificate_removed", endpoint_id) as entry:
+        entry.detail = (await reads.endpoint(None, endpoint_id)).certificate_subject or ""
+        await certificates.remove(None, endpoint_id)
+    return Result({"id": endpoint_id, "certificate": None}, f"{endpoint_id} shows no certificate.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.endpoint_secrets import secret, token
+from leadwire.interfaces.cli.endpoint_secrets import certificate, secret, token
 from leadwire.interfaces.cli.runtime import Result, audited, listing, operation, the_workspace, workspace_option
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def endpoints() -> None:
 
 endpoints.add_command(secret)
 endpoints.add_command(token)
+endpoints.add_command(certificate)
 
 
 @endpoints.command()
@@ -219,6 +220,9 @@ def _line(endpoint: "Endpoint") -> str:
         "numbered" if endpoint.numbered else "",
         f"{endpoint.rate_limit} a minute" if endpoint.rate_limit else "",
         f"headers {' '.join(endpoint.headers)}" if endpoint.headers else "",
+        f"shows {endpoint.certificate_subject} until {endpoint.certificate_ends_at}"
+        if endpoint.certificate_ends_at
+        else "",
         f"next secret staged {endpoint.staged_at}" if endpoint.staged_at else "",
         f"failing since {endpoint.failing_since}" if endpoint.failing_since else "",
         _pause(endpoint.paused_until) if endpoint.paused_until else "",

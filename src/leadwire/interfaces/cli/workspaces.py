@@ -78,18 +78,6 @@ async def resume(workspace: str) -> Result:
     return Result({"id": workspace, "suspended": False, "changed": changed}, f"{workspace} is open.")
 
 
-@workspaces.command("allow-passwords")
-@_workspace
-@operation
-async def allow_passwords(workspace: str) -> Result:
-    """Let people sign in by password again where single sign-on is enforced and its provider fails."""
-    from leadwire.domain.accounts.changes import workspaces as changes
-
-    changed = await changes.allow_passwords(workspace)
-    text = f"{workspace}: passwords are allowed."
-    return Result({"id": workspace, "sso_enforced": False, "changed": changed}, text)
-
-
 @workspaces.command()
 @_workspace
 @click.argument("quota", type=click.Choice(get_args(Quota)))
@@ -106,6 +94,20 @@ async def quota(workspace: str, quota: Quota, most: int | None, is_default: bool
     await changes.set_quota(workspace, quota, most)
     present = default(quota) if most is None else most
     return Result({"id": workspace, "quota": quota, "most": present}, f"{workspace} may have {present:,} {quota}.")
+
+
+@workspaces.command()
+@_workspace
+@click.option("--clear", is_flag=True, help="Let people in from anywhere again.")
+@operation
+async def networks(workspace: str, clear: bool) -> Result:
+    """Show from which networks the web area may be used. `--clear` is for whoever has locked themselves out."""
+    from leadwire.domain.accounts.changes import workspaces as changes
+
+    if clear:
+        await changes.clear_networks(workspace)
+    allowed = await changes.networks(workspace)
+    return Result({"id": workspace, "networks": allowed}, "\n".join(allowed) or f"{workspace} is open from anywhere.")
 
 
 @workspaces.command()

@@ -18,18 +18,28 @@ NOT_TRUSTED: Final = "leadwire:proxy-not-trusted"
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+_UNKNOWN: Final = "unknown"
 _REPORT_EVERY: Final = 3600.0  # seconds
 _KEPT: Final = 86_400  # seconds
 _reported: list[float] = []
 
 
 def network(scope: Scope | HTTPScope) -> str:
-    """Return the caller's network (see `behind`)."""
+    """Return the caller's network: an IPv4 address, or the /64 of an IPv6 one."""
+    return _shortened(_caller(scope))
+
+
+def address(scope: Scope | HTTPScope) -> str:
+    """Return the caller's whole address, or `unknown`: for lists of who may come in."""
+    return str(_caller(scope) or _UNKNOWN)
+
+
+def _caller(scope: Scope | HTTPScope) -> Address | None:
     peer, _ = scope["client"] or ("", 0)
     forwarded, trusted = header(scope, b"x-forwarded-for") or "", settings.get().trusted_proxies
-    if forwarded and (address := _address(peer)) and address.is_private and not _within(address, trusted):
+    if forwarded and (near := _address(peer)) and near.is_private and not _within(near, trusted):
         _report()
-    return behind(peer, forwarded, trusted)
+    return _behind(peer, forwarded, trusted)
 
 
 def _report() -> None:
@@ -54,6 +64,10 @@ def behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     `X-Forwarded-For` counts only as far as it was written by trusted proxies: from the right, up to the first address
     that is none of theirs.
     """
+    return _shortened(_behind(peer, forwarded, trusted))
+
+
+def _behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
     address = _address(peer)
     for hop in reversed(forwarded.split(",")):
         if address is None or not _within(address, trusted):
@@ -61,8 +75,12 @@ def behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
         if (further := _address(hop.strip())) is None:
             break
         address = further
+    return address
+
+
+def _shortened(address: Address | None) -> str:
     if address is None:
-        return "unknown"
+        return _UNKNOWN
     return str(ipaddress.ip_network(f"{address}/64", strict=False)) if address.version == 6 else str(address)
 
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from leadwire.domain.accounts import changes, reads
+from leadwire.domain.accounts import changes, networks, reads
 from leadwire.domain.accounts.schema import Caller
 from leadwire.infrastructure import redis_pool, telemetry
-from leadwire.infrastructure.errors import InsufficientScope, Unauthenticated, WorkspaceSuspended
+from leadwire.infrastructure.errors import AddressNotAllowed, InsufficientScope, Unauthenticated, WorkspaceSuspended
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.infrastructure.standby_reads import CALLER
 from leadwire.interfaces.http import client_network
@@ -42,7 +42,7 @@ class ApiKeyGuard:
         return authenticated
 
     async def _admit(self, scope: Scope, needed: str) -> None:
-        """Raise Unauthenticated, RateLimited, WorkspaceSuspended or InsufficientScope."""
+        """Raise Unauthenticated, AddressNotAllowed, RateLimited, WorkspaceSuspended or InsufficientScope."""
         loop_time = asyncio.get_running_loop().time()
         try:
             caller = await reads.caller(bearer(scope["headers"], "API key"), loop_time)
@@ -52,6 +52,10 @@ class ApiKeyGuard:
             self._failures.take(client_network.network(scope), loop_time)
             raise
         set_workspace(caller.workspace)
+        if caller.networks and not networks.allow(client_network.address(scope), caller.networks):
+            self._failures.take(client_network.network(scope), loop_time)
+            telemetry.log("key.address_refused", level=logging.WARNING, key=caller.key_id)
+            raise AddressNotAllowed("This API key may not be used from the address that the request came from.")
         limit = self._limit if caller.requests is None else _own_limit(caller.requests)
         scope["state"][ADDED].extend(limit.take(caller.key_id, loop_time))
         if caller.suspended:

@@ -21,12 +21,13 @@ import msgspec
 from litestar import HttpMethod, Request, route
 from litestar.handlers import HTTPRouteHandler
 
+from leadwire.domain.accounts import networks
 from leadwire.domain.accounts.changes import audit as audit_log
 from leadwire.domain.accounts.changes import sessions, sign_in
 from leadwire.domain.accounts.schema import Role
 from leadwire.infrastructure import standby_reads
-from leadwire.infrastructure.errors import DomainError, Forbidden
-from leadwire.interfaces.http import body
+from leadwire.infrastructure.errors import AddressNotAllowed, DomainError, Forbidden
+from leadwire.interfaces.http import body, client_network
 from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
@@ -41,8 +42,9 @@ PAGE: Final = "confirm_page"
 SIGN_IN: Final = "/sign-in"
 CODE: Final = "/sign-in/code"
 CONFIRM: Final = "/confirm"
+SIGN_OUT: Final = "/sign-out"
 SECOND_FACTOR: Final = "/account/second-factor"
-_BEFORE_THE_FACTOR: Final = (SECOND_FACTOR, CONFIRM, "/sign-out")
+_BEFORE_THE_FACTOR: Final = (SECOND_FACTOR, CONFIRM, SIGN_OUT)
 
 
 class Declared(msgspec.Struct, eq=False):
@@ -165,6 +167,11 @@ async def _page_context(request: "Request[Any, Any, Any]", role: Role, path: str
     if me is None:
         return SIGN_IN
     set_workspace(me.workspace)
+    if path != SIGN_OUT and not networks.allow(client_network.address(request.scope), me.networks):
+        raise AddressNotAllowed(
+            f"{me.workspace_name} lets people in from certain networks only, and you are at"
+            f" {client_network.address(request.scope)}. Ask an admin, or whoever runs this instance."
+        )
     context = PageContext(request, me, Form())
     request.state.context = context  # an error page is this person's, too
     request.scope["state"][standby_reads.CALLER] = me.session_id

@@ -7,9 +7,10 @@ from typing import Final
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, quotas
+from leadwire.domain.accounts import networks as allow_lists
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import ApiKey, UserAccount, Workspace
-from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure import clock, db, ids, settings
 from leadwire.infrastructure.db.statements import any_of, columns, if_given, insert, param, statement
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
@@ -27,18 +28,20 @@ _A_MINUTE_AGO: Final = QueryString(
     "coalesce({} < {}::timestamptz - interval '1 minute', true)", ApiKey.last_used_at, param("now")
 )
 _ADD_WORKSPACE: Final = insert(*columns(Workspace, "id name created_at"))
-_ADD_KEY: Final = insert(*columns(ApiKey, "id workspace_id name lookup hash scopes created_at expires_at"))
+_ADD_KEY: Final = insert(*columns(ApiKey, "id workspace_id name lookup hash scopes created_at expires_at networks"))
 _COUNT_KEYS: Final = statement(ApiKey.count().where(ApiKey.workspace_id == param("workspace"), *_IN_USE))
 _END_KEY_LATER: Final = statement(
-    ApiKey.update(expires_at=_NOT_AFTER).where(*_KEY, *_IN_USE).returning(*columns(ApiKey, "workspace_id name scopes"))
+    ApiKey.update(expires_at=_NOT_AFTER)
+    .where(*_KEY, *_IN_USE)
+    .returning(*columns(ApiKey, "workspace_id name scopes networks"))
 )
+_NETWORKS: Final = statement(ApiKey.select("networks").where(*_KEY, *_IN_USE).lock_rows())
+_SET_NETWORKS: Final = statement(ApiKey.update(networks=param("networks")).where(ApiKey.id == param("id")))
 _REVOKE_KEY: Final = statement(ApiKey.update(revoked_at=_ONCE).where(*_KEY).returning(ApiKey.id))
 _NOTE_USE: Final = statement(ApiKey.update(last_used_at=param("now")).where(any_of(ApiKey.id, "ids"), _A_MINUTE_AGO))
 _COLLEAGUES: Final = UserAccount.workspace_id == param("workspace")
 _USER: Final = (_COLLEAGUES, UserAccount.id == param("id"))
-_LOCK_USERS: Final = statement(
-    UserAccount.select("id", "email", "role", "break_glass").where(_COLLEAGUES).order_by("id").lock_rows()
-)
+_LOCK_USERS: Final = statement(UserAccount.select("id", "email", "role").where(_COLLEAGUES).order_by("id").lock_rows())
 _REMOVE_USER: Final = statement(UserAccount.delete().where(*_USER))
 _SET_ROLE: Final = statement(UserAccount.update(role=param("role")).where(*_USER))
 
@@ -50,27 +53,44 @@ async def create_workspace(name: str) -> str:
     return workspace
 
 
+def key_end(expires_at: datetime | None) -> datetime | None:
+    """When a new key is to end, as the settings allow it. Raise Invalid."""
+    days = settings.get().key_life_days
+    latest = clock.now() + timedelta(days=days) if days else None
+    if latest and expires_at and expires_at > latest:
+        raise invalid_field("/expires_at", "too_late", f"Here a key lasts {days} days at the most.")
+    return expires_at or latest
+
+
 async def create_key(
-    workspace: str, name: str, scopes: Sequence[str] = keys.SCOPES, expires_at: datetime | None = None
+    workspace: str,
+    name: str,
+    scopes: Sequence[str] = keys.SCOPES,
+    expires_at: datetime | None = None,
+    networks: Sequence[str] = (),
 ) -> tuple[str, str]:
-    """Add an API key. Return its id and its text, which is stored nowhere. Raise Invalid, QuotaExceeded."""
+    """Add an API key, which may be used from these `networks` alone, if any. Without `expires_at` it lasts as long as
+    the settings allow. Return its id and its text, which is stored nowhere. Raise Invalid, QuotaExceeded.
+    """
     if unknown := [scope for scope in scopes if scope not in keys.SCOPES]:
         message = f"No such scope: {', '.join(unknown)}. There are: {', '.join(keys.SCOPES)}."
         raise invalid_field("/scopes", "unknown_scope", message)
     if not name.strip() or len(name) > 200:
         raise Invalid("A key needs a name of at most 200 characters.")
+    allowed, ends = allow_lists.checked(networks), key_end(expires_at)
     key_id, key, now = ids.new("key"), keys.new(), clock.now()
     async with db.transaction():
         await _ADD_KEY.rows(
             id=key_id, workspace_id=workspace, name=name.strip(), lookup=keys.lookup_of(key), hash=keys.digest(key),
-            scopes=list(dict.fromkeys(scopes)), created_at=now, expires_at=expires_at,
+            scopes=list(dict.fromkeys(scopes)), created_at=now, expires_at=ends, networks=allowed,
         )  # fmt: skip
         await quotas.check(workspace, "api_keys", _COUNT_KEYS, now=clock.now())
     return key_id, key
 
 
 async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[str, str]:
-    """Replace a key by one with the same name and scopes; the old one ends after `overlap` seconds, one of `OVERLAPS`.
+    """Replace a key by one with the same name, scopes and networks; the old one ends after `overlap` seconds, one of
+    `OVERLAPS`.
 
     Return the new key's id and text. Raise NotFound, also for a key that has ended; Invalid; QuotaExceeded.
     """
@@ -80,7 +100,19 @@ async def roll_key(workspace: str | None, key_id: str, overlap: int) -> tuple[st
         now = clock.now()
         missing, end = NotFound(f"There is no API key {key_id} in use."), now + timedelta(seconds=overlap)
         old = await _END_KEY_LATER.one(missing, workspace=workspace, id=key_id, end=end, now=now)
-        return await create_key(old["workspace_id"], old["name"], old["scopes"])
+        return await create_key(old["workspace_id"], old["name"], old["scopes"], networks=old["networks"])
+
+
+async def set_key_networks(workspace: str | None, key_id: str, networks: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Let a key be used from these networks alone; from anywhere when there are none. Within 5 s it holds everywhere.
+
+    Return what was and what is. Raise NotFound, also for a key that has ended; Invalid.
+    """
+    allowed, missing = allow_lists.checked(networks), NotFound(f"There is no API key {key_id} in use.")
+    async with db.transaction():
+        before = await _NETWORKS.one(missing, workspace=workspace, id=key_id, now=clock.now())
+        await _SET_NETWORKS.rows(id=key_id, networks=allowed)
+        return list(before["networks"]), allowed
 
 
 async def revoke_key(workspace: str | None, key_id: str) -> None:
@@ -118,6 +150,4 @@ async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tupl
         raise NotFound("There is no such person in the team.")
     if not stays_admin and [row["id"] for row in people if row["role"] == "admin"] == [user_id]:
         raise Conflict("The last admin stays one: make somebody else an admin first.")
-    if not stays_admin and found["break_glass"]:
-        raise Conflict("An emergency account stays an admin: let it be none first, under Single sign-on.")
     return found["email"], found["role"]

@@ -12,7 +12,7 @@ from typing import Final
 
 from piccolo.querystring import QueryString
 
-from leadwire.domain.accounts import keys
+from leadwire.domain.accounts import keys, networks
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import UserSession
 from leadwire.infrastructure import clock, ids, settings
@@ -29,19 +29,18 @@ _BEGIN: Final = insert(*columns(UserSession, "id user_id hash created_at seen_at
 # Whose session it is, and whether there is another workspace.
 _FIND: Final = sql("""
 SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
-    NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), u.totp_secret IS NOT NULL, s.provider_id,
+    NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), u.totp_secret IS NOT NULL, w.networks,
     s.seen_at
 FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
-WHERE s.hash = :hash AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL
-    AND (s.provider_id IS NOT NULL OR u.break_glass OR NOT w.sso_enforced)""")
+WHERE s.hash = :hash AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL""")
 _BY_ID: Final = UserSession.id == param("id")
 _OF_USER: Final = UserSession.user_id == param("user")
 _ALL_BUT: Final = QueryString("({}::text IS NULL OR {} <> {})", param("but"), UserSession.id, param("but"))
 # A session that has not ended, of a workspace that is not suspended.
 _LIVES: Final = sql("""
-SELECT s.id FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
-WHERE s.id = :id AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL
-    AND (s.provider_id IS NOT NULL OR u.break_glass OR NOT w.sso_enforced)""")
+SELECT s.address, w.networks
+FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
+WHERE s.id = :id AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL""")
 _SEEN: Final = statement(UserSession.update(seen_at=param("now"), address=param("address")).where(_BY_ID))
 _SET: Final = {
     name: statement(UserSession.update({name: param("value")}).where(_BY_ID))
@@ -82,8 +81,11 @@ async def person(token: str | None, address: str) -> Person | None:
 
 
 async def is_active(session_id: str) -> bool:
-    """Whether a session has not ended: by its owner, with their account, by its age, or with a suspension."""
-    return await _LIVES.row(id=session_id, **_bounds()) is not None
+    """Whether a session has not ended: by its owner, with their account, by its age, or with a suspension; and was last
+    used from where it may be.
+    """
+    found = await _LIVES.row(id=session_id, **_bounds())
+    return found is not None and networks.overlap(*found)
 
 
 async def end(token: str | None) -> None:

@@ -3,18 +3,20 @@
 A deletion is in the log of the installation instead: the workspace's own goes with it.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from piccolo.querystring import QueryString
 
+from leadwire.domain.accounts import networks as allow_lists
 from leadwire.domain.accounts import quotas
-from leadwire.domain.accounts.changes import audit, sso
+from leadwire.domain.accounts.changes import audit
 from leadwire.domain.accounts.schema import Quota
 from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, Workspace
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import delete_some, param, statement
-from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 _ONE: Final = Workspace.id == param("workspace")
 # Additions wait: see `quotas.check`.
@@ -23,6 +25,8 @@ _LOCK: Final = statement(
 )
 _SET_SUSPENDED: Final = statement(Workspace.update(suspended_at=param("at")).where(_ONE))
 _SET_QUOTAS: Final = statement(Workspace.update(quotas=param("quotas")).where(_ONE))
+_NETWORKS: Final = statement(Workspace.select("networks").where(_ONE))
+_SET_NETWORKS: Final = statement(Workspace.update(networks=param("networks")).where(_ONE))
 _BEGIN_DELETION: Final = statement(
     Workspace.update(
         suspended_at=QueryString("coalesce({}, {})", Workspace.suspended_at, param("at")),
@@ -72,12 +76,32 @@ async def set_quota(workspace: str, quota: Quota, most: int | None) -> None:
         await audit.record(workspace, "operator", audit.Entry("workspace.quota_changed", workspace, detail))
 
 
-async def allow_passwords(workspace: str) -> bool:
-    """Let people sign in by password where single sign-on is enforced. Return False when it is not. Raise NotFound."""
+async def networks(workspace: str) -> list[str]:
+    """Return the networks from which the web area may be used; none: from anywhere. Raise NotFound."""
+    found = await _NETWORKS.one(NotFound(f"There is no workspace {workspace}."), workspace=workspace)
+    return list(found["networks"])
+
+
+async def set_networks(workspace: str, given: Sequence[str], present: str) -> list[str]:
+    """Let people use the web area from these networks alone; from anywhere when there are none. Return them.
+
+    Whoever does it is at the address `present`, which must be among them. Raise Invalid.
+    """
+    allowed = allow_lists.checked(given)
+    if not allow_lists.allow(present, allowed):
+        message = f"Your own address, {present}, is not among these: you would lock yourself out."
+        raise invalid_field("/networks", "locked_out", message)
+    await _SET_NETWORKS.rows(workspace=workspace, networks=allowed)
+    return allowed
+
+
+async def clear_networks(workspace: str) -> None:
+    """Let people use the web area from anywhere: for whoever has locked themselves out. Raise NotFound."""
     async with db.transaction():
-        if enforced := await sso.allow_passwords(workspace):
-            await audit.record(workspace, "operator", audit.Entry("sso.passwords_allowed", workspace))
-    return enforced
+        before = await networks(workspace)
+        await _SET_NETWORKS.rows(workspace=workspace, networks=[])
+        detail = f"networks: {' '.join(before) or 'any'} -> any"
+        await audit.record(workspace, "operator", audit.Entry("workspace.networks_changed", workspace, detail))
 
 
 async def begin_deletion(workspace: str) -> None:

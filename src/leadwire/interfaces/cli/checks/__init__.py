@@ -10,7 +10,7 @@ from leadwire.delivery import installation
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.checks import environment, mail, postgres, redis
+from leadwire.interfaces.cli.checks import environment, mail, postgres, redis, sending
 from leadwire.interfaces.cli.checks.finding import Finding
 from leadwire.interfaces.cli.runtime import explain
 
@@ -23,6 +23,7 @@ async def examine(settings: Settings, environ: Mapping[str, str]) -> list[Findin
     names: list[str] = []
     return [
         *environment.check(settings, environ),
+        *await sending.proxy(settings),
         *await _of_server("PostgreSQL", "LEADWIRE_DATABASE_URL", _database(settings, names)),
         *await _of_server("Redis", "LEADWIRE_REDIS_URL", _redis(settings, names)),
         await mail.check(settings),
@@ -50,7 +51,7 @@ async def _database(settings: Settings, names: list[str]) -> list[Finding]:
         names += filter(None, [await installation.ours()])
         tables = await postgres.tables()
         found = [*await postgres.check(settings), pooler, tables, *await postgres.secret_key(), await postgres.clocks()]
-        return found if tables.level == "error" else [*found, *await postgres.workspaces()]
+        return found if tables.level == "error" else [*found, *await postgres.workspaces(), *await sending.ending()]
     finally:
         await db.close_pool()
 

@@ -12,8 +12,8 @@ from leadwire.interfaces.v1.openapi.schemas import REF, Json, references
 Errors = list[type[DomainError]]
 
 EVERYWHERE: Final[Errors] = [
-    known.Unauthenticated, known.InsufficientScope, known.WorkspaceSuspended, known.MethodNotAllowed,
-    known.RateLimited, known.Internal, known.Unavailable,
+    known.Unauthenticated, known.InsufficientScope, known.WorkspaceSuspended, known.AddressNotAllowed,
+    known.MethodNotAllowed, known.RateLimited, known.Internal, known.Unavailable,
     # Before the application, by the connection:
     known.MalformedRequest, known.RequestTimeout, known.UrlTooLong, known.HeadersTooLarge,
 ]  # fmt: skip

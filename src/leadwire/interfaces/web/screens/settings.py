@@ -3,11 +3,10 @@
 from typing import Final
 
 from leadwire.domain.accounts import audit_log as chained
-from leadwire.domain.accounts import changes, reads
+from leadwire.domain.accounts import changes, networks, reads
 from leadwire.domain.accounts.changes import invitations, second_factor
 from leadwire.domain.accounts.keys import SCOPES
 from leadwire.domain.accounts.schema import ROLES, LogQuery
-from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.privacy import changes as privacy_changes
 from leadwire.domain.webhooks import redrives, system
 from leadwire.domain.workspaces import usage
@@ -25,7 +24,7 @@ _LIVES: Final = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in
 async def keys(context: PageContext) -> PageResponse:
     """Every key of the workspace, and the form for a new one."""
     found = await reads.listed(context.workspace)
-    return await context.render("keys/list.html", keys=found, scopes=SCOPES, lives=_LIVES, overlaps=_OVERLAPS)
+    return await context.render("keys/list.html", keys=found, scopes=SCOPES, lives=_lives(), overlaps=_OVERLAPS)
 
 
 @action("/keys", shown_on=keys, confirmed=True, audit="api_key.created")
@@ -33,11 +32,14 @@ async def create_key(context: PageContext) -> PageResponse:
     name = context.form.required_name("Give the key a name.")
     if not (scopes := context.form.all("scope")):
         raise wrong("scope", "required", "Choose at least one.", "Allow at least one thing.")
-    days = context.form.choice("life", _LIVES, "Choose when it expires.")
+    days = context.form.choice("life", _lives(), "Choose when it expires.")
     expires_at = clock.ago(days=-int(days)) if days else None
-    context.entry.subject, secret = await changes.create_key(context.workspace, name, scopes, expires_at)
+    expires_at, allowed = changes.key_end(expires_at), networks.split(context.form.text("networks"))
+    context.entry.subject, secret = await changes.create_key(context.workspace, name, scopes, expires_at, allowed)
     ends = f"{expires_at:%Y-%m-%d}" if expires_at else "never"
-    context.entry.detail = f"name: {name}; scopes: {' '.join(scopes)}; expires: {ends}"
+    context.entry.detail = (
+        f"name: {name}; scopes: {' '.join(scopes)}; expires: {ends}; networks: {' '.join(allowed) or 'any'}"
+    )
     return await _revealed(context, context.entry.subject, secret)
 
 
@@ -50,10 +52,26 @@ async def roll_key(context: PageContext, key_id: str) -> PageResponse:
     return await _revealed(context, made, secret)
 
 
+@action("/keys/{key_id}/networks", shown_on=keys, confirmed=True, audit="api_key.networks_changed")
+async def set_networks(context: PageContext, key_id: str) -> PageResponse:
+    """From where a key may be used; empty: from anywhere."""
+    given = networks.split(context.form.text("networks"))
+    before, allowed = await changes.set_key_networks(context.workspace, key_id, given)
+    context.entry.detail = f"networks: {' '.join(before) or 'any'} -> {' '.join(allowed) or 'any'}"
+    return context.redirect("/keys", "Saved. It holds within 5 seconds.")
+
+
 @action("/keys/{key_id}/revoke", shown_on=keys, audit="api_key.revoked")
 async def revoke_key(context: PageContext, key_id: str) -> PageResponse:
     await changes.revoke_key(context.workspace, key_id)
     return context.redirect("/keys", "The key is revoked. It stops working within 5 seconds.")
+
+
+def _lives() -> dict[str, str]:
+    """How long a new key may last: everything there is, or what the settings allow."""
+    if not (most := settings.get().key_life_days):
+        return _LIVES
+    return {days: word for days, word in _LIVES.items() if days and int(days) < most} | {str(most): f"in {most} days"}
 
 
 async def _revealed(context: PageContext, key_id: str, secret: str) -> PageResponse:
@@ -66,8 +84,7 @@ async def _revealed(context: PageContext, key_id: str, secret: str) -> PageRespo
 async def team(context: PageContext) -> PageResponse:
     """Everybody with an account, and the links that are still open."""
     people, links = await reads.team(workspace=context.workspace), await reads.invitations(context.workspace)
-    refused = await mail_reads.suppressed(context.workspace)
-    return await context.render("team/list.html", people=people, open_links=links, refused=refused)
+    return await context.render("team/list.html", people=people, open_links=links)
 
 
 @action("/team", shown_on=team, confirmed=True)
@@ -75,8 +92,8 @@ async def invite(context: PageContext) -> PageResponse:
     """A link for somebody new; shown on the page that answers, and nowhere else."""
     role, email = context.form.choice("role", ROLES, "Choose a role."), context.form.text("email")
     token = await invitations.invite(context.workspace, email, role, by=context.me.email, address=context.me.address)
-    days, mailed = invitations.LIFE.days, await mail_reads.reaches(context.workspace, email)
-    return await context.render("team/invited.html", 201, token=token, email=email, role=role, days=days, mailed=mailed)
+    days = invitations.LIFE.days
+    return await context.render("team/invited.html", 201, token=token, email=email, role=role, days=days)
 
 
 @action("/team/links/{invitation_id}/withdraw", shown_on=team, audit="user.invitation_withdrawn")
@@ -153,8 +170,7 @@ async def export_log(context: PageContext) -> PageResponse:
 async def instance(context: PageContext) -> PageResponse:
     """How everything stands now, of all workspaces together."""
     _operators_only(context)
-    now, jobs, mails = await system.now(), await redrives.listed(None, 20), await mail_reads.counts()
-    return await context.render("system/now.html", now=now, jobs=jobs, mails=mails)
+    return await context.render("system/now.html", now=await system.now(), jobs=await redrives.listed(None, 20))
 
 
 @screen("/system/ledger", role="admin")

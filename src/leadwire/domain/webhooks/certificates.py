@@ -1,0 +1,114 @@
+"""The client certificate that an endpoint's receiver is shown (mutual TLS). A workspace of None is an operator.
+
+It is kept sealed, together with its key. A new one replaces it from the next attempt on.
+"""
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from leadwire.delivery.endpoints import changes as rows
+from leadwire.delivery.transport import identity
+from leadwire.domain.webhooks import changes, reads
+from leadwire.domain.webhooks.schema import SOON, Endpoint
+from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.errors import Invalid, invalid_field
+
+_LARGEST: Final = 16_384  # characters of each file
+_LONGEST_CHAIN: Final = 8  # certificates
+_SHOWN: Final = 300  # characters of a subject
+# Client certificates that end before a time, the first to end first.
+_ENDING: Final = sql("""
+SELECT id, certificate_subject, certificate_ends_at FROM webhook_endpoint WHERE certificate_ends_at < :before
+ORDER BY certificate_ends_at""")
+
+
+class Certificate(NamedTuple):
+    """What is kept of one. `pem`: the key, the certificate and its chain."""
+
+    pem: str
+    subject: str
+    ends_at: datetime
+
+
+def checked(certificate: str, key: str) -> Certificate:
+    """The certificate with its chain, and the key, both as PEM. Raise Invalid."""
+    for field, text in (("certificate", certificate), ("key", key)):
+        if not text.strip():
+            raise _refused(field, "required", "A certificate and its key belong together: give both.")
+        if len(text) > _LARGEST:
+            raise _refused(field, "too_long", f"At most {_LARGEST:,} characters.")
+    chain, private = _chain(certificate), _private(key)
+    if private.public_key() != chain[0].public_key():
+        raise _refused("key", "wrong_key", "This is the key of another certificate. The first one given is yours.")
+    begins, ends = chain[0].not_valid_before_utc, chain[0].not_valid_after_utc
+    if not begins <= clock.now() < ends:
+        raise _refused("certificate", "not_valid_now", f"It is valid from {begins:%Y-%m-%d} to {ends:%Y-%m-%d}.")
+    parts = [private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())]
+    pem = b"".join([*parts, *(one.public_bytes(Encoding.PEM) for one in chain)]).decode()
+    try:
+        identity.check(pem)
+    except ValueError as error:
+        message = "Use RSA with at least 2048 bits, ECDSA on P-256 or P-384, or Ed25519."
+        raise _refused("key", "unsupported", message) from error
+    subject = chain[0].subject.rfc4514_string() or f"serial number {chain[0].serial_number:x}"
+    return Certificate(pem, "".join(filter(str.isprintable, subject))[:_SHOWN], ends)
+
+
+def _chain(text: str) -> list[x509.Certificate]:
+    try:
+        chain = x509.load_pem_x509_certificates(text.encode())
+        chain[0].public_key()
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise _refused("certificate", "malformed", "This is not a certificate in PEM.") from error
+    if len(chain) > _LONGEST_CHAIN:
+        raise _refused("certificate", "too_many", f"At most {_LONGEST_CHAIN} certificates.")
+    return chain
+
+
+def _private(text: str) -> PrivateKeyTypes:
+    try:
+        return load_pem_private_key(text.encode(), None)
+    except TypeError as error:
+        raise _refused("key", "encrypted", "The key has a passphrase. Give it without: openssl pkey -in KEY") from error
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise _refused("key", "malformed", "This is not a private key in PEM.") from error
+
+
+async def replace(workspace: str | None, endpoint_id: str, certificate: str, key: str) -> Endpoint:
+    """Show the receiver this certificate, and no other. Raise NotFound, Invalid."""
+    async with db.transaction():
+        if not (await changes.locked(workspace, endpoint_id)).url.startswith("https:"):
+            raise Invalid("A client certificate needs an endpoint with an https address.")
+        found = checked(certificate, key)
+        sealed = secret_box.get().seal(found.pem)
+        values = {"certificate": sealed, "certificate_subject": found.subject, "certificate_ends_at": found.ends_at}
+        await rows.update(endpoint_id, values)
+        return await reads.endpoint(workspace, endpoint_id)
+
+
+async def remove(workspace: str | None, endpoint_id: str) -> None:
+    """Show the receiver none. Raise NotFound."""
+    async with db.transaction():
+        await changes.locked(workspace, endpoint_id)
+        values = {"certificate": None, "certificate_subject": None, "certificate_ends_at": None}
+        await rows.update(endpoint_id, values)
+
+
+async def ending() -> list[db.Row]:
+    """Return every endpoint whose certificate has to be replaced: id, subject and end."""
+    return await _ENDING.rows(before=clock.now() + SOON)
+
+
+def _refused(field: str, code: str, message: str) -> Invalid:
+    return invalid_field(f"/{field}", code, message)

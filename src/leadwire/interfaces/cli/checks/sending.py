@@ -1,0 +1,63 @@
+"""The way out, and what ends soon: certificates that are shown to receivers, API keys."""
+
+import asyncio
+from typing import Final
+
+import httpx
+
+from leadwire.delivery.transport.guarded import GuardedTransport
+from leadwire.delivery.transport.tunnels import Proxy
+from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.webhooks import certificates
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.settings import Settings
+from leadwire.interfaces.cli.checks.finding import Finding, unless
+
+_LIMIT: Final = 10.0  # seconds
+_NAMED: Final = 5
+
+
+async def proxy(settings: Settings) -> list[Finding]:
+    """Whether the egress proxy opens a tunnel to our own public address: a customer's is none of doctor's business."""
+    about = "egress proxy"
+    if not settings.egress_proxy:
+        return [Finding(about, "ok", "none: receivers are reached directly")]
+    known = Proxy.read(settings.egress_proxy)
+    name = f"{known.host}:{known.port}"
+    if settings.public_url.startswith("https:"):
+        transport = GuardedTransport(settings.allowed_networks, timeout=_LIMIT, proxy=settings.egress_proxy)
+        try:
+            async with httpx.AsyncClient(transport=transport, trust_env=False) as client:
+                await client.get(f"{settings.public_url}/health/live")
+        except httpx.TransportError as error:
+            outcome = getattr(error, "outcome", "")
+            if outcome == "proxy_error":
+                return [unless(True, about, f"{name}: {error}, asked for our public address")]
+            if outcome not in ("dns_error", "blocked_address"):
+                return [Finding(about, "ok", f"{name} opens tunnels")]
+        else:
+            return [Finding(about, "ok", f"{name} opens tunnels")]
+    try:
+        async with asyncio.timeout(_LIMIT):
+            _, writer = await asyncio.open_connection(known.host, known.port)
+        writer.close()
+    except (OSError, TimeoutError) as error:
+        return [unless(True, about, f"{name} cannot be reached: {error or 'no answer in time'}")]
+    return [Finding(about, "ok", f"{name} accepts connections; no tunnel was tried, for want of a public address")]
+
+
+async def ending() -> list[Finding]:
+    """Certificates and keys that end within 30 days, or have."""
+    shown = [
+        f"{subject} of {endpoint} ends {clock.iso(ends)}" for endpoint, subject, ends in await certificates.ending()
+    ]
+    keys = [f"{key.name} ({key.id}) ends {key.expires_at}" for key in await accounts.keys_ending()]
+    return [
+        unless(bool(found), about, _some(found) or "none ends within 30 days")
+        for about, found in (("client certificates", shown), ("API keys", keys))
+    ]
+
+
+def _some(found: list[str]) -> str:
+    more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return "; ".join(found[:_NAMED]) + more

@@ -3,49 +3,23 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
 
 import asyncpg
 import httpx
 import pytest
-from ops.drills.servers import Servers
 
-from leadwire.development.embedded import services
-from leadwire.infrastructure.settings import Settings
-from tests.flows.commands import data_directory, refused, run
+from tests.flows.commands import refused, run
 from tests.flows.outages import pids
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.flow
 
 
-@pytest.fixture(scope="module")
-def directory():
-    with data_directory() as directory:
-        yield directory
-
-
-@pytest.fixture(scope="module")
-def servers(directory):
-    """Of this module's own, to be lost."""
-    with services(Settings(data_dir=directory), durable=True) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-async def pair(servers, directory, settings) -> AsyncIterator[Servers]:
-    """The primary and a synchronous standby."""
-    pair = Servers(servers, directory)
-    await pair.add_standby()
-    yield pair
-    await pair.close()
-
-
 @pytest.fixture
 async def deployment(pair, deployment):
     """Its processes know both hosts, the standby first."""
     hosts = f"host={pair.standby_run},{pair.run}&port=5432,5432&target_session_attrs=read-write"
-    deployment.settings = deployment.settings | {"DATABASE_URL": f"postgresql://postgres@/failover?{hosts}"}
+    deployment.settings = deployment.settings | {"DATABASE_URL": f"postgresql://postgres@/killed?{hosts}"}
     return deployment
 
 
@@ -91,7 +65,7 @@ async def test_no_acknowledged_change_is_lost_and_every_process_recovers(outage,
         await pair.promote()
         deployment.sql.terminate()
         deployment.sql = await asyncpg.connect(
-            f"postgresql://postgres@/failover?host={pair.standby_run}&port=5432&target_session_attrs=any"
+            f"postgresql://postgres@/killed?host={pair.standby_run}&port=5432&target_session_attrs=any"
         )
         promoted.set()
 

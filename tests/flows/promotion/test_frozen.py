@@ -2,43 +2,17 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
 
 import asyncpg
 import httpx
 import pytest
-from ops.drills.servers import Servers
 
-from leadwire.development.embedded import services
-from leadwire.infrastructure.settings import Settings
-from tests.flows.commands import data_directory, run
+from tests.flows.commands import run
 from tests.flows.outages import pids
-from tests.flows.test_failover import numbers
+from tests.flows.promotion.test_killed import numbers
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.flow
-
-
-@pytest.fixture(scope="module")
-def directory():
-    with data_directory() as directory:
-        yield directory
-
-
-@pytest.fixture(scope="module")
-def servers(directory):
-    """Of this module's own, to be frozen."""
-    with services(Settings(data_dir=directory), durable=True) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-async def pair(servers, directory, settings) -> AsyncIterator[Servers]:
-    """The primary and a synchronous standby."""
-    pair = Servers(servers, directory)
-    await pair.add_standby()
-    yield pair
-    await pair.close()
 
 
 @pytest.fixture

@@ -38,12 +38,14 @@ from tests.clock import DatabaseClock  # noqa: E402
 from tests.delivery.wired import Wire  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
 
+pytest_plugins = ("tests.mailing",)
+
 _TABLES = (
     "audit_entry, audit_chain, invitation, user_session,"
     " redrive_job, idempotent_answer, attempt, delivery, delivery_result, outbox, discard, event, endpoint_sequence,"
     " epoch, webhook_endpoint,"
     " message, conversation, lead,"
-    " bot, api_key, blocked_visitor, user_account, workspace"
+    " bot, api_key, blocked_visitor, sign_on_used, user_identity, identity_provider, user_account, workspace"
 )
 
 

@@ -20,17 +20,17 @@ class MailServer:
     are answers, too.
     """
 
-    def __init__(self, context: ssl.SSLContext | None = None, *, auth: bool = False) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None, *, auth: bool = False, implicit: bool = False) -> None:
         self.received: list[EmailMessage] = []
         self.recipients: list[str] = []
         self.rcpt: list[str] = []
         self.data: list[str] = []
         self.connections = 0
         self.encrypted: list[bool] = []
-        self._context, self._auth = context, auth
+        self._implicit, self._context, self._auth = (context, None, auth) if implicit else (None, context, auth)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.get_running_loop().create_server(self._session, "127.0.0.1", 0)
+        self._server = await asyncio.get_running_loop().create_server(self._session, "127.0.0.1", 0, ssl=self._implicit)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

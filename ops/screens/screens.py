@@ -105,6 +105,8 @@ SCREENS: dict[str, Way] = {
     **{f"bot-{part}": _bot_part(part) for part in ("preview", "knowledge", "versions", "install")},
     "keys": "/keys",
     "team": "/team",
+    "single-sign-on": "/single-sign-on",
+    "sign-in-sso": "/sign-in/sso",
     "privacy": "/privacy",
     "audit": "/audit",
     "system": "/system",

@@ -28,6 +28,7 @@ from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.errors import NotFound, OperatorError
 from leadwire.infrastructure.serving import bind, connections
 from leadwire.infrastructure.settings import Settings
+from leadwire.infrastructure.smtp_url import MAILBOX
 
 _START: Final = 30.0  # seconds for the API to answer
 
@@ -56,6 +57,8 @@ class Stack:
             "LEADWIRE_DEMO_BOT": self._bot,
             "LEADWIRE_ALLOWED_NETWORKS": ",".join(map(str, self._settings.allowed_networks)),
         }
+        if not self._settings.smtp_url:
+            environment["LEADWIRE_SMTP_URL"] = MAILBOX
         publish(self._directory, environment | {"LEADWIRE_PUBLIC_URL": self._url})
         host, port = self._address
         logs = self._directory / "logs"
@@ -161,6 +164,8 @@ class Stack:
 
   {area}
 """)
+        if not self._settings.smtp_url:
+            click.echo(f"  Mail, which is sent nowhere: {self._local_url}/dev/mail")
         if self._bot:
             click.echo(f"  A website with the widget, to talk to a bot: {self._url}/demo\n")
         click.echo(f"""{click.style("  Try next", bold=True)}

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from leadwire.app import create_app
-from leadwire.domain.accounts.changes import failed_sign_ins, password_reset, sessions
+from leadwire.domain.accounts.changes import failed_sign_ins, password_reset, sessions, sso_sign_in
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.mail.changes import attempts
 from leadwire.infrastructure import idempotency_store, standby_reads, telemetry
@@ -26,7 +26,10 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     app = create_app(health)
 
     async def run(stop: asyncio.Event) -> None:
-        chores = (idempotency_store.expire, sessions.delete_ended, password_reset.delete_expired, attempts.delete_old)
+        chores = (
+            idempotency_store.expire, sessions.delete_ended, password_reset.delete_expired, attempts.delete_old,
+            sso_sign_in.forget_used,
+        )  # fmt: skip
         beside = [asyncio.create_task(work) for work in (*map(_hourly, chores), pubsub.hub.listen(), _leave(stop))]
         async with standby_reads.following(settings):
             await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)

@@ -14,8 +14,8 @@ from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Invalid, NotFound
 from tests import catalog, make
-from tests.domain.mail.conftest import mails, sent_by
 from tests.flows.commands import free_port
+from tests.mailing import mails, sent_by
 from tests.waiting import eventually
 
 TO = "ada@example.org"

@@ -6,7 +6,7 @@ from leadwire.domain.notices import loop
 from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.wired import endpoint
-from tests.domain.mail.conftest import mailing, mails, set_mail, smtp  # noqa: F401 - fixtures
+from tests.mailing import mails
 
 pytestmark = pytest.mark.usefixtures("mailing", "ada")
 MINUTE, DAY = 60.0, 86_400.0

@@ -16,7 +16,7 @@ from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
 from tests import make
 from tests.delivery.wired import endpoint
-from tests.domain.mail.conftest import mailing, mails, set_mail, smtp  # noqa: F401 - fixtures
+from tests.mailing import mails
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("mailing")
@@ -50,7 +50,7 @@ async def told():
 
 @pytest.mark.usefixtures("ada")
 async def test_a_failing_endpoint_reaches_a_mailbox_and_so_does_its_recovery(
-    workspace, bot, wire, receiver, smtp, db_clock, monkeypatch  # noqa: F811
+    workspace, bot, wire, receiver, smtp, db_clock, monkeypatch
 ):  # fmt: skip
     monkeypatch.setattr(loop, "_EVERY", 0.05)
     receiver.answer = lambda _: 204 if smtp.received else 500

@@ -10,7 +10,7 @@ from leadwire.domain.notices import loop
 from leadwire.domain.notices.schema import WAITING
 from leadwire.infrastructure import clock, db
 from tests.domain.bots.conftest import Visitor, desk, live, operators  # noqa: F401 - fixtures
-from tests.domain.mail.conftest import mailing, mails, set_mail, smtp  # noqa: F401 - fixtures
+from tests.mailing import mails
 
 pytestmark = pytest.mark.usefixtures("mailing", "operators")
 PAUSE = WAITING.pause.total_seconds() + 1

@@ -9,15 +9,15 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.notices import links
 from leadwire.infrastructure import db, secret_box
 from tests import make
-from tests.domain.mail.conftest import mails, set_mail  # noqa: F401 - the last is a fixture
 from tests.interfaces.web.conftest import signed_in
+from tests.mailing import mails
 
 ONE_CLICK = b"List-Unsubscribe=One-Click"
 DEFAULTS = {"admin": ["endpoints", "dead_letters"], "agent": ["waiting"], "viewer": []}
 
 
 @pytest.fixture(autouse=True)
-def _mail(set_mail):  # noqa: F811
+def _mail(set_mail):
     """Mail is sent. The pages are where these browsers are."""
     set_mail("mailbox:", public_url="http://test")
 

@@ -92,6 +92,10 @@ async def test_nothing_of_the_web_area_is_served_around_the_declarations():
     open_to_all = {
         "/sign-in",
         "/sign-in/code",
+        "/sign-in/sso",
+        "/sso/{provider_id:str}",
+        "/sso/{provider_id:str}/callback",
+        "/sso/{provider_id:str}/logout",
         "/join/{token:str}",
         "/unsubscribe/{token:str}",
         "/assets/{name:str}",
@@ -102,6 +106,8 @@ async def test_nothing_of_the_web_area_is_served_around_the_declarations():
         "/webhooks/addresses.json",
     }
     open_to_all |= {"/docs", "/docs.css", "/metrics", "/demo", "/widget.js"}
+    open_to_all |= {"/forgot-password", "/reset-password/{token}"}
+    open_to_all |= {"/dev/mail", "/dev/mail/{mail_id}", "/dev/mail/{mail_id}/html"}  # tests/interfaces/web/test_mail.py
     known = {one.path for one in router.DECLARED} | open_to_all
     app = asgi.app()._app  # the outermost layer wraps it
     others = {route.path_format for route in app.routes} - {re.sub(r":\w+", "", path) for path in known}

@@ -8,8 +8,8 @@ from leadwire.domain.notices.changes import transcript
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db
 from tests.domain.bots.conftest import live  # noqa: F401 - a fixture
-from tests.domain.mail.conftest import mailing, mails, set_mail, smtp  # noqa: F401 - fixtures
 from tests.interfaces.widget.conftest import Caller, caller, shop  # noqa: F401 - fixtures
+from tests.mailing import mails
 
 pytestmark = pytest.mark.usefixtures("mailing")
 

@@ -41,6 +41,8 @@ class Person(Struct, frozen=True):
     """Whether this is the only workspace of the instance."""
     second_factor: bool
     """Whether signing in took a code, too."""
+    provider: str | None
+    """The provider that they came from; None: they gave a password."""
     networks: list[str]
     """From where the workspace's web area may be used; empty: from anywhere."""
     address: str
@@ -57,6 +59,8 @@ class Person(Struct, frozen=True):
     def lacks_second_factor(self) -> bool:
         """Whether they must set one up first."""
         required = settings.get().second_factor
+        if self.provider:  # which asks for what it asks for
+            return False
         return not self.second_factor and (required == "everybody" or (required == "admins" and self.role == "admin"))
 
     @property

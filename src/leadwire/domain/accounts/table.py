@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from piccolo.columns import JSON, Array, BigInt, Bytea, Text, Timestamptz
+from piccolo.columns import JSON, Array, BigInt, Boolean, Bytea, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
@@ -18,6 +18,7 @@ class Workspace(Table, db=DB, tablename="workspace"):
     deletion_began_at = Timestamptz(null=True, default=None)  # it is suspended, too, and stays so
     networks = Array(Text())  # from which people may use the web area; empty: from any
     quotas = JSON()  # where they differ from the settings, by name
+    sso_enforced = Boolean(default=False)  # passwords are for `break_glass` accounts only
 
 
 class UserAccount(Table, db=DB, tablename="user_account"):
@@ -32,6 +33,7 @@ class UserAccount(Table, db=DB, tablename="user_account"):
     totp_step = BigInt(null=True, default=None)  # of the last code used
     created_at = Timestamptz()
     known_browsers = Array(Text())  # SHA-256 of their cookies, the latest last
+    break_glass = Boolean(default=False)  # signs in by password where single sign-on is enforced
 
 
 class ApiKey(Table, db=DB, tablename="api_key"):
@@ -63,6 +65,8 @@ class UserSession(Table, db=DB, tablename="user_session"):
     address = Text()
     agent = Text()  # the browser's name for itself
     flash = Text(null=True, default=None)  # what the next page shows once
+    provider_id = Text(null=True, default=None)  # null: begun by password
+    provider_session = Text(null=True, default=None)  # the provider's sid
 
 
 class Invitation(Table, db=DB, tablename="invitation"):
@@ -83,6 +87,42 @@ class PasswordReset(Table, db=DB, tablename="password_reset"):
     user_id = Text(primary_key=True)
     hash = Bytea()
     expires_at = Timestamptz()
+
+
+class IdentityProvider(Table, db=DB, tablename="identity_provider"):
+    """An OpenID provider that a workspace's people sign in at."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    name = Text()
+    issuer = Text()
+    client_id = Text()
+    client_secret = Bytea(null=True, default=None)  # sealed; null: not set up yet
+    domains = Array(Text())  # of the e-mail addresses that it may assert
+    trusts_email = Boolean(default=False)  # without email_verified
+    default_role = Text(null=True, default=None)  # null: makes no accounts
+    role_claim = Text()  # empty: a role stays as it is
+    roles = JSON()  # value of that claim -> role
+    created_at = Timestamptz()
+
+
+class UserIdentity(Table, db=DB, tablename="user_identity"):
+    """Who somebody is at a provider."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    provider_id = Text()
+    subject = Text()
+    user_id = Text(null=True, default=None)  # null: an admin has removed the account
+    created_at = Timestamptz()
+
+
+class SignOnUsed(Table, db=DB, tablename="sign_on_used"):
+    """Something that a provider or a browser may send once. Only its SHA-256 is stored."""
+
+    hash = Bytea(primary_key=True)
+    provider_id = Text()
+    until = Timestamptz()
 
 
 class AuditEntry(Table, db=DB, tablename="audit_entry"):
@@ -108,5 +148,5 @@ class AuditChain(Table, db=DB, tablename="audit_chain"):
     sealed = Bytea()  # see `audit_chain.Seal`
 
 
-SEALED: Final = (UserAccount.totp_secret, AuditChain.sealed)
+SEALED: Final = (UserAccount.totp_secret, AuditChain.sealed, IdentityProvider.client_secret)
 """Columns that `secret_box` seals."""

@@ -17,7 +17,15 @@ from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.outbox import RecordedEvent
 from leadwire.delivery.redrive import RedriveJob
 from leadwire.delivery.table import Attempt, EveryDelivery
-from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, Workspace
+from leadwire.domain.accounts.table import (
+    ApiKey,
+    AuditEntry,
+    IdentityProvider,
+    Invitation,
+    UserAccount,
+    UserIdentity,
+    Workspace,
+)
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, Consent, FaqEntry, ScoreEntry
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
 from leadwire.domain.leads.table import Lead
@@ -81,6 +89,8 @@ KINDS: Final = (
     _Kind("user", UserAccount),
     _Kind("notice_choice", NoticeChoice, ("user_id",)),
     _Kind("invitation", Invitation),
+    _Kind("identity_provider", IdentityProvider),
+    _Kind("user_identity", UserIdentity),
     _Kind("api_key", ApiKey),
     _Kind("audit_entry", AuditEntry),
     _Kind("bot", Bot),

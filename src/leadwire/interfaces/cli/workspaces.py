@@ -78,6 +78,18 @@ async def resume(workspace: str) -> Result:
     return Result({"id": workspace, "suspended": False, "changed": changed}, f"{workspace} is open.")
 
 
+@workspaces.command("allow-passwords")
+@_workspace
+@operation
+async def allow_passwords(workspace: str) -> Result:
+    """Let people sign in by password again where single sign-on is enforced and its provider fails."""
+    from leadwire.domain.accounts.changes import workspaces as changes
+
+    changed = await changes.allow_passwords(workspace)
+    text = f"{workspace}: passwords are allowed."
+    return Result({"id": workspace, "sso_enforced": False, "changed": changed}, text)
+
+
 @workspaces.command()
 @_workspace
 @click.argument("quota", type=click.Choice(get_args(Quota)))

@@ -9,6 +9,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup, escape
 
+from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import explain, samples
 from leadwire.infrastructure import clock, settings
 from leadwire.interfaces.web import assets, charts
@@ -41,6 +42,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"asset": assets.address, "KINDS": tuple(samples.bodies()), "MASK": _MASK}
+    made.globals["mail_enabled"] = mail_reads.enabled
     made.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     made.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}
     filters = (ago, brief, coded, linked, pretty, count, percent, host, charts.ms, charts.short)

@@ -13,7 +13,7 @@ from leadwire.interfaces.http import problems
 from leadwire.interfaces.web import assets, screens
 from leadwire.interfaces.web.page_context import render_page
 from leadwire.interfaces.web.routes import Declared
-from leadwire.interfaces.web.screens import account, addresses, notices
+from leadwire.interfaces.web.screens import account, addresses, mail, notices, sso
 
 _MODULES: Final = [
     importlib.import_module(f"{screens.__name__}.{m.name}") for m in pkgutil.iter_modules(screens.__path__)
@@ -25,7 +25,8 @@ DECLARED: Final = [one for module in _MODULES for one in vars(module).values() i
 
 def handlers() -> list[HTTPRouteHandler]:
     """Every screen and action."""
-    return [assets.asset, *account.OPEN, *addresses.OPEN, *notices.OPEN, *(declared.handler for declared in DECLARED)]
+    open_to_all = (*account.OPEN, *addresses.OPEN, *mail.OPEN, *notices.OPEN, *sso.OPEN)
+    return [assets.asset, *open_to_all, *(declared.handler for declared in DECLARED)]
 
 
 def error_response(request: "Request[Any, Any, Any]", error: Exception) -> Response[Any]:

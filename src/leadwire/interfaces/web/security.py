@@ -4,6 +4,7 @@ No inline script, no inline style, no eval: the content security policy is one c
 the cookie's name binds it to this host (`__Host-`, RFC 6265bis section 4.1.3.2).
 """
 
+import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -23,6 +24,8 @@ CONTENT_SECURITY_POLICY: Final = (
     "require-trusted-types-for 'script'; "
     "trusted-types ui"
 )
+
+_KNOWN: Final = 400 * 86_400  # seconds, the longest that browsers keep a cookie
 
 HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -65,8 +68,35 @@ def set_session(response: "Response[Any]", request: "Request[Any, Any, Any]", to
     response.set_cookie(_cookie(request), token, max_age=life, path="/", httponly=True, samesite="lax", secure=secure)
 
 
-def _cookie(request: "Request[Any, Any, Any]") -> str:
-    return "__Host-leadwire" if _encrypted(request) else "leadwire"
+def browser_mark(request: "Request[Any, Any, Any]") -> str:
+    """Return what this browser is known by: random, and the same until its cookies are deleted. It opens nothing."""
+    known: str = request.cookies.get(_cookie(request, "-browser")) or request.state.get("mark", "")
+    if not known:
+        request.state["mark"] = known = secrets.token_urlsafe(16)
+    return known
+
+
+def set_browser_mark(response: "Response[Any]", request: "Request[Any, Any, Any]") -> None:
+    """Have the browser keep what it is known by."""
+    secure, mark = _encrypted(request), browser_mark(request)
+    response.set_cookie(
+        _cookie(request, "-browser"), mark, max_age=_KNOWN, path="/", httponly=True, samesite="lax", secure=secure
+    )
+
+
+def flow(request: "Request[Any, Any, Any]") -> str | None:
+    """Return what the browser keeps of a single sign-on under way."""
+    return request.cookies.get(_cookie(request, "-sso"))
+
+
+def set_flow(response: "Response[Any]", request: "Request[Any, Any, Any]", text: str, life: int = 0) -> None:
+    """Have the browser keep that for `life` seconds. Not `strict`: it comes back from another site."""
+    name, secure = _cookie(request, "-sso"), _encrypted(request)
+    response.set_cookie(name, text, max_age=life, path="/", httponly=True, samesite="lax", secure=secure)
+
+
+def _cookie(request: "Request[Any, Any, Any]", of: str = "") -> str:
+    return f"{'__Host-' if _encrypted(request) else ''}leadwire{of}"
 
 
 def _encrypted(request: "Request[Any, Any, Any]") -> bool:

@@ -41,7 +41,9 @@ _REVOKE_KEY: Final = statement(ApiKey.update(revoked_at=_ONCE).where(*_KEY).retu
 _NOTE_USE: Final = statement(ApiKey.update(last_used_at=param("now")).where(any_of(ApiKey.id, "ids"), _A_MINUTE_AGO))
 _COLLEAGUES: Final = UserAccount.workspace_id == param("workspace")
 _USER: Final = (_COLLEAGUES, UserAccount.id == param("id"))
-_LOCK_USERS: Final = statement(UserAccount.select("id", "email", "role").where(_COLLEAGUES).order_by("id").lock_rows())
+_LOCK_USERS: Final = statement(
+    UserAccount.select("id", "email", "role", "break_glass").where(_COLLEAGUES).order_by("id").lock_rows()
+)
 _REMOVE_USER: Final = statement(UserAccount.delete().where(*_USER))
 _SET_ROLE: Final = statement(UserAccount.update(role=param("role")).where(*_USER))
 
@@ -150,4 +152,6 @@ async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tupl
         raise NotFound("There is no such person in the team.")
     if not stays_admin and [row["id"] for row in people if row["role"] == "admin"] == [user_id]:
         raise Conflict("The last admin stays one: make somebody else an admin first.")
+    if not stays_admin and found["break_glass"]:
+        raise Conflict("An emergency account stays an admin: let it be none first, under Single sign-on.")
     return found["email"], found["role"]

@@ -7,7 +7,7 @@ from typing import Final
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, passwords, quotas, reads
-from leadwire.domain.accounts.changes import audit, notify, sign_in_limits
+from leadwire.domain.accounts.changes import audit, notify, sign_in_limits, sso
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.table import Invitation, UserAccount
 from leadwire.domain.mail.compose import address as normalized
@@ -34,7 +34,7 @@ _ADD_USER: Final = insert(
     end="ON CONFLICT ((lower(email))) DO NOTHING RETURNING id",
 )
 # The people of a workspace and its open invitations, in one number.
-_COUNT_PEOPLE: Final = sql("""
+COUNT_PEOPLE: Final = sql("""
 SELECT (SELECT count(*) FROM user_account WHERE workspace_id = :workspace)
     + (SELECT count(*) FROM invitation WHERE workspace_id = :workspace AND expires_at > :now)""")
 
@@ -55,7 +55,7 @@ async def invite(workspace: str, email: str | None, role: Role, by: str = "opera
             id=ids.new("inv"), workspace_id=workspace, email=email, role=role,
             hash=keys.digest(token), created_at=now, expires_at=now + LIFE,
         )  # fmt: skip
-        await quotas.check(workspace, "users", _COUNT_PEOPLE, now=now)
+        await quotas.check(workspace, "users", COUNT_PEOPLE, now=now)
         await audit.record(workspace, by, audit.Entry("user.invited", email or "", role), address)
         if email:
             await notify.invite(workspace, email, role, f"/join/{token}", by=by, days=LIFE.days)
@@ -77,6 +77,8 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
     # Before anything is hashed: only who has a link may cost that much.
     workspace, _, invited, role = await reads.offer(token)
     telemetry.set_workspace(workspace)
+    if await sso.is_enforced(workspace):
+        raise Conflict("Your team signs in by single sign-on. Do so: the account is made then, without this link.")
     passwords.check_capacity()
     await sign_in_limits.count(f"link {token}", address)
     email = invited or normalized(email)
@@ -91,6 +93,6 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
         if made is None:
             message = "No account can be made with this address. Ask for a link to another one."
             raise invalid_field("/email", "wrong_value", message)
-        await quotas.check(workspace, "users", _COUNT_PEOPLE, now=clock.now())
+        await quotas.check(workspace, "users", COUNT_PEOPLE, now=clock.now())
         await audit.record(workspace, email, audit.Entry("user.joined", email, role), address)
     return made

@@ -29,10 +29,11 @@ _BEGIN: Final = insert(*columns(UserSession, "id user_id hash created_at seen_at
 # Whose session it is, and whether there is another workspace.
 _FIND: Final = sql("""
 SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
-    NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), u.totp_secret IS NOT NULL, w.networks,
-    s.seen_at
+    NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), u.totp_secret IS NOT NULL, s.provider_id,
+    w.networks, s.seen_at
 FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
-WHERE s.hash = :hash AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL""")
+WHERE s.hash = :hash AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL
+    AND (s.provider_id IS NOT NULL OR u.break_glass OR NOT w.sso_enforced)""")
 _BY_ID: Final = UserSession.id == param("id")
 _OF_USER: Final = UserSession.user_id == param("user")
 _ALL_BUT: Final = QueryString("({}::text IS NULL OR {} <> {})", param("but"), UserSession.id, param("but"))
@@ -40,7 +41,8 @@ _ALL_BUT: Final = QueryString("({}::text IS NULL OR {} <> {})", param("but"), Us
 _LIVES: Final = sql("""
 SELECT s.address, w.networks
 FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
-WHERE s.id = :id AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL""")
+WHERE s.id = :id AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL
+    AND (s.provider_id IS NOT NULL OR u.break_glass OR NOT w.sso_enforced)""")
 _SEEN: Final = statement(UserSession.update(seen_at=param("now"), address=param("address")).where(_BY_ID))
 _SET: Final = {
     name: statement(UserSession.update({name: param("value")}).where(_BY_ID))

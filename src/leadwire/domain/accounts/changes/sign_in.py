@@ -14,6 +14,7 @@ from leadwire.domain.accounts.changes import (
     second_factor,
     sessions,
     sign_in_limits,
+    sso,
 )
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import UserAccount, Workspace
@@ -87,6 +88,8 @@ async def give_code(ticket: str, code: str, address: str, agent: str, mark: str 
 
 async def confirm(person: Person, password: str) -> None:
     """Check that the person is still the one who signed in. Raise RateLimited, Unavailable, Invalid."""
+    if person.provider:
+        raise Invalid("Confirm at the provider that you signed in through.")
     passwords.check_capacity()
     await sign_in_limits.count(person.email, person.address)
     stored = await _ACCOUNT.value(id=person.user_id)
@@ -116,6 +119,7 @@ async def _begin(user_id: str, address: str, agent: str, mark: str) -> str:
         telemetry.set_workspace(account["workspace_id"])
         if await _IS_SUSPENDED.value(workspace=account["workspace_id"]):
             raise WorkspaceSuspended
+        await sso.check_not_enforced(user_id)
         token = await sessions.begin(user_id, address, agent)
         await audit.record(account["workspace_id"], account["email"], audit.Entry("user.signed_in", user_id), address)
         await known_browsers.note(user_id, mark, address, agent)

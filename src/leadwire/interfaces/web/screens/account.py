@@ -8,7 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from markupsafe import Markup
 
 from leadwire.domain.accounts import reads
-from leadwire.domain.accounts.changes import invitations, second_factor, sessions
+from leadwire.domain.accounts.changes import invitations, known_browsers, second_factor, sessions
 from leadwire.domain.accounts.changes import sign_in as accounts
 from leadwire.domain.notices import reads as notices
 from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
@@ -35,7 +35,8 @@ async def signed_in(request: Asked) -> PageResponse:
     form = await _sent(request)
     onward, email = security.local(form.text("next") or "/"), form.text("email")
     try:
-        token, code_wanted = await accounts.sign_in(email, form.raw("password"), *_browser(request))
+        mark = security.browser_mark(request)
+        token, code_wanted = await accounts.sign_in(email, form.raw("password"), *_browser(request), mark)
     except DomainError as refusal:
         return _form(request, "door/sign_in.html", refusal, onward=onward, email=email)
     if code_wanted:
@@ -49,7 +50,8 @@ async def code_given(request: Asked) -> PageResponse:
     form = await _sent(request)
     onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
     try:
-        token = await accounts.give_code(ticket, form.text("code"), *_browser(request))
+        mark = security.browser_mark(request)
+        token = await accounts.give_code(ticket, form.text("code"), *_browser(request), mark)
     except DomainError as refusal:
         return _form(request, "door/code.html", refusal, onward=onward, ticket=ticket)
     return await _signed_in(request, token, onward)
@@ -71,6 +73,7 @@ async def joined(request: Asked) -> PageResponse:
         raise
     except DomainError as refusal:
         return await _join_form(request, form.text("email"), refusal)
+    await known_browsers.know(user_id, security.browser_mark(request))
     return _let_in(request, await sessions.begin(user_id, seen, browser), "/")
 
 
@@ -171,6 +174,8 @@ def _browser(request: Asked) -> tuple[str, str]:
 def _let_in(request: Asked, token: str, onward: str) -> PageResponse:
     response = redirect(onward)
     security.set_session(response, request, token)
+    if token:
+        security.set_browser_mark(response, request)
     return response
 
 

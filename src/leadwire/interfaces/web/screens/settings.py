@@ -7,6 +7,7 @@ from leadwire.domain.accounts import changes, networks, reads
 from leadwire.domain.accounts.changes import invitations, second_factor
 from leadwire.domain.accounts.keys import SCOPES
 from leadwire.domain.accounts.schema import ROLES, LogQuery
+from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.privacy import changes as privacy_changes
 from leadwire.domain.webhooks import redrives, system
 from leadwire.domain.workspaces import usage
@@ -84,7 +85,8 @@ async def _revealed(context: PageContext, key_id: str, secret: str) -> PageRespo
 async def team(context: PageContext) -> PageResponse:
     """Everybody with an account, and the links that are still open."""
     people, links = await reads.team(workspace=context.workspace), await reads.invitations(context.workspace)
-    return await context.render("team/list.html", people=people, open_links=links)
+    refused = await mail_reads.suppressed(context.workspace)
+    return await context.render("team/list.html", people=people, open_links=links, refused=refused)
 
 
 @action("/team", shown_on=team, confirmed=True)
@@ -92,8 +94,8 @@ async def invite(context: PageContext) -> PageResponse:
     """A link for somebody new; shown on the page that answers, and nowhere else."""
     role, email = context.form.choice("role", ROLES, "Choose a role."), context.form.text("email")
     token = await invitations.invite(context.workspace, email, role, by=context.me.email, address=context.me.address)
-    days = invitations.LIFE.days
-    return await context.render("team/invited.html", 201, token=token, email=email, role=role, days=days)
+    days, mailed = invitations.LIFE.days, await mail_reads.reaches(context.workspace, email)
+    return await context.render("team/invited.html", 201, token=token, email=email, role=role, days=days, mailed=mailed)
 
 
 @action("/team/links/{invitation_id}/withdraw", shown_on=team, audit="user.invitation_withdrawn")
@@ -170,7 +172,8 @@ async def export_log(context: PageContext) -> PageResponse:
 async def instance(context: PageContext) -> PageResponse:
     """How everything stands now, of all workspaces together."""
     _operators_only(context)
-    return await context.render("system/now.html", now=await system.now(), jobs=await redrives.listed(None, 20))
+    now, jobs, mails = await system.now(), await redrives.listed(None, 20), await mail_reads.counts()
+    return await context.render("system/now.html", now=now, jobs=jobs, mails=mails)
 
 
 @screen("/system/ledger", role="admin")

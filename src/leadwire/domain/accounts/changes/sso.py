@@ -1,0 +1,212 @@
+"""A workspace's providers, whether people may still sign in by password, and who may in any case."""
+
+import re
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from piccolo.querystring import QueryString
+
+from leadwire.delivery.transport.addresses import checked
+from leadwire.domain.accounts.schema import Person, Role
+from leadwire.domain.accounts.sso import provider as providers
+from leadwire.domain.accounts.table import IdentityProvider, UserAccount, Workspace
+from leadwire.infrastructure import clock, db, ids, secret_box, settings
+from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
+
+_MOST: Final = 20  # providers, domains of one, and values of a claim
+_LONGEST: Final = 255
+_DOMAIN: Final = re.compile(r"(?=.{4,253}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
+_PUBLIC_MAIL: Final = frozenset(
+    (
+        "gmail.com",
+        "googlemail.com",
+        "outlook.com",
+        "hotmail.com",
+        "live.com",
+        "msn.com",
+        "yahoo.com",
+        "icloud.com",
+        "me.com",
+        "aol.com",
+        "gmx.de",
+        "gmx.net",
+        "gmx.com",
+        "web.de",
+        "proton.me",
+        "protonmail.com",
+        "mail.com",
+    )
+)
+
+_ONE: Final = (IdentityProvider.workspace_id == param("workspace"), IdentityProvider.id == param("id"))
+_ADD: Final = insert(*columns(IdentityProvider, "id workspace_id name issuer client_id domains role_claim created_at"))
+_SECRET: Final = QueryString("coalesce({}, {})", param("client_secret"), IdentityProvider.client_secret)
+_SET: Final = statement(
+    IdentityProvider.update(
+        name=param("name"), client_id=param("client_id"), client_secret=_SECRET, domains=param("domains"),
+        trusts_email=param("trusts_email"), default_role=param("default_role"), role_claim=param("role_claim"),
+        roles=param("roles"),
+    ).where(*_ONE)
+)  # fmt: skip
+_REMOVE: Final = statement(IdentityProvider.delete().where(*_ONE))
+_WORKSPACE: Final = Workspace.id == param("workspace")
+_LOCK: Final = statement(Workspace.select("sso_enforced").where(_WORKSPACE).lock_rows("NO KEY UPDATE"))
+_IS_ENFORCED: Final = statement(Workspace.select("sso_enforced").where(_WORKSPACE))
+# Whether somebody may not sign in by a password, or by what else is ours.
+_BARRED: Final = sql("""
+SELECT u.id FROM user_account u JOIN workspace w ON w.id = u.workspace_id
+WHERE u.id = :user AND w.sso_enforced AND NOT u.break_glass""")
+_ENFORCE: Final = statement(Workspace.update(sso_enforced=param("enforced")).where(_WORKSPACE))
+_PEOPLE: Final = UserAccount.workspace_id == param("workspace")
+_WITH_PASSWORD: Final = (_PEOPLE, UserAccount.role == "admin", UserAccount.password_hash.is_not_null())
+_BREAK_GLASS: Final = (UserAccount.break_glass == True,)  # noqa: E712 - SQL
+# The admins who have a password, oldest account first.
+admins: Final = statement(
+    UserAccount.select("id", "email", "break_glass").where(*_WITH_PASSWORD).order_by("created_at", "id")
+).rows
+_SET_BREAK_GLASS: Final = statement(
+    UserAccount.update(break_glass=param("on"))
+    .where(*_WITH_PASSWORD, UserAccount.id == param("id"))
+    .returning(UserAccount.email)
+)
+_COUNT_BREAK_GLASS: Final = statement(UserAccount.count().where(*_WITH_PASSWORD, *_BREAK_GLASS))
+
+
+class Setup(Struct, frozen=True):
+    """What an admin enters of a provider. An empty secret leaves the present one."""
+
+    name: str
+    client_id: str
+    client_secret: str
+    domains: list[str]
+    trusts_email: bool
+    default_role: Role | None
+    role_claim: str
+    roles: dict[str, Role]
+
+
+async def add(workspace: str, name: str, issuer: str) -> str:
+    """Add a provider, to be set up. Its issuer stays: accounts belong to it. Return its id. Raise Invalid, Conflict."""
+    try:
+        checked(issuer, settings.get().allowed_networks)
+    except Invalid as refusal:
+        raise invalid_field("/issuer", "invalid_url", refusal.detail) from refusal
+    if "?" in issuer:
+        raise invalid_field("/issuer", "invalid_url", "An issuer has no query string.")
+    async with db.transaction():
+        await _locked(workspace)
+        if len(await providers.listed(workspace)) >= _MOST:
+            raise Conflict(f"A workspace has at most {_MOST} providers.")
+        provider_id = ids.new("idp")
+        await _ADD.rows(
+            id=provider_id, workspace_id=workspace, name=_text("name", name), issuer=issuer, client_id="", domains=[],
+            role_claim="", created_at=clock.now(),
+        )  # fmt: skip
+    return provider_id
+
+
+async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
+    """Set a provider up. Return what changed, for the audit log. Raise NotFound, Invalid."""
+    domains = list(dict.fromkeys(one.lower().removeprefix("@") for one in setup.domains))
+    if not 0 < len(domains) <= _MOST or not all(map(_DOMAIN.fullmatch, domains)):
+        raise invalid_field("/domains", "wrong_value", f"1 to {_MOST} domains, such as example.com.")
+    if public := _PUBLIC_MAIL.intersection(domains):
+        message = f"Anybody can have an address at {min(public)}: name domains of your own."
+        raise invalid_field("/domains", "public_mail", message)
+    if len(setup.roles) > _MOST or (setup.roles and not setup.role_claim):
+        message = f"At most {_MOST} values, and the claim that they are in."
+        raise invalid_field("/roles", "wrong_value", message)
+    secret = _text("client_secret", setup.client_secret) if setup.client_secret else None
+    async with db.transaction():
+        await _locked(workspace)
+        before = await providers.one(provider_id, workspace)
+        if secret is None and before.client_secret is None:
+            raise invalid_field("/client_secret", "required", "The secret that the provider shows once.")
+        after = msgspec.structs.asdict(setup) | {
+            "name": _text("name", setup.name),
+            "client_id": _text("client_id", setup.client_id),
+            "domains": domains,
+            "role_claim": _text("role_claim", setup.role_claim) if setup.role_claim else "",
+        }
+        changed = [
+            f"{name}: {getattr(before, name)} -> {value}"
+            for name, value in after.items()
+            if name != "client_secret" and value != getattr(before, name)
+        ]
+        stored = after | {
+            "client_secret": secret and secret_box.get().seal(secret),
+            "roles": msgspec.json.encode(setup.roles),
+        }
+        await _SET.rows(workspace=workspace, id=provider_id, **stored)
+    return "; ".join([*changed, *(["another client secret"] if secret else [])])
+
+
+async def remove(workspace: str, provider_id: str) -> str:
+    """Remove a provider; sessions that began there end. Return its name. Raise NotFound, Conflict."""
+    async with db.transaction():
+        enforced = await _locked(workspace)
+        provider = await providers.one(provider_id, workspace)
+        others = [one for one in await providers.listed(workspace) if one.client_secret and one.id != provider_id]
+        if enforced and not others:
+            raise Conflict("Nobody could sign in any more: allow passwords first.")
+        await _REMOVE.rows(workspace=workspace, id=provider_id)
+    return provider.name
+
+
+async def enforce(workspace: str, me: Person) -> None:
+    """From now on nobody signs in by password, except emergency accounts; sessions that began by one end.
+
+    Raise Conflict without an emergency account, or when `me` would be out.
+    """
+    async with db.transaction():
+        await _locked(workspace)
+        if not await _COUNT_BREAK_GLASS.value(workspace=workspace):
+            raise Conflict("Choose an emergency account first: the provider may fail one day.")
+        if me.provider is None:
+            raise Conflict("Sign in through the provider first: so you know that it works.")
+        await _ENFORCE.rows(workspace=workspace, enforced=True)
+
+
+async def allow_passwords(workspace: str) -> bool:
+    """Undo `enforce`. Return False when it was not enforced. Raise NotFound."""
+    async with db.transaction():
+        enforced = await _locked(workspace)
+        await _ENFORCE.rows(workspace=workspace, enforced=False)
+    return enforced
+
+
+async def is_enforced(workspace: str) -> bool:
+    """Whether passwords are for emergency accounts only."""
+    return bool(await _IS_ENFORCED.value(workspace=workspace))
+
+
+async def check_not_enforced(user_id: str) -> None:
+    """Raise Invalid when this person has to sign in through a provider."""
+    if await _BARRED.row(user=user_id):
+        raise Invalid("Your team signs in by single sign-on, and passwords are off.")
+
+
+async def set_break_glass(workspace: str, user_id: str, *, on: bool) -> str:
+    """Make an admin who has a password an emergency account, or not. Return their address. Raise NotFound, Conflict."""
+    async with db.transaction():
+        enforced = await _locked(workspace)
+        missing = NotFound("There is no such admin with a password.")
+        email: str = (await _SET_BREAK_GLASS.one(missing, workspace=workspace, id=user_id, on=on))["email"]
+        if enforced and not await _COUNT_BREAK_GLASS.value(workspace=workspace):
+            raise Conflict("The last emergency account stays one while single sign-on is enforced.")
+    return email
+
+
+async def _locked(workspace: str) -> bool:
+    """Whether single sign-on is enforced. Changes of this come one after the other. Raise NotFound."""
+    found = await _LOCK.one(NotFound(f"There is no workspace {workspace}."), workspace=workspace)
+    return bool(found["sso_enforced"])
+
+
+def _text(name: str, text: str) -> str:
+    """A text of one line. Raise Invalid."""
+    if not 1 <= len(text.strip()) <= _LONGEST or not text.isprintable():
+        raise invalid_field(f"/{name}", "wrong_value", f"1 to {_LONGEST} characters, in one line.")
+    return text.strip()

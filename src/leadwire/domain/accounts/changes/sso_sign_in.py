@@ -1,0 +1,209 @@
+"""People who come from a provider: their accounts, the role they get, their sessions, and the end of these.
+
+Somebody is known by the provider's name for them, its `sub`. The first time they are found by their e-mail address.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from leadwire.domain.accounts import changes, keys, quotas
+from leadwire.domain.accounts.changes import audit, invitations, sessions
+from leadwire.domain.accounts.schema import ROLES, Person, Role
+from leadwire.domain.accounts.sso import flow, tokens
+from leadwire.domain.accounts.sso import provider as providers
+from leadwire.domain.accounts.sso.faults import SignOnRefused
+from leadwire.domain.accounts.sso.provider import Provider
+from leadwire.domain.accounts.sso.tokens import Claims
+from leadwire.domain.accounts.table import Invitation, SignOnUsed, UserAccount, UserIdentity, UserSession
+from leadwire.infrastructure import clock, db, ids, telemetry
+from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
+from leadwire.infrastructure.errors import Conflict, WorkspaceSuspended
+
+_FOREVER: Final = timedelta(minutes=15)  # longer than any token or flow that was used holds
+
+# Two who come at once from one provider take turns: neither makes what the other has just made.
+_LOCK: Final = sql("""
+SELECT w.suspended_at IS NOT NULL AS suspended FROM identity_provider p JOIN workspace w ON w.id = p.workspace_id
+WHERE p.id = :provider FOR NO KEY UPDATE OF p""")
+# Who somebody is, and the account with their address, if it is in this workspace.
+_KNOWN: Final = sql("""
+SELECT i.user_id FROM user_identity i WHERE i.provider_id = :provider AND i.subject = :subject""")
+_ACCOUNT: Final = statement(
+    UserAccount.select("id", "email", "role").where(
+        UserAccount.workspace_id == param("workspace"), UserAccount.id == param("id")
+    )
+)
+# Addresses are given to others when somebody leaves: an account has one person at each provider.
+_BY_EMAIL: Final = sql("""
+SELECT u.id, EXISTS (SELECT 1 FROM user_identity i WHERE i.user_id = u.id AND i.provider_id = :provider) AS taken
+FROM user_account u WHERE u.workspace_id = :workspace AND lower(u.email) = :email""")
+_INVITED: Final = (
+    Invitation.workspace_id == param("workspace"), Invitation.email == param("email"),
+    Invitation.expires_at > param("now"),
+)  # fmt: skip
+_INVITATION: Final = statement(Invitation.select("role").where(*_INVITED))
+_USE_INVITATION: Final = statement(Invitation.delete().where(*_INVITED))
+_LINK: Final = insert(
+    *UserIdentity.all_columns(), end="ON CONFLICT (provider_id, subject) DO UPDATE SET user_id = excluded.user_id"
+)
+_ADD: Final = insert(
+    *columns(UserAccount, "id workspace_id email role created_at"),
+    end="ON CONFLICT ((lower(email))) DO NOTHING RETURNING id",
+)
+_MARK: Final = statement(
+    UserSession.update(
+        provider_id=param("provider"), provider_session=param("sid"), confirmed_at=param("confirmed_at")
+    ).where(UserSession.hash == param("hash"))
+)
+_USE: Final = insert(*columns(SignOnUsed, "hash provider_id until"), end="ON CONFLICT DO NOTHING RETURNING hash")
+_FORGET: Final = statement(SignOnUsed.delete().where(SignOnUsed.until < param("now")))
+# Of a provider's session; where we do not know which one that is, every session of its person.
+_END: Final = sql("""
+DELETE FROM user_session s WHERE s.provider_id = :provider
+    AND (:sid::text IS NULL OR s.provider_session IS NULL OR s.provider_session = :sid)
+    AND ((:sid::text IS NOT NULL AND :subject = '' AND s.provider_session = :sid) OR s.user_id = (
+        SELECT user_id FROM user_identity i WHERE i.provider_id = :provider AND i.subject = :subject))
+RETURNING s.id""")
+
+
+class _Found(Struct, frozen=True):
+    user_id: str
+    email: str
+    role: Role
+
+
+async def use_once(provider: Provider, what: str) -> None:
+    """Take note of something that may come once. Raise SignOnRefused when it has come before."""
+    until = clock.now() + _FOREVER
+    if await _USE.row(hash=keys.digest(what), provider_id=provider.id, until=until) is None:
+        raise SignOnRefused("replayed")
+
+
+async def forget_used() -> None:
+    """Delete what would be refused for its age by now."""
+    await _FORGET.rows(now=clock.now())
+
+
+async def sign_in(provider: Provider, claims: Claims, address: str, agent: str) -> str:
+    """Return a new session's token for whom the provider vouches.
+
+    Raise SignOnRefused, WorkspaceSuspended, QuotaExceeded.
+    """
+    telemetry.set_workspace(provider.workspace)
+    email, role = _email(provider, claims), _role(provider, claims)
+    async with db.transaction():
+        locked = await _LOCK.one(SignOnRefused("not_set_up"), provider=provider.id)
+        if locked["suspended"]:
+            raise WorkspaceSuspended
+        found = await _known(provider, claims.sub, email) or await _made(provider, email, role, address)
+        link = {"provider_id": provider.id, "subject": claims.sub, "user_id": found.user_id}
+        await _LINK.rows(id=ids.new("uid"), workspace_id=provider.workspace, created_at=clock.now(), **link)
+        token = await sessions.begin(found.user_id, address, agent)
+        await _MARK.rows(
+            hash=keys.digest(token), provider=provider.id, sid=claims.sid, confirmed_at=_confirmed_at(claims)
+        )
+        entry = audit.Entry("user.signed_in", found.user_id, f"by {provider.name}")
+        await audit.record(provider.workspace, found.email, entry, address)
+    if role and role != found.role:
+        await _give(provider, found, role, address)
+    return token
+
+
+async def confirm(provider: Provider, claims: Claims, person: Person) -> None:
+    """The person has signed in anew at the provider. Raise SignOnRefused when somebody else has."""
+    known = await _KNOWN.value(provider=provider.id, subject=claims.sub)
+    if known != person.user_id:
+        raise SignOnRefused("another_person")
+    await sessions.update(person.session_id, confirmed_at=_confirmed_at(claims))
+
+
+async def sign_out(provider: Provider, token: str) -> int:
+    """End the sessions that a logout token is about. Return how many. Raise SignOnRefused."""
+    claims = await flow.verified(provider, await providers.metadata(provider.issuer), token)
+    tokens.check_logout(claims)
+    async with db.transaction():
+        await use_once(provider, f"logout {claims.jti}")
+        ended = len(await _END.rows(provider=provider.id, sid=claims.sid, subject=claims.sub))
+        entry = audit.Entry("session.ended_by_provider", provider.id, f"{ended} of {provider.name}")
+        await audit.record(provider.workspace, provider.name, entry)
+    return ended
+
+
+def _email(provider: Provider, claims: Claims) -> str:
+    """The address that the provider vouches for, in lower case. Raise SignOnRefused."""
+    email = (claims.email or "").strip().lower()
+    local, _, domain = email.rpartition("@")
+    if not local or len(email) > 254 or not email.isprintable() or any(sign in email for sign in ' ,;<>"\\'):
+        raise SignOnRefused("no_email")
+    if domain not in provider.domains:
+        raise SignOnRefused("foreign_domain")
+    if not (claims.email_is_verified or provider.trusts_email):
+        raise SignOnRefused("email_not_verified")
+    return email
+
+
+def _role(provider: Provider, claims: Claims) -> Role | None:
+    """The highest role that the claim gives, else the default one; None: as it is. Raise SignOnRefused for no role."""
+    if not provider.role_claim:
+        return None
+    given = {provider.roles.get(value) for value in flow.values_of(claims, provider.role_claim) or ()}
+    role = next((role for role in reversed(ROLES) if role in given), provider.default_role)
+    if role is None:
+        raise SignOnRefused("no_role")
+    return role
+
+
+async def _known(provider: Provider, subject: str, email: str) -> _Found | None:
+    """The account of who is known by this name, or by this address."""
+    identity = await _KNOWN.row(provider=provider.id, subject=subject)
+    user_id = identity["user_id"] if identity else None
+    if user_id is None and (
+        same := await _BY_EMAIL.row(provider=provider.id, workspace=provider.workspace, email=email)
+    ):
+        user_id, taken = same
+        if taken:
+            raise SignOnRefused("taken")
+    if user_id:
+        return _Found(*await _ACCOUNT.one(SignOnRefused("removed"), workspace=provider.workspace, id=user_id))
+    if identity and not await _invited(provider, email):
+        raise SignOnRefused("removed")
+    return None
+
+
+async def _invited(provider: Provider, email: str) -> Role | None:
+    """The role that an open invitation to this address gives."""
+    role: Role | None = await _INVITATION.value(workspace=provider.workspace, email=email, now=clock.now())
+    return role
+
+
+async def _made(provider: Provider, email: str, role: Role | None, address: str) -> _Found:
+    """A new account: with the role of the claim, of an open invitation, or the default one. Raise SignOnRefused."""
+    role = role or await _invited(provider, email) or provider.default_role
+    if role is None:
+        raise SignOnRefused("no_account")
+    user_id = ids.new("user")
+    made = await _ADD.value(id=user_id, workspace_id=provider.workspace, email=email, role=role, created_at=clock.now())
+    if made is None:  # it is in another workspace
+        raise SignOnRefused("no_address")
+    await _USE_INVITATION.rows(workspace=provider.workspace, email=email, now=clock.now())
+    await quotas.check(provider.workspace, "users", invitations.COUNT_PEOPLE, now=clock.now())
+    await audit.record(provider.workspace, email, audit.Entry("user.joined", email, role), address)
+    return _Found(user_id, email, role)
+
+
+async def _give(provider: Provider, found: _Found, role: Role, address: str) -> None:
+    """The role of the claim. An emergency account and the last admin keep theirs."""
+    try:
+        async with db.transaction():
+            _, before = await changes.change_role(provider.workspace, found.user_id, role)
+            entry = audit.Entry("user.role_changed", found.email, f"{before} to {role}")
+            await audit.record(provider.workspace, provider.name, entry, address)
+    except Conflict:
+        telemetry.log("sso.role_kept", provider=provider.id, user=found.user_id)
+
+
+def _confirmed_at(claims: Claims) -> datetime:
+    """When they signed in at the provider. Not said: not lately."""
+    return clock.from_unix(min(max(claims.auth_time or 0, 0), clock.now().timestamp()))

@@ -1,0 +1,243 @@
+"""Mail in the web area: a forgotten password, news about accounts, refused addresses, the mailbox."""
+
+import asyncio
+import re
+from types import SimpleNamespace
+
+import httpx
+import pytest
+
+from leadwire.domain.accounts.changes import invitations, password_reset, second_factor
+from leadwire.domain.mail import changes as mail_changes
+from leadwire.domain.workspaces import changes as workspaces
+from leadwire.infrastructure import db
+from tests import asgi
+from tests.interfaces.web.conftest import PASSWORD, browser
+from tests.mailing import mails
+
+ADA = "ada@example.org"
+ANOTHER = "nine slow green trains"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(password_reset, "_TAKES", 0.0)
+
+
+@pytest.fixture
+def mailing(smtp, set_mail):
+    return set_mail(f"smtp://127.0.0.1:{smtp.port}?tls=none", public_url="http://test")
+
+
+@pytest.fixture
+def mailbox(set_mail):
+    return set_mail("mailbox:", public_url="", mail_from="")
+
+
+async def only(kind):
+    ((recipient, values),) = await mails(kind)
+    return recipient, values
+
+
+async def link_to(stranger, email=ADA):
+    await stranger.fill("/forgot-password", email=email)
+    return (await mails("password_reset"))[-1][1]["path"]
+
+
+async def test_a_forgotten_password_is_replaced_by_a_link_that_works_once(admin, stranger, mailing):
+    assert "/forgot-password" in await stranger.open("/sign-in")
+    await stranger.open("/forgot-password")
+    path = await link_to(stranger, " ADA@example.org ")
+    assert (await only("password_reset"))[0] == ADA
+    assert ADA in await stranger.open(path)
+    await stranger.fill(path, 422, password="short")
+    assert "Sign in with it" in await stranger.fill(path, password=ANOTHER)
+    assert (await admin.get("/leads")).headers["Location"].startswith("/sign-in")  # every session has ended
+    await stranger.fill("/sign-in", 422, email=ADA, password=PASSWORD)
+    await stranger.fill("/sign-in", email=ADA, password=ANOTHER)
+    assert (await only("password_changed"))[0] == ADA
+    async with browser() as other:
+        await other.fill(path, 404, password=PASSWORD)
+        assert "used" in await other.open(path, 404)
+    done = [row["action"] for row in await db.rows("SELECT action FROM audit_entry ORDER BY id")]
+    assert ("user.password_reset_requested" in done, "user.password_reset" in done) == (True, True)
+
+
+async def test_a_second_factor_stays(admin, stranger, mailing):
+    await db.rows("UPDATE user_account SET totp_secret = 'sealed', totp_step = 1")
+    await stranger.fill(await link_to(stranger), password=ANOTHER)
+    assert "One more thing" in await stranger.fill("/sign-in", email=ADA, password=ANOTHER)
+    assert await db.value("SELECT totp_secret IS NOT NULL FROM user_account")
+
+
+async def test_the_answer_is_alike_for_an_address_that_nobody_has(admin, stranger, mailing, monkeypatch):
+    monkeypatch.setattr(password_reset, "_TAKES", 60.0)
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    timed = SimpleNamespace(sleep=sleep, get_running_loop=asyncio.get_running_loop)
+    monkeypatch.setattr(password_reset, "asyncio", timed)
+    pages = [await stranger.fill("/forgot-password", email=email) for email in (ADA, "nobody@example.org")]
+    assert pages[0].replace(ADA, "nobody@example.org") == pages[1]
+    assert [0 < seconds <= 60 for seconds in slept] == [True, True]  # each until the same time has passed
+
+
+async def test_who_does_not_exist_gets_no_mail(admin, stranger, mailing):
+    for email in ("nobody@example.org", "", "ada@example.org\r\nBcc: eve@example.org", "x" * 300):
+        await stranger.fill("/forgot-password", email=email)
+    assert await mails() == []
+
+
+async def test_three_mails_an_hour(admin, stranger, mailing):
+    for email in (ADA, "nobody@example.org"):
+        for _ in range(3):
+            await stranger.fill("/forgot-password", email=email)
+        await stranger.fill("/forgot-password", 429, email=email)
+    assert len(await mails("password_reset")) == 3
+
+
+async def test_only_the_last_link_works_and_only_for_an_hour(admin, stranger, mailing):
+    first, last = await link_to(stranger), await link_to(stranger)
+    await stranger.open(first, 404)
+    await stranger.open(last)
+    await db.rows("UPDATE password_reset SET expires_at = expires_at - interval '1 hour'")
+    await stranger.open(last, 404)
+    await stranger.fill(last, 404, password=ANOTHER)
+    await password_reset.delete_expired()
+    assert await db.value("SELECT count(*) FROM password_reset") == 0
+
+
+async def test_two_who_use_a_link_at_once_set_one_password(admin, stranger, mailing):
+    path = await link_to(stranger)
+    async with browser() as other:
+        answers = await asyncio.gather(
+            *(one.post(path, data={"password": f"{n} {ANOTHER}"}) for n, one in enumerate((stranger, other)))
+        )
+    assert sorted(answer.status_code for answer in answers) == [200, 404]
+
+
+async def test_a_suspended_workspace_s_people_wait(admin, stranger, mailing, workspace):
+    path = await link_to(stranger)
+    await workspaces.suspend(workspace)
+    await stranger.open(path, 403)
+    await stranger.fill(path, 403, password=ANOTHER)
+    await stranger.fill("/forgot-password", email=ADA)
+    assert len(await mails("password_reset")) == 1
+
+
+async def test_another_site_cannot_ask(admin, stranger, mailing):
+    away = {"sec-fetch-site": "cross-site"}
+    path = await link_to(stranger)
+    for where, form in (("/forgot-password", {"email": ADA}), (path, {"password": ANOTHER})):
+        assert (await stranger.post(where, data=form, headers=away)).status_code == 403
+    assert len(await mails("password_reset")) == 1
+
+
+async def test_without_mail_nothing_offers_it(admin, stranger):
+    assert "/forgot-password" not in await stranger.open("/sign-in")
+    await stranger.open("/forgot-password", 404)
+    await stranger.fill("/forgot-password", 404, email=ADA)
+    assert "no mail is sent" in await admin.open("/team")
+    assert "by a way you trust" in await admin.fill("/team", 201, email="new@example.org", role="agent")
+    assert await db.value("SELECT count(*) FROM mail") == 0
+
+
+async def test_an_invitation_is_mailed_as_well_as_shown(admin, mailing):
+    await admin.open("/team")
+    page = await admin.fill("/team", 201, email="New@example.org", role="agent")
+    assert "on its way" in page
+    recipient, values = await only("invitation")
+    assert recipient == "new@example.org"
+    assert values["path"] in page
+    assert (values["by"], values["workspace"], values["role"]) == (ADA, "Test", "agent")
+
+
+async def test_a_browser_that_was_not_seen_before_is_told_of(admin, mailing):
+    await admin.fill("/sign-in", email=ADA, password=PASSWORD)  # it joined with it
+    assert await mails("new_sign_in") == []
+    async with browser() as other:
+        for _ in range(2):
+            await other.fill("/sign-in", email=ADA, password=PASSWORD)
+            await other.open("/account")
+            await other.fill("/sign-out")
+    recipient, values = await only("new_sign_in")
+    assert (recipient, values["agent"]) == (ADA, other.headers["user-agent"])
+
+
+async def test_the_last_twenty_browsers_are_known(admin, mailing):
+    for _ in range(25):
+        async with browser() as other:
+            await other.fill("/sign-in", email=ADA, password=PASSWORD)
+    assert await db.value("SELECT cardinality(known_browsers) FROM user_account") == 20
+
+
+async def test_a_wrong_password_makes_no_browser_known(admin, stranger, mailing):
+    await stranger.fill("/sign-in", 422, email=ADA, password="not the password")
+    assert await db.value("SELECT cardinality(known_browsers) FROM user_account") == 1
+
+
+async def test_changes_of_what_opens_an_account_are_told(admin, mailing, workspace):
+    await admin.open("/account")
+    await admin.fill("/account/password", present=PASSWORD, password=ANOTHER)
+    user, sealed = await db.row("SELECT id, 'sealed'::bytea FROM user_account")
+    await db.rows("UPDATE user_account SET totp_secret = $1, totp_step = 1", sealed)
+    await second_factor.remove(workspace, user)
+    page = await admin.open("/account/second-factor")
+    offer = re.search(r'name="offer" value="(\w+)"', page)[1]
+    _, secret = second_factor._opened("offer", offer)
+    code = second_factor._totp(secret).generate(int(second_factor.clock.now().timestamp())).decode()
+    await admin.fill("/account/second-factor", offer=offer, code=code)
+    kinds = await db.rows("SELECT kind, recipient FROM mail ORDER BY id")
+    assert [tuple(row) for row in kinds] == [
+        (kind, ADA) for kind in ("password_changed", "second_factor_off", "second_factor_on")
+    ]
+
+
+async def test_an_admin_sees_refused_addresses_and_lifts_that(admin, agent, mailing, workspace):
+    said = "550 5.1.1 <b>unknown</b>"
+    await mail_changes.suppress(workspace, "gone@example.org", said)
+    assert "&lt;b&gt;unknown" in await admin.open("/team")
+    assert "by a way you trust" in await admin.fill("/team", 201, email="gone@example.org", role="agent")
+    await agent.open("/account")
+    await agent.fill("/team/mail/lift", 403, address="gone@example.org")
+    await admin.open("/team")
+    assert "goes to gone@example.org again" in await admin.fill("/team/mail/lift", address="gone@example.org")
+    await admin.fill("/team/mail/lift", 404, address="gone@example.org")
+    noted = await db.value("SELECT subject FROM audit_entry WHERE action = 'mail.suppression_lifted'")
+    assert noted == "gone@example.org"
+
+
+async def test_the_mailbox_shows_what_would_have_been_sent(workspace, mailbox):
+    token = await invitations.invite(workspace, "new@example.org", "agent", by="<i>eve</i>@example.org")
+    async with httpx.AsyncClient(transport=asgi.transport(), base_url="http://localhost:8000") as here:
+        page = (await here.get("/dev/mail")).text
+        path = re.search(r'href="(/dev/mail/mail_\w+)"', page)[1]
+        shown = (await here.get(path)).text
+        assert f'<a href="http://localhost:8000/join/{token}"' in shown
+        answer = await here.get(f"{path}/html")
+        assert answer.headers["content-security-policy"].startswith("sandbox allow-popups")
+        assert "script" not in answer.headers["content-security-policy"]
+        assert "&lt;i&gt;eve&lt;/i&gt;" in answer.text
+        assert (await here.get("/dev/mail/mail_nothing")).status_code == 404
+        assert (await here.get("/dev/mail/%00")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("base", "headers"),
+    [
+        ("http://leads.example", {}),
+        ("http://localhost", {"x-forwarded-for": "1.2.3.4"}),
+        ("http://localhost", {"forwarded": "for=1.2.3.4"}),
+        ("http://127.0.0.1.evil.example", {}),
+    ],
+)
+async def test_the_mailbox_is_for_this_machine_only(database, mailbox, base, headers):
+    async with httpx.AsyncClient(transport=asgi.transport(), base_url=base, headers=headers) as other:
+        assert (await other.get("/dev/mail")).status_code == 404
+
+
+async def test_the_mailbox_is_nowhere_else(database, mailing):
+    async with httpx.AsyncClient(transport=asgi.transport(), base_url="http://localhost") as here:
+        assert (await here.get("/dev/mail")).status_code == 404

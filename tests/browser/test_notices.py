@@ -1,0 +1,65 @@
+"""Mails in a browser: a visitor asks for the chat, and people choose what they are told."""
+
+import importlib.resources
+
+import pytest
+from playwright.async_api import expect
+
+from leadwire.domain.notices import links
+from leadwire.infrastructure import db
+from tests.browser.conftest import visiting
+from tests.browser.desk import signed_in
+from tests.domain.mail.conftest import mails, set_mail  # noqa: F401 - the last is a fixture
+
+
+@pytest.fixture(autouse=True)
+def _mail(set_mail):  # noqa: F811
+    """Mail is sent. The pages are where these browsers are."""
+    set_mail("mailbox:", public_url="")
+
+
+async def test_a_visitor_has_the_chat_mailed(chat):
+    await chat.open()
+    ask = chat.dialog.get_by_role("button", name="Mail me this chat")
+    await chat.picks("I am ready to start")
+    await chat.picks("51-200")
+    await expect(ask).to_be_hidden()  # no address is known
+    await chat.says("grace@navy.example")
+    await ask.click()
+    await expect(chat.dialog.get_by_role("button", name="Sent by mail")).to_be_visible()
+    ((to, values),) = await mails("transcript")
+    assert to == "grace@navy.example"
+    assert {"who": "You", "text": "51-200"} in values["said"]
+    await chat.says("Grace Hopper")  # the conversation goes on
+    await expect(chat.log.get_by_text("Grace Hopper", exact=True)).to_be_visible()
+
+
+async def test_people_choose_and_a_link_in_a_mail_ends_a_kind(browser, page, door, workspace):
+    await page.goto(f"{door}/account")
+    await page.get_by_role("checkbox", name="Waiting visitors").check()
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Your choice of mails is saved.")).to_be_visible()
+    await expect(page.get_by_role("checkbox", name="Waiting visitors")).to_be_checked()
+    user = await db.value("SELECT id FROM user_account")
+    async with visiting(browser) as mail_reader:
+        shown = await mail_reader.page()
+        await shown.goto(door + links.path(workspace, user, "waiting"))
+        await shown.get_by_role("button", name="Unsubscribe").click()
+        await expect(shown.get_by_text("You get no more mails about waiting visitors.")).to_be_visible()
+        assert mail_reader.complaints == []
+    await page.reload()
+    await expect(page.get_by_role("checkbox", name="Waiting visitors")).not_to_be_checked()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_finds_no_serious_fault(browser, door, workspace, scheme):
+    """The policy is off for axe-core, which needs eval."""
+    axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text()
+    async with visiting(browser, bypass_csp=True, color_scheme=scheme) as visit:
+        page = await signed_in(visit, door, workspace, f"{scheme}@example.org")
+        user = await db.value("SELECT id FROM user_account")
+        for path in ("/account", links.path(workspace, user, "waiting")):
+            await page.goto(f"{door}{path}")
+            await page.evaluate(axe)
+            told = await page.evaluate("axe.run(document).then(told => told.violations)")
+            assert [one["id"] for one in told if one["impact"] in ("serious", "critical")] == [], path

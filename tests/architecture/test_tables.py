@@ -22,6 +22,8 @@ READS = {
     "domain/listing": {"event"},
     "domain/mail": {"workspace"},
     "domain/notices": {"bot", "conversation", "delivery_result", "user_account", "webhook_endpoint", "workspace"},
+    # A copy of all that is known of somebody reads all that names them.
+    "domain/privacy": {"workspace", "lead", "consent", "conversation", "event"},
     "domain/webhooks": {
         "attempt",
         "delivery",

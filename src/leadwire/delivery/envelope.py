@@ -24,10 +24,12 @@ AuditKind = Literal["audit.recorded"]
 AUDIT: Final[AuditKind] = "audit.recorded"
 """An entry of the audit log. None of `KINDS`: only who names it gets it."""
 EVERY_KIND: Final = (*KINDS, AUDIT)
+Unsent = Literal["conversation.deleted"]
+"""What is recorded so that totals are counted again. Nobody can subscribe to it, and no feed has it."""
 
 _encode = msgspec.json.Encoder().encode
 
 
-def encode(kind: EventKind | AuditKind, at: datetime, data: object) -> str:
+def encode(kind: EventKind | AuditKind | Unsent, at: datetime, data: object) -> str:
     """The body of every POST about this event: compact UTF-8 JSON with exactly these three keys."""
     return _encode({"event": kind, "timestamp": clock.iso(at), "data": data}).decode()

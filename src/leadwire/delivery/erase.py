@@ -2,12 +2,18 @@
 workspace that is deleted, everything.
 """
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
+from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.table import END_CANCELED
+from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.db.statements import sql
 
-_ABOUT: Final = "(v.lead_id = :lead_id OR v.conversation_id = ANY(:conversation_ids))"
+_ALL: Final = list(KINDS)
+_AT_ONCE: Final = 2_000  # events of each kind that are blanked
+_ABOUT: Final = "(v.lead_id = :lead_id OR v.conversation_id = ANY(:conversation_ids)) AND v.kind = ANY(:kinds)"
 # Blank the bodies; what was not relayed yet is not to be relayed any more.
 _BLANK_BODIES: Final = sql(f"UPDATE event v SET body = '' WHERE {_ABOUT}")
 _FORGET: Final = sql(f"DELETE FROM outbox o USING event v WHERE v.id = o.event_id AND {_ABOUT}")
@@ -39,6 +45,29 @@ _DELETE: Final = tuple(
         ("event", "id"),
     )
 )  # fmt: skip
+# What a workspace no longer keeps: some bodies of each kind of its events in a span, unless they are still to be sent.
+_OLD: Final = """
+FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
+    SELECT id FROM event v
+    WHERE workspace_id = :workspace AND v.kind = known.kind AND id >= :first AND id < :end AND body <> ''
+      AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = v.id)
+      AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = v.id)
+    ORDER BY xact LIMIT :most) old"""
+_SOME_OLD: Final = sql(f"SELECT id {_OLD}")
+_COUNT_OLD: Final = sql(f"SELECT count(*), min(id) {_OLD}")
+_LAST: Final = sql("""
+SELECT max(last.id) FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
+    SELECT id FROM event v WHERE workspace_id = :workspace AND v.kind = known.kind ORDER BY xact DESC LIMIT 1) last""")
+# By the index of workspace, kind and xact, however few events the planner expects in the span: else it reads those of
+# everybody.
+_IN_ORDER: Final = sql("SELECT set_config('enable_sort', 'off', true)")
+# Finished, they are in no other's hands; dead letters could be sent again.
+_BLANK_OLD: Final = (
+    sql(f"UPDATE event SET body = '' WHERE {_OF_EVENTS.format('id')}"),
+    sql(f"UPDATE delivery_result SET state = 'cancelled', finished_at = now() WHERE state = 'dead'"
+        f" AND {_OF_EVENTS.format('event_id')}"),
+    sql(f"UPDATE attempt SET response_body = NULL, error = NULL WHERE {_OF_EVENTS.format('event_id')}"),
+)  # fmt: skip
 
 
 async def delete_events(workspace: str, most: int) -> int:
@@ -59,11 +88,40 @@ async def has_events(workspace: str) -> bool:
     return bool(await _ANY.value(workspace=workspace))
 
 
-async def erase_events(lead_id: str, conversation_ids: list[str]) -> None:
+async def erase_events(lead_id: str | None, conversation_ids: list[str], kinds: Sequence[str] = KINDS) -> None:
     """Blank every stored body about the lead and its conversations, and cancel what is still to be sent.
 
     Runs in the transaction of the erasure. A POST that is under way cannot be called back.
     """
     # Bodies first; then the outbox, which waits for a relay that is fanning out, so that its deliveries are seen next.
     for statement in (_BLANK_BODIES, _FORGET, _CANCEL, _CANCEL_DEAD, _BLANK_ANSWERS):
-        await statement.rows(lead_id=lead_id, conversation_ids=conversation_ids)
+        await statement.rows(lead_id=lead_id, conversation_ids=conversation_ids, kinds=kinds)
+
+
+async def blank_events(workspace: str, since: datetime, until: datetime) -> tuple[int, bool]:
+    """Blank the bodies of some of a workspace's events in a span, and what receivers answered; cancel its dead letters.
+
+    What is still to be sent is left as it is. Return how many there were, and whether there are more.
+    """
+    span = {"first": ids.floor("evt", since), "end": ids.floor("evt", until)}
+    async with db.transaction():
+        await _IN_ORDER.rows()
+        rows = await _SOME_OLD.rows(workspace=workspace, kinds=_ALL, most=_AT_ONCE, **span)
+        if found := [row["id"] for row in rows]:
+            for statement in _BLANK_OLD:
+                await statement.rows(ids=found, first=min(found), last=max(found))
+    return len(found), len(found) >= _AT_ONCE
+
+
+async def count_events(
+    workspace: str, since: datetime, before: datetime, most: int
+) -> tuple[int, datetime | None, bool]:
+    """Count at most so many events of each kind that `blank_events` would blank. Return also when the oldest was
+    recorded, and whether there are later ones.
+    """
+    span = {"first": ids.floor("evt", since), "end": ids.floor("evt", before)}
+    async with db.transaction():
+        await _IN_ORDER.rows()
+        count, oldest = await _COUNT_OLD.one(LookupError(), workspace=workspace, kinds=_ALL, most=most, **span)
+        last = await _LAST.value(workspace=workspace, kinds=_ALL)
+    return count, ids.moment(oldest) if oldest else None, last is not None and last >= span["end"]

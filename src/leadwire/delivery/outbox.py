@@ -16,7 +16,7 @@ from piccolo.columns import BigInt, Column, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.delivery import envelope, metrics, push
-from leadwire.delivery.envelope import AuditKind, EventKind
+from leadwire.delivery.envelope import AuditKind, EventKind, Unsent
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, ids, telemetry
 from leadwire.infrastructure.db import DB, Row
@@ -115,7 +115,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     workspace: str
-    kind: EventKind | AuditKind
+    kind: EventKind | AuditKind | Unsent
     at: datetime
     data: object
     conversation_id: str | None = None

@@ -10,6 +10,7 @@ TABLES = table_finder(
         "leadwire.domain.mail.table",
         "leadwire.domain.bots.table",
         "leadwire.domain.leads.table",
+        "leadwire.domain.privacy.table",
         "leadwire.domain.conversations.table",
         "leadwire.domain.notices.table",
         "leadwire.delivery.endpoints.table",

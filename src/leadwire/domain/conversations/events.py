@@ -26,6 +26,11 @@ def message(workspace: str, message: StoredMessage, conversation_id: str, bot_id
     return _event(workspace, kind, conversation_id, known)
 
 
+def deleted(workspace: str) -> Event:
+    """Conversations are no longer kept. Names none, and nobody is told."""
+    return Event(workspace=workspace, kind="conversation.deleted", at=clock.now(), data={})
+
+
 def _event(
     workspace: str, kind: EventKind, conversation_id: str, known: dict[str, Any], lead: Lead | None = None
 ) -> Event:

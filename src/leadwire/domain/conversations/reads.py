@@ -50,7 +50,9 @@ _NEWEST: Final = Keyset(
         (SELECT concat_ws(' ', name, email) FROM lead WHERE lead.id = looked_at.lead_id))""",
 )
 _OPEN: Final = ("active", "handoff")  # an operator gives a conversation back without an event; few are open at a time
-_LIST: Final = Listing(_NEWEST, ("conversation.started",), {"status": ("conversation.ended",)}, {"status": _OPEN})
+_LIST: Final = Listing(
+    _NEWEST, ("conversation.started", "conversation.deleted"), {"status": ("conversation.ended",)}, {"status": _OPEN}
+)
 page, search, total = _LIST.page, _LIST.search, _LIST.total
 # For each conversation its lead's name and the visitor's first message.
 _OPENERS: Final = sql("""

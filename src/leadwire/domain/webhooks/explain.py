@@ -33,7 +33,7 @@ _ENDS = {
     "queued": "An attempt is being made now.",
     "delivered": "Nothing: it has arrived.",
     "dead": "Nothing by itself: all attempts are used up. Fix the cause, then send it again.",
-    "cancelled": "Nothing: the endpoint was removed, or the person erased, before it arrived.",
+    "cancelled": "Nothing: the endpoint was removed, or the person or content erased, before it arrived.",
 }
 
 

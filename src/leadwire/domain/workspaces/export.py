@@ -6,7 +6,6 @@ sessions, visitors' tokens, stored responses, counts for plots.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -29,21 +28,15 @@ from leadwire.domain.accounts.table import (
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, Consent, FaqEntry, ScoreEntry
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
 from leadwire.domain.leads.table import Lead
+from leadwire.domain.listing.exported import columns, shown
 from leadwire.domain.notices.table import NoticeChoice
+from leadwire.domain.privacy.table import Retention
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import Statement, sql
 from leadwire.infrastructure.errors import Invalid
 
 END: Final = "end"
 """The kind of the last line: a file without it is not complete."""
-HIDDEN: Final = frozenset({
-    "workspace_id",  # the same in every line
-    "password_hash", "totp_step", "search", "client_message_id", "known_browsers",
-    "open", "due_at", "rate_tokens", "rate_at", "admission_window",  # the relay's
-    "xact", "position", "subject", "traceparent",
-})  # fmt: skip
-"""Columns that are in no line, besides those of bytes."""
-
 _PAGE: Final = 50  # rows, each with its children
 _OF_BOTS: Final = "bot_id = ANY(ARRAY(SELECT id FROM bot WHERE workspace_id = :workspace))"
 _TYPES: Final = {"Text": "text", "Timestamptz": "timestamptz", "Integer": "int"}
@@ -62,7 +55,7 @@ class _Child(NamedTuple):
         """Those of the parents `ids`, which are between the `first` and the `last` of these."""
         of = self.key.split(", ")[0]
         where = f"{of} = ANY(:ids::text[]) AND {of} BETWEEN :first AND :last"
-        return sql(f"SELECT {_columns(self.table)} FROM {_name(self.table)} WHERE {where} ORDER BY {self.key}")
+        return sql(f"SELECT {columns(self.table)} FROM {_name(self.table)} WHERE {where} ORDER BY {self.key}")
 
 
 class _Kind(NamedTuple):
@@ -79,7 +72,7 @@ class _Kind(NamedTuple):
         key = ", ".join(self.key)
         places = ", ".join(f":after_{column}::{_type(self.table, column)}" for column in self.key)
         return sql(
-            f"SELECT {_columns(self.table)} FROM {_name(self.table)} WHERE {self.where} AND ({key}) > ({places})"
+            f"SELECT {columns(self.table)} FROM {_name(self.table)} WHERE {self.where} AND ({key}) > ({places})"
             f" ORDER BY {key} LIMIT :most"
         )
 
@@ -100,6 +93,7 @@ KINDS: Final = (
     _Kind("blocked_visitor", BlockedVisitor, ("created_at", "conversation_id")),
     _Kind("endpoint", WebhookEndpoint),
     _Kind("redrive", RedriveJob),
+    _Kind("retention", Retention, ("kind",)),
     _Kind("lead", Lead, ("created_at", "id")),
     _Kind("consent", Consent),
     _Kind(
@@ -155,7 +149,7 @@ def place_after(last: bytes) -> tuple[int, dict[str, Any]]:
 
 
 async def _with_children(kind: _Kind, rows: Sequence[db.Row]) -> list[dict[str, Any]]:
-    found = [_data(row) for row in rows]
+    found = [shown(row) for row in rows]
     if kind.children:
         by_id = {data["id"]: data for data in found}
         for child in kind.children:
@@ -164,26 +158,13 @@ async def _with_children(kind: _Kind, rows: Sequence[db.Row]) -> list[dict[str, 
             of = child.key.split(", ")[0]
             bounds = {"first": min(by_id), "last": max(by_id)}
             for row in await _CHILDREN[child.name].rows(ids=list(by_id), **bounds):
-                data = _data(row)
+                data = shown(row)
                 by_id[data.pop(of)][child.name].append(data)
     return found
 
 
-def _data(row: db.Row) -> dict[str, Any]:
-    data = {name: clock.iso(value) if isinstance(value, datetime) else value for name, value in row.items()}
-    if "body" in data:  # of an event: JSON already, empty once its person is erased
-        data["body"] = msgspec.Raw(data["body"].encode()) if data["body"] else None
-    return data
-
-
 def line(kind: str, data: dict[str, Any]) -> bytes:
     return msgspec.json.encode({"kind": kind, "data": data}) + b"\n"
-
-
-def _columns(table: type[Table]) -> str:
-    shown = [column for column in table._meta.columns if column.value_type is not bytes]
-    names = [column._meta.db_column_name for column in shown]
-    return ", ".join(name for name in names if name not in HIDDEN)
 
 
 def _name(table: type[Table]) -> str:

@@ -1,4 +1,4 @@
-"""Settings of a workspace: API keys, the team, erasing a person, the audit log; for operators, the whole instance."""
+"""Settings of a workspace: API keys, the team, the audit log; for operators, the whole instance."""
 
 from typing import Final
 
@@ -8,7 +8,6 @@ from leadwire.domain.accounts.changes import invitations, second_factor
 from leadwire.domain.accounts.keys import SCOPES
 from leadwire.domain.accounts.schema import ROLES, LogQuery
 from leadwire.domain.mail import reads as mail_reads
-from leadwire.domain.privacy import changes as privacy_changes
 from leadwire.domain.webhooks import redrives, system
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, settings
@@ -124,26 +123,6 @@ async def take_off_second_factor(context: PageContext, user_id: str) -> PageResp
     """Somebody has lost their phone: their password is enough again."""
     context.entry.subject = await second_factor.remove(context.workspace, user_id)
     return context.redirect("/team", f"{context.entry.subject} signs in by password alone.")
-
-
-@screen("/privacy", role="admin")
-async def privacy(context: PageContext) -> PageResponse:
-    """What is kept for how long, and the form to erase somebody."""
-    return await context.render(
-        "privacy.html", days=settings.get().retention_days, audit_days=settings.get().audit_retention_days
-    )
-
-
-@action("/privacy/erase", shown_on=privacy, audit="person.erased")
-async def erase_person(context: PageContext) -> PageResponse:
-    """Everything about whoever has this address is gone, at every bot of the workspace."""
-    email = context.form.text("email")
-    if not email or context.form.text("confirm").casefold() != email.casefold():
-        raise wrong("confirm", "not_confirmed", "Type the same address twice.")
-    if not (erased := await privacy_changes.erase_person(context.workspace, email)):
-        raise wrong("email", "unknown_value", "Nobody here has this address.")
-    context.entry.detail = ", ".join(erased)  # ids alone: the address must not live on in the log
-    return context.redirect("/privacy", f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}.")
 
 
 @screen("/audit", role="admin", from_standby=True)

@@ -1,0 +1,96 @@
+"""What is old enough to go: conversations by when they ended, leads by when something last happened to them.
+
+Nothing here reads more rows than it is told, whatever a workspace has.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct
+
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import sql
+
+COUNTED: Final = 5_000
+"""Rows that a preview counts or looks at."""
+
+# One text for those without a lead and one for those with, each with an index of its own.
+_LEAD: Final = {False: "lead_id IS NULL", True: "lead_id IS NOT NULL"}
+_ENDED: Final = "FROM conversation WHERE workspace_id = :workspace AND ended_at > :after AND ended_at < :before AND {}"
+# How many have ended in a span, the first of them, and whether any has ended since: the last is looked up, as EXISTS
+# may read all.
+_COUNTS: Final = {
+    with_lead: sql(f"""
+SELECT count(*), min(ended_at), coalesce((SELECT max(ended_at) FROM conversation
+    WHERE workspace_id = :workspace AND ended_at IS NOT NULL AND {lead}) >= :before, false)
+FROM (SELECT ended_at {_ENDED.format(lead)} ORDER BY ended_at LIMIT :most) old""")
+    for with_lead, lead in _LEAD.items()
+}
+# Those that ended first, locked; what somebody else has locked is left for the next time.
+_LOCK: Final = {
+    with_lead: sql(f"""
+SELECT id FROM conversation WHERE workspace_id = :workspace AND ended_at < :before AND {lead}
+ORDER BY ended_at LIMIT :most FOR UPDATE SKIP LOCKED""")
+    for with_lead, lead in _LEAD.items()
+}
+_FIRST: Final = "(SELECT id, ended_at {} ORDER BY ended_at FETCH FIRST (:most) ROWS WITH TIES)"
+# Those that ended first in a span, all that ended at one moment together.
+_SPAN: Final = sql(f"""
+SELECT id, ended_at FROM ({" UNION ALL ".join(_FIRST.format(_ENDED.format(lead)) for lead in _LEAD.values())}) found
+ORDER BY ended_at FETCH FIRST (:most) ROWS WITH TIES""")
+# Some leads in the order in which they were captured, and when something last happened to each. The latest of its
+# conversations is looked up: NOT EXISTS is planned as one look at all conversations.
+_LEADS: Final = """
+SELECT l.*, greatest(updated_at, (SELECT max(c.updated_at) FROM conversation c WHERE c.lead_id = l.id)) AS last_at
+FROM (SELECT id, version, created_at, updated_at FROM lead
+    WHERE workspace_id = :workspace AND (created_at, id) > (:after, :after_id) AND created_at < :before
+    ORDER BY created_at, id LIMIT :most) l"""
+_SOME_LEADS: Final = sql(f"{_LEADS} ORDER BY created_at, id")
+_COUNT_LEADS: Final = sql(f"""
+SELECT count(*), count(*) FILTER (WHERE last_at < :before), min(last_at),
+    coalesce((SELECT max(created_at) FROM lead WHERE workspace_id = :workspace) >= :before, false)
+FROM ({_LEADS}) l""")
+
+
+class Old(Struct, frozen=True):
+    """What a preview shows: how many would go, whether there may be more, the oldest, and whether any would stay."""
+
+    count: int
+    more: bool
+    oldest: datetime | None
+    some_stay: bool
+
+
+async def count_ended(workspace: str, before: datetime, after: datetime, *, with_lead: bool) -> Old:
+    """Count the conversations that ended in a span."""
+    values = {"workspace": workspace, "before": before, "after": after, "most": COUNTED + 1}
+    count, oldest, newer = await _COUNTS[with_lead].one(LookupError(), **values)
+    return Old(min(count, COUNTED), count > COUNTED, oldest, newer)
+
+
+async def count_leads(workspace: str, before: datetime, after: datetime) -> Old:
+    """Count the leads to which nothing has happened since `before`, among those that were captured first."""
+    values = {"workspace": workspace, "before": before, "after": after, "after_id": "", "most": COUNTED}
+    looked, count, oldest, newer = await _COUNT_LEADS.one(LookupError(), **values)
+    return Old(count, looked == COUNTED, oldest if count else None, newer or count < looked)
+
+
+async def lock_ended(workspace: str, before: datetime, most: int, *, with_lead: bool) -> list[str]:
+    """Lock some conversations that ended before a time, for the open transaction. Return their ids."""
+    found = await _LOCK[with_lead].rows(workspace=workspace, before=before, most=most)
+    return [row["id"] for row in found]
+
+
+async def ended(workspace: str, before: datetime, after: datetime, most: int) -> tuple[list[str], datetime]:
+    """Return the ids of those that ended first in a span, and when the last of them did. At least `most`, if there are
+    so many: those that ended at one moment come together.
+    """
+    found = await _SPAN.rows(workspace=workspace, before=before, after=after, most=most)
+    return [row["id"] for row in found], max((row["ended_at"] for row in found), default=after)
+
+
+async def leads(workspace: str, before: datetime, after: tuple[datetime, str], most: int) -> Sequence[db.Row]:
+    """Return leads with `id`, `version`, `created_at`, and `last_at`: when something last happened to it."""
+    values: dict[str, Any] = {"after": after[0], "after_id": after[1], "most": most}
+    return await _SOME_LEADS.rows(workspace=workspace, before=before, **values)

@@ -1,0 +1,194 @@
+"""Retention: for how many days a workspace keeps what, what would go, and the sweep by which it goes.
+
+Personal data goes the way that an erasure takes it. The sweep works in batches, each a transaction of its own, and
+rests as long as it works; whatever stops it, it goes on where it was. Any number of processes may sweep at once.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal, NamedTuple, get_args
+
+from leadwire.delivery import erase
+from leadwire.delivery.envelope import KINDS as EVENTS
+from leadwire.domain.accounts.changes import audit
+from leadwire.domain.bots.changes import consents
+from leadwire.domain.conversations import old
+from leadwire.domain.conversations.changes import retention as conversations
+from leadwire.domain.conversations.old import Old
+from leadwire.domain.privacy import changes
+from leadwire.domain.privacy.table import Retention
+from leadwire.infrastructure import clock, db, settings, telemetry
+from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.errors import FieldError, Invalid, NotFound, PreconditionFailed
+
+Kind = Literal["conversations", "lead_conversations", "leads", "messages", "events"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+LONGEST: Final = 3650
+"""Days."""
+Days = Mapping[Kind, int | None]
+"""The days that each kind is kept; None: until it is erased."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EVERY: Final = 60.0  # seconds between looks for what is due
+_REST: Final = 0.1  # seconds between batches, at least
+_BATCH: Final = 100  # conversations
+_LEADS: Final = 500  # that are looked at in a batch, of which so many are erased
+_ERASED: Final = 20
+_SPAN: Final = timedelta(days=1)  # of the events among which some are blanked in a batch
+_OF_CONVERSATIONS: Final = tuple(kind for kind in EVENTS if not kind.startswith("lead."))
+_MESSAGES: Final = tuple(kind for kind in EVENTS if kind.startswith("message."))
+
+_ONE: Final = (Retention.workspace_id == param("workspace"), Retention.kind == param("kind"))
+_DAYS: Final = statement(
+    Retention.select("kind", "days", "after_time").where(Retention.workspace_id == param("workspace"))
+)
+# A changed setting is due at once.
+_SET: Final = sql("""
+INSERT INTO retention (workspace_id, kind, days) VALUES (:workspace, :kind, :days)
+ON CONFLICT (workspace_id, kind) DO UPDATE SET days = excluded.days, swept_at = NULL""")
+_KEEP: Final = statement(Retention.delete().where(*_ONE))
+# What has not been swept for a day. The clock that is behind counts: a wrong one alone makes nothing old.
+_DUE: Final = sql("""
+SELECT workspace_id, kind, least(:now::timestamptz, now()) - days * interval '1 day' AS before, after_time, after_id
+FROM retention JOIN workspace ON workspace.id = workspace_id
+WHERE suspended_at IS NULL AND (swept_at IS NULL OR swept_at < now() - interval '1 day')
+ORDER BY swept_at NULLS FIRST, workspace_id, kind LIMIT 100""")
+_MOVE: Final = sql("""
+UPDATE retention SET after_time = :after_time, after_id = :after_id, removed = removed + :removed
+WHERE workspace_id = :workspace AND kind = :kind RETURNING removed""")
+_END_ROUND: Final = sql("""
+UPDATE retention SET swept_at = now(), removed = 0 WHERE workspace_id = :workspace AND kind = :kind""")
+
+
+class _Batch(NamedTuple):
+    """What a batch did: how many have gone, how far it came, and whether the round is over."""
+
+    removed: int
+    after: tuple[datetime, str]
+    over: bool
+
+
+async def kept(workspace: str) -> dict[Kind, int | None]:
+    """Return how many days each kind is kept."""
+    stored = {row["kind"]: row["days"] for row in await _DAYS.rows(workspace=workspace)}
+    return {kind: stored.get(kind) for kind in KINDS}
+
+
+async def preview(workspace: str, days: Days) -> dict[Kind, Old]:
+    """Return what would go by kind, for those that are not kept. Raise Invalid."""
+    _check(days)
+    places = {row["kind"]: row["after_time"] for row in await _DAYS.rows(workspace=workspace)}
+    chosen = {kind: (clock.ago(days=number), places.get(kind, _EPOCH)) for kind, number in days.items() if number}
+    return {kind: await _count(workspace, kind, *span) for kind, span in chosen.items()}
+
+
+async def change(workspace: str, days: Days) -> str:
+    """Set how long each kind is kept. Return what is different now, in words. Raise Invalid."""
+    _check(days)
+    async with db.transaction():
+        before = await kept(workspace)
+        different = [kind for kind in KINDS if days[kind] != before[kind]]
+        for kind in different:
+            if number := days[kind]:
+                await _SET.rows(workspace=workspace, kind=kind, days=number)
+            else:
+                await _KEEP.rows(workspace=workspace, kind=kind)
+    return "; ".join(f"{kind}: {before[kind] or 'kept'} -> {days[kind] or 'kept'}" for kind in different)
+
+
+async def run(stop: asyncio.Event) -> None:
+    """Sweep until `stop` is set."""
+    while not stop.is_set():
+        began = time.monotonic()
+        try:
+            wait = max(_REST, time.monotonic() - began) if await sweep() else _EVERY
+        except Exception as error:  # noqa: BLE001 - the next round tries again
+            telemetry.log("retention.failed", level=logging.WARNING, error=error)
+            wait = _EVERY
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), wait)
+
+
+async def sweep() -> bool:
+    """Do one batch of everything that is due. Return whether there is more to do."""
+    more = False
+    for workspace, kind, before, *after in await _DUE.rows(now=clock.now()):
+        batch = await _batch(workspace, kind, before, (after[0], after[1]))
+        async with db.transaction():
+            place = {"workspace": workspace, "kind": kind}
+            time_, id_ = batch.after
+            removed = await _MOVE.value(**place, after_time=time_, after_id=id_, removed=batch.removed)
+            if batch.over:
+                await _END_ROUND.rows(**place)
+                if removed:
+                    await audit.record(workspace, "retention", audit.Entry("retention.applied", kind, str(removed)))
+                    telemetry.log("retention.applied", workspace_id=workspace, kind=kind, removed=removed)
+        more = more or not batch.over
+    return more
+
+
+async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[datetime, str]) -> _Batch:
+    if kind == "leads":
+        return await _erase_leads(workspace, before, after)
+    async with db.transaction():
+        if kind == "events":
+            oldest = clock.ago(days=settings.get().retention_days + 1)  # days before are dropped, if not today
+            since = max(after[0], min(oldest, before))
+            until = max(since, min(since + _SPAN, before))
+            removed, more = await erase.blank_events(workspace, since, until)
+            return _Batch(removed, (since if more else until, ""), until >= before and not more)
+        if kind == "messages":
+            found, last = await old.ended(workspace, before, after[0], _BATCH)
+            await conversations.blank(workspace, found)
+            await erase.erase_events(None, found, _MESSAGES)
+            return _Batch(len(found), (last, ""), len(found) < _BATCH)
+        found = await old.lock_ended(workspace, before, _BATCH, with_lead=kind == "lead_conversations")
+        if found:
+            await consents.keep(workspace, found)
+            await erase.erase_events(None, found, _OF_CONVERSATIONS)
+            await conversations.delete(workspace, found)
+        return _Batch(len(found), after, len(found) < _BATCH)
+
+
+async def _erase_leads(workspace: str, before: datetime, after: tuple[datetime, str]) -> _Batch:
+    """Each in a transaction of its own, as visitors lock conversations before leads."""
+    erased = 0
+    found = await old.leads(workspace, before, after, _LEADS)
+    for one in found:
+        if one["last_at"] < before:
+            with contextlib.suppress(NotFound, PreconditionFailed):  # something has just happened to it
+                await changes.erase_lead(workspace, one["id"], if_match=frozenset({one["version"]}))
+                erased += 1
+        after = (one["created_at"], one["id"])
+        if erased == _ERASED:
+            return _Batch(erased, after, over=False)
+    over = len(found) < _LEADS
+    return _Batch(erased, (_EPOCH, "") if over else after, over)
+
+
+async def _count(workspace: str, kind: Kind, before: datetime, after: datetime) -> Old:
+    if kind == "leads":
+        return await old.count_leads(workspace, before, _EPOCH)
+    if kind == "events":
+        count, oldest, others = await erase.count_events(workspace, after, before, old.COUNTED)
+        return Old(count, count >= old.COUNTED, oldest, others)
+    if kind == "messages":
+        parts = [await old.count_ended(workspace, before, after, with_lead=with_lead) for with_lead in (False, True)]
+        oldest = min((part.oldest for part in parts if part.oldest), default=None)
+        some = any(part.some_stay for part in parts)
+        return Old(sum(part.count for part in parts), any(part.more for part in parts), oldest, some)
+    return await old.count_ended(workspace, before, _EPOCH, with_lead=kind == "lead_conversations")
+
+
+def _check(days: Days) -> None:
+    faults = []
+    for kind in KINDS:
+        most = settings.get().retention_days if kind == "events" else LONGEST
+        if days[kind] is not None and not 1 <= (days[kind] or 0) <= most:
+            faults.append(FieldError("out_of_range", f"1 to {most:,} days, or empty.", f"/{kind}"))
+    if faults:
+        raise Invalid("A number of days is not valid.", errors=tuple(faults))

@@ -1,0 +1,77 @@
+"""Privacy: how long what is kept, a preview of what would go, and erasing a person."""
+
+from typing import Final
+
+from leadwire.domain.conversations.old import Old
+from leadwire.domain.privacy import changes, retention
+from leadwire.domain.privacy.retention import Kind
+from leadwire.infrastructure import settings
+from leadwire.infrastructure.errors import Invalid
+from leadwire.interfaces.web.forms import Form, wrong
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.routes import action, screen
+
+_KINDS: Final[dict[Kind, tuple[str, str]]] = {
+    "leads": ("Leads", "since something last happened to them; erased as if by hand"),
+    "lead_conversations": ("Conversations of leads", "since they ended"),
+    "conversations": ("Other conversations", "since they ended"),
+    "messages": ("Messages", "what was said, answered and noted, since the conversation ended; the rest of it stays"),
+    "events": ("Contents of events", "what your endpoints were sent, and their answers, once finished"),
+}
+
+
+@screen("/privacy", role="admin")
+async def privacy(context: PageContext) -> PageResponse:
+    """What is kept for how long, and the form to erase somebody."""
+    most = {kind: settings.get().retention_days if kind == "events" else retention.LONGEST for kind in _KINDS}
+    return await context.render(
+        "privacy.html",
+        kinds=_KINDS,
+        kept=await retention.kept(context.workspace),
+        most=most,
+        audit_days=settings.get().audit_retention_days,
+    )
+
+
+@screen("/privacy/retention", role="admin")
+async def preview_retention(context: PageContext) -> PageResponse:
+    """What would go, before anything is saved."""
+    context.form = context.form or context.query
+    try:
+        days = _days(context.form)
+        found = await retention.preview(context.workspace, days)
+    except Invalid as refusal:
+        context.refusal = refusal
+        return await privacy.body(context)
+    return await context.render("privacy_preview.html", kinds=_KINDS, days=days, found=found, all=_all(found))
+
+
+@action("/privacy/retention", shown_on=preview_retention, confirmed=True, audit="retention.changed")
+async def change_retention(context: PageContext) -> PageResponse:
+    """What would leave nothing of a kind needs the workspace's name."""
+    days, name = _days(context.form), context.me.workspace_name
+    if _all(await retention.preview(context.workspace, days)) and context.form.text("confirm") != name:
+        raise wrong("confirm", "not_confirmed", f"Type {name} to confirm.")
+    context.entry.detail = await retention.change(context.workspace, days)
+    return context.redirect("/privacy", "Saved. What is older goes soon; what gets older, within a day.")
+
+
+@action("/privacy/erase", shown_on=privacy, audit="person.erased")
+async def erase_person(context: PageContext) -> PageResponse:
+    """Everything about whoever has this address is gone, at every bot of the workspace."""
+    email = context.form.text("email")
+    if not email or context.form.text("confirm").casefold() != email.casefold():
+        raise wrong("confirm", "not_confirmed", "Type the same address twice.")
+    if not (erased := await changes.erase_person(context.workspace, email)):
+        raise wrong("email", "unknown_value", "Nobody here has this address.")
+    context.entry.detail = ", ".join(erased)  # ids alone: the address must not live on in the log
+    return context.redirect("/privacy", f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}.")
+
+
+def _days(form: Form) -> dict[Kind, int | None]:
+    return {kind: form.number(kind) for kind in retention.KINDS}
+
+
+def _all(found: dict[Kind, Old]) -> list[str]:
+    """The kinds of which nothing would stay."""
+    return [_KINDS[kind][0] for kind, old in found.items() if old.count and not old.some_stay]

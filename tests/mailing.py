@@ -1,11 +1,13 @@
 """Mail switched on in this process, and a real server that takes it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import msgspec
 import pytest
+import trustme
 
 from leadwire.domain.mail import reads
 from leadwire.domain.mail.loop import Mailer
@@ -49,6 +51,25 @@ def mailing(smtp: MailServer, set_mail: SetMail) -> Settings:
 @pytest.fixture
 def mailer(mailing: Settings, database: None) -> Mailer:
     return Mailer(mailing)
+
+
+@pytest.fixture(scope="session")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def certified(authority: trustme.CA) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1", "localhost").configure_cert(context)
+    return context
+
+
+@pytest.fixture
+def trusted(authority: trustme.CA, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    with authority.cert_pem.tempfile() as path:
+        monkeypatch.setenv("SSL_CERT_FILE", path)
+        yield path
 
 
 async def mails(kind: str | None = None) -> list[tuple[str, dict[str, Any]]]:

@@ -1,10 +1,6 @@
 """TLS and signing in, against a real server with a certificate of its own."""
 
-import ssl
-from collections.abc import Iterator
-
 import pytest
-import trustme
 
 from leadwire.domain.mail import changes
 from leadwire.domain.mail.loop import Mailer
@@ -15,25 +11,6 @@ from leadwire.infrastructure.smtp_url import SmtpServer, parse
 from tests.mail_server import PASSWORD, USER, MailServer
 
 QUOTED = "p%40ss%2Fword"
-
-
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-@pytest.fixture
-def certified(authority: trustme.CA) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1", "localhost").configure_cert(context)
-    return context
-
-
-@pytest.fixture
-def trusted(authority: trustme.CA, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    with authority.cert_pem.tempfile() as path:
-        monkeypatch.setenv("SSL_CERT_FILE", path)
-        yield path
 
 
 async def sent(workspace: str, chosen) -> tuple[str, str | None]:

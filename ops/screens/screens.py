@@ -115,4 +115,5 @@ SCREENS: dict[str, Way] = {
     "saved-replies": "/inbox/replies",
     "account": "/account",
     "second-factor": "/account/second-factor",
+    "passkeys": "/account/passkeys",
 }

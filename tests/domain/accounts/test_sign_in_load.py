@@ -1,31 +1,38 @@
-"""Many sign-ins at once: none waits for long, and a whole IPv6 network gets few attempts."""
+"""Many sign-ins at once: none waits for long, and strangers do not keep an account's owner out."""
 
 import asyncio
 
 import pytest
 
 from leadwire.domain.accounts import passwords
-from leadwire.domain.accounts.changes import sign_in_limits
-from leadwire.infrastructure.errors import RateLimited, Unavailable
-from tests.interfaces.web.conftest import PASSWORD, admin, browser, stranger  # noqa: F401 - fixtures
+from leadwire.domain.accounts.changes import sign_in, sign_in_limits
+from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import Invalid, RateLimited, Unavailable
+from tests.interfaces.web.conftest import PASSWORD, admin, agent, browser, stranger  # noqa: F401 - fixtures
+
+EMAIL = "ada@example.org"
 
 
-async def test_eighteen_passwords_are_checked_or_wait_and_the_rest_is_refused():
-    tries = [passwords.matches(None, "wrong") for _ in range(100)]
+@pytest.mark.parametrize(
+    ("lane", "taken"), [(passwords.KNOWN, 18), (passwords.STRANGERS, 17)], ids=["known", "strangers"]
+)
+async def test_so_many_passwords_are_checked_or_wait_and_the_rest_is_refused(lane, taken):
+    tries = [passwords.matches(None, "wrong", lane) for _ in range(100)]
     results = await asyncio.gather(*tries, return_exceptions=True)
     refused = [result for result in results if isinstance(result, Unavailable)]
-    assert (len(refused), results.count(False)) == (82, 18)
+    assert (len(refused), results.count(False)) == (100 - taken, taken)
     assert {refusal.headers["Retry-After"] for refusal in refused} == {"3"}
-    assert await passwords.matches(None, "wrong") is False  # there is room again
+    assert await passwords.matches(None, "wrong", lane) is False  # there is room again
 
 
 async def test_who_comes_then_is_asked_to_try_again_and_loses_no_try(admin, stranger, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(passwords, "_slots", asyncio.Semaphore(0))
-    form = {"email": "ada@example.org", "password": PASSWORD}
-    for _ in range(sign_in_limits.PER_ACCOUNT + 1):
+    monkeypatch.setattr(passwords.STRANGERS, "_places", asyncio.Semaphore(0))
+    form = {"email": EMAIL, "password": PASSWORD}
+    for _ in range(sign_in_limits.PER_NETWORK + 1):
         answer = await stranger.post("/sign-in", data=form)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3")
         assert "Try again in a few seconds" in answer.text
+    assert (await admin.post("/sign-in", data=form)).status_code == 303  # in a browser that is known
     monkeypatch.undo()
     assert (await stranger.post("/sign-in", data=form)).status_code == 303
 
@@ -34,10 +41,71 @@ async def test_who_comes_then_is_asked_to_try_again_and_loses_no_try(admin, stra
 async def test_an_ipv6_network_has_so_many_tries(redis, most, apart):
     """Tries from the same /64, from /64s of one /56, and from /56s of one /48."""
     for number in range(most + 1):
-        counted = sign_in_limits.count(f"{number}@example.org", f"2001:db8:0:{number * apart:x}::/64")
+        address = f"2001:db8:0:{number * apart:x}::/64"
+        counted = sign_in_limits.count_stranger(f"{number}@example.org", address)
         if number < most:
             await counted
         else:
             with pytest.raises(RateLimited):
                 await counted
-    await sign_in_limits.count("elsewhere@example.org", "2001:db8:1::/64")
+    await sign_in_limits.count_stranger("elsewhere@example.org", "2001:db8:1::/64")
+
+
+@pytest.mark.parametrize("near", ["192.0.2.{}", "2001:db8:7:{:x}::/64"])
+async def test_one_network_has_five_tries_at_an_account_and_uses_up_no_more_of_it(redis, near):
+    for number in range(sign_in_limits.PER_NETWORK):
+        await sign_in_limits.count_stranger(EMAIL, near.format(number))
+    for number in range(sign_in_limits.PER_ACCOUNT):
+        with pytest.raises(RateLimited):
+            await sign_in_limits.count_stranger(EMAIL, near.format(number))
+    await sign_in_limits.count_stranger(EMAIL, "198.51.100.1")
+
+
+async def flood(networks: int) -> int:
+    """Strangers try passwords, each network five at once. Return how many were checked."""
+    tries = [
+        sign_in.sign_in(EMAIL, "a guess", f"203.0.{network}.{number}", "bot")
+        for network in range(networks)
+        for number in range(sign_in_limits.PER_NETWORK)
+    ]
+    checked = 0
+    for results in [
+        await asyncio.gather(*tries[at : at + 10], return_exceptions=True) for at in range(0, len(tries), 10)
+    ]:
+        assert {type(result) for result in results} <= {Invalid, RateLimited}
+        checked += sum(isinstance(result, Invalid) for result in results)
+    return checked
+
+
+async def test_the_owner_gets_in_while_strangers_flood_the_account(admin, stranger):  # noqa: F811
+    assert await flood(sign_in_limits.PER_ACCOUNT // sign_in_limits.PER_NETWORK + 1) == sign_in_limits.PER_ACCOUNT
+    form = {"email": EMAIL, "password": PASSWORD}
+    refused = await stranger.post("/sign-in", data=form)
+    assert refused.status_code == 429
+    assert "use a passkey or a browser in which you have signed in before" in refused.text
+    await admin.fill("/sign-out")
+    assert (await admin.post("/sign-in", data=form)).status_code == 303
+    assert "<title>Overview" in await admin.open("/")
+
+
+async def test_the_owner_confirms_a_session_while_strangers_flood_the_account(admin):  # noqa: F811
+    await flood(sign_in_limits.PER_ACCOUNT // sign_in_limits.PER_NETWORK)
+    await admin.open("/account")
+    await db.rows("UPDATE user_session SET confirmed_at = confirmed_at - interval '11 minutes'")
+    await admin.fill("/confirm", password=PASSWORD)
+    assert await db.value("SELECT confirmed_at > now() - interval '1 minute' FROM user_session")
+
+
+async def test_a_known_browser_has_five_tries_and_strangers_keep_theirs(admin, stranger):  # noqa: F811
+    await admin.fill("/sign-out")
+    for _ in range(sign_in_limits.PER_HOLDER):
+        await admin.fill("/sign-in", 422, email=EMAIL, password="wrong")
+    assert (await admin.post("/sign-in", data={"email": EMAIL, "password": PASSWORD})).status_code == 429
+    assert (await stranger.post("/sign-in", data={"email": EMAIL, "password": PASSWORD})).status_code == 303
+
+
+async def test_another_account_s_browser_is_a_stranger_s(admin, agent, stranger):  # noqa: F811
+    for _ in range(sign_in_limits.PER_HOLDER):
+        await agent.fill("/sign-in", 422, email=EMAIL, password="wrong")
+    refused = await agent.post("/sign-in", data={"email": EMAIL, "password": PASSWORD})
+    assert refused.headers["Retry-After"] == "180"  # a network's, not a holder's

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from leadwire.domain.accounts.changes import invitations, password_reset, second_factor
+from leadwire.domain.accounts.changes import invitations, password_reset, second_factor, sign_in_limits
 from leadwire.domain.mail import changes as mail_changes
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db
@@ -61,6 +61,15 @@ async def test_a_forgotten_password_is_replaced_by_a_link_that_works_once(admin,
         assert "used" in await other.open(path, 404)
     done = [row["action"] for row in await db.rows("SELECT action FROM audit_entry ORDER BY id")]
     assert ("user.password_reset_requested" in done, "user.password_reset" in done) == (True, True)
+
+
+async def test_who_has_used_a_link_is_not_held_up_by_strangers(admin, stranger, mailing, monkeypatch):
+    path = await link_to(stranger)
+    await stranger.fill(path, password=ANOTHER)
+    monkeypatch.setattr(sign_in_limits._LIMITS["account"], "_burst", 0.0)
+    await stranger.fill("/sign-in", email=ADA, password=ANOTHER)
+    async with browser() as other:
+        await other.fill("/sign-in", 429, email=ADA, password=ANOTHER)
 
 
 async def test_a_second_factor_stays(admin, stranger, mailing):
@@ -186,7 +195,7 @@ async def test_changes_of_what_opens_an_account_are_told(admin, mailing, workspa
     await second_factor.remove(workspace, user)
     page = await admin.open("/account/second-factor")
     offer = re.search(r'name="offer" value="(\w+)"', page)[1]
-    _, secret = second_factor._opened("offer", offer)
+    _, secret = second_factor.tickets.opened("offer", offer)
     code = second_factor._totp(secret).generate(int(second_factor.clock.now().timestamp())).decode()
     await admin.fill("/account/second-factor", offer=offer, code=code)
     kinds = await db.rows("SELECT kind, recipient FROM mail ORDER BY id")

@@ -96,6 +96,7 @@ async def test_nothing_of_the_web_area_is_served_around_the_declarations():
         "/sso/{provider_id:str}",
         "/sso/{provider_id:str}/callback",
         "/sso/{provider_id:str}/logout",
+        "/sign-in/passkey",
         "/join/{token:str}",
         "/unsubscribe/{token:str}",
         "/assets/{name:str}",

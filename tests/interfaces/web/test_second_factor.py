@@ -100,7 +100,7 @@ async def test_setting_it_up_signs_other_browsers_out(admin, stranger):
 
 async def test_it_can_be_taken_off_by_its_owner(admin, stranger, secret):
     await admin.open("/account")
-    assert "The second factor is off" in await admin.fill("/account/second-factor/remove")
+    assert "The authenticator app is off" in await admin.fill("/account/second-factor/remove")
     assert "<title>Overview" in await stranger.fill("/sign-in", email=EMAIL, password=PASSWORD)
     actions = [row["action"] for row in await db.rows("SELECT action FROM audit_entry ORDER BY id")]
     assert actions[-3:] == ["user.second_factor_added", "user.second_factor_removed", "user.signed_in"]

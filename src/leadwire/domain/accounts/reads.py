@@ -9,7 +9,16 @@ from msgspec import Struct
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, schema
-from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, UserSession, Workspace
+from leadwire.domain.accounts.table import (
+    HAS_FACTOR,
+    ApiKey,
+    AuditEntry,
+    Invitation,
+    Passkey,
+    UserAccount,
+    UserSession,
+    Workspace,
+)
 from leadwire.domain.listing.keyset import Found, Keyset
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
@@ -39,10 +48,20 @@ _USERS: Final = statement(
     .order_by("created_at", "id")
 )
 # Everybody with an account in a workspace, with when they were last there, oldest account first.
-team: Final = sql("""
+team: Final = sql(f"""
 SELECT id, email, role, created_at, (SELECT max(seen_at) FROM user_session s WHERE s.user_id = u.id) AS seen_at,
-    totp_secret IS NOT NULL AS second_factor FROM user_account u WHERE workspace_id = :workspace
+    {HAS_FACTOR} AS second_factor FROM user_account u WHERE workspace_id = :workspace
 ORDER BY created_at, id""").rows
+# A person's passkeys, oldest first.
+passkeys: Final = statement(
+    Passkey.select("id", "name", "backed_up", "created_at", "last_used_at")
+    .where(Passkey.user_id == param("user"))
+    .order_by("created_at", "id")
+).rows
+# Whether a person has an authenticator app, and how many recovery codes are left.
+_FACTORS: Final = sql("""
+SELECT totp_secret IS NOT NULL AS app, (SELECT count(*) FROM recovery_code r WHERE r.user_id = u.id) AS codes
+FROM user_account u WHERE id = :user""")
 # Every workspace's id and name, oldest first.
 workspaces: Final = statement(Workspace.select("id", "name").order_by("created_at", "id")).rows
 # Every workspace with its state.
@@ -150,6 +169,11 @@ async def offer(token: str) -> db.Row:
     """What an invitation's link leads to. Raise NotFound: never made, used, replaced, or older than three days."""
     missing = NotFound("This link has been used, replaced, or is too old. Ask for a new one.")
     return await _OFFER.one(missing, hash=keys.digest(token), now=clock.now())
+
+
+async def factors(user_id: str) -> db.Row:
+    """What a person has besides the password: `app`, and the number of unused recovery `codes`. Raise NotFound."""
+    return await _FACTORS.one(NotFound("There is no such person."), user=user_id)
 
 
 class _LogPage(Struct, frozen=True):

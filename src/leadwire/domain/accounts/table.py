@@ -69,6 +69,29 @@ class UserSession(Table, db=DB, tablename="user_session"):
     provider_session = Text(null=True, default=None)  # the provider's sid
 
 
+class Passkey(Table, db=DB, tablename="passkey"):
+    """A person's WebAuthn credential, see `changes/passkeys.py`."""
+
+    id = Text(primary_key=True)
+    user_id = Text()
+    name = Text()
+    credential_id = Bytea()
+    public_key = Bytea()  # COSE
+    sign_count = BigInt()  # of its uses, as the device tells it; 0 where the device does not count
+    backed_up = Boolean()  # whether its provider keeps a copy
+    transports = Array(Text())
+    created_at = Timestamptz()
+    last_used_at = Timestamptz(null=True, default=None)  # when the challenge of that use was made
+
+
+class RecoveryCode(Table, db=DB, tablename="recovery_code"):
+    """A code that replaces the second factor once. Gone once it is used."""
+
+    id = Text(primary_key=True)
+    user_id = Text()
+    hash = Bytea()
+
+
 class Invitation(Table, db=DB, tablename="invitation"):
     """A one-time link to an account. Gone once it is used."""
 
@@ -147,6 +170,9 @@ class AuditChain(Table, db=DB, tablename="audit_chain"):
     workspace_id = Text(null=True, default=None)
     sealed = Bytea()  # see `audit_chain.Seal`
 
+
+HAS_FACTOR: Final = "(u.totp_secret IS NOT NULL OR EXISTS (SELECT 1 FROM passkey p WHERE p.user_id = u.id))"
+"""SQL: whether the user_account `u` has a second factor."""
 
 SEALED: Final = (UserAccount.totp_secret, AuditChain.sealed, IdentityProvider.client_secret)
 """Columns that `secret_box` seals."""

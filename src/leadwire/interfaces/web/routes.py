@@ -33,6 +33,7 @@ from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect
+from leadwire.interfaces.web.webauthn import CREDENTIAL, answer
 
 Body = Callable[..., Awaitable[PageResponse]]
 """Takes the context, and the parameters of its path by their names."""
@@ -43,8 +44,10 @@ SIGN_IN: Final = "/sign-in"
 CODE: Final = "/sign-in/code"
 CONFIRM: Final = "/confirm"
 SIGN_OUT: Final = "/sign-out"
+PASSKEY: Final = "/sign-in/passkey"
+PASSKEYS: Final = "/account/passkeys"
 SECOND_FACTOR: Final = "/account/second-factor"
-_BEFORE_THE_FACTOR: Final = (SECOND_FACTOR, CONFIRM, SIGN_OUT)
+_BEFORE_THE_FACTOR: Final = (SECOND_FACTOR, PASSKEYS, f"{PASSKEYS}/options", CONFIRM, SIGN_OUT)
 
 
 class Declared(msgspec.Struct, eq=False):
@@ -122,17 +125,26 @@ def action(
     return declare
 
 
+async def check_again(context: PageContext, password: str, credential: str) -> None:
+    """Check the password, or what a passkey answered instead. Raise DomainError."""
+    if credential:
+        await sign_in.confirm_by_passkey(context.me, answer(context.request, credential))
+    else:
+        await sign_in.confirm(context.me, password)
+
+
 async def _password(context: PageContext, *, download: bool) -> PageResponse | None:
     """None when the action may go on, else the page that asks for the password. It holds what was filled in and sends
     it once more, together with the password, to the same address: nothing is kept elsewhere meanwhile.
     """
-    given, page = context.form.raw(PASSWORD), security.local(context.form.text(PAGE) or _page_of(context.request))
-    context.form = context.form.without(PASSWORD, PAGE)
+    given = context.form.raw(PASSWORD), context.form.raw(CREDENTIAL)
+    page = security.local(context.form.text(PAGE) or _page_of(context.request))
+    context.form = context.form.without(PASSWORD, CREDENTIAL, PAGE)
     if context.me.confirmed:
         return None
-    if given:
+    if any(given):
         try:
-            await sign_in.confirm(context.me, given)
+            await check_again(context, *given)
         except DomainError as refusal:
             context.refusal = refusal
         else:

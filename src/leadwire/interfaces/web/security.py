@@ -95,6 +95,17 @@ def set_flow(response: "Response[Any]", request: "Request[Any, Any, Any]", text:
     response.set_cookie(name, text, max_age=life, path="/", httponly=True, samesite="lax", secure=secure)
 
 
+def challenge(request: "Request[Any, Any, Any]") -> str:
+    """Return the ticket of the challenge that this browser was given for a passkey, else an empty string."""
+    return request.cookies.get(_cookie(request, "-passkey"), "")
+
+
+def set_challenge(response: "Response[Any]", request: "Request[Any, Any, Any]", ticket: str, life: int) -> None:
+    """Have the browser keep the ticket of a challenge for `life` seconds."""
+    secure, name = _encrypted(request), _cookie(request, "-passkey")
+    response.set_cookie(name, ticket, max_age=life, path="/", httponly=True, samesite="strict", secure=secure)
+
+
 def _cookie(request: "Request[Any, Any, Any]", of: str = "") -> str:
     return f"{'__Host-' if _encrypted(request) else ''}leadwire{of}"
 

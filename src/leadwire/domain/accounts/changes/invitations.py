@@ -79,8 +79,8 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
     telemetry.set_workspace(workspace)
     if await sso.is_enforced(workspace):
         raise Conflict("Your team signs in by single sign-on. Do so: the account is made then, without this link.")
-    passwords.check_capacity()
-    await sign_in_limits.count(f"link {token}", address)
+    passwords.KNOWN.check_capacity()
+    await sign_in_limits.count(f"link {token}")
     email = invited or normalized(email)
     passwords.check(password, email)
     hashed = await passwords.digest(password)

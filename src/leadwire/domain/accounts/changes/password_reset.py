@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from leadwire.domain.accounts import keys, passwords
-from leadwire.domain.accounts.changes import audit, notify, sessions, sign_in_limits
+from leadwire.domain.accounts.changes import audit, known_browsers, notify, sessions, sign_in_limits
 from leadwire.domain.accounts.table import PasswordReset, UserAccount
 from leadwire.infrastructure import clock, db, telemetry
 from leadwire.infrastructure.db.statements import NOW, insert, param, sql, statement
@@ -49,7 +49,7 @@ async def ask(email: str, address: str) -> None:
     """Mail a link, which replaces the one before, if somebody has this address. Raise RateLimited, whoever it is."""
     until = asyncio.get_running_loop().time() + _TAKES
     email = email.strip().lower()
-    await sign_in_limits.count(f"reset {email}", address)
+    await sign_in_limits.count_stranger(f"reset {email}", address)
     if not await _PER_ADDRESS.take_at_once(email):
         raise RateLimited("Three mails an hour. Look for those that were sent.", headers={"Retry-After": str(_WINDOW)})
     if owner := await _OWNER.row(email=email):
@@ -73,24 +73,26 @@ async def owner_of(token: str) -> db.Row:
     return found
 
 
-async def use(token: str, password: str, address: str) -> str:
+async def use(token: str, password: str, address: str, mark: str = "") -> str:
     """Set another password and use the link up; every session ends. Return the e-mail address.
+
+    The browser with this `mark` is known from now on: strangers who try passwords do not hold its owner up.
 
     Raise NotFound, WorkspaceSuspended, Invalid, RateLimited, Unavailable.
     """
     user_id, email, workspace, _ = await owner_of(token)  # before anything is hashed: only a link may cost that much
     telemetry.set_workspace(workspace)
-    passwords.check_capacity()
-    await sign_in_limits.count(f"link {token}", address)
+    passwords.KNOWN.check_capacity()
+    await sign_in_limits.count(f"link {token}")
     passwords.check(password, email)
     hashed = await passwords.digest(password)
     async with db.transaction():
         await _USE.one(_gone(), hash=keys.digest(token))
         await _SET_PASSWORD.rows(id=user_id, password=hashed)
         await sessions.end_all(user_id)
+        await known_browsers.know(user_id, mark)
         await notify.tell(user_id, "password_changed")
         await audit.record(workspace, email, audit.Entry("user.password_reset", user_id), address)
-    await sign_in_limits.forgive(email)
     return str(email)
 
 

@@ -1,7 +1,8 @@
 """The second factor: six digits that an authenticator app makes anew every 30 seconds (TOTP, RFC 6238).
 
 A code opens once. The secret is sealed like an endpoint's. Codes are counted apart from passwords, so that whoever has
-the password has five tries in five minutes at the code, however often they give the password.
+the password has five tries in five minutes at the code, however often they give the password. A recovery code or a
+passkey does as well.
 """
 
 import base64
@@ -12,12 +13,13 @@ from typing import Final
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
-from leadwire.domain.accounts.changes import audit, failed_sign_ins, notify, sessions, sign_in_limits
+from leadwire.domain.accounts import tickets
+from leadwire.domain.accounts.changes import audit, failed_sign_ins, notify, recovery_codes, sessions, sign_in_limits
 from leadwire.domain.accounts.schema import Person
-from leadwire.domain.accounts.table import UserAccount
+from leadwire.domain.accounts.table import HAS_FACTOR, Passkey, UserAccount
 from leadwire.infrastructure import clock, db, secret_box
-from leadwire.infrastructure.db.statements import param, statement
-from leadwire.infrastructure.errors import Invalid, NotFound, OperatorError, invalid_field
+from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.errors import Invalid, NotFound, invalid_field
 
 _STEP: Final = 30  # seconds
 _SECRET: Final = 20  # bytes, as RFC 4226 recommends
@@ -25,14 +27,21 @@ _DRIFT: Final = (0, -1, 1)  # steps that a phone's clock may be off
 _PATIENCE: Final = 300  # seconds from the password to the code
 _OFFERED: Final = 900  # seconds to set an app up
 _WRONG: Final = ("/code", "wrong_code", "Wrong or used code. Wait for the next one.")
+_NOBODY: Final = "There is no such user with a second factor."
 
 _BY_ID: Final = UserAccount.id == param("id")
 _ADD: Final = statement(UserAccount.update(totp_secret=param("sealed"), totp_step=param("step")).where(_BY_ID))
-_REMOVE: Final = statement(
+_COLLEAGUE: Final = (UserAccount.workspace_id == param("workspace"), _BY_ID)
+_REMOVE_APP: Final = statement(
     UserAccount.update(totp_secret=None, totp_step=None)
-    .where(UserAccount.workspace_id == param("workspace"), _BY_ID, UserAccount.totp_secret.is_not_null())
+    .where(*_COLLEAGUE, UserAccount.totp_secret.is_not_null())
     .returning(UserAccount.email)
 )
+_LOCK: Final = statement(UserAccount.select("email", "workspace_id", "password_hash").where(_BY_ID).lock_rows())
+# A colleague who has a second factor.
+_FIND: Final = sql(f"""
+SELECT email FROM user_account u WHERE workspace_id = :workspace AND id = :id AND {HAS_FACTOR} FOR UPDATE""")
+_REMOVE_PASSKEYS: Final = statement(Passkey.delete().where(Passkey.user_id == param("user")))
 _STORED: Final = statement(UserAccount.select("password_hash", "totp_secret", "workspace_id", "email").where(_BY_ID))
 _UNCHANGED: Final = (UserAccount.password_hash == param("password_hash"), UserAccount.totp_secret == param("sealed"))
 _USE_STEP: Final = statement(
@@ -44,11 +53,11 @@ _USE_STEP: Final = statement(
 
 def offer(user_id: str, again: str = "") -> tuple[str, str]:
     """A secret for an app, and the sealed form of it that `add` takes: those of the offer `again` while it holds."""
-    owner, secret = _opened("offer", again)
+    owner, secret = tickets.opened("offer", again)
     if owner == user_id:
         return secret, again
     secret = base64.b32encode(secrets.token_bytes(_SECRET)).decode()
-    return secret, _sealed("offer", user_id, secret, _OFFERED)
+    return secret, tickets.sealed("offer", user_id, secret, _OFFERED)
 
 
 def uri(secret: str, email: str) -> str:
@@ -58,10 +67,10 @@ def uri(secret: str, email: str) -> str:
 
 async def add(person: Person, offered: str, code: str) -> None:
     """Ask for codes too, of the secret that `offer` sealed; sessions elsewhere end. Raise RateLimited, Invalid."""
-    owner, secret = _opened("offer", offered)
+    owner, secret = tickets.opened("offer", offered)
     if owner != person.user_id:  # no browser may choose the secret
         raise Invalid("This page is too old, or its secret is not ours. Scan the new one below.")
-    await sign_in_limits.count(f"code {person.user_id}", person.address)
+    await sign_in_limits.count(f"code {person.user_id}")
     if (step := _step_of(secret, code)) is None:
         raise invalid_field(*_WRONG)
     await sign_in_limits.forgive(f"code {person.user_id}")
@@ -71,48 +80,68 @@ async def add(person: Person, offered: str, code: str) -> None:
         await notify.tell(person.user_id, "second_factor_on")
 
 
+async def remove_app(workspace: str, user_id: str) -> None:
+    """Ask for codes no more; passkeys stay. Raise NotFound."""
+    await _REMOVE_APP.one(NotFound(_NOBODY), workspace=workspace, id=user_id)
+
+
 async def remove(workspace: str, user_id: str) -> str:
-    """Let the password be enough again. Return the user's e-mail address. Raise NotFound."""
-    missing = NotFound("There is no such user with a second factor.")
+    """Let the password be enough again: without app, passkeys and recovery codes. Return the user's e-mail address.
+
+    Raise NotFound.
+    """
     async with db.transaction():
-        email = str((await _REMOVE.one(missing, workspace=workspace, id=user_id))["email"])
+        found = await _FIND.one(NotFound(_NOBODY), workspace=workspace, id=user_id)
+        await _REMOVE_APP.rows(workspace=workspace, id=user_id)
+        await _REMOVE_PASSKEYS.rows(user=user_id)
+        await recovery_codes.remove(user_id)
         await notify.tell(user_id, "second_factor_off")
-    return email
+        return str(found["email"])
 
 
 def ticket(user_id: str, password_hash: str) -> str:
     """Proof, for five minutes, that somebody gave the right password of `user_id`. It ends with that password."""
-    return _sealed("ticket", user_id, password_hash, _PATIENCE)
+    return tickets.sealed("ticket", user_id, password_hash, _PATIENCE)
+
+
+async def holder(given: str) -> tuple[str, db.Row]:
+    """Return whose ticket it is, and what is stored of them. Raise Invalid: too old, or the password is another now."""
+    user_id, password_hash = tickets.opened("ticket", given)
+    account = await _STORED.row(id=user_id)
+    if account is None or account["password_hash"] != password_hash:
+        raise Invalid("That took too long. Begin again with your password.")
+    return user_id, account
 
 
 async def redeem(given: str, code: str, address: str) -> str:
     """Return whose ticket it is, when `code` is theirs and was not used before. Raise RateLimited, Invalid."""
-    user_id, password_hash = _opened("ticket", given)
-    account = await _STORED.row(id=user_id)
-    if account is None or account["password_hash"] != password_hash:
-        raise Invalid("That took too long. Begin again with your password.")
-    sealed = account["totp_secret"]
-    await sign_in_limits.count(f"code {user_id}", address)
-    step = _step_of(secret_box.get().open(sealed), code) if sealed else None
-    if step is None or not await _USE_STEP.row(id=user_id, step=step, password_hash=password_hash, sealed=sealed):
-        failed_sign_ins.count(account["workspace_id"], account["email"], "wrong code", address)
+    user_id, account = await holder(given)
+    await sign_in_limits.count(f"code {user_id}")
+    password_hash, sealed, workspace, email = account
+    if len(code) >= recovery_codes.LENGTH:
+        right = await _recover(user_id, password_hash, code, address)
+    else:
+        step = _step_of(secret_box.get().open(sealed), code) if sealed else None
+        values = {"step": step, "password_hash": password_hash, "sealed": sealed}
+        right = step is not None and await _USE_STEP.row(id=user_id, **values) is not None
+    if not right:
+        failed_sign_ins.count(workspace, email, "wrong code", address)
         raise invalid_field(*_WRONG)
     await sign_in_limits.forgive(f"code {user_id}")
     return user_id
 
 
-def _sealed(purpose: str, user_id: str, text: str, life: int) -> str:
-    """Something that a browser keeps for `life` seconds and can neither read nor make up."""
-    return secret_box.get().seal(f"{purpose} {user_id} {int(clock.now().timestamp()) + life} {text}").hex()
-
-
-def _opened(purpose: str, sealed: str) -> tuple[str, str]:
-    """The user and the text of what `_sealed` made for this purpose; empty for anything else, or after its time."""
-    try:
-        made_for, user_id, until, text = secret_box.get().open(bytes.fromhex(sealed)).split(" ")
-    except (ValueError, OperatorError):
-        return "", ""
-    return (user_id, text) if made_for == purpose and int(until) >= clock.now().timestamp() else ("", "")
+async def _recover(user_id: str, password_hash: str, code: str, address: str) -> bool:
+    """Use a recovery code up, unless the password is another by now. Return whether it was one."""
+    async with db.transaction():
+        account = await _LOCK.row(id=user_id)
+        if account is None or account["password_hash"] != password_hash:
+            return False
+        if not await recovery_codes.use(user_id, code):
+            return False
+        entry = audit.Entry("user.recovery_code_used", user_id)
+        await audit.record(account["workspace_id"], account["email"], entry, address)
+        return True
 
 
 def _step_of(secret: str, code: str) -> int | None:

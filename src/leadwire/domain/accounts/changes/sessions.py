@@ -14,7 +14,7 @@ from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, networks
 from leadwire.domain.accounts.schema import Person
-from leadwire.domain.accounts.table import UserSession
+from leadwire.domain.accounts.table import HAS_FACTOR, UserSession
 from leadwire.infrastructure import clock, ids, settings
 from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
@@ -27,9 +27,9 @@ _LONGEST_AGENT: Final = 300
 
 _BEGIN: Final = insert(*columns(UserSession, "id user_id hash created_at seen_at confirmed_at address agent"))
 # Whose session it is, and whether there is another workspace.
-_FIND: Final = sql("""
+_FIND: Final = sql(f"""
 SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
-    NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), u.totp_secret IS NOT NULL, s.provider_id,
+    NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), {HAS_FACTOR}, s.provider_id,
     w.networks, s.seen_at
 FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
 WHERE s.hash = :hash AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL

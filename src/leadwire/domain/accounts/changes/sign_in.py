@@ -1,4 +1,7 @@
-"""Signing in: the password, how often it may be tried, the code where one is wanted, and the session that follows."""
+"""Signing in: by password, with a second factor where the account has one, or by passkey; and the session that follows.
+
+Who signs in from a browser that the account's owner has used before is not held up by strangers, see `known_browsers`.
+"""
 
 import logging
 from typing import Final
@@ -11,40 +14,38 @@ from leadwire.domain.accounts.changes import (
     failed_sign_ins,
     known_browsers,
     notify,
+    passkeys,
     second_factor,
     sessions,
     sign_in_limits,
     sso,
 )
+from leadwire.domain.accounts.changes.passkeys import Answer
 from leadwire.domain.accounts.schema import Person
-from leadwire.domain.accounts.table import UserAccount, Workspace
+from leadwire.domain.accounts.table import HAS_FACTOR, UserAccount, Workspace
 from leadwire.infrastructure import clock, db, telemetry
-from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import Invalid, WorkspaceSuspended
 
+_AT_PROVIDER: Final = "Confirm at the provider that you signed in through."
 _BY_ID: Final = UserAccount.id == param("id")
-_BY_EMAIL: Final = statement(
-    UserAccount.select(
-        "workspace_id", "id", "password_hash", QueryString("{} IS NOT NULL", UserAccount.totp_secret)
-    ).where(QueryString("lower({}) = {}", UserAccount.email, param("email")))
-)
+# An account; whether its password is not enough; the browsers it has been used in.
+_BY_EMAIL: Final = sql(f"""
+SELECT workspace_id, id, password_hash, {HAS_FACTOR} AS code_wanted, known_browsers
+FROM user_account u WHERE lower(email) = :email""")
 _ACCOUNT: Final = statement(UserAccount.select("password_hash", "workspace_id", "email").where(_BY_ID))
 _IS_SUSPENDED: Final = statement(
     Workspace.select(QueryString("{} IS NOT NULL", Workspace.suspended_at)).where(Workspace.id == param("workspace"))
 )
 _SET_PASSWORD: Final = statement(UserAccount.update(password_hash=param("hash")).where(_BY_ID))
 # A compare-and-set: while the password was checked, another may have been set, or a second factor.
-_UNCHANGED: Final = (
-    UserAccount.password_hash == param("stored"),
-    QueryString("({} IS NOT NULL) = {}", UserAccount.totp_secret, param("code_wanted")),
-)
-_STILL: Final = statement(
-    UserAccount.update(password_hash=param("fresh")).where(_BY_ID, *_UNCHANGED).returning(UserAccount.id)
-)
+_STILL: Final = sql(f"""
+UPDATE user_account u SET password_hash = :fresh
+WHERE id = :id AND password_hash = :stored AND {HAS_FACTOR} = :code_wanted RETURNING id""")
 
 
 async def sign_in(email: str, password: str, address: str, agent: str, mark: str = "") -> tuple[str, bool]:
-    """Return a new session's token or, where a code is wanted, a ticket for `give_code`; and whether one is.
+    """Return a new session's token or, where a second factor is wanted, a ticket for it; and whether one is.
 
     `mark` is what the browser is known by, see `known_browsers`.
 
@@ -53,20 +54,23 @@ async def sign_in(email: str, password: str, address: str, agent: str, mark: str
     """
     email = email.strip().lower()
     wrong = Invalid("E-mail or password is not right.")
-    passwords.check_capacity()
-    await sign_in_limits.count(email, address)
     account = await _BY_EMAIL.row(email=email)
+    browser = known_browsers.name(mark, account["known_browsers"] if account else ())
+    lane = passwords.KNOWN if browser else passwords.STRANGERS
+    lane.check_capacity()
+    await (sign_in_limits.count(f"{email} {browser}") if browser else sign_in_limits.count_stranger(email, address))
     if account:
         telemetry.set_workspace(account["workspace_id"])
-    matches = await passwords.matches(account["password_hash"] if account else None, password[: passwords.LONGEST])
+    stored = account["password_hash"] if account else None
+    matches = await passwords.matches(stored, password[: passwords.LONGEST], lane)
     if account is None or not matches:
         # Written later: doing so now for known addresses would take longer, and so tell which are known.
         if account:
             failed_sign_ins.count(account["workspace_id"], email, "wrong password", address)
         telemetry.log("sign_in.refused", level=logging.WARNING, user=account["id"] if account else None)
         raise wrong
-    await sign_in_limits.forgive(email)
-    _, user_id, stored, code_wanted = account
+    await (sign_in_limits.forgive(f"{email} {browser}") if browser else sign_in_limits.forgive_stranger(email, address))
+    _, user_id, stored, code_wanted, _ = account
     fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
     async with db.transaction():
         if not await _STILL.row(id=user_id, stored=stored, fresh=fresh, code_wanted=code_wanted):
@@ -86,17 +90,41 @@ async def give_code(ticket: str, code: str, address: str, agent: str, mark: str 
     return await _begin(user_id, address, agent, mark)
 
 
+async def give_passkey(answer: Answer, ticket: str, address: str, agent: str, mark: str = "") -> str:
+    """Return a new session's token, for a passkey; with a ticket of `sign_in`, for one of the same account.
+
+    Raise Invalid.
+    """
+    try:
+        user_id = await passkeys.owner(answer)
+        if ticket and (await second_factor.holder(ticket))[0] != user_id:
+            raise Invalid("This passkey is another account's.")
+    except Invalid:
+        telemetry.log("sign_in.passkey_refused", level=logging.WARNING)
+        raise
+    return await _begin(user_id, address, agent, mark, "by passkey")
+
+
+async def confirm_by_passkey(person: Person, answer: Answer) -> None:
+    """Check, by one of their passkeys, that the person is still the one who signed in. Raise Invalid."""
+    if person.provider:
+        raise Invalid(_AT_PROVIDER)
+    if await passkeys.owner(answer) != person.user_id:
+        raise Invalid("This passkey is another account's.")
+    await sessions.update(person.session_id, confirmed_at=clock.now())
+
+
 async def confirm(person: Person, password: str) -> None:
     """Check that the person is still the one who signed in. Raise RateLimited, Unavailable, Invalid."""
     if person.provider:
-        raise Invalid("Confirm at the provider that you signed in through.")
-    passwords.check_capacity()
-    await sign_in_limits.count(person.email, person.address)
+        raise Invalid(_AT_PROVIDER)
+    passwords.KNOWN.check_capacity()
+    await sign_in_limits.count(person.session_id)
     stored = await _ACCOUNT.value(id=person.user_id)
     if not await passwords.matches(stored, password[: passwords.LONGEST]):
         failed_sign_ins.count(person.workspace, person.email, "wrong password, to confirm", person.address)
         raise Invalid("The password is not right.")
-    await sign_in_limits.forgive(person.email)
+    await sign_in_limits.forgive(person.session_id)
     await sessions.update(person.session_id, confirmed_at=clock.now())
 
 
@@ -111,7 +139,7 @@ async def change_password(person: Person, present: str, new: str) -> None:
         await notify.tell(person.user_id, "password_changed")
 
 
-async def _begin(user_id: str, address: str, agent: str, mark: str) -> str:
+async def _begin(user_id: str, address: str, agent: str, mark: str, how: str = "") -> str:
     async with db.transaction():
         account = await _ACCOUNT.row(id=user_id)
         if account is None:
@@ -121,6 +149,7 @@ async def _begin(user_id: str, address: str, agent: str, mark: str) -> str:
             raise WorkspaceSuspended
         await sso.check_not_enforced(user_id)
         token = await sessions.begin(user_id, address, agent)
-        await audit.record(account["workspace_id"], account["email"], audit.Entry("user.signed_in", user_id), address)
+        entry = audit.Entry("user.signed_in", user_id, how)
+        await audit.record(account["workspace_id"], account["email"], entry, address)
         await known_browsers.note(user_id, mark, address, agent)
     return token

@@ -1,4 +1,4 @@
-"""Sign in, sign out, the one-time link to an account, giving the password again; and one's own account."""
+"""Sign in, sign out, the one-time link to an account, confirming that it is you; and one's own account."""
 
 from typing import Any, Final
 
@@ -8,14 +8,15 @@ from litestar.handlers import HTTPRouteHandler
 from markupsafe import Markup
 
 from leadwire.domain.accounts import reads
-from leadwire.domain.accounts.changes import invitations, known_browsers, second_factor, sessions
+from leadwire.domain.accounts.changes import invitations, known_browsers, passkeys, second_factor, sessions
 from leadwire.domain.accounts.changes import sign_in as accounts
 from leadwire.domain.notices import reads as notices
 from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect, render_page
-from leadwire.interfaces.web.routes import CODE, CONFIRM, SECOND_FACTOR, SIGN_IN, action, screen
+from leadwire.interfaces.web.routes import CODE, CONFIRM, PASSKEY, SECOND_FACTOR, SIGN_IN, action, check_again, screen
+from leadwire.interfaces.web.webauthn import CREDENTIAL, answer, options_response, site
 
 Asked = Request[Any, Any, Any]
 
@@ -31,7 +32,7 @@ async def sign_in(request: Asked) -> PageResponse:
 
 @route(SIGN_IN, http_method=HttpMethod.POST, status_code=200)
 async def signed_in(request: Asked) -> PageResponse:
-    """A new session, or the question for a code."""
+    """A new session, or the question for the second factor."""
     form = await _sent(request)
     onward, email = security.local(form.text("next") or "/"), form.text("email")
     try:
@@ -57,6 +58,26 @@ async def code_given(request: Asked) -> PageResponse:
     return await _signed_in(request, token, onward)
 
 
+@get(PASSKEY)
+async def challenge(request: Asked) -> PageResponse:
+    """What the browser needs to ask the device for a passkey."""
+    return options_response(request, *passkeys.request_options(site(request)))
+
+
+@route(PASSKEY, http_method=HttpMethod.POST, status_code=200)
+async def passkey_given(request: Asked) -> PageResponse:
+    """A new session, by a passkey alone or after the password."""
+    form = await _sent(request)
+    onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
+    try:
+        given, mark = answer(request, form.raw(CREDENTIAL)), security.browser_mark(request)
+        token = await accounts.give_passkey(given, ticket, *_browser(request), mark)
+    except DomainError as refusal:
+        page = "door/code.html" if ticket else "door/sign_in.html"
+        return _form(request, page, refusal, onward=onward, ticket=ticket, email=form.text("email"))
+    return await _signed_in(request, token, onward)
+
+
 @get("/join/{token:str}")
 async def join(request: Asked) -> PageResponse:
     """What a one-time link leads to."""
@@ -79,7 +100,7 @@ async def joined(request: Asked) -> PageResponse:
 
 @screen(CONFIRM)
 async def confirm(context: PageContext) -> PageResponse:
-    """Asks for the password again: something secret is about to be shown."""
+    """Asks for the password or a passkey again: something secret is about to be shown."""
     onward = security.local(context.form.text("next") or context.query.text("next") or "/")
     return await context.render(
         "door/confirm.html", action=CONFIRM, held=[("next", onward)], field="password", onward=onward
@@ -88,8 +109,8 @@ async def confirm(context: PageContext) -> PageResponse:
 
 @action(CONFIRM, role="viewer", shown_on=confirm)
 async def confirmed(context: PageContext) -> PageResponse:
-    """The password was right: back to where it was asked for."""
-    await accounts.confirm(context.me, context.form.raw("password"))
+    """Back to where it was asked for."""
+    await check_again(context, context.form.raw("password"), context.form.raw(CREDENTIAL))
     return redirect(security.local(context.form.text("next") or "/"))
 
 
@@ -101,9 +122,15 @@ async def sign_out(context: PageContext) -> PageResponse:
 
 @screen("/account")
 async def account(context: PageContext) -> PageResponse:
-    """Signed-in browsers, and the form for another password."""
-    found = await reads.sessions(user=context.me.user_id)
-    return await context.render("account.html", sessions=found, notices=await notices.shown(context.me))
+    """Signed-in browsers, the ways to sign in, what to be told of, and the form for another password."""
+    user = context.me.user_id
+    return await context.render(
+        "account.html",
+        sessions=await reads.sessions(user=user),
+        passkeys=await reads.passkeys(user=user),
+        factors=await reads.factors(user),
+        notices=await notices.shown(context.me),
+    )
 
 
 @action("/account/password", role="viewer", shown_on=account)
@@ -132,7 +159,9 @@ async def set_up(context: PageContext) -> PageResponse:
 async def switch_on(context: PageContext) -> PageResponse:
     """From the next time on a code is asked for; every other browser is signed out."""
     await second_factor.add(context.me, context.form.text("offer"), context.form.text("code"))
-    return context.redirect("/account", "The second factor is on, and every other browser signed out.")
+    return context.redirect(
+        "/account", "The second factor is on, and every other browser signed out. Make recovery codes."
+    )
 
 
 @action(
@@ -144,8 +173,8 @@ async def switch_on(context: PageContext) -> PageResponse:
 )
 async def switch_off(context: PageContext) -> PageResponse:
     context.entry.subject = context.me.user_id
-    await second_factor.remove(context.workspace, context.me.user_id)
-    return context.redirect("/account", "The second factor is off.")
+    await second_factor.remove_app(context.workspace, context.me.user_id)
+    return context.redirect("/account", "The authenticator app is off.")
 
 
 async def _join_form(request: Asked, email: str = "", refusal: DomainError | None = None) -> PageResponse:
@@ -186,5 +215,5 @@ async def _sent(request: Asked) -> forms.Form:
     return await forms.read(request)
 
 
-OPEN: Final[list[HTTPRouteHandler]] = [sign_in, signed_in, code_given, join, joined]
+OPEN: Final[list[HTTPRouteHandler]] = [sign_in, signed_in, code_given, challenge, passkey_given, join, joined]
 """The only pages that anybody may open."""

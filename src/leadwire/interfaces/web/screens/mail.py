@@ -58,12 +58,15 @@ async def was_reset(request: Asked) -> PageResponse:
     """Another password; then the way in is the usual one, the second factor included."""
     password = (await _sent(request)).raw("password")
     try:
-        email = await password_reset.use(request.path_params["token"], password, address(request))
+        mark = security.browser_mark(request)
+        email = await password_reset.use(request.path_params["token"], password, address(request), mark)
     except NotFound:
         raise
     except DomainError as refusal:
         return await _reset_page(request, refusal)
-    return _form(request, "door/sign_in.html", onward="/", email=email, changed=True)
+    page = _form(request, "door/sign_in.html", onward="/", email=email, changed=True)
+    security.set_browser_mark(page, request)
+    return page
 
 
 @action("/team/mail/lift", shown_on=settings_screens.team, audit="mail.suppression_lifted")

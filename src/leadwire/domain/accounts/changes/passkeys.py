@@ -1,0 +1,196 @@
+"""Passkeys (WebAuthn level 3): key pairs that a person's device keeps and uses on this site only.
+
+The device always checks its user, by a PIN or a finger, so a passkey is both factors. The challenge is sealed into a
+cookie of the browser that asked for it. A passkey takes only challenges made after that of its last use: each counts
+once.
+"""
+
+import logging
+from datetime import datetime
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+import webauthn
+from piccolo.querystring import QueryString
+from webauthn.helpers import (
+    base64url_to_bytes,
+    bytes_to_base64url,
+    parse_authentication_credential_json,
+    parse_registration_credential_json,
+)
+from webauthn.helpers.exceptions import WebAuthnException
+from webauthn.helpers.structs import (
+    AuthenticatorSelectionCriteria,
+    AuthenticatorTransport,
+    PublicKeyCredentialDescriptor,
+    ResidentKeyRequirement,
+    UserVerificationRequirement,
+)
+
+from leadwire.domain.accounts import tickets
+from leadwire.domain.accounts.changes import audit, notify, sessions
+from leadwire.domain.accounts.schema import Person
+from leadwire.domain.accounts.table import Passkey, UserAccount
+from leadwire.infrastructure import clock, ids, telemetry
+from leadwire.infrastructure.db.statements import columns, insert, param, statement
+from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
+
+PATIENCE: Final = 300
+"""Seconds that a challenge is good for."""
+
+_MOST: Final = 20  # passkeys of a person
+_LONGEST: Final = 16_384  # characters of an answer; the largest kind of key makes 12,000
+_VERIFIED: Final = AuthenticatorSelectionCriteria(
+    resident_key=ResidentKeyRequirement.REQUIRED, user_verification=UserVerificationRequirement.REQUIRED
+)
+_MALFORMED: Final = (WebAuthnException, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+_OF_USER: Final = Passkey.user_id == param("user")
+_LOCK_USER: Final = statement(UserAccount.select("id").where(UserAccount.id == param("user")).lock_rows())
+_KNOWN: Final = statement(Passkey.select("credential_id", "transports").where(_OF_USER))
+_ADD: Final = insert(*Passkey.all_columns(), end="ON CONFLICT (credential_id) DO NOTHING RETURNING id")
+_FIND: Final = statement(
+    Passkey.select(*columns(Passkey, "id user_id public_key sign_count")).where(
+        Passkey.credential_id == param("credential_id")
+    )
+)
+# Each challenge once; and a count goes up, where the device counts.
+_USE: Final = statement(
+    Passkey.update(sign_count=param("count"), backed_up=param("backed_up"), last_used_at=param("at"))
+    .where(
+        Passkey.id == param("id"),
+        QueryString("({} IS NULL OR {} < {})", Passkey.last_used_at, Passkey.last_used_at, param("at")),
+        QueryString("({} < {} OR {} = 0 AND {} = 0)", *(Passkey.sign_count, param("count")) * 2),
+    )
+    .returning(Passkey.id)
+)
+_REMOVE: Final = statement(Passkey.delete().where(_OF_USER, Passkey.id == param("id")).returning(Passkey.name))
+
+
+class Site(NamedTuple):
+    """Where the web area is."""
+
+    url: str
+
+    @property
+    def host(self) -> str:
+        """What passkeys belong to."""
+        return urlsplit(self.url).hostname or "localhost"
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, as browsers write them."""
+        return "{0.scheme}://{0.netloc}".format(urlsplit(self.url))
+
+
+class Answer(NamedTuple):
+    """What a browser sent: the JSON of its credential, and the ticket of the challenge, from its cookie."""
+
+    site: Site
+    ticket: str
+    credential: str
+
+
+def request_options(site: Site) -> tuple[str, str]:
+    """Options for `navigator.credentials.get` as JSON, for any passkey of this site; and the challenge's ticket."""
+    challenge, ticket = _challenge("use")
+    options = webauthn.generate_authentication_options(
+        rp_id=site.host, challenge=challenge, timeout=PATIENCE * 1000,
+        user_verification=UserVerificationRequirement.REQUIRED,
+    )  # fmt: skip
+    return webauthn.options_to_json(options), ticket
+
+
+async def creation_options(person: Person, site: Site) -> tuple[str, str]:
+    """Options for `navigator.credentials.create` as JSON, and the challenge's ticket."""
+    challenge, ticket = _challenge("make", person.user_id)
+    known = [
+        PublicKeyCredentialDescriptor(row["credential_id"], transports=_transports(row["transports"]))
+        for row in await _KNOWN.rows(user=person.user_id)
+    ]
+    options = webauthn.generate_registration_options(
+        rp_id=site.host, rp_name="Leadwire", user_id=person.user_id.encode(), user_name=person.email,
+        challenge=challenge, timeout=PATIENCE * 1000, authenticator_selection=_VERIFIED, exclude_credentials=known,
+    )  # fmt: skip
+    return webauthn.options_to_json(options), ticket
+
+
+async def add(person: Person, name: str, answer: Answer) -> None:
+    """Add a passkey that the person's device has just made; sessions elsewhere end. Raise Invalid, Conflict."""
+    if not 1 <= len(name) <= 100:
+        raise invalid_field("/name", "required", "1 to 100 characters.")
+    refused = Invalid("The new passkey was not accepted. Try again.")
+    user_id, challenge, _ = _opened("make", answer.ticket)
+    if user_id != person.user_id or len(answer.credential) > _LONGEST:
+        raise refused
+    try:
+        credential = parse_registration_credential_json(answer.credential)
+        made = webauthn.verify_registration_response(
+            credential=credential, expected_challenge=challenge, expected_rp_id=answer.site.host,
+            expected_origin=answer.site.origin, require_user_verification=True,
+        )  # fmt: skip
+    except _MALFORMED as error:
+        raise refused from error
+    passkey_id = ids.new("pass")
+    async with audit.transaction(person, "passkey.added", passkey_id, name):
+        await _LOCK_USER.rows(user=person.user_id)
+        if len(await _KNOWN.rows(user=person.user_id)) >= _MOST:
+            raise Conflict(f"A person has at most {_MOST} passkeys. Remove one first.")
+        await _ADD.one(
+            Conflict("This passkey is here already."),
+            id=passkey_id, user_id=person.user_id, name=name, credential_id=made.credential_id,
+            public_key=made.credential_public_key, sign_count=made.sign_count, backed_up=made.credential_backed_up,
+            transports=[one.value for one in credential.response.transports or ()],
+            created_at=clock.now(), last_used_at=None,
+        )  # fmt: skip
+        await sessions.end_all(person.user_id, but=person.session_id)
+        await notify.tell(person.user_id, "second_factor_on")
+
+
+async def owner(answer: Answer) -> str:
+    """Return the id of the user whose passkey answered, and count its use. Raise Invalid."""
+    refused = Invalid("The passkey was not accepted. Try again, or use another way.")
+    _, challenge, at = _opened("use", answer.ticket)
+    if at is None or len(answer.credential) > _LONGEST:
+        raise refused
+    try:
+        credential = parse_authentication_credential_json(answer.credential)
+        known = await _FIND.one(refused, credential_id=credential.raw_id)
+        if credential.response.user_handle != known["user_id"].encode():
+            raise refused
+        used = webauthn.verify_authentication_response(
+            credential=credential, expected_challenge=challenge, expected_rp_id=answer.site.host,
+            expected_origin=answer.site.origin, credential_public_key=known["public_key"],
+            credential_current_sign_count=0,  # compared below, where a lower one is logged
+            require_user_verification=True,
+        )  # fmt: skip
+    except _MALFORMED as error:
+        raise refused from error
+    count, before = used.new_sign_count, known["sign_count"]
+    if not await _USE.row(id=known["id"], count=count, backed_up=used.credential_backed_up, at=at):
+        if count <= before and before:  # a copy of the key may be in use
+            telemetry.log("passkey.count_went_back", level=logging.WARNING, passkey=known["id"], was=before, now=count)
+        raise refused
+    return str(known["user_id"])
+
+
+async def remove(user_id: str, passkey_id: str) -> str:
+    """Remove a passkey of a user. Return its name. Raise NotFound."""
+    missing = NotFound("There is no such passkey.")
+    return str((await _REMOVE.one(missing, user=user_id, id=passkey_id))["name"])
+
+
+def _challenge(purpose: str, user_id: str = "anybody") -> tuple[bytes, str]:
+    challenge = webauthn.helpers.generate_challenge()
+    text = f"{bytes_to_base64url(challenge)}.{clock.iso(clock.now())}"
+    return challenge, tickets.sealed(f"passkey-{purpose}", user_id, text, PATIENCE)
+
+
+def _opened(purpose: str, ticket: str) -> tuple[str, bytes, datetime | None]:
+    """Who asked for the challenge, the challenge, and when it was made; nothing for a ticket that is not good."""
+    user_id, text = tickets.opened(f"passkey-{purpose}", ticket)
+    challenge, _, at = text.partition(".")
+    return user_id, base64url_to_bytes(challenge), clock.parse(at) if at else None
+
+
+def _transports(names: list[str]) -> list[AuthenticatorTransport]:
+    return [AuthenticatorTransport(name) for name in names]

@@ -9,11 +9,11 @@ from leadwire.domain.notices import links
 from leadwire.infrastructure import db
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
-from tests.domain.mail.conftest import mails, set_mail  # noqa: F401 - the last is a fixture
+from tests.mailing import mails
 
 
 @pytest.fixture(autouse=True)
-def _mail(set_mail):  # noqa: F811
+def _mail(set_mail):
     """Mail is sent. The pages are where these browsers are."""
     set_mail("mailbox:", public_url="")
 

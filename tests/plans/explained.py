@@ -87,4 +87,6 @@ def _quoted(text: str) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
     return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -14,11 +14,12 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.audit_chain import INSTALLATION
 from leadwire.domain.accounts.changes import audit, chain
 from leadwire.domain.accounts.table import AuditChain
-from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure import clock, db, ids, secret_box
 from leadwire.infrastructure.secret_box import SecretBox
 from tests import make
 from tests.delivery.interleaved import apart
 from tests.delivery.wired import endpoint
+from tests.waiting import eventually
 
 
 async def noted(workspace: str | None, *details: str) -> None:
@@ -266,3 +267,22 @@ async def test_nobody_else_gets_it_and_deliveries_make_no_entries(workspace, bot
     count = await db.value("SELECT count(*) FROM audit_entry")
     await wire.turn()
     assert await db.value("SELECT count(*) FROM audit_entry") == count
+
+
+async def test_a_relay_chains_by_itself_and_drops_what_is_old(workspace, monkeypatch):
+    old = clock.ago(days=2)
+    monkeypatch.setattr(ids, "new", lambda kind: ids.floor(kind, old))
+    await noted(workspace, "old")
+    monkeypatch.undo()
+    assert await chain.chain() == 1
+    stop = asyncio.Event()
+    relay = apart(chain.run(stop, retention_days=1))
+    await noted(workspace, "new")
+    await eventually(lambda: chained_only(workspace, "new"))
+    stop.set()
+    await relay
+    assert await fault(workspace) is None
+
+
+async def chained_only(workspace: str, detail: str) -> bool:
+    return await details(workspace) == [detail]

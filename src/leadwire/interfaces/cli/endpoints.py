@@ -8,7 +8,15 @@ import click
 
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.interfaces.cli.endpoint_secrets import certificate, secret, token
-from leadwire.interfaces.cli.runtime import Result, audited, listing, operation, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import (
+    Result,
+    audited,
+    listing,
+    operation,
+    record,
+    the_workspace,
+    workspace_option,
+)
 
 if TYPE_CHECKING:
     from msgspec import UnsetType
@@ -43,14 +51,13 @@ endpoints.add_command(certificate)
 @operation
 async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str | None) -> Result:
     """Create an endpoint. Its secret is shown only once."""
-    from leadwire.domain.accounts.changes import audit
     from leadwire.domain.webhooks import changes
     from leadwire.infrastructure import db
 
     chosen = await the_workspace(workspace)
     async with db.transaction():
         made = await changes.create(chosen, url, events)
-        await audit.record(chosen, "operator", audit.Entry("endpoint.created", made.id, made.url))
+        await record(chosen, "endpoint.created", made.id, f"url: {made.url}; events: {' '.join(made.events)}")
     if enable:
         async with audited("endpoint.enabled", made.id):
             await changes.enable(None, made.id)

@@ -1,0 +1,40 @@
+"""What it costs to chain and drop audit entries does not grow with the log."""
+
+from datetime import timedelta
+from functools import partial
+
+from leadwire.domain.accounts.changes import audit, chain
+from leadwire.infrastructure import db
+from tests.plans.explained import plans_of
+
+_CHAINED = """
+INSERT INTO audit_entry (id, workspace_id, at, actor, action, subject, detail, address, number, hash)
+SELECT 'aud_' || lpad(n::text, 26, '0'), $1, now(), 'u', 'thing.done', '', '', '', n, ''
+FROM generate_series($2::int, $3::int) n"""
+
+
+async def pages(work, monkeypatch) -> int:
+    await db.rows("VACUUM (ANALYZE) audit_entry")
+    plans = await plans_of(work, monkeypatch)
+    return sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
+
+
+async def test_chaining_and_dropping_cost_what_there_is_to_do(workspace, monkeypatch):
+    monkeypatch.setattr(chain, "BATCH", 50)
+    costs, first = [], 1
+    for last in (1000, 20_000):
+        await db.rows(_CHAINED, workspace, first, last)
+        idle = await pages(chain.chain, monkeypatch)
+        async with db.transaction():
+            for _ in range(50):
+                await audit.record(workspace, "u", audit.Entry("thing.done"))
+        busy = await pages(chain.chain, monkeypatch)
+        dropped = await pages(partial(chain.drop, timedelta(days=1)), monkeypatch)
+        costs.append((idle, busy, dropped))
+        first = last + 51
+        await db.rows("DELETE FROM audit_chain")
+    assert await db.value("SELECT count(*) FROM audit_entry WHERE number IS NULL") == 0
+    (idle, busy, dropped), (idle_later, busy_later, dropped_later) = costs
+    assert idle_later <= idle + 5
+    assert busy_later < 1.5 * busy
+    assert dropped_later < 1.5 * dropped + 5

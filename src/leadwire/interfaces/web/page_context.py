@@ -34,6 +34,8 @@ class PageContext(msgspec.Struct):
     """Set when a form is shown again: what was wrong."""
     entry: Entry = msgspec.field(default_factory=lambda: Entry(""))
     """What an audited action leaves in the audit log."""
+    read: Entry | None = None
+    """What the audit log is to say about the page that is rendered."""
     flash: str = ""
     """What the next page says, once the action has ended well."""
 
@@ -69,21 +71,25 @@ class PageContext(msgspec.Struct):
         """Whether this person reaches `role`."""
         return has_role(self.me.role, role)
 
-    async def note_read(self, action: str, subject: str = "") -> None:
-        """Note in the audit log that this person is about to be shown personal data: of `subject`, or a list.
+    def note_read(self, action: str, subject: str = "") -> None:
+        """Let `render` note in the audit log that this person is shown personal data: of `subject`, or a list.
 
         Of a list, the names of the filters are noted; what was searched for may be somebody's address.
         """
         filters = sorted({name for name, value in self.query.pairs if value.strip()} - _NO_FILTERS)
         detail = "" if subject or not filters else f"filters: {', '.join(filters)}"
-        await audit.record_read(self.me, Entry(action, subject, detail))
+        self.read = Entry(action, subject, detail)
 
     async def render(self, template: str, status: int = 200, **values: Any) -> Response[str]:
         """Render the screen, in a thread, as a large one takes long. After a refusal it has its status and headers."""
         if self.me.flash:
             await sessions.update(self.me.session_id, flash=None)
         status = self.refusal.status if self.refusal else status
-        page = await asyncio.to_thread(render_page, self.request, template, {"context": self, **values}, status)
+        making = asyncio.to_thread(render_page, self.request, template, {"context": self, **values}, status)
+        noting = (
+            (audit.record_read(self.me, self.read),) if self.read else ()
+        )  # while it is made, and before it is sent
+        page, *_ = await asyncio.gather(making, *noting)
         page.headers.update(self.refusal.headers if self.refusal else {})
         return page
 

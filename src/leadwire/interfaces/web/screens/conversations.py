@@ -13,7 +13,7 @@ from leadwire.interfaces.web.routes import action, screen
 async def conversations(context: PageContext) -> PageResponse:
     wanted = context.query_as(ConversationSearch)
     found = await reads.search(context.workspace, wanted)
-    await context.note_read("conversations.listed")
+    context.note_read("conversations.listed")
     return await context.render(
         "conversations/list.html",
         wanted=wanted,
@@ -29,7 +29,7 @@ async def conversation(context: PageContext, conversation_id: str) -> PageRespon
     """What was said, by whom, and what is known of the visitor."""
     one = await reads.detail(context.workspace, conversation_id)
     events = await reads.events(context.workspace, one.id)
-    await context.note_read("conversation.read", one.id)
+    context.note_read("conversation.read", one.id)
     return await context.render(
         "conversations/one.html",
         conversation=one,

@@ -40,7 +40,7 @@ async def deliveries(context: PageContext) -> PageResponse:
 async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
     """One delivery: the POST as it was made, every hop and attempt, and why the next comes when it comes."""
     (shown,) = await reads.deliveries_of(context.workspace, event_id, endpoint_id)
-    await context.note_read("delivery.read", shown.event_id)
+    context.note_read("delivery.read", shown.event_id)
     endpoint = None
     sent: list[tuple[str, str]] = []
     try:

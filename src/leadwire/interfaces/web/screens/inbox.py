@@ -32,7 +32,7 @@ async def inbox(context: PageContext) -> PageResponse:
     chosen = context.query.text("c") or (context.request.path_params.get("conversation_id", ""))
     conversation = await reads.detail(context.workspace, chosen) if chosen else None
     lead = conversation.lead if conversation else None
-    await context.note_read("conversation.read" if chosen else "inbox.read", chosen)
+    context.note_read("conversation.read" if chosen else "inbox.read", chosen)
     places = await reads.threads(context.workspace, context.me.user_id)
     thread = next((one for found in places.values() for one in found if one["id"] == chosen), None)
     saved = await reads.saved_replies(workspace=context.workspace) if conversation else []

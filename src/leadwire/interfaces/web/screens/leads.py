@@ -30,7 +30,7 @@ _OVERTAKEN: Final = (
 @screen("/leads", from_standby=True)
 async def leads(context: PageContext) -> PageResponse:
     wanted = context.query_as(LeadSearch)
-    await context.note_read("leads.listed")
+    context.note_read("leads.listed")
     return await context.render(
         "leads/list.html",
         wanted=wanted,
@@ -59,7 +59,7 @@ async def lead(context: PageContext, lead_id: str) -> PageResponse:
     one = stored.lead
     happened = await reads.events(context.workspace, one.id)
     names = await bots.names(context.workspace)
-    await context.note_read("lead.read", one.id)
+    context.note_read("lead.read", one.id)
     return await context.render(
         "leads/lead.html",
         lead=one,

@@ -86,12 +86,13 @@ class PageContext(msgspec.Struct):
             await sessions.update(self.me.session_id, flash=None)
         status = self.refusal.status if self.refusal else status
         making = asyncio.to_thread(render_page, self.request, template, {"context": self, **values}, status)
-        noting = (
-            (audit.record_read(self.me, self.read),) if self.read else ()
-        )  # while it is made, and before it is sent
-        page, *_ = await asyncio.gather(making, *noting)
+        page, _ = await asyncio.gather(making, self._write_read())  # what cannot be noted is not shown
         page.headers.update(self.refusal.headers if self.refusal else {})
         return page
+
+    async def _write_read(self) -> None:
+        if self.read:
+            await audit.record_read(self.me, self.read)
 
     def download(self, name: str, kind: str, chunks: AsyncIterator[bytes]) -> Stream:
         """Send a file while it is made. If that fails, the response ends early and the browser reports it."""

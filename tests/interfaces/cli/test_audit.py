@@ -78,7 +78,7 @@ async def test_what_operators_change_is_in_the_log(command, workspace):
     assert (await command("users", "remove", "bo@example.org")).returncode == 0
     found = await db.rows("SELECT action, subject, detail FROM audit_entry WHERE actor = 'operator' ORDER BY id")
     assert [tuple(row) for row in found if row["action"] != "user.invited"] == [
-        ("api_key.created", key, "name: CRM; scopes: leads:read; expires: never"),
+        ("api_key.created", key, "name: CRM; scopes: leads:read; expires: never; networks: any"),
         ("api_key.rolled", key, f"key: {key} -> {rolled}; ends: 1h"),
         ("api_key.revoked", rolled, ""),
         ("user.removed", "bo@example.org", ""),

@@ -35,7 +35,7 @@ async def test_each_change_leaves_an_audit_entry(servers, workspace):
     sql = "SELECT action, detail FROM audit_entry WHERE actor = 'operator' AND subject = $1 ORDER BY id"
     noted = await db.rows(sql, made)
     assert [tuple(entry) for entry in noted] == [
-        ("endpoint.created", url),
+        ("endpoint.created", f"url: {url}; events: lead.created"),
         ("endpoint.enabled", ""),
         ("endpoint.disabled", ""),
         ("endpoint.enabled", ""),

@@ -32,6 +32,11 @@ async def _secret(page: Page) -> None:
     await page.goto(page.url.split("?")[0] + "/secret")
 
 
+async def _certificate(page: Page) -> None:
+    await _endpoint(page)
+    await page.goto(page.url.split("?")[0] + "/certificate")
+
+
 async def _events(page: Page) -> None:
     await page.goto("/webhooks/new?url=https%3A%2F%2Fexample.com%2Fhooks&next=1")
 
@@ -95,6 +100,7 @@ SCREENS: dict[str, Way] = {
     "setup-events": _events,
     "setup-test": _test,
     "secret": _secret,
+    "certificate": _certificate,
     "deliveries": "/deliveries",
     "delivery": _delivery,
     "dead-letters": "/dead-letters",
@@ -107,6 +113,7 @@ SCREENS: dict[str, Way] = {
     "team": "/team",
     "single-sign-on": "/single-sign-on",
     "sign-in-sso": "/sign-in/sso",
+    "networks": "/team/networks",
     "privacy": "/privacy",
     "audit": "/audit",
     "system": "/system",

@@ -4,17 +4,18 @@ import json
 import re
 
 import pytest
+import trustme
 from playwright.async_api import expect
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts.changes import invitations
+from leadwire.domain.accounts.changes import invitations, sso
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import library
 from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import LeadPatch, Source
-from leadwire.domain.webhooks import changes, redrives
+from leadwire.domain.webhooks import certificates, changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
@@ -24,7 +25,11 @@ from tests.browser.desk import signed_in
 from tests.delivery.wired import Wire
 
 LONG = "Wildenstein" * 400
-SCREENS = [one.path for one in router.DECLARED if "GET" in one.handler.http_methods and not one.path.endswith("/live")]
+SCREENS = [
+    one.path
+    for one in router.DECLARED
+    if "GET" in one.handler.http_methods and not one.path.endswith(("/live", "/options"))
+]
 ME = f"{LONG[:60]}@{LONG[:50]}.example.org"
 
 
@@ -42,6 +47,9 @@ async def places(workspace, redis):
     endpoint = await changes.create(workspace, url, ["lead.created", "message.received", "conversation.started"])
     await changes.enable(workspace, endpoint.id)
     await changes.configure(workspace, endpoint.id, EndpointChange(headers={f"X-{LONG[:60]}": LONG[:500]}))
+    certificate = trustme.CA().issue_cert(f"{LONG[:60]}.example", common_name=LONG[:64], organization_name=LONG[:64])
+    chain = "".join(one.bytes().decode() for one in certificate.cert_chain_pems)
+    await certificates.replace(workspace, endpoint.id, chain, certificate.private_key_pem.bytes().decode())
     origin = Origin(source=Source(f"/{LONG[:1000]}", LONG[:200], f"https://{LONG[:1000]}"), browser=LONG[:60])
     talk = await conversation_reads.start(workspace, bot, origin)
     await conversation_reads.add_message(workspace, talk, "user", LONG[:4000])
@@ -54,7 +62,9 @@ async def places(workspace, redis):
     await conversation_reads.hand_off(workspace, talk, LONG[:200])
     await inbox.note(workspace, talk, (await db.value("SELECT id FROM user_account")) or "user_x", LONG[:4000])
     await inbox.add_reply(workspace, LONG[:60], LONG[:4000])
-    await accounts.create_key(workspace, LONG[:100])
+    await accounts.create_key(
+        workspace, LONG[:100], networks=[f"2001:db8:1234:5678:9abc:def0:1234:{n:x}" for n in range(50)]
+    )
     await invitations.invite(workspace, f"{LONG[:60]}@{LONG[:60]}.example.net", "agent")
     async with Wire(redis) as wire:
         await wire.relay()
@@ -68,7 +78,7 @@ async def places(workspace, redis):
     job = await redrives.start(workspace, Selection(), 10)
     return {
         "bot_id": bot, "conversation_id": talk, "lead_id": lead.id, "endpoint_id": endpoint.id, "event_id": event,
-        "job_id": job.id,
+        "job_id": job.id, "provider_id": await sso.add(workspace, LONG[:60], f"https://{LONG[:60].lower()}.example/{LONG[:900]}"),
     }  # fmt: skip
 
 

@@ -1,14 +1,17 @@
 """The way out through an operator's proxy: to vetted addresses only, with its failures told by name."""
 
+import ast
 import asyncio
 import base64
 import gc
 import ssl
+from pathlib import Path
 
 import httpx
 import pytest
 import trustme
 
+import leadwire
 from leadwire.delivery.transport import tunnels
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.infrastructure import settings
@@ -275,3 +278,27 @@ def test_what_is_no_proxy_is_refused_without_its_password(wrong):
         settings.read({"LEADWIRE_EGRESS_PROXY": wrong})
     assert str(refused.value).startswith("LEADWIRE_EGRESS_PROXY cannot be used: a proxy is http://host:port")
     assert "sesame-77" not in str(refused.value)
+
+
+def test_whatever_leaves_the_house_knows_of_the_proxy():
+    for path in Path(leadwire.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "GuardedTransport":
+                assert "proxy" in {given.arg for given in node.keywords}, path
+
+
+async def test_so_do_requests_that_read_a_whole_answer(ca):
+    async def answers(reader, writer):
+        await hostile._request(reader)
+        writer.write(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"a": 1}')
+        await writer.drain()
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert(NAME).configure_cert(context)
+    async with (
+        hostile.server(answers, context) as port,
+        connect_proxy({f"{PUBLIC}:443": port}) as proxy,
+        httpx.AsyncClient(transport=Sending(proxy, ca), trust_env=False) as client,
+    ):
+        assert (await client.get(f"https://{NAME}/keys")).json() == {"a": 1}
+    assert proxy.asked == [f"{PUBLIC}:443"]

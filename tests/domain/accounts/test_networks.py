@@ -168,6 +168,22 @@ async def test_a_key_lasts_as_long_as_the_settings_allow(workspace, ninety_days)
     assert next(one.expires_at for one in await reads.listed(workspace) if one.id == successor)
 
 
+async def test_keys_that_last_longer_than_new_ones_may_are_told(workspace, monkeypatch):
+    ever, _ = await changes.create_key(workspace, "ever")
+    await changes.create_key(workspace, "year", expires_at=clock.now() + timedelta(days=365))
+    await changes.create_key(workspace, "soon", expires_at=clock.now() + timedelta(days=60))
+    assert await reads.keys_ending() == []
+    monkeypatch.setenv("LEADWIRE_KEY_LIFE_DAYS", "90")
+    settings.get.cache_clear()
+    try:
+        assert {one.name for one in await reads.keys_ending()} == {"ever", "year"}
+        await changes.revoke_key(workspace, ever)
+        assert {one.name for one in await reads.keys_ending()} == {"year"}
+    finally:
+        monkeypatch.undo()
+        settings.get.cache_clear()
+
+
 async def test_keys_that_end_soon_are_told_in_order(workspace):
     for name, days in (("far", 31), ("near", 29), ("next", 1), ("over", -1)):
         await changes.create_key(workspace, name, expires_at=clock.now() + timedelta(days=days))

@@ -41,6 +41,7 @@ async def test_people_elsewhere_are_refused_with_and_without_a_session(admin, wo
         assert "E-mail or password is not right" in await other.fill(
             "/sign-in", 422, email="ada@example.org", password="x"
         )
+    assert "Sign in to Leadwire" in await admin.open("/sign-in")  # for an account of another workspace
     assert (await admin.post("/sign-out", data={"form_token": admin.token})).status_code == 303
     at(OFFICE)
     assert "Sign in to Leadwire" in await admin.open("/")

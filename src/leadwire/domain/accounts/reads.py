@@ -20,7 +20,7 @@ from leadwire.domain.accounts.table import (
     Workspace,
 )
 from leadwire.domain.listing.keyset import Found, Keyset
-from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure import clock, db, ids, settings
 from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
@@ -141,8 +141,12 @@ async def listed(workspace: str | None = None) -> list[schema.KeyListed]:
 
 
 async def keys_ending() -> list[schema.KeyListed]:
-    """Every key that ends within 30 days, of all workspaces, the first to end first."""
-    return sorted((one for one in await listed() if one.ends_soon), key=lambda one: one.expires_at or "")
+    """Every key that ends within 30 days, of all workspaces, the first to end first; and behind them those that last
+    longer than the settings allow new ones to.
+    """
+    known, days = await listed(), settings.get().key_life_days
+    soon = sorted((one for one in known if one.ends_soon), key=lambda one: one.expires_at or "")
+    return soon + [one for one in known if days and one not in soon and one.lasts_beyond(clock.ago(days=-days))]
 
 
 async def users(workspace: str | None = None) -> list[schema.UserListed]:

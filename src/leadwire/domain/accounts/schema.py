@@ -109,6 +109,10 @@ class KeyListed(Struct, frozen=True):
         """Whether its time is over."""
         return self._ends_before(clock.now())
 
+    def lasts_beyond(self, at: datetime) -> bool:
+        """Whether it is in use, and still will be then."""
+        return not self.revoked_at and (self.expires_at is None or clock.parse(self.expires_at) > at)
+
     def _ends_before(self, at: datetime) -> bool:
         return self.expires_at is not None and clock.parse(self.expires_at) <= at
 

@@ -66,5 +66,6 @@ async def answered(url: str, form: dict[str, str] | None = None, **headers: str)
 
 @functools.cache  # one client a process
 def _client() -> httpx.AsyncClient:
-    transport: Any = GuardedTransport(settings.get().allowed_networks, timeout=_PATIENCE)
+    chosen = settings.get()
+    transport: Any = GuardedTransport(chosen.allowed_networks, timeout=_PATIENCE, proxy=chosen.egress_proxy)
     return httpx.AsyncClient(transport=transport, headers={"Accept-Encoding": "identity"})

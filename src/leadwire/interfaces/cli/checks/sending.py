@@ -47,11 +47,11 @@ async def proxy(settings: Settings) -> list[Finding]:
 
 
 async def ending() -> list[Finding]:
-    """Certificates and keys that end within 30 days, or have."""
+    """Certificates and keys that end within 30 days, or later than they may."""
     shown = [
         f"{subject} of {endpoint} ends {clock.iso(ends)}" for endpoint, subject, ends in await certificates.ending()
     ]
-    keys = [f"{key.name} ({key.id}) ends {key.expires_at}" for key in await accounts.keys_ending()]
+    keys = [f"{key.name} ({key.id}) ends {key.expires_at or 'never'}" for key in await accounts.keys_ending()]
     return [
         unless(bool(found), about, _some(found) or "none ends within 30 days")
         for about, found in (("client certificates", shown), ("API keys", keys))

@@ -7,11 +7,12 @@ from litestar import HttpMethod, Request, route
 from litestar.handlers import HTTPRouteHandler
 from markupsafe import Markup
 
-from leadwire.domain.accounts import reads
+from leadwire.domain.accounts import networks, reads
 from leadwire.domain.accounts.changes import invitations, known_browsers, passkeys, second_factor, sessions
 from leadwire.domain.accounts.changes import sign_in as accounts
 from leadwire.domain.notices import reads as notices
 from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
+from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect, render_page
@@ -25,7 +26,8 @@ Asked = Request[Any, Any, Any]
 async def sign_in(request: Asked) -> PageResponse:
     """The form. Who is signed in already goes on."""
     onward = security.local(request.query_params.get("next", "/"))
-    if await sessions.person(security.session_token(request), address(request)):
+    me = await sessions.person(security.session_token(request), address(request))
+    if me and networks.allow(client_network.address(request.scope), me.networks):
         return redirect(onward)
     return _form(request, "door/sign_in.html", onward=onward, email="")
 

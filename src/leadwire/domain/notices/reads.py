@@ -10,7 +10,7 @@ from leadwire.domain.accounts.schema import Person
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices.schema import MOST_DEAD, OFFERS, Kind, Offer, by_default, offered
 from leadwire.domain.notices.table import NoticeChoice
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import param, sql, statement
 
 _CHOSEN: Final = statement(
@@ -52,9 +52,16 @@ SELECT * FROM (
 ) AS found WHERE {_UNTOLD.format("waiting")}"""
 # Deliveries that died within a time. A minute ago no transaction is open any more that began before. Their events are
 # of the last days: one that died later than that after its event is not counted.
-_DEAD: Final = """FROM delivery_result d WHERE d.workspace_id = {} AND d.state = 'dead' AND NOT d.test
-    AND d.event_id >= event_id_floor((now() - interval '3 days')::date)
-    AND d.finished_at > {} - interval '1 minute' AND d.finished_at <= {}"""
+_RECENT: Final = "d.state = 'dead' AND d.event_id >= :first"
+_DEAD: Final = f"""FROM delivery_result d WHERE d.workspace_id = {{}} AND {_RECENT} AND NOT d.test
+    AND d.finished_at > {{}} - interval '1 minute' AND d.finished_at <= {{}}"""
+# From one workspace that has dead letters to the next along the index: the others are not read.
+_DYING: Final = f"""
+WITH RECURSIVE found(id) AS (
+    SELECT min(d.workspace_id) FROM delivery_result d WHERE {_RECENT}
+    UNION ALL SELECT (SELECT min(d.workspace_id) FROM delivery_result d WHERE {_RECENT} AND d.workspace_id > found.id)
+    FROM found WHERE found.id IS NOT NULL
+) SELECT id FROM found"""
 
 _DUE: Final = """
 SELECT w.id FROM workspace w LEFT JOIN notice n ON (n.kind, n.workspace_id, n.subject) = ('{}', w.id, '')
@@ -69,8 +76,9 @@ _WORKSPACES: Final = {
     "dead_letters": sql(
         _DUE.format(
             "dead_letters",
-            "EXISTS (SELECT 1 {})".format(
-                _DEAD.format("w.id", "coalesce(n.at, now() - interval '1 day')", "now() - interval '5 minutes'")
+            "w.id = ANY(ARRAY({})) AND EXISTS (SELECT 1 {})".format(
+                _DYING,
+                _DEAD.format("w.id", "coalesce(n.at, now() - interval '1 day')", "now() - interval '5 minutes'"),
             ),
         )
     ),
@@ -100,7 +108,7 @@ async def shown(me: Person) -> list[tuple[Offer, bool]]:
 
 async def due(kind: Kind) -> list[str]:
     """The workspaces whose people are to be told something. Of visitors nobody is told while one has the inbox open."""
-    found = [row["id"] for row in await _WORKSPACES[kind].rows(pause=OFFERS[kind].pause)]
+    found = [row["id"] for row in await _WORKSPACES[kind].rows(pause=OFFERS[kind].pause, **_bounds(kind))]
     if kind == "waiting":
         found = [workspace for workspace in found if not await accounts.agent_online(workspace)]
     return found
@@ -108,9 +116,14 @@ async def due(kind: Kind) -> list[str]:
 
 async def news(workspace: str, kind: Kind) -> list[db.Row]:
     """What people of a workspace have not been told yet."""
-    return await _NEWS[kind].rows(workspace=workspace)
+    return await _NEWS[kind].rows(workspace=workspace, **_bounds(kind))
 
 
 async def recipients(workspace: str, offer: Offer) -> list[db.Row]:
     """The people of a workspace who get a kind of notice."""
     return await _RECIPIENTS.rows(workspace=workspace, roles=offer.roles, default=offer.default, kind=offer.kind)
+
+
+def _bounds(kind: Kind) -> dict[str, str]:
+    """The first event whose dead letters are counted."""
+    return {"first": ids.floor("evt", clock.ago(days=3))} if kind == "dead_letters" else {}

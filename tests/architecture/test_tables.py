@@ -23,7 +23,7 @@ READS = {
     "domain/mail": {"workspace"},
     "domain/notices": {"bot", "conversation", "delivery_result", "user_account", "webhook_endpoint", "workspace"},
     # A copy of all that is known of somebody reads all that names them.
-    "domain/privacy": {"workspace", "lead", "consent", "conversation", "event"},
+    "domain/privacy": {"workspace", "lead", "consent", "conversation", "event", "mail", "mail_suppression"},
     "domain/webhooks": {
         "attempt",
         "delivery",

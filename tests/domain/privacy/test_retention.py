@@ -24,6 +24,7 @@ from tests import make
 from tests.delivery.wired import endpoint
 from tests.domain.bots.conftest import Visitor, published
 from tests.domain.bots.test_consents import EMAIL, FLOW
+from tests.domain.privacy.test_subject import MAIL
 
 KEPT = dict.fromkeys(retention.KINDS)
 
@@ -60,6 +61,7 @@ async def ended(workspace, bot, days, *, lead=False, **found):
 async def test_conversations_go_with_everything_in_them(workspace, bot, kind, lead, gone):
     old = await ended(workspace, bot, 31, lead=lead)
     new = await ended(workspace, bot, 29, lead=lead)
+    await db.rows(MAIL, ids.new("mail"), workspace, old.conversation_id if lead else old, "bo@example.com")
     still_open = await make.conversation(workspace, bot)
     await db.rows("UPDATE conversation SET created_at = created_at - interval '1 year' WHERE status <> 'ended'")
     old, new = (one.conversation_id if lead else one for one in (old, new))
@@ -71,6 +73,7 @@ async def test_conversations_go_with_everything_in_them(workspace, bot, kind, le
     about = ["conversation.ended", "conversation.started", "message.received"]
     assert [row["kind"] for row in blanked] == (about if gone else [])
     assert await count("lead") == 2 * lead
+    assert await count("mail") == (0 if gone else 1)
 
 
 async def test_the_total_of_the_list_is_counted_again(workspace, bot):

@@ -149,15 +149,15 @@ async def test_an_agent_does_not_erase(agent, workspace, bot):
     assert await kept(workspace, lead)
 
 
-async def test_a_person_gets_everything_that_is_kept(agent, workspace, bot):
+async def test_a_person_gets_everything_that_is_kept(admin, workspace, bot):
     lead = await make.lead(workspace, bot, custom_fields={"stage": "won"})
     await conversations.add_message(workspace, lead.conversation_id, "user", "My question")
-    await agent.open(f"/leads/{lead.id}")
-    answer = await agent.post(f"/leads/{lead.id}/export", data={"form_token": agent.token})
+    await admin.open(f"/leads/{lead.id}")
+    answer = await admin.post(f"/leads/{lead.id}/export", data={"form_token": admin.token, "format": "json"})
     everything = answer.json()
     assert everything["lead"]["custom_fields"] == {"stage": "won"}
     assert [one["content"] for one in everything["conversations"][0]["messages"]] == ["Hello", "My question"]
-    assert everything["events"][-1]["kind"] == "lead.created"
+    assert "lead.created" in [one["kind"] for one in everything["events"]]
     assert await db.value("SELECT subject FROM audit_entry WHERE action = 'lead.exported'") == lead.id
 
 
@@ -167,7 +167,7 @@ async def test_another_workspace_s_lead_is_not_there(admin):
     await admin.open("/leads")
     await admin.fill(f"/leads/{lead.id}", 404, **FORM, version="1")
     await admin.fill(f"/leads/{lead.id}/erase", 404, confirm="ada@example.com")
-    await admin.fill(f"/leads/{lead.id}/export", 404)
+    await admin.fill(f"/leads/{lead.id}/export", 404, format="json")
     assert (await kept(elsewhere, lead)).email == lead.email
 
 

@@ -47,10 +47,10 @@ async def test_a_changed_role_asks_for_the_password(admin, agent):
 
 
 async def test_exports_ask_for_the_password(agent, workspace, bot):
-    lead = await make.lead(workspace, bot)
+    await make.lead(workspace, bot)
     await agent.open("/leads")
     await time_passes()
-    for path, format_ in (("/leads/export", "csv"), ("/leads/export", "json"), (f"/leads/{lead.id}/export", "")):
+    for path, format_ in (("/leads/export", "csv"), ("/leads/export", "json")):
         page = await agent.fill(path, format=format_)
         assert "Confirm it is you" in page
         assert "ada@example.com" not in page

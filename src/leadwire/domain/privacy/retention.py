@@ -19,6 +19,7 @@ from leadwire.domain.bots.changes import consents
 from leadwire.domain.conversations import old
 from leadwire.domain.conversations.changes import retention as conversations
 from leadwire.domain.conversations.old import Old
+from leadwire.domain.mail import changes as mail
 from leadwire.domain.privacy import changes
 from leadwire.domain.privacy.table import Retention
 from leadwire.infrastructure import clock, db, settings, telemetry
@@ -145,11 +146,13 @@ async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[date
             found, last = await old.ended(workspace, before, after[0], _BATCH)
             await conversations.blank(workspace, found)
             await erase.erase_events(None, found, _MESSAGES)
+            await mail.erase(workspace, None, found)
             return _Batch(len(found), (last, ""), len(found) < _BATCH)
         found = await old.lock_ended(workspace, before, _BATCH, with_lead=kind == "lead_conversations")
         if found:
             await consents.keep(workspace, found)
             await erase.erase_events(None, found, _OF_CONVERSATIONS)
+            await mail.erase(workspace, None, found)
             await conversations.delete(workspace, found)
         return _Batch(len(found), after, len(found) < _BATCH)
 

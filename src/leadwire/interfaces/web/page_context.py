@@ -94,9 +94,12 @@ class PageContext(msgspec.Struct):
         if self.read:
             await audit.record_read(self.me, self.read)
 
-    def download(self, name: str, kind: str, chunks: AsyncIterator[bytes]) -> Stream:
-        """Send a file while it is made. If that fails, the response ends early and the browser reports it."""
-        disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+    def download(self, name: str, kind: str, chunks: AsyncIterator[bytes], *, shown: bool = False) -> Stream:
+        """Send a file while it is made. If that fails, the response ends early and the browser reports it.
+
+        It is saved, or `shown` by the browser.
+        """
+        disposition = {"Content-Disposition": f'{"inline" if shown else "attachment"}; filename="{name}"'}
         return Stream(chunks, media_type=kind, headers={**security.HEADERS, **disposition})
 
     def redirect(self, path: str, flash: str = "") -> Response[None]:

@@ -1,6 +1,5 @@
-"""Leads: the list and its export; one lead, which can be corrected, exported or erased."""
+"""Leads: the list and its export; one lead, which can be corrected or erased."""
 
-from collections.abc import AsyncIterator
 from typing import Final
 
 import msgspec
@@ -114,23 +113,6 @@ async def withdraw_consent(context: PageContext, lead_id: str, consent_id: str) 
     context.entry.detail = consent_id
     await consents.withdraw(context.workspace, lead_id, consent_id, context.me.user_id)
     return context.redirect(f"/leads/{lead_id}", "The withdrawal is recorded.")
-
-
-@action("/leads/{lead_id}/export", role="agent", shown_on=lead, confirmed=True, download=True, audit="lead.exported")
-async def export_one(context: PageContext, lead_id: str) -> PageResponse:
-    """Everything that is kept of the person, as JSON."""
-    found = await conversations.of_lead(context.workspace, lead_id)
-    everything = {
-        "lead": (await reads.stored(context.workspace, lead_id)).lead,
-        "score": await bots.score_of(context.workspace, lead_id),
-        "conversations": [await conversations.detail(context.workspace, each.id) for each in found],
-        "events": await reads.events(context.workspace, lead_id),
-    }
-
-    async def whole() -> AsyncIterator[bytes]:
-        yield msgspec.json.format(msgspec.json.encode(everything), indent=2)
-
-    return context.download(f"{lead_id}.json", "application/json", whole())
 
 
 def _way(one: Lead) -> str:

@@ -1,15 +1,21 @@
-"""Privacy: how long what is kept, a preview of what would go, and erasing a person."""
+"""Privacy: how long what is kept, and what would go; of a person, a copy of all that is known, and the erasure."""
 
-from typing import Final
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import msgspec
 
 from leadwire.domain.conversations.old import Old
-from leadwire.domain.privacy import changes, retention
+from leadwire.domain.privacy import changes, retention, subject
 from leadwire.domain.privacy.retention import Kind
-from leadwire.infrastructure import settings
+from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import Invalid
+from leadwire.interfaces.web import rendering
 from leadwire.interfaces.web.forms import Form, wrong
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.page_context import HTML, PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.screens import leads
 
 _KINDS: Final[dict[Kind, tuple[str, str]]] = {
     "leads": ("Leads", "since something last happened to them; erased as if by hand"),
@@ -66,6 +72,36 @@ async def erase_person(context: PageContext) -> PageResponse:
         raise wrong("email", "unknown_value", "Nobody here has this address.")
     context.entry.detail = ", ".join(erased)  # ids alone: the address must not live on in the log
     return context.redirect("/privacy", f"Erased: {len(erased)} {'lead' if len(erased) == 1 else 'leads'}.")
+
+
+@action("/leads/{lead_id}/export", shown_on=leads.lead, confirmed=True, download=True, audit="lead.exported")
+async def export_person(context: PageContext, lead_id: str) -> PageResponse:
+    """Everything that is kept of the person, as JSON or as a page to be read and printed."""
+    kind = context.form.choice("format", ("json", "html"), "Choose JSON or a page.")
+    known, context.entry.detail = await subject.lead(context.workspace, lead_id), kind
+    if kind == "json":
+        return context.download(f"{lead_id}.json", "application/json", subject.as_json(context.workspace, lead_id))
+    return context.download(f"{lead_id}.html", HTML, _as_page(context, known), shown=True)
+
+
+async def _as_page(context: PageContext, known: dict[str, Any]) -> AsyncIterator[bytes]:
+    async def part(name: str, **values: Any) -> bytes:
+        values = msgspec.json.decode(msgspec.json.encode(values))  # JSON of the database, too
+        page = await asyncio.to_thread(rendering.render, "leads/subject.html", {"part": name, **values})
+        return page.encode()
+
+    lead_id, way = known["id"], known["email"] or known["phone"]
+    at = clock.iso(clock.now())
+    yield await part("begin", row=known, way=way, at=at, workspace=context.me.workspace_name)
+    for name, section in subject.SECTIONS.items():
+        yield await part("section", section=name)
+        empty = True
+        async for row in section(context.workspace, lead_id):
+            yield await part("row", row=row)
+            empty = False
+        if empty:
+            yield await part("none")
+    yield await part("end")
 
 
 def _days(form: Form) -> dict[Kind, int | None]:

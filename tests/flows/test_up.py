@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import shlex
 import signal
 import stat
@@ -239,6 +240,18 @@ def test_an_endpoint_is_tested_disabled_enabled_and_deleted(up: Up) -> None:
 
 def test_an_invitation_has_the_address_of_the_running_up(up: Up) -> None:
     assert up.json("users", "invite")["link"].startswith(f"http://127.0.0.1:{up.port}/join/")
+
+
+def test_mail_is_shown_in_the_mailbox_with_links_that_work(up: Up) -> None:
+    link = up.json("users", "invite", "--email", "mailed@example.org")["link"]
+
+    def shown() -> Any:
+        page = up.http.get("/dev/mail").text
+        return "<td>sent</td>" in page and re.search(r"/dev/mail/mail_\w+", page)
+
+    mail = up.http.get(until(shown)[0]).text
+    assert link in mail
+    assert up.http.get(link).is_success
 
 
 def test_a_test_of_an_endpoint_that_refuses_exits_1(up: Up, one_endpoint: Any) -> None:

@@ -1,0 +1,40 @@
+"""A claim of mails costs what it claims, however many wait or were sent: told by pages, never by a stopwatch."""
+
+from functools import partial
+
+from leadwire.domain.mail import reads
+from leadwire.domain.mail.changes import attempts
+from leadwire.infrastructure import db
+from tests.plans.explained import plans_of
+
+_MAILS = """
+INSERT INTO mail (id, workspace_id, kind, recipient, data, state, priority, created_at, due_at, finished_at)
+SELECT $2 || $3 || n, $1, 'endpoints', n || '@example.org', '', $2, 1, now(), now() + n * $4 * interval '1 ms', now()
+FROM generate_series(1, $5::int) n"""
+
+
+async def mails(workspace, state, when, step, count):
+    await db.rows(_MAILS, workspace, state, when, step, count)
+    await db.rows("VACUUM (ANALYZE) mail, mail_suppression, workspace")
+
+
+async def pages(work, monkeypatch):
+    plans = await plans_of(work, monkeypatch)
+    return sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
+
+
+async def test_a_claim_costs_what_it_claims(workspace, monkeypatch):
+    await mails(workspace, "waiting", "due", -1, 500)
+    costs = [await pages(partial(attempts.claim, 20, 60), monkeypatch)]
+    await mails(workspace, "waiting", "overdue", -10, 20_000)
+    await mails(workspace, "sent", "once", -1, 20_000)
+    costs.append(await pages(partial(attempts.claim, 20, 60), monkeypatch))
+    assert max(costs) < 1.5 * min(costs), costs
+
+
+async def test_what_was_sent_is_not_counted(workspace, monkeypatch):
+    await mails(workspace, "dead", "once", -1, 50)
+    few = await pages(reads.counts, monkeypatch)
+    await mails(workspace, "sent", "once", -1, 20_000)
+    assert await pages(reads.counts, monkeypatch) <= few + 2
+    assert await reads.counts() == {"waiting": 0, "dead": 50}

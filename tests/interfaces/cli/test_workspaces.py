@@ -6,6 +6,7 @@ import json
 import pytest
 
 from leadwire.domain.accounts import reads
+from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.wired import endpoint
 from tests.flows.commands import refused, run, settings_on
@@ -35,6 +36,9 @@ async def test_a_customer_comes_and_goes(command, tmp_path):
         ["leads", "0", "about", "0.0", "MB"],
         ["endpoints", "1", "of", "1", "(its", "own", "quota)", "NEAR", "ITS", "END"],
     ]
+    for changed in (True, False):
+        await db.rows("UPDATE workspace SET sso_enforced = $1", changed)
+        assert json.loads((await command("allow-passwords", made, "--json")).stdout)["changed"] is changed
     assert (await command("export", made, "--to", str(tmp_path / "acme.ndjson"))).returncode == 0
     kinds = [json.loads(line)["kind"] for line in (tmp_path / "acme.ndjson").read_text().splitlines()]
     assert [*dict.fromkeys(kinds)] == ["workspace", "invitation", "audit_entry", "endpoint", "end"]

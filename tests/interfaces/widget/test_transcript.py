@@ -4,6 +4,8 @@ import pytest
 
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
+from leadwire.domain.mail import compose
+from leadwire.domain.mail.schema import Contents
 from leadwire.domain.notices.changes import transcript
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db
@@ -33,6 +35,9 @@ async def test_it_comes_to_the_address_that_was_given(caller):  # noqa: F811
     assert to == again == "ada@example.com"
     assert {"who": "You", "text": "ada@example.com"} in values["said"]
     assert {"who": "Assistant", "text": "Your e-mail?"} in values["said"]
+    made = compose.content("transcript", Contents(values), "https://leads.example")
+    assert made.subject == "Your conversation with Test"
+    assert "\nYou: ada@example.com\n" in made.text
 
 
 async def test_it_is_nothing_to_write_to_strangers_with(caller, shop):  # noqa: F811

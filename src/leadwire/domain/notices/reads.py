@@ -18,6 +18,8 @@ _CHOSEN: Final = statement(
         NoticeChoice.workspace_id == param("workspace"), NoticeChoice.user_id == param("user")
     )
 )
+# What a workspace is called.
+_NAME: Final = sql("SELECT name FROM workspace WHERE id = :workspace")
 # The people of a workspace who are told of a kind.
 _RECIPIENTS: Final = sql("""
 SELECT u.id, u.email, w.name AS workspace FROM user_account u JOIN workspace w ON w.id = u.workspace_id
@@ -117,6 +119,11 @@ async def due(kind: Kind) -> list[str]:
 async def news(workspace: str, kind: Kind) -> list[db.Row]:
     """What people of a workspace have not been told yet."""
     return await _NEWS[kind].rows(workspace=workspace, **_bounds(kind))
+
+
+async def name(workspace: str) -> str:
+    """What a workspace is called."""
+    return str(await _NAME.value(workspace=workspace))
 
 
 async def recipients(workspace: str, offer: Offer) -> list[db.Row]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.schema import ConversationDetail
 from leadwire.domain.mail import changes as mail
+from leadwire.domain.notices import reads
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict
 from leadwire.infrastructure.rate_limit import RateLimit
@@ -40,7 +41,7 @@ async def send(workspace: str, conversation_id: str, *, network: str | None = No
             raise Conflict("It was sent several times today. Try again tomorrow.", code="too_many")
     async with db.transaction():
         values: dict[str, Any] = {"began": f"{clock.parse(conversation.created_at):%d %B %Y, %H:%M} UTC"}
-        values |= _said(conversation, links=network is None)
+        values |= {"workspace": await reads.name(workspace), **_said(conversation, links=network is None)}
         if not await mail.queue(workspace, "transcript", to, values, about=conversation_id):
             raise Conflict("No mail is sent to this address.", code="not_sent")
     return to

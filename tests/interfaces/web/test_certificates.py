@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from leadwire.delivery.endpoints import table
 from leadwire.delivery.transport.guarded import GuardedTransport
-from leadwire.domain.webhooks import certificates, changes, reads
+from leadwire.domain.webhooks import certificates, changes, explain, reads
+from leadwire.domain.webhooks.schema import Attempt
 from leadwire.infrastructure import clock, db, secret_box
 from leadwire.infrastructure.errors import Invalid, NotFound
 from tests import make
@@ -174,6 +175,12 @@ async def test_the_worker_shows_it_to_the_receiver_from_the_next_attempt_on(work
             (done,) = await wire.turn()
             assert (done.outcome, done.http_status) == ("delivered", 204)
         assert shown == ["ada.example.com", "grace.example.com"]
+
+
+async def test_a_receiver_that_asks_for_one_is_explained():
+    said = "received fatal alert: CertificateRequired"
+    made = Attempt(1, 1, True, "2026-01-02T03:04:05.678Z", 5, "tls_error", None, said, None)
+    assert "asks for a client certificate" in explain.meaning(made)
 
 
 async def _loopback(host, port):

@@ -14,6 +14,7 @@ from leadwire.infrastructure import clock, settings
 
 _KEPT: Final = "(yours, kept encrypted)"
 _HIDDEN: Final = "(shown to admins)"
+_WANTED: Final = "CertificateRequired"  # TLS's word (RFC 8446 section 6.2)
 _MEANINGS = {
     "delivered": "Delivered",
     "http_3xx": "It redirects elsewhere. We do not follow: enter the final address.",
@@ -65,6 +66,8 @@ def meaning(attempt: Attempt) -> str:
     """Say what the outcome of an attempt means, and what to do about it."""
     if attempt.http_status == HTTPStatus.UNAUTHORIZED:
         return "Signature rejected (401)? Check that your server has this endpoint's secret."
+    if attempt.error and _WANTED in attempt.error:
+        return "Your server asks for a client certificate. Store one on the endpoint's page."
     return _MEANINGS[attempt.outcome].format(status=attempt.http_status)
 
 

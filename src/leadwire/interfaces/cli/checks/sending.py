@@ -1,12 +1,12 @@
 """The way out, and what ends soon: certificates that are shown to receivers, API keys."""
 
-import asyncio
+import re
 from typing import Final
 
 import httpx
 
 from leadwire.delivery.transport.guarded import GuardedTransport
-from leadwire.delivery.transport.tunnels import Proxy
+from leadwire.delivery.transport.tunnels import Proxy, ProxyFailed
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.webhooks import certificates
 from leadwire.infrastructure import clock
@@ -15,6 +15,8 @@ from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _LIMIT: Final = 10.0  # seconds
 _NAMED: Final = 5
+_NOWHERE: Final = "192.0.2.1"  # reserved for documentation: nobody is there
+_ANSWERED: Final = re.compile("refused: (?!407)|did not answer")  # as a proxy may do that cannot get there
 
 
 async def proxy(settings: Settings) -> list[Finding]:
@@ -25,7 +27,7 @@ async def proxy(settings: Settings) -> list[Finding]:
     known = Proxy.read(settings.egress_proxy)
     name = f"{known.host}:{known.port}"
     if settings.public_url.startswith("https:"):
-        transport = GuardedTransport(settings.allowed_networks, timeout=_LIMIT, proxy=settings.egress_proxy)
+        transport = GuardedTransport((), timeout=_LIMIT, proxy=settings.egress_proxy)
         try:
             async with httpx.AsyncClient(transport=transport, trust_env=False) as client:
                 await client.get(f"{settings.public_url}/health/live")
@@ -38,12 +40,12 @@ async def proxy(settings: Settings) -> list[Finding]:
         else:
             return [Finding(about, "ok", f"{name} opens tunnels")]
     try:
-        async with asyncio.timeout(_LIMIT):
-            _, writer = await asyncio.open_connection(known.host, known.port)
+        _, writer = await known.connect(_NOWHERE, 443, _LIMIT / 2)
         writer.close()
-    except (OSError, TimeoutError) as error:
-        return [unless(True, about, f"{name} cannot be reached: {error or 'no answer in time'}")]
-    return [Finding(about, "ok", f"{name} accepts connections; no tunnel was tried, for want of a public address")]
+    except ProxyFailed as failure:
+        if not _ANSWERED.search(str(failure)):
+            return [unless(True, about, f"{name}: {failure}")]
+    return [Finding(about, "ok", f"{name} answers; without a public address of ours no tunnel can be tried")]
 
 
 async def ending() -> list[Finding]:

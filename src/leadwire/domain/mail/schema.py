@@ -12,6 +12,10 @@ AccountKind = Literal[
     "new_sign_in",
     "second_factor_on",
     "second_factor_off",
+    "app_removed",
+    "passkey_added",
+    "passkey_removed",
+    "recovery_code_used",
 ]
 """About somebody's account: they wait for these, or have to act, so these go before all others."""
 

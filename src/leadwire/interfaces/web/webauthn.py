@@ -6,6 +6,7 @@ from litestar import Request, Response
 
 from leadwire.domain.accounts.changes.passkeys import PATIENCE, Answer, Site
 from leadwire.interfaces.web import security
+from leadwire.interfaces.web.page_context import address
 
 CREDENTIAL: Final = "passkey"
 """The field with what a passkey answered."""
@@ -18,7 +19,7 @@ def site(request: "Request[Any, Any, Any]") -> Site:
 
 def answer(request: "Request[Any, Any, Any]", credential: str) -> Answer:
     """Return what a passkey answered, with the challenge that this browser was given."""
-    return Answer(site(request), security.challenge(request), credential)
+    return Answer(site(request), security.challenge(request), credential, address(request))
 
 
 def options_response(request: "Request[Any, Any, Any]", options: str, ticket: str) -> Response[bytes]:

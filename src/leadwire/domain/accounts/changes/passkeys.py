@@ -28,11 +28,11 @@ from webauthn.helpers.structs import (
 )
 
 from leadwire.domain.accounts import tickets
-from leadwire.domain.accounts.changes import audit, notify, sessions
+from leadwire.domain.accounts.changes import audit, failed_sign_ins, notify, sessions
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import Passkey, UserAccount
 from leadwire.infrastructure import clock, ids, telemetry
-from leadwire.infrastructure.db.statements import columns, insert, param, statement
+from leadwire.infrastructure.db.statements import insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 PATIENCE: Final = 300
@@ -48,11 +48,10 @@ _OF_USER: Final = Passkey.user_id == param("user")
 _LOCK_USER: Final = statement(UserAccount.select("id").where(UserAccount.id == param("user")).lock_rows())
 _KNOWN: Final = statement(Passkey.select("credential_id", "transports").where(_OF_USER))
 _ADD: Final = insert(*Passkey.all_columns(), end="ON CONFLICT (credential_id) DO NOTHING RETURNING id")
-_FIND: Final = statement(
-    Passkey.select(*columns(Passkey, "id user_id public_key sign_count")).where(
-        Passkey.credential_id == param("credential_id")
-    )
-)
+# A passkey and whose it is.
+_FIND: Final = sql("""
+SELECT p.id, p.user_id, p.public_key, p.sign_count, u.workspace_id, u.email
+FROM passkey p JOIN user_account u ON u.id = p.user_id WHERE p.credential_id = :credential_id""")
 # Each challenge once; and a count goes up, where the device counts.
 _USE: Final = statement(
     Passkey.update(sign_count=param("count"), backed_up=param("backed_up"), last_used_at=param("at"))
@@ -88,6 +87,8 @@ class Answer(NamedTuple):
     site: Site
     ticket: str
     credential: str
+    address: str = ""
+    """The network that it came from."""
 
 
 def request_options(site: Site) -> tuple[str, str]:
@@ -143,7 +144,7 @@ async def add(person: Person, name: str, answer: Answer) -> None:
             created_at=clock.now(), last_used_at=None,
         )  # fmt: skip
         await sessions.end_all(person.user_id, but=person.session_id)
-        await notify.tell(person.user_id, "second_factor_on")
+        await notify.tell(person.user_id, "passkey_added", name=name)
 
 
 async def owner(answer: Answer) -> str:
@@ -154,9 +155,12 @@ async def owner(answer: Answer) -> str:
         raise refused
     try:
         credential = parse_authentication_credential_json(answer.credential)
-        known = await _FIND.one(refused, credential_id=credential.raw_id)
+    except _MALFORMED as error:
+        raise refused from error
+    known = await _FIND.one(refused, credential_id=credential.raw_id)
+    try:
         if credential.response.user_handle != known["user_id"].encode():
-            raise refused
+            raise ValueError("another user")
         used = webauthn.verify_authentication_response(
             credential=credential, expected_challenge=challenge, expected_rp_id=answer.site.host,
             expected_origin=answer.site.origin, credential_public_key=known["public_key"],
@@ -164,11 +168,13 @@ async def owner(answer: Answer) -> str:
             require_user_verification=True,
         )  # fmt: skip
     except _MALFORMED as error:
+        failed_sign_ins.count(known["workspace_id"], known["email"], "passkey refused", answer.address)
         raise refused from error
     count, before = used.new_sign_count, known["sign_count"]
     if not await _USE.row(id=known["id"], count=count, backed_up=used.credential_backed_up, at=at):
         if count <= before and before:  # a copy of the key may be in use
             telemetry.log("passkey.count_went_back", level=logging.WARNING, passkey=known["id"], was=before, now=count)
+        failed_sign_ins.count(known["workspace_id"], known["email"], "passkey refused: used before", answer.address)
         raise refused
     return str(known["user_id"])
 
@@ -176,7 +182,9 @@ async def owner(answer: Answer) -> str:
 async def remove(user_id: str, passkey_id: str) -> str:
     """Remove a passkey of a user. Return its name. Raise NotFound."""
     missing = NotFound("There is no such passkey.")
-    return str((await _REMOVE.one(missing, user=user_id, id=passkey_id))["name"])
+    name = str((await _REMOVE.one(missing, user=user_id, id=passkey_id))["name"])
+    await notify.tell(user_id, "passkey_removed", name=name)
+    return name
 
 
 def _challenge(purpose: str, user_id: str = "anybody") -> tuple[bytes, str]:

@@ -18,6 +18,7 @@ _ADD: Final = insert(*RecoveryCode.all_columns())
 _USE: Final = statement(
     RecoveryCode.delete().where(_OF_USER, RecoveryCode.hash == param("hash")).returning(RecoveryCode.hash)
 )
+_COUNT: Final = statement(RecoveryCode.count().where(_OF_USER))
 _REMOVE: Final = statement(RecoveryCode.delete().where(_OF_USER))
 
 
@@ -35,6 +36,11 @@ async def use(user_id: str, code: str) -> bool:
     """Use a code up. Return whether it was one of the user's; upper case, dashes and spaces do not matter."""
     plain = "".join(code.split()).replace("-", "").lower()
     return await _USE.row(user=user_id, hash=keys.digest(plain)) is not None
+
+
+async def left(user_id: str) -> int:
+    """How many of a user's codes are not used."""
+    return int(await _COUNT.value(user=user_id))
 
 
 async def remove(user_id: str) -> None:

@@ -83,6 +83,7 @@ async def add(person: Person, offered: str, code: str) -> None:
 async def remove_app(workspace: str, user_id: str) -> None:
     """Ask for codes no more; passkeys stay. Raise NotFound."""
     await _REMOVE_APP.one(NotFound(_NOBODY), workspace=workspace, id=user_id)
+    await notify.tell(user_id, "app_removed")
 
 
 async def remove(workspace: str, user_id: str) -> str:
@@ -141,6 +142,7 @@ async def _recover(user_id: str, password_hash: str, code: str, address: str) ->
             return False
         entry = audit.Entry("user.recovery_code_used", user_id)
         await audit.record(account["workspace_id"], account["email"], entry, address)
+        await notify.tell(user_id, "recovery_code_used", left=str(await recovery_codes.left(user_id)))
         return True
 
 

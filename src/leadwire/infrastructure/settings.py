@@ -125,8 +125,8 @@ def _networks(text: str) -> tuple[Network, ...]:
 def _sender(text: str) -> str:
     """An address, with or without a name: `Leadwire <noreply@example.com>`. Raise ValueError."""
     name, address = parseaddr(text)
-    if not text.isprintable() or not re.fullmatch(r"[^\s@<>\"]+@[\w-]+(\.[\w-]+)*", address):
-        raise ValueError("it is no e-mail address")
+    if not text.isprintable() or not re.fullmatch(r"[!-~]+@[\w-]+(\.[\w-]+)*", address, re.ASCII):
+        raise ValueError("it is no e-mail address of ASCII characters (a domain of others begins with xn--)")
     return formataddr((name, address))
 
 

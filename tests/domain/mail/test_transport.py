@@ -90,7 +90,18 @@ def test_an_address_that_cannot_be_used_is_one_line_without_the_password(url):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("sender", ["nobody", "a@b\r\nBcc: c@d.example", "a@b.example\nX: y", "<>", "a b@c.example"])
+@pytest.mark.parametrize(
+    "sender",
+    [
+        "nobody",
+        "a@b\r\nBcc: c@d.example",
+        "a@b.example\nX: y",
+        "<>",
+        "a@bücher.example",
+        "ä@b.example",
+        "a b@c.example",
+    ],
+)
 def test_a_sender_that_is_no_address_is_refused(sender):
     with pytest.raises(OperatorError, match="LEADWIRE_MAIL_FROM"):
         read({"LEADWIRE_MAIL_FROM": sender})

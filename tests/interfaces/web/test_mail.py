@@ -163,6 +163,16 @@ async def test_an_invitation_is_mailed_as_well_as_shown(admin, mailing):
     assert (values["by"], values["workspace"], values["role"]) == (ADA, "Test", "agent")
 
 
+async def test_five_invitations_an_hour_to_one_address(admin, workspace, mailing):
+    await admin.open("/team")
+    for _ in range(5):
+        await admin.fill("/team", 201, email="new@example.org", role="agent")
+        await admin.open("/team")
+    assert "Wait an hour" in await admin.fill("/team", 429, email="New@example.org", role="agent")
+    await admin.fill("/team", 201, email="other@example.org", role="agent")
+    assert len(await mails("invitation")) == 6
+
+
 async def test_a_browser_that_was_not_seen_before_is_told_of(admin, mailing):
     await admin.fill("/sign-in", email=ADA, password=PASSWORD)  # it joined with it
     assert await mails("new_sign_in") == []

@@ -48,21 +48,23 @@ class Mailer:
 
     async def run_once(self) -> float:
         """Send a batch. Return the seconds until the next one."""
+        server = self._settings.smtp_url
+        if server is None:
+            return _POLL
         claimed = await attempts.claim(_BATCH, _LEASE)
         waiting = deque(mail for mail in claimed if not mail.suspended)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._send(waiting)) for _ in range(min(_AT_ONCE, len(waiting)))]
+            connections = [Connection(server, self._settings) for _ in range(min(_AT_ONCE, len(waiting)))]
+            tasks = [group.create_task(self._send(waiting, connection)) for connection in connections]
         for mail in waiting:
             await attempts.release(mail)
         if not all(task.result() for task in tasks):
             return _PAUSE
         return 0.0 if claimed else _POLL
 
-    async def _send(self, waiting: deque[Claimed]) -> bool:
+    async def _send(self, waiting: deque[Claimed], connection: Connection) -> bool:
         """Send mails of the batch until there is none. Return False when the server does not answer."""
-        assert self._settings.smtp_url, "no mail server"  # noqa: S101 - `run` has looked
         until = asyncio.get_running_loop().time() + _LEASE / 2
-        connection = Connection(self._settings.smtp_url, self._settings)
         try:
             while waiting and not self._stop.is_set() and asyncio.get_running_loop().time() < until:
                 mail = waiting.popleft()

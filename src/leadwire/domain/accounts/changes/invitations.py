@@ -43,9 +43,11 @@ async def invite(workspace: str, email: str | None, role: Role, by: str = "opera
     """Return the token of a new link; it replaces open links to the same address.
 
     Does not tell whether another workspace has an account with the address. Raise Invalid, QuotaExceeded; Conflict for
-    a colleague.
+    a colleague; RateLimited where links are mailed.
     """
     email = normalized(email) if email is not None else None
+    if email:
+        await notify.count_invitation(workspace, email)
     async with db.transaction():
         if email and await _COLLEAGUE.row(workspace=workspace, email=email):
             raise Conflict(f"{email} has an account already.")

@@ -15,8 +15,9 @@ from leadwire.infrastructure.db.statements import sql
 
 _SENT_KEPT: Final = 7  # days, without their contents
 _LONGEST_ERROR: Final = 300
-# Of webhooks, whose rule it is: what follows an attempt.
+# The rule is that of webhooks: what an attempt is like there, and what follows here.
 _LIKE: Final[dict[Outcome, Attempted]] = {"sent": "delivered", "failed": "connect_error"}
+_STATES: Final[dict[str, State]] = {"delivered": "sent", "waiting": "waiting"}
 
 # Mails that are due, account mails first. Those of suspended workspaces are put off.
 _CLAIM: Final = sql("""
@@ -56,7 +57,7 @@ async def record(mail: Claimed, outcome: Outcome, error: str = "") -> State | No
     """
     chosen = settings.get()
     step = retry.after(_LIKE.get(outcome, "gone"), mail.attempts + 1, chosen.retry_schedule)
-    state: State = {"delivered": "sent", "waiting": "waiting"}.get(step.state, "dead")  # type: ignore[assignment]
+    state = _STATES.get(step.state, "dead")
     kept = state != "sent" or (chosen.smtp_url is not None and chosen.smtp_url.is_mailbox)
     async with db.transaction():
         recorded = await _RECORD.row(

@@ -1,9 +1,10 @@
-"""A person of the team signs in through a certified provider, and confirms there in the middle of something."""
+"""Somebody of the demo workspace signs in through a certified provider, and confirms a change there."""
 
 import re
 
 from playwright.async_api import expect
 
+from leadwire.development.demo import seed
 from leadwire.infrastructure import db
 from tests.browser.desk import signed_in
 from tests.oidc.certified import registered, running
@@ -16,7 +17,9 @@ async def passes(page, login):
     await page.get_by_role("button", name="Sign-in").click()
 
 
-async def test_from_the_sign_in_page_to_the_inbox_and_a_change_confirmed(visit, door, workspace):
+async def test_from_the_sign_in_page_to_the_inbox_and_a_change_confirmed(visit, door, monkeypatch):
+    monkeypatch.setattr(seed, "_CONVERSATIONS", 10)
+    workspace = await seed.seed()
     # The provider's pages ask for a font elsewhere.
     await visit.context.route(re.compile(r"//(?!127\.)"), lambda route: route.fulfill(body="", content_type="text/css"))
     async with running() as issuer:

@@ -245,6 +245,14 @@ async def test_nobody_is_led_to_a_provider_of_strangers(admin, stranger, liar):
     assert "No provider is known" in await stranger.fill("/sign-in/sso", email="ada@example.org")
 
 
+async def test_another_site_does_not_turn_somebody_into_somebody_else(admin, stranger, provider, liar):
+    elsewhere = {"sec-fetch-site": "cross-site"}
+    asked = await admin.get(f"/sso/{provider}?next=/leads", headers=elsewhere)
+    assert (asked.status_code, "leadwire-sso" in admin.cookies) == (200, False)
+    assert f'href="/sso/{provider}?next=/leads"' in asked.text
+    assert (await stranger.get(f"/sso/{provider}", headers=elsewhere)).status_code == 303
+
+
 # ---- signing in anew
 
 

@@ -120,7 +120,6 @@ async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
         raise invalid_field("/roles", "wrong_value", message)
     secret = _text("client_secret", setup.client_secret) if setup.client_secret else None
     async with db.transaction():
-        await _locked(workspace)
         before = await providers.one(provider_id, workspace)
         if secret is None and before.client_secret is None:
             raise invalid_field("/client_secret", "required", "The secret that the provider shows once.")
@@ -146,12 +145,10 @@ async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
 async def remove(workspace: str, provider_id: str) -> str:
     """Remove a provider; sessions that began there end. Return its name. Raise NotFound, Conflict."""
     async with db.transaction():
-        enforced = await _locked(workspace)
         provider = await providers.one(provider_id, workspace)
-        others = [one for one in await providers.listed(workspace) if one.client_secret and one.id != provider_id]
-        if enforced and not others:
+        await _REMOVE.rows(workspace=workspace, id=provider_id)  # first, as `sso_sign_in` takes its locks
+        if await _locked(workspace) and not any(one.client_secret for one in await providers.listed(workspace)):
             raise Conflict("Nobody could sign in any more: allow passwords first.")
-        await _REMOVE.rows(workspace=workspace, id=provider_id)
     return provider.name
 
 

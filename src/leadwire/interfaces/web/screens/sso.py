@@ -7,6 +7,7 @@ from litestar import HttpMethod, Request, Response, route
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.domain.accounts.changes import failed_sign_ins, sessions, sso_sign_in
+from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sso import flow as flows
 from leadwire.domain.accounts.sso import provider as providers
 from leadwire.domain.accounts.sso.faults import SignOnRefused
@@ -50,8 +51,12 @@ async def begin(request: Asked) -> PageResponse:
     provider = await _provider(request)
     onward, session = security.local(request.query_params.get("next", "/")), ""
     if "confirm" in request.query_params:
-        me = await sessions.person(security.session_token(request), address(request))
+        me = await _signed_in(request)
         session = me.session_id if me and me.provider == provider.id else ""
+    elif request.headers.get("sec-fetch-site") == "cross-site" and await _signed_in(request):
+        # Another site must not turn the person here into somebody else: they are asked.
+        values = {"onward": onward, "email": "", "found": [(provider.id, provider.name)]}
+        return render_page(request, "door/sso.html", values)
     try:
         to, cookie = await flows.begin(provider, _callback(request, provider.id), onward, session)
     except SignOnRefused as refusal:
@@ -76,7 +81,7 @@ async def come_back(request: Asked) -> PageResponse:
         claims = await flows.finish(provider, flow, _callback(request, provider.id), query)
         response = redirect(flow.onward)
         if flow.session:
-            me = await sessions.person(security.session_token(request), address(request))
+            me = await _signed_in(request)
             if me is None or me.session_id != flow.session:
                 raise SignOnRefused("too_old")
             await sso_sign_in.confirm(provider, claims, me)
@@ -114,6 +119,10 @@ async def _provider(request: Asked) -> providers.Provider:
     provider = await providers.one(request.path_params["provider_id"].replace("\0", ""))
     set_workspace(provider.workspace)
     return provider
+
+
+async def _signed_in(request: Asked) -> Person | None:
+    return await sessions.person(security.session_token(request), address(request))
 
 
 async def _count(request: Asked) -> None:

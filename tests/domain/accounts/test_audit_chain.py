@@ -179,7 +179,7 @@ async def test_a_log_written_anew_with_right_hashes_is_found_by_its_seal(ten):
     assert (await fault(ten)).startswith("entry 11 (")
 
 
-async def test_a_seal_that_is_not_ours_is_found_and_the_other_chains_go_on(ten):
+async def test_a_seal_that_is_not_ours_is_found_and_the_other_chains_go_on(ten, caplog):
     other = await accounts.create_workspace("Other")
     await noted(other, "a")
     assert await chain.chain() == 1
@@ -191,6 +191,8 @@ async def test_a_seal_that_is_not_ours_is_found_and_the_other_chains_go_on(ten):
     assert await chain.chain() == 1
     assert await details(other) == ["a", "there"]
     assert (await audit_log.verify(ten)).waiting == 1
+    assert await chain.chain() == 0
+    assert [one.getMessage() for one in caplog.records].count("audit.unreadable") == 1
 
 
 @pytest.mark.parametrize("anew", [False, True])

@@ -57,6 +57,8 @@ _FIRST: Final = sql(f"SELECT id, number, hash FROM audit_entry WHERE {_OF_CHAIN}
 _DROP: Final = sql(f"DELETE FROM audit_entry WHERE {_OF_CHAIN} AND number <= :last")
 _NOW: Final = sql("SELECT now()")
 
+_told: set[str] = set()  # chains that were logged as unreadable
+
 
 async def run(stop: asyncio.Event, retention_days: int) -> None:
     """Chain what is written, each second, and drop what is past retention, each hour, until `stop` is set."""
@@ -145,7 +147,9 @@ async def _seals(chains: Collection[str]) -> dict[str, Seal]:
         try:
             seal = unsealed(name, stored) if stored else Seal(name)
         except OperatorError as error:
-            telemetry.log("audit.unreadable", level=logging.ERROR, error=error, chain=name)
+            if name not in _told:
+                _told.add(name)
+                telemetry.log("audit.unreadable", level=logging.ERROR, error=error, chain=name)
             continue
         seals[name] = msgspec.structs.replace(seal, last=max(seal.last, highest or 0))
     return seals

@@ -50,6 +50,14 @@ id = "phone"
 text = "Shall we write to {{email}} or call?"
 input = "phone"
 save_to = "phone"
+next = "news"
+
+[[nodes]]
+type = "ask"
+id = "news"
+text = "May we send you news, {{name}}?"
+input = "choice"
+options = [{ label = "Yes", consent = true }]
 next = "human"
 
 [[nodes]]
@@ -81,7 +89,13 @@ async def chat(client, bot):
     }  # fmt: skip
     made = (await client.post(f"/widget/v1/bots/{bot.id}/conversations", json=said)).json()
     visitor = {"Authorization": f"Bearer {made['token']}"}
-    for content in ("no address: zaphodine@", EMAIL, PHONE, f"I am {NAME.upper()}, call 01632 960 961 or {EMAIL}"):
+    for content in (
+        "no address: zaphodine@",
+        EMAIL,
+        PHONE,
+        "yes",
+        f"I am {NAME.upper()}, call 01632 960 961 or {EMAIL}",
+    ):
         answer = await client.post(
             f"/widget/v1/conversations/{made['conversation_id']}/messages",
             json={"content": content, "client_message_id": secrets.token_hex(12)},
@@ -170,7 +184,8 @@ async def test_nobody_knows_an_erased_person(servers, redis, workspace, api_key,
         await manage(client, lead)
         await clash(client, workspace, bot, lead)
         await eventually(lambda: db.value("SELECT count(*) > 5 FROM every_delivery WHERE state = 'dead'"))
-        assert knowing(await stored()) >= {"lead", "conversation", "message", "idempotent_answer", "conversation_note"}
+        known = {"lead", "conversation", "message", "idempotent_answer", "conversation_note", "consent"}
+        assert knowing(await stored()) >= known
         assert {name.rpartition("_")[0] for name in knowing(await stored())} >= {"event", "attempt"}
 
         assert (await client.delete(f"/v1/leads/{lead}")).status_code == 200

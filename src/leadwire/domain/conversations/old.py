@@ -12,7 +12,7 @@ from msgspec import Struct
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
 
-COUNTED: Final = 5_000
+COUNTED: Final = 2_000
 """Rows that a preview counts or looks at."""
 
 # One text for those without a lead and one for those with, each with an index of its own.

@@ -12,7 +12,7 @@ BASE = "https://leads.example"
 SETTINGS = Settings(mail_from="Lëadwire <noreply@leads.example>", public_url=BASE)
 VALUES = {
     "by": "ada@example.org", "workspace": "Test", "role": "agent", "path": "/join/token", "days": 3, "at": "today",
-    "address": "1.2.3.4", "agent": "Firefox",
+    "address": "1.2.3.4", "agent": "Firefox", "name": "Phone", "left": "7",
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from leadwire.delivery.relay.loop import Loop
-from leadwire.domain.mail import compose, reads
+from leadwire.domain.mail import compose, reads, transport
 from leadwire.domain.mail.changes import attempts
 from leadwire.domain.mail.schema import STATES, Claimed
 from leadwire.domain.mail.transport import Connection, Result
@@ -17,7 +17,7 @@ from leadwire.infrastructure.errors import DomainError, OperatorError
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.metrics import counter
 
-_BATCH: Final = 40
+_BATCH: Final = 100
 _AT_ONCE: Final = 4  # connections
 _LEASE: Final = 120.0  # seconds; no mail is begun after half of it
 _POLL: Final = 1.0
@@ -36,26 +36,27 @@ class Mailer:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._server, self._sender = settings.smtp_url, compose.sender(settings)
+        self._tls = transport.context(settings.smtp_url) if settings.smtp_url else None
         self._stop = asyncio.Event()
         self._loop = Loop("mail", self.run_once)
         self.stuck = self._loop.stuck
 
     async def run(self, stop: asyncio.Event) -> None:
         """Send until `stop` is set; what is under way is finished."""
-        if self._settings.smtp_url:
+        if self._server:
             self._stop = stop
             await self._loop.run(stop)
 
     async def run_once(self) -> float:
         """Send a batch. Return the seconds until the next one."""
-        server = self._settings.smtp_url
-        if server is None:
+        if self._server is None:
             return _POLL
         claimed = await attempts.claim(_BATCH, _LEASE)
         waiting = deque(mail for mail in claimed if not mail.suspended)
         async with asyncio.TaskGroup() as group:
-            connections = [Connection(server, self._settings) for _ in range(min(_AT_ONCE, len(waiting)))]
-            tasks = [group.create_task(self._send(waiting, connection)) for connection in connections]
+            made = (Connection(self._server, self._sender, self._tls) for _ in range(min(_AT_ONCE, len(waiting))))
+            tasks = [group.create_task(self._send(waiting, connection)) for connection in made]
         for mail in waiting:
             await attempts.release(mail)
         if not all(task.result() for task in tasks):

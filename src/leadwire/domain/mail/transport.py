@@ -1,6 +1,7 @@
 """One connection to the mail server, opened by its first mail and kept for the next."""
 
 import asyncio
+import contextlib
 import re
 import socket
 import ssl
@@ -9,15 +10,14 @@ from typing import Final, NamedTuple
 
 import aiosmtplib
 
-from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Outcome
-from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.smtp_url import SmtpServer
 
 TIMEOUT: Final = 30.0
 """Seconds that a mail may take, the connection included."""
 
 _ANSWER: Final = 20.0  # seconds for each answer
+_GOODBYE: Final = 2.0
 # What says that there is no such recipient; other refusals are about us, a rule, or a full mailbox.
 _UNKNOWN: Final = re.compile(r"(?!530|552|554)5\d\d (?!5\.[34567]\.|5\.2\.2)")
 
@@ -33,8 +33,8 @@ class Result(NamedTuple):
 class Connection:
     """Sends mails one after the other."""
 
-    def __init__(self, server: SmtpServer, settings: Settings) -> None:
-        self._server, self._settings = server, settings
+    def __init__(self, server: SmtpServer, sender: str, tls: ssl.SSLContext | None) -> None:
+        self._server, self._sender, self._tls = server, sender, tls
         self._smtp: aiosmtplib.SMTP | None = None
 
     async def send(self, message: EmailMessage) -> Result:
@@ -42,31 +42,41 @@ class Connection:
         (recipient,) = message["To"].addresses
         try:
             async with asyncio.timeout(TIMEOUT):
-                self._smtp = self._smtp or await connect(self._server)
-                await self._smtp.send_message(
-                    message, sender=compose.sender(self._settings), recipients=[recipient.addr_spec]
-                )
+                self._smtp = self._smtp or await connect(self._server, self._tls)
+                await self._smtp.send_message(message, sender=self._sender, recipients=[recipient.addr_spec])
         except aiosmtplib.SMTPRecipientsRefused as refused:
             first = refused.recipients[0]
             said = f"{first.code} {' '.join(first.message.split())}"
             return Result("refused" if _UNKNOWN.match(said) else "failed", said)
         except aiosmtplib.SMTPResponseException as error:
             usable = self._smtp is not None
-            await self.close()
+            self._close()
             return Result("failed", f"{error.code} {' '.join(error.message.split())}", usable)
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:  # TimeoutError, ssl.SSLError are OSErrors
-            await self.close()
+            self._close()
             return Result("failed", f"{type(error).__name__}: {' '.join(str(error).split())}", usable=False)
         return Result("sent")
 
     async def close(self) -> None:
-        """End the connection, if there is one, without waiting for an answer."""
+        """Say goodbye, if there is a connection, and end it."""
+        with contextlib.suppress(aiosmtplib.SMTPException, OSError):
+            async with asyncio.timeout(_GOODBYE):
+                if self._smtp:
+                    await self._smtp.quit()
+        self._close()
+
+    def _close(self) -> None:
         if self._smtp:
-            smtp, self._smtp = self._smtp, None
-            smtp.close()
+            self._smtp.close()
+            self._smtp = None
 
 
-async def connect(server: SmtpServer) -> aiosmtplib.SMTP:
+def context(server: SmtpServer) -> ssl.SSLContext | None:
+    """What certificates are verified by, if there is TLS at all: once for many connections, as making it takes long."""
+    return None if server.tls == "none" else ssl.create_default_context()
+
+
+async def connect(server: SmtpServer, tls: ssl.SSLContext | None) -> aiosmtplib.SMTP:
     """A connection with TLS and signed in, as the setting says. Raise SMTPException, OSError, ValueError."""
     smtp = aiosmtplib.SMTP(
         hostname=server.host,
@@ -76,7 +86,7 @@ async def connect(server: SmtpServer) -> aiosmtplib.SMTP:
         username=server.user or None,
         password=server.password or None,
         local_hostname=socket.gethostname(),
-        tls_context=None if server.tls == "none" else ssl.create_default_context(),
+        tls_context=tls,
         timeout=_ANSWER,
     )
     await smtp.connect()

@@ -4,6 +4,7 @@ Several processes may do this at once. A claim moves `due_at` into the future; w
 `due_at`, and records nothing.
 """
 
+import contextlib
 from typing import Final
 
 from leadwire.delivery import retry
@@ -59,13 +60,12 @@ async def record(mail: Claimed, outcome: Outcome, error: str = "") -> State | No
     step = retry.after(_LIKE.get(outcome, "gone"), mail.attempts + 1, chosen.retry_schedule)
     state = _STATES.get(step.state, "dead")
     kept = state != "sent" or (chosen.smtp_url is not None and chosen.smtp_url.is_mailbox)
-    async with db.transaction():
-        recorded = await _RECORD.row(
-            id=mail.id, held=mail.due_at, state=state, error=error[:_LONGEST_ERROR] or None, delay=step.delay,
-            emptied=not kept,
-        )  # fmt: skip
+    values = {"id": mail.id, "held": mail.due_at, "state": state, "delay": step.delay, "emptied": not kept}
+    error = error[:_LONGEST_ERROR]
+    async with db.transaction() if outcome == "refused" else contextlib.nullcontext():
+        recorded = await _RECORD.row(**values, error=error or None)
         if recorded and outcome == "refused":
-            await changes.suppress(mail.workspace_id, mail.recipient, error[:_LONGEST_ERROR])
+            await changes.suppress(mail.workspace_id, mail.recipient, error)
     return state if recorded else None
 
 

@@ -21,7 +21,7 @@ async def check(settings: Settings) -> Finding:
         return unless(open_to_all, _ABOUT, where)
     try:
         async with asyncio.timeout(transport.TIMEOUT):
-            smtp = await transport.connect(server)
+            smtp = await transport.connect(server, transport.context(server))
             smtp.close()
     except (aiosmtplib.SMTPException, OSError, ValueError) as error:
         return unless(True, _ABOUT, f"{server}: {' '.join(str(error).split()) or type(error).__name__}")

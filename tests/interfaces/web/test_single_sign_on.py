@@ -146,6 +146,15 @@ async def test_a_test_names_what_is_wrong(admin, workspace, liar, lie, needle):
     assert needle in await admin.fill(f"/single-sign-on/{provider}/test")
 
 
+async def test_thirty_tests_in_five_minutes(admin, workspace, liar):
+    provider = await set_up(workspace, liar.issuer)
+    liar.answers["/.well-known/openid-configuration"] = 404, {}, b""
+    await admin.open(f"/single-sign-on/{provider}")
+    for _ in range(30):
+        await admin.fill(f"/single-sign-on/{provider}/test")
+    assert "Too many tests" in await admin.fill(f"/single-sign-on/{provider}/test", 429)
+
+
 @pytest.fixture
 async def enforced(admin, workspace, stranger, liar):
     """A provider that Ada came from, with her as the emergency account; `stranger` is her browser."""

@@ -72,6 +72,11 @@ async def test_a_provider_that_wants_the_secret_in_the_form_gets_it_there(strang
     assert (form["client_id"], form["client_secret"], "authorization" in headers) == ([CLIENT], [SECRET], False)
 
 
+async def test_a_way_that_no_cookie_can_hold_is_forgotten(stranger, provider, liar):
+    done = await through(stranger, provider, liar, f"?next=/{'x' * 5000}")
+    assert done.headers["Location"] == "/"
+
+
 async def test_the_cookie_is_gone_once_it_was_used_and_bound_to_the_host_over_https(stranger, provider, liar):
     left = await stranger.get(f"https://test/sso/{provider}")
     cookie = left.headers["set-cookie"].lower()
@@ -339,6 +344,7 @@ async def test_other_sessions_go_on(agent, stranger, provider, liar):
         ({"jti": None}, "no logout token"),
         ({"sub": None}, "no logout token"),
         ({"exp": 1}, "has expired"),
+        ({"sid": "a\0b"}, "not one signed token"),
     ],
 )
 async def test_what_is_no_logout_token_ends_nothing(stranger, provider, liar, claims, fault):

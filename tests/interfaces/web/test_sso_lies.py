@@ -85,6 +85,10 @@ LIES = {
     "exp as text": ("malformed_token", claims(exp=str(NOW + 300))),
     "no sub": ("malformed_token", claims(sub=None)),
     "sub as number": ("malformed_token", claims(sub=7)),
+    "a long sub": ("malformed_token", claims(sub="x" * 256)),
+    "NUL in sub": ("malformed_token", claims(sub="a\0b")),
+    "NUL in sid": ("malformed_token", claims(sid="a\0b")),
+    "half a character in sub": ("malformed_token", claims(sub="\ud800")),
     "alg none": ("wrong_algorithm", mangled(without_signature)),
     "HS256 with the public key": ("wrong_algorithm", mangled(with_public_key_as_secret)),
     "RS512": ("wrong_algorithm", signed(header={"alg": "RS512"})),
@@ -167,11 +171,11 @@ async def test_a_lie_is_refused(name, stranger, provider, liar, caplog, monkeypa
     fault, lie = LIES[name]
     if "never" in name:
         monkeypatch.setattr(fetching, "_PATIENCE", 1.0)
-    fetching._client.cache_clear()
+    fetching._transport.cache_clear()
     lie(liar)
     begun = await stranger.get(f"/sso/{provider}")
     answer = begun if begun.status_code != 303 else await through(stranger, provider, liar)
-    fetching._client.cache_clear()
+    fetching._transport.cache_clear()
     await refused(answer, fault, caplog)
 
 
@@ -271,7 +275,7 @@ async def test_without_a_role_nobody_gets_in(workspace, stranger, liar, caplog):
 async def test_only_the_methods_that_are_meant(stranger, provider):
     assert (await stranger.post(f"/sso/{provider}/callback")).status_code == 405
     assert (await stranger.get(f"/sso/{provider}/logout")).status_code == 405
-    for nobody in ("idp_nothing", "%00", "x" * 3000):
+    for nobody in ("idp_nothing", "%00", "%ff", "%0a", "%f0%9f%98%80", "x" * 3000):
         assert (await stranger.get(f"/sso/{nobody}")).status_code == 404
 
 

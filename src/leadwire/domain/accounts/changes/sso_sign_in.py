@@ -62,8 +62,8 @@ _FORGET: Final = statement(SignOnUsed.delete().where(SignOnUsed.until < param("n
 # Of a provider's session; where we do not know which one that is, every session of its person.
 _END: Final = sql("""
 DELETE FROM user_session s WHERE s.provider_id = :provider
-    AND (:sid::text IS NULL OR s.provider_session IS NULL OR s.provider_session = :sid)
-    AND ((:sid::text IS NOT NULL AND :subject = '' AND s.provider_session = :sid) OR s.user_id = (
+    AND (:sid = '' OR s.provider_session = '' OR s.provider_session = :sid)
+    AND ((:sid <> '' AND :subject = '' AND s.provider_session = :sid) OR s.user_id = (
         SELECT user_id FROM user_identity i WHERE i.provider_id = :provider AND i.subject = :subject))
 RETURNING s.id""")
 

@@ -1,7 +1,7 @@
 """Requests to providers. Customers type their addresses, so each goes through the guard that webhooks go through."""
 
 import functools
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import httpx
 import msgspec
@@ -17,6 +17,7 @@ T = TypeVar("T")
 _PATIENCE: Final = 10.0  # seconds for a whole request
 _LARGEST: Final = 65_536  # bytes: where the guard cuts an answer off
 _OK: Final = 200
+_HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "Leadwire"}
 
 
 def vetted(url: str) -> str:
@@ -45,12 +46,10 @@ def decoded(body: bytes, model: type[T]) -> T:
 
 async def answered(url: str, form: dict[str, str] | None = None, **headers: str) -> tuple[int, bytes]:
     """The status and body of an answer that is neither a redirect nor too large. Raise SignOnRefused."""
-    client = _client()
-    request = client.build_request(
-        "GET" if form is None else "POST", vetted(url), data=form, headers={"Accept": "application/json", **headers}
-    )
+    request = httpx.Request("POST" if form else "GET", vetted(url), data=form, headers={**_HEADERS, **headers})
     try:
-        answer = await client.send(request, stream=True)  # not read yet: httpx would decompress it
+        # Not through a client of httpx, which would keep cookies, nor read yet: it would be decompressed.
+        answer = await _transport().handle_async_request(request)
         if answer.is_redirect:
             raise SignOnRefused("redirected", f"{url} leads elsewhere")
         if answer.headers.get("content-encoding", "identity") != "identity":
@@ -64,8 +63,7 @@ async def answered(url: str, form: dict[str, str] | None = None, **headers: str)
     return answer.status_code, body
 
 
-@functools.cache  # one client a process
-def _client() -> httpx.AsyncClient:
+@functools.cache  # one a process
+def _transport() -> GuardedTransport:
     chosen = settings.get()
-    transport: Any = GuardedTransport(chosen.allowed_networks, timeout=_PATIENCE, proxy=chosen.egress_proxy)
-    return httpx.AsyncClient(transport=transport, headers={"Accept-Encoding": "identity"})
+    return GuardedTransport(chosen.allowed_networks, timeout=_PATIENCE, proxy=chosen.egress_proxy)

@@ -26,6 +26,7 @@ from leadwire.infrastructure.errors import OperatorError
 PATIENCE: Final = 600
 """Seconds that signing in at the provider may take."""
 
+_LONGEST_WAY: Final = 1000  # characters: a cookie has 4096
 _SEALED_FOR: Final = "single sign-on "
 _BASIC, _POST = "client_secret_basic", "client_secret_post"
 
@@ -57,6 +58,7 @@ async def begin(provider: Provider, callback: str, onward: str, session: str = "
         raise SignOnRefused("not_set_up")
     metadata = await providers.metadata(provider.issuer)
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+    onward = onward if len(onward) <= _LONGEST_WAY else "/"
     flow = Flow(provider.id, state, nonce, verifier, onward, session, clock.now().timestamp())
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     query = {

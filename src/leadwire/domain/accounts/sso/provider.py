@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 _HOLDS: Final = 600.0  # seconds that what a provider publishes is used
 _AGAIN: Final = 60.0  # seconds until its keys are fetched once more for one that is not among them
-_MOST: Final = 1000  # providers whose configuration is kept
+_MOST: Final = 200  # providers whose configuration is kept
 
 _COLUMNS: Final = (
     "id workspace_id name issuer client_id client_secret domains trusts_email default_role role_claim roles"

@@ -25,6 +25,7 @@ ALGORITHMS: Final = {
 
 _LOGOUT: Final = "http://schemas.openid.net/event/backchannel-logout"
 _LONGEST: Final = 32_768  # characters
+_LONGEST_NAME: Final = 255  # characters of a `sub`
 _SHORTEST_RSA: Final = 342  # characters of a modulus of 2048 bits
 _PUBLIC: Final[dict[str, tuple[type[Key], str]]] = {
     "RSA": (RSAKey, "kty n e"), "EC": (ECKey, "kty crv x y"), "OKP": (OKPKey, "kty crv x"),
@@ -70,7 +71,7 @@ class Claims(Struct, frozen=True):
     azp: str | None = None
     nonce: str | None = None
     auth_time: float | None = None
-    sid: str | None = None
+    sid: str = ""
     jti: str = ""
     events: dict[str, Any] = {}
     email: str | None = None
@@ -137,6 +138,9 @@ def check(claims: Claims, issuer: str, client_id: str, now: float) -> None:
         "wrong_token_issuer": claims.iss != issuer,
         "wrong_audience": client_id not in audience,
         "wrong_party": claims.azp != client_id if claims.azp is not None else len(audience) > 1,
+        "malformed_token": any(
+            len(text) > _LONGEST_NAME or not text.isprintable() for text in (claims.sub, claims.sid)
+        ),
         "expired": claims.exp <= now - SKEW,
         "not_yet_valid": max(claims.iat, claims.nbf) > now + SKEW,
     }

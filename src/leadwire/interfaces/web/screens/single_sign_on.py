@@ -6,12 +6,15 @@ from leadwire.domain.accounts.changes import sso
 from leadwire.domain.accounts.schema import ROLES, Role
 from leadwire.domain.accounts.sso import checks
 from leadwire.domain.accounts.sso import provider as providers
+from leadwire.infrastructure.errors import RateLimited
+from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
 PATH: Final = "/single-sign-on"
+_TESTS: Final = RateLimit("sso-test", 30, window=300)
 
 
 @screen(PATH, role="admin")
@@ -82,6 +85,8 @@ async def configure(context: PageContext, provider_id: str) -> PageResponse:
 @action(PATH + "/{provider_id}/test", shown_on=provider)
 async def test(context: PageContext, provider_id: str) -> PageResponse:
     """Each thing that can be tried out without a person, and what is wrong with it."""
+    if not await _TESTS.take_at_once(context.workspace):
+        raise RateLimited("Too many tests. Wait five minutes.", headers={"Retry-After": "300"})
     found = await providers.one(provider_id, context.workspace)
     callback = f"{security.public_url(context.request)}/sso/{provider_id}/callback"
     return await _shown(context, provider_id, await checks.run(found, callback))

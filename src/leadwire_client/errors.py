@@ -87,7 +87,7 @@ class Unauthenticated(ApiError):
 
 
 class Forbidden(ApiError):
-    """403: the API key lacks a scope."""
+    """403: the API key lacks a scope, or may not be used from this address. See `code`."""
 
 
 class NotFound(ApiError):

@@ -43,7 +43,7 @@ async def receiver(ca):
             await writer.drain()
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    ca.issue_cert(NAME, PUBLIC).configure_cert(context)
+    ca.issue_cert(NAME, PUBLIC, PUBLIC_6).configure_cert(context)
     async with hostile.server(behave, context) as port:
         yield port, heads
 
@@ -85,9 +85,12 @@ async def test_the_proxy_is_asked_for_the_vetted_address_and_sees_nothing_else(
 
 
 async def test_an_address_may_be_the_host_itself(ca, receiver):
-    async with connect_proxy({f"{PUBLIC}:443": receiver[0]}) as proxy:
+    port, _ = receiver
+    async with connect_proxy({f"{PUBLIC}:443": port, f"[{PUBLIC_6}]:443": port}) as proxy:
         transport = Sending(proxy, ca)
         assert await outcome(transport, f"https://{PUBLIC}/") == "204"
+        refused = "proxy_error", "through a proxy, a URL needs a name instead of an IPv6 address"
+        assert await failure(transport, f"https://[{PUBLIC_6}]/") == refused
         await transport.aclose()
 
 

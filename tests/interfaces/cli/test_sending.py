@@ -12,7 +12,7 @@ from leadwire.domain.accounts.changes import workspaces
 from leadwire.domain.webhooks import certificates, changes
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.checks import sending
+from leadwire.interfaces.cli.checks import environment, sending
 from tests.delivery.transport.connect_proxy import connect_proxy
 from tests.flows.commands import run
 from tests.interfaces.cli.test_endpoints import access
@@ -118,3 +118,11 @@ async def test_doctor_looks_whether_the_proxy_is_there():
     (gone,) = await sending.proxy(Settings(egress_proxy=proxy.url))
     assert gone.level == "error"
     assert "cannot be reached" in gone.says
+
+
+def test_a_proxy_takes_more_open_files(monkeypatch):
+    monkeypatch.setattr(environment.resource, "getrlimit", lambda _: (10_000, 10_000))
+    proxied = Settings(egress_proxy="http://proxy:3128")
+    assert [environment._files(one).level for one in (Settings(), proxied)] == ["ok", "ok"]
+    monkeypatch.setattr(environment.resource, "getrlimit", lambda _: (5_000, 5_000))
+    assert [environment._files(one).level for one in (Settings(), proxied)] == ["ok", "error"]

@@ -154,6 +154,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             client, tunnel = pinned.client, pinned.tunnel  # with its connections
         else:
             through = None if inside(address, self._allowed) else self._tunnels
+            if through and ":" in origin.host:  # the client takes it for an invalid name there
+                raise ConnectFailed("proxy_error", "through a proxy, a URL needs a name instead of an IPv6 address")
             tunnel = await through.open(origin.host, origin.port, address) if through else None
             client = await loop.run_in_executor(self._threads, self._build, origin, address, tunnel)
             metrics.CLIENTS_BUILT.inc()

@@ -83,7 +83,8 @@ def _networks(settings: Settings) -> Finding:
 
 def _files(settings: Settings) -> Finding:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # processes raise their own to it
-    wanted = (2 + SLOW_FACTOR) * settings.delivery_concurrency + settings.pool_size + _BESIDE
+    each = 3 if settings.egress_proxy else 1  # a POST through a proxy has a tunnel with two ends of our own
+    wanted = each * (2 + SLOW_FACTOR) * settings.delivery_concurrency + settings.pool_size + _BESIDE
     few = hard != resource.RLIM_INFINITY and hard < wanted
     says = f"{hard} allowed, a delivery worker may need {wanted}"
     return unless(few, "open files", says, limit=max(65_536, wanted))

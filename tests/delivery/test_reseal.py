@@ -75,6 +75,7 @@ async def test_every_sealed_column_is_known(database):
     }
     hashes |= {"visit.token_hash", "visit.start_key", "visit.address", "blocked_visitor.address"}
     hashes |= {"webhook_endpoint.token", "audit_entry.hash", "sign_on_used.hash"}
+    hashes |= {"recovery_code.hash", "passkey.credential_id", "passkey.public_key"}  # the last two are no secrets
     assert {name for (name,) in found} - hashes - {"idempotent_answer.body"} == {
         f"{one._meta.table._meta.tablename}.{one._meta.db_column_name}" for one in SEALED
     }

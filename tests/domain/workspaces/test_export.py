@@ -20,7 +20,8 @@ from tests.interfaces.web.conftest import PASSWORD, signed_in
 
 OURS = {
     "user_session", "visit", "idempotent_answer", "outbox", "discard", "endpoint_sequence", "endpoint_hour", "epoch",
-    "mail", "mail_suppression", "password_reset", "audit_chain", "sign_on_used",
+    "mail", "mail_suppression", "password_reset", "audit_chain", "sign_on_used", "passkey",
+    "recovery_code",
     "delivery", "delivery_result",  # in the view of both
     "notice",
 }  # fmt: skip

@@ -115,6 +115,7 @@ SCREENS: dict[str, Way] = {
     "sign-in-sso": "/sign-in/sso",
     "networks": "/team/networks",
     "privacy": "/privacy",
+    "retention": "/privacy/retention?leads=365&conversations=30&messages=90",
     "audit": "/audit",
     "system": "/system",
     "ledger": "/system/ledger",

@@ -208,6 +208,28 @@ async def test_it_goes_on_where_it_was_interrupted(workspace, bot, monkeypatch):
     assert ("leads", "5") in [tuple(row) for row in told]
 
 
+async def test_one_that_fails_holds_nobody_up(workspace, bot, monkeypatch, caplog):
+    other = await accounts.create_workspace("Other")
+    theirs = await bots.create(other, "Theirs")
+    for place, one in ((workspace, bot), (other, theirs)):
+        await ended(place, one, 50, lead=True)
+    erase = privacy.erase_lead
+
+    async def broken(place, lead_id, **versions):
+        if place == workspace:
+            raise ArithmeticError
+        return await erase(place, lead_id, **versions)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(privacy, "erase_lead", broken)
+        await retention.change(other, KEPT | {"leads": 30})
+        await swept(workspace, leads=30)
+        assert await db.value("SELECT workspace_id FROM lead") == workspace
+        assert "retention.failed" in caplog.text
+    await retention.sweep()
+    assert await count("lead") == 0
+
+
 async def test_a_round_is_made_once_a_day_and_at_once_after_a_change(workspace, bot, db_clock):
     await swept(workspace, conversations=30)
     await ended(workspace, bot, 31)

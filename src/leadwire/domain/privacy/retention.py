@@ -52,12 +52,12 @@ _SET: Final = sql("""
 INSERT INTO retention (workspace_id, kind, days) VALUES (:workspace, :kind, :days)
 ON CONFLICT (workspace_id, kind) DO UPDATE SET days = excluded.days, swept_at = NULL""")
 _KEEP: Final = statement(Retention.delete().where(*_ONE))
-# What has not been swept for a day. The clock that is behind counts: a wrong one alone makes nothing old.
+# Some of what has not been swept for a day. The clock that is behind counts: a wrong one alone makes nothing old.
 _DUE: Final = sql("""
 SELECT workspace_id, kind, least(:now::timestamptz, now()) - days * interval '1 day' AS before, after_time, after_id
 FROM retention JOIN workspace ON workspace.id = workspace_id
 WHERE suspended_at IS NULL AND (swept_at IS NULL OR swept_at < now() - interval '1 day')
-ORDER BY swept_at NULLS FIRST, workspace_id, kind LIMIT 100""")
+ORDER BY random() LIMIT 100""")
 _MOVE: Final = sql("""
 UPDATE retention SET after_time = :after_time, after_id = :after_id, removed = removed + :removed
 WHERE workspace_id = :workspace AND kind = :kind RETURNING removed""")
@@ -115,21 +115,31 @@ async def run(stop: asyncio.Event) -> None:
 
 
 async def sweep() -> bool:
-    """Do one batch of everything that is due. Return whether there is more to do."""
+    """Do one batch of everything that is due. Return whether there is more to do.
+
+    One that fails is tried again later, and does not hold up the others.
+    """
     more = False
     for workspace, kind, before, *after in await _DUE.rows(now=clock.now()):
-        batch = await _batch(workspace, kind, before, (after[0], after[1]))
-        async with db.transaction():
-            place = {"workspace": workspace, "kind": kind}
-            time_, id_ = batch.after
-            removed = await _MOVE.value(**place, after_time=time_, after_id=id_, removed=batch.removed)
-            if batch.over:
-                await _END_ROUND.rows(**place)
-                if removed:
-                    await audit.record(workspace, "retention", audit.Entry("retention.applied", kind, str(removed)))
-                    telemetry.log("retention.applied", workspace_id=workspace, kind=kind, removed=removed)
-        more = more or not batch.over
+        try:
+            batch = await _batch(workspace, kind, before, (after[0], after[1]))
+            await _note(workspace, kind, batch)
+        except Exception as error:  # noqa: BLE001 - the next look tries again
+            telemetry.log("retention.failed", level=logging.WARNING, error=error, workspace_id=workspace, kind=kind)
+        else:
+            more = more or not batch.over
     return more
+
+
+async def _note(workspace: str, kind: Kind, batch: _Batch) -> None:
+    place, (time_, id_) = {"workspace": workspace, "kind": kind}, batch.after
+    async with db.transaction():
+        removed = await _MOVE.value(**place, after_time=time_, after_id=id_, removed=batch.removed)
+        if batch.over:
+            await _END_ROUND.rows(**place)
+            if removed:
+                await audit.record(workspace, "retention", audit.Entry("retention.applied", kind, str(removed)))
+                telemetry.log("retention.applied", workspace_id=workspace, kind=kind, removed=removed)
 
 
 async def _batch(workspace: str, kind: Kind, before: datetime, after: tuple[datetime, str]) -> _Batch:

@@ -29,6 +29,9 @@ async def noted(workspace, *details):
 
 async def test_a_changed_row_is_found(command, workspace):
     await noted(workspace, *"abc")
+    empty = await command("audit", "verify", "--json")
+    assert [one["entries"] for one in json.loads(empty.stdout)["chains"]] == [0, 3]
+    assert "installation  no entries\n" in (await command("audit", "verify")).stdout
     await noted(None, "x")
     sound = await command("audit", "verify")
     assert (sound.returncode, sound.stdout.splitlines()) == (
@@ -67,6 +70,11 @@ async def test_an_export_goes_on_after_a_number_and_begins_at_a_time(command, wo
     assert await exported("--since", "2026-01-03") == ["c"]
     assert await exported("--installation") == ["x"]
     assert "--since" in refused(await command("audit", "export", "--since", "yesterday"))
+
+
+async def test_an_export_makes_no_workspace(command):
+    assert "no workspace yet" in refused(await command("audit", "export"))
+    assert await db.value("SELECT count(*) FROM workspace") == 0
 
 
 async def test_what_operators_change_is_in_the_log(command, workspace):

@@ -6,7 +6,7 @@ import click
 
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import Result, operation, running, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import Result, operation, running, the_workspace
 
 if TYPE_CHECKING:
     from leadwire.domain.accounts.audit_log import Verified
@@ -39,7 +39,7 @@ async def verify(workspace: str | None) -> Result:
 @click.option("--after", default=0, metavar="NUMBER", type=click.IntRange(0, 2**63 - 1), help="Go on after this entry.")
 @click.option("--since", metavar="TIME", help="Only entries from this ISO 8601 time on.")
 @click.option("--installation", is_flag=True, help="The log of the installation instead of a workspace's.")
-@workspace_option
+@click.option("--workspace", metavar="ID", help="The workspace. Not needed while there is only one.")
 @running
 async def export(after: int, since: str | None, installation: bool, workspace: str | None) -> None:
     """Print the chained entries, oldest first, a JSON document a line. Keep the last number to go on after it."""
@@ -52,15 +52,17 @@ async def export(after: int, since: str | None, installation: bool, workspace: s
         begin = clock.parse(since) if since else None
     except ValueError as error:
         raise OperatorError(f"--since: {error}") from error
-    chain = INSTALLATION if installation else await the_workspace(workspace)
+    chain = INSTALLATION if installation else await the_workspace(workspace, create=False)
     async for entry in audit_log.entries(chain, after, begin):
         click.echo(msgspec.json.encode(entry))
 
 
 def _line(found: "Verified") -> str:
-    state = f"BROKEN: {found.fault}" if found.fault else f"{found.entries} entries are as they were written"
-    if found.entries and not found.fault:
-        state += f", from {found.first} to {found.last}"
+    state = f"{found.entries} entries are as they were written, from {found.first} to {found.last}"
+    if found.fault:
+        state = f"BROKEN: {found.fault}"
+    elif not found.entries:
+        state = "no entries"
     if found.waiting:
         state += f"; {found.waiting} not chained yet"
         state += ", for more than a minute: does a relay run?" if found.overdue else ""

@@ -122,7 +122,7 @@ async def record(workspace: str, action: str, subject: str, detail: str = "") ->
     await audit.record(workspace, "operator", audit.Entry(action, subject, detail))
 
 
-async def the_workspace(chosen: str | None) -> str:
+async def the_workspace(chosen: str | None, *, create: bool = True) -> str:
     """Return the workspace to act in: the chosen, the only, or a new one when there is none. Raise OperatorError."""
     from leadwire.domain.accounts import changes, reads
 
@@ -134,6 +134,8 @@ async def the_workspace(chosen: str | None) -> str:
     if len(known) > 1:
         names = ", ".join(f"{workspace} ({name})" for workspace, name in known)
         raise OperatorError(f"there are several workspaces; choose one with --workspace: {names}")
+    if not known and not create:
+        raise OperatorError("there is no workspace yet")
     return known[0][0] if known else await changes.create_workspace("Default")
 
 

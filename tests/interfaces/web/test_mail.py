@@ -118,6 +118,13 @@ async def test_only_the_last_link_works_and_only_for_an_hour(admin, stranger, ma
     assert await db.value("SELECT count(*) FROM password_reset") == 0
 
 
+async def test_a_changed_password_ends_the_link(admin, stranger, mailing):
+    path = await link_to(stranger)
+    await admin.open("/account")
+    await admin.fill("/account/password", present=PASSWORD, password=ANOTHER)
+    await stranger.fill(path, 404, password="a thief's own words")
+
+
 async def test_two_who_use_a_link_at_once_set_one_password(admin, stranger, mailing):
     path = await link_to(stranger)
     async with browser() as other:

@@ -42,6 +42,7 @@ _USE: Final = statement(
 _SET_PASSWORD: Final = statement(
     UserAccount.update(password_hash=param("password")).where(UserAccount.id == param("id"))
 )
+_WITHDRAW: Final = statement(PasswordReset.delete().where(PasswordReset.user_id == param("user")))
 _DELETE_EXPIRED: Final = statement(PasswordReset.delete().where(PasswordReset.expires_at < NOW))
 
 
@@ -94,6 +95,11 @@ async def use(token: str, password: str, address: str, mark: str = "") -> str:
         await notify.tell(user_id, "password_changed")
         await audit.record(workspace, email, audit.Entry("user.password_reset", user_id), address)
     return str(email)
+
+
+async def withdraw(user_id: str) -> None:
+    """Let a link lead nowhere: its owner has another password by now."""
+    await _WITHDRAW.rows(user=user_id)
 
 
 async def delete_expired() -> None:

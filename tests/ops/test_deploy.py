@@ -56,6 +56,12 @@ def test_a_unit_runs_a_command_of_ours(unit: Path) -> None:
     parsed(*started[0].replace("%i", "8001").split())
 
 
+def test_serve_may_lower_the_priority_of_a_thread():
+    """A call that is filtered ends the process."""
+    unit = (DEPLOY / "systemd" / "leadwire-serve@.service").read_text()
+    assert unit.index("\nSystemCallFilter=setpriority\n") > unit.index("\nSystemCallFilter=~@privileged @resources\n")
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
 def test_systemd_understands_a_unit_and_finds_it_hardened(unit: Path, tmp_path: Path) -> None:

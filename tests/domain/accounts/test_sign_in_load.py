@@ -1,6 +1,9 @@
 """Many sign-ins at once: none waits for long, and strangers do not keep an account's owner out."""
 
 import asyncio
+import os
+import sys
+import threading
 
 import pytest
 
@@ -23,6 +26,15 @@ async def test_so_many_passwords_are_checked_or_wait_and_the_rest_is_refused(lan
     assert (len(refused), results.count(False)) == (100 - taken, taken)
     assert {refusal.headers["Retry-After"] for refusal in refused} == {"3"}
     assert await passwords.matches(None, "wrong", lane) is False  # there is room again
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
+async def test_strangers_passwords_are_hashed_at_a_low_priority():
+    def priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    assert await passwords.STRANGERS.run(priority) == max(10, priority())
+    assert await passwords.KNOWN.run(priority) == priority()
 
 
 async def test_who_comes_then_is_asked_to_try_again_and_loses_no_try(admin, stranger, monkeypatch):  # noqa: F811

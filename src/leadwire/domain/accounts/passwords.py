@@ -7,6 +7,7 @@ never makes anybody wait for long.
 """
 
 import asyncio
+import contextlib
 import functools
 import os
 import secrets
@@ -48,7 +49,8 @@ _NICE: Final = 10  # a tenth of the processor time of other threads where they c
 
 def _yield_to_others() -> None:
     if sys.platform == "linux":  # elsewhere a priority is that of the whole process
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        with contextlib.suppress(PermissionError):  # lower already, or a sandbox that forbids it
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 class Lane:

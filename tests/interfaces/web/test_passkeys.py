@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 
 from leadwire.domain.accounts.changes import failed_sign_ins
+from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
 from tests.domain.accounts.device import Device
 from tests.interfaces.web.conftest import PASSWORD
@@ -95,6 +96,19 @@ async def test_it_confirms_and_another_account_s_does_not(admin, device, agent):
     assert "A link for new@example.net" in await admin.fill(
         "/team", 201, **invited, passkey=await answer(admin, device)
     )
+
+
+async def test_where_single_sign_on_is_enforced_it_opens_nothing(stranger, device):
+    await db.rows("UPDATE workspace SET sso_enforced = true")
+    page = await stranger.post("/sign-in/passkey", data={"passkey": await answer(stranger, device)})
+    assert (page.status_code // 100, "single sign-on" in page.text) == (4, True)
+    assert not stranger.cookies.get("leadwire")
+
+
+async def test_a_suspended_workspace_lets_nobody_in(stranger, device, workspace):
+    await workspaces.suspend(workspace)
+    page = await stranger.fill("/sign-in/passkey", 403, passkey=await answer(stranger, device))
+    assert "The workspace is suspended." in page
 
 
 @pytest.mark.parametrize("required", ["admins", "everybody"])

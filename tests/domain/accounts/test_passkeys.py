@@ -4,6 +4,7 @@ import json
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from leadwire.domain.accounts.changes import passkeys, second_factor, sessions
 from leadwire.domain.accounts.changes.passkeys import Answer, Site
@@ -201,6 +202,11 @@ async def test_a_new_one_that_lies_is_refused(ada, lie):
     with pytest.raises(Invalid, match="not accepted"):
         await added(ada, device=device)
     assert await db.value("SELECT count(*) FROM passkey") == 0
+
+
+async def test_who_came_through_a_provider_makes_none(ada):
+    with pytest.raises(Conflict, match="through a provider"):
+        await passkeys.creation_options(structs.replace(ada, provider="idp_1"), SITE)
 
 
 async def test_a_person_has_twenty_at_most(ada):

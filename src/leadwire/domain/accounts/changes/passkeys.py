@@ -102,7 +102,12 @@ def request_options(site: Site) -> tuple[str, str]:
 
 
 async def creation_options(person: Person, site: Site) -> tuple[str, str]:
-    """Options for `navigator.credentials.create` as JSON, and the challenge's ticket."""
+    """Options for `navigator.credentials.create` as JSON, and the challenge's ticket.
+
+    Raise Conflict for who came through a provider: a passkey would outlast what the provider says of them.
+    """
+    if person.provider:
+        raise Conflict("You signed in through a provider, which has passkeys of its own. Sign in by password first.")
     challenge, ticket = _challenge("make", person.user_id)
     known = [
         PublicKeyCredentialDescriptor(row["credential_id"], transports=_transports(row["transports"]))

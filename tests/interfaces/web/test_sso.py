@@ -254,6 +254,7 @@ async def test_another_site_does_not_turn_somebody_into_somebody_else(admin, str
     elsewhere = {"sec-fetch-site": "cross-site"}
     asked = await admin.get(f"/sso/{provider}?next=/leads", headers=elsewhere)
     assert (asked.status_code, "leadwire-sso" in admin.cookies) == (200, False)
+    assert (await admin.get(f"/sso/{provider}?confirm=1", headers=elsewhere)).status_code == 200
     assert f'href="/sso/{provider}?next=/leads"' in asked.text
     assert (await stranger.get(f"/sso/{provider}", headers=elsewhere)).status_code == 303
 
@@ -344,6 +345,7 @@ async def test_other_sessions_go_on(agent, stranger, provider, liar):
         ({"jti": None}, "no logout token"),
         ({"sub": None}, "no logout token"),
         ({"exp": 1}, "has expired"),
+        ({"iat": int(time.time()) - 700}, "has expired"),
         ({"sid": "a\0b"}, "not one signed token"),
     ],
 )

@@ -21,7 +21,7 @@ from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, WorkspaceSuspended
 
-_FOREVER: Final = timedelta(minutes=15)  # longer than any token or flow that was used holds
+_FOREVER: Final = timedelta(seconds=max(flow.PATIENCE, tokens.OLDEST) + 3 * tokens.SKEW)
 
 # Two who come at once from one provider take turns: neither makes what the other has just made.
 _LOCK: Final = sql("""
@@ -122,7 +122,7 @@ async def confirm(provider: Provider, claims: Claims, person: Person) -> None:
 async def sign_out(provider: Provider, token: str) -> int:
     """End the sessions that a logout token is about. Return how many. Raise SignOnRefused."""
     claims = await flow.verified(provider, await providers.metadata(provider.issuer), token)
-    tokens.check_logout(claims)
+    tokens.check_logout(claims, clock.now().timestamp())
     async with db.transaction():
         await use_once(provider, f"logout {claims.jti}")
         ended = len(await _END.rows(provider=provider.id, sid=claims.sid, subject=claims.sub))

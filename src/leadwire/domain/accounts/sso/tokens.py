@@ -14,6 +14,8 @@ from leadwire.domain.accounts.sso.faults import SignOnRefused
 
 SKEW: Final = 60
 """Seconds that a provider's clock may be off."""
+OLDEST: Final = 600
+"""Seconds after which a logout token does not count any more."""
 ALGORITHMS: Final = {
     "RS256": ("RSA", None),
     "PS256": ("RSA", None),
@@ -149,8 +151,12 @@ def check(claims: Claims, issuer: str, client_id: str, now: float) -> None:
             raise SignOnRefused(fault)
 
 
-def check_logout(claims: Claims) -> None:
-    """Raise SignOnRefused for what is no logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6)."""
+def check_logout(claims: Claims, now: float) -> None:
+    """Raise SignOnRefused for what is no logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), or an old
+    one, however long it says that it is valid.
+    """
     told = isinstance(claims.events.get(_LOGOUT), dict)
     if not told or claims.nonce is not None or not claims.jti or not (claims.sid or claims.sub):
         raise SignOnRefused("no_logout")
+    if claims.iat < now - OLDEST:
+        raise SignOnRefused("expired")

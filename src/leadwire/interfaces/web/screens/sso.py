@@ -23,7 +23,7 @@ from leadwire.interfaces.web.page_context import PageResponse, address, redirect
 Asked = Request[Any, Any, Any]
 
 FIND: Final = "/sign-in/sso"
-_CALLS: Final = RateLimit("sso", 120, window=300)
+_CALLS: Final = RateLimit("sso", 1200, window=300)  # for an address: a whole office may have one
 
 
 @get(FIND)
@@ -49,11 +49,9 @@ async def begin(request: Asked) -> PageResponse:
     """On to the provider; also where a provider's own page of applications leads. With `confirm` to sign in anew."""
     await _count(request)
     provider = await _provider(request)
-    onward, session = security.local(request.query_params.get("next", "/")), ""
-    if "confirm" in request.query_params:
-        me = await _signed_in(request)
-        session = me.session_id if me and me.provider == provider.id else ""
-    elif request.headers.get("sec-fetch-site") == "cross-site" and await _signed_in(request):
+    onward, me = security.local(request.query_params.get("next", "/")), await _signed_in(request)
+    session = me.session_id if me and me.provider == provider.id and "confirm" in request.query_params else ""
+    if me and not session and request.headers.get("sec-fetch-site") == "cross-site":
         # Another site must not turn the person here into somebody else: they are asked.
         values = {"onward": onward, "email": "", "found": [(provider.id, provider.name)]}
         return render_page(request, "door/sso.html", values)

@@ -12,6 +12,7 @@ from leadwire.domain.accounts.changes import failed_sign_ins, invitations, sso, 
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, settings
 from tests.interfaces.web.conftest import browser
+from tests.mailing import mails
 from tests.oidc.lying import CLIENT, EMAIL, KEYS, RSA, SECRET, b64, jwk, leave, lying, set_up, signature, through
 
 LOGOUT = {"events": {"http://schemas.openid.net/event/backchannel-logout": {}}, "nonce": None}
@@ -47,6 +48,16 @@ async def test_somebody_new_gets_an_account_with_the_default_role(stranger, prov
     assert EMAIL in await stranger.open("/account")
     assert (await noted("user.joined"), await noted("user.signed_in")) == ([(EMAIL, "viewer")], [(EMAIL, "by Acme ID")])
     assert await db.value("SELECT password_hash FROM user_account") is None
+
+
+async def test_a_browser_that_was_not_seen_before_is_told_of(stranger, provider, liar, smtp, set_mail):
+    set_mail(f"smtp://127.0.0.1:{smtp.port}?tls=none", public_url="http://test")
+    for _ in range(2):  # they join with it, and come again
+        await through(stranger, provider, liar)
+    assert await mails() == []
+    async with browser() as other:
+        await through(other, provider, liar)
+    assert [to for to, _ in await mails("new_sign_in")] == [EMAIL]
 
 
 async def test_what_the_provider_is_asked(stranger, provider, liar):

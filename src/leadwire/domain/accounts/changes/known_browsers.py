@@ -19,9 +19,11 @@ UPDATE user_account SET known_browsers =
 WHERE id = :user AND :mark <> ALL (known_browsers) RETURNING id""")
 
 
-async def note(user_id: str, mark: str, address: str, agent: str) -> None:
-    """Know this browser from now on, and tell its user if it is new. Nothing happens without a `mark`."""
-    if await know(user_id, mark):
+async def note(user_id: str, mark: str, address: str, agent: str, *, joins: bool = False) -> None:
+    """Know this browser from now on, and tell its user if it is new, unless they have just joined with it. Nothing
+    happens without a `mark`.
+    """
+    if await know(user_id, mark) and not joins:
         await notify.tell(user_id, "new_sign_in", address=address, agent=agent[:_LONGEST_AGENT])
 
 

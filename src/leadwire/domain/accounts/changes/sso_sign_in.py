@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from leadwire.domain.accounts import changes, keys, quotas
-from leadwire.domain.accounts.changes import audit, invitations, sessions
+from leadwire.domain.accounts.changes import audit, invitations, known_browsers, sessions
 from leadwire.domain.accounts.schema import ROLES, Person, Role
 from leadwire.domain.accounts.sso import flow, tokens
 from leadwire.domain.accounts.sso import provider as providers
@@ -86,8 +86,8 @@ async def forget_used() -> None:
     await _FORGET.rows(now=clock.now())
 
 
-async def sign_in(provider: Provider, claims: Claims, address: str, agent: str) -> str:
-    """Return a new session's token for whom the provider vouches.
+async def sign_in(provider: Provider, claims: Claims, address: str, agent: str, mark: str = "") -> str:
+    """Return a new session's token for whom the provider vouches. `mark` is what the browser is known by.
 
     Raise SignOnRefused, WorkspaceSuspended, QuotaExceeded.
     """
@@ -97,7 +97,8 @@ async def sign_in(provider: Provider, claims: Claims, address: str, agent: str) 
         locked = await _LOCK.one(SignOnRefused("not_set_up"), provider=provider.id)
         if locked["suspended"]:
             raise WorkspaceSuspended
-        found = await _known(provider, claims.sub, email) or await _made(provider, email, role, address)
+        known = await _known(provider, claims.sub, email)
+        found = known or await _made(provider, email, role, address)
         link = {"provider_id": provider.id, "subject": claims.sub, "user_id": found.user_id}
         await _LINK.rows(id=ids.new("uid"), workspace_id=provider.workspace, created_at=clock.now(), **link)
         token = await sessions.begin(found.user_id, address, agent)
@@ -106,6 +107,7 @@ async def sign_in(provider: Provider, claims: Claims, address: str, agent: str) 
         )
         entry = audit.Entry("user.signed_in", found.user_id, f"by {provider.name}")
         await audit.record(provider.workspace, found.email, entry, address)
+        await known_browsers.note(found.user_id, mark, address, agent, joins=known is None)
     if role and role != found.role:
         await _give(provider, found, role, address)
     return token

@@ -85,10 +85,11 @@ async def come_back(request: Asked) -> PageResponse:
             await sso_sign_in.confirm(provider, claims, me)
             await sessions.update(me.session_id, flash="Confirmed. If you came from another tab, continue there.")
         else:
-            agent = request.headers.get("user-agent", "")
-            token = await sso_sign_in.sign_in(provider, claims, address(request), agent)
+            agent, mark = request.headers.get("user-agent", ""), security.browser_mark(request)
+            token = await sso_sign_in.sign_in(provider, claims, address(request), agent, mark)
             await sessions.end(security.session_token(request))
             security.set_session(response, request, token)
+            security.set_browser_mark(response, request)
     except DomainError as refusal:
         if flow:
             fault = getattr(refusal, "fault", refusal.code)

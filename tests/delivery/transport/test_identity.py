@@ -94,6 +94,10 @@ async def test_a_new_one_replaces_the_old_one_at_once_and_nothing_of_that_is_kep
     await transport.aclose()
 
 
+def test_its_key_is_not_in_what_may_be_logged(ca):
+    assert repr(identity(ca, "ada.example.com")) == "Identity(we_1)"
+
+
 def ssl_names(text: str) -> str:
     from cryptography import x509
 

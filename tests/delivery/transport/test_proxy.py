@@ -267,7 +267,9 @@ async def test_a_way_ends_with_its_client(ca, receiver):
     ],
 )
 def test_how_a_proxy_is_named(url, parts):
-    assert tuple(tunnels.Proxy.read(url)) == parts
+    proxy = tunnels.Proxy.read(url)
+    assert tuple(proxy) == parts
+    assert repr(proxy) == f"Proxy({parts[0]}:{parts[1]})"
 
 
 @pytest.mark.parametrize(

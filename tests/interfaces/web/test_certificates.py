@@ -1,5 +1,8 @@
 """Client certificates of endpoints: what is refused, what is shown, and that the worker shows them to the receiver."""
 
+import contextlib
+import random
+import ssl
 from datetime import timedelta
 
 import pytest
@@ -102,6 +105,16 @@ async def test_weak_keys_and_odd_curves_are_refused(ca):
         signed = built.public_key(key.public_key()).sign(key, hashes.SHA256())
         with pytest.raises(Invalid, match="Use RSA with at least 2048 bits"):
             certificates.checked(signed.public_bytes(Encoding.PEM).decode(), as_pem(key))
+
+
+def test_bytes_changed_anywhere_are_refused_or_do_no_harm(ca):
+    given, dice = issued(ca), random.Random(7)
+    whole = ssl.PEM_cert_to_DER_cert(given["certificate"])
+    version = whole.index(bytes.fromhex("a003020102"))
+    for place in (version + 4, *(dice.randrange(len(whole)) for _ in range(200))):
+        changed = whole[:place] + bytes([whole[place] ^ 0x40]) + whole[place + 1 :]
+        with contextlib.suppress(Invalid):
+            certificates.checked(ssl.DER_cert_to_PEM_cert(changed), given["key"])
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9000/", "pull:crm"])

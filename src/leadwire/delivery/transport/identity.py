@@ -12,6 +12,10 @@ class Identity(NamedTuple):
     owner: str
     pem: str
 
+    def __repr__(self) -> str:
+        """Without the key: this may end up in a log."""
+        return f"Identity({self.owner})"
+
 
 def check(pem: str) -> None:
     """Raise ValueError when the HTTP client cannot use it."""

@@ -37,6 +37,10 @@ class Proxy(NamedTuple):
     port: int
     authorization: str
 
+    def __repr__(self) -> str:
+        """Without the password: this may end up in a log."""
+        return f"Proxy({self.host}:{self.port})"
+
     @classmethod
     def read(cls, url: str) -> "Proxy":
         """`http://[user:password@]host:port`, as the settings have checked it."""

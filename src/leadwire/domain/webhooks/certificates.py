@@ -68,8 +68,8 @@ def checked(certificate: str, key: str) -> Certificate:
 def _chain(text: str) -> list[x509.Certificate]:
     try:
         chain = x509.load_pem_x509_certificates(text.encode())
-        chain[0].public_key()
-    except (ValueError, UnsupportedAlgorithm) as error:
+        _ = chain[0].public_key(), chain[0].subject.rfc4514_string(), chain[0].not_valid_after_utc  # read only now
+    except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion) as error:
         raise _refused("certificate", "malformed", "This is not a certificate in PEM.") from error
     if len(chain) > _LONGEST_CHAIN:
         raise _refused("certificate", "too_many", f"At most {_LONGEST_CHAIN} certificates.")

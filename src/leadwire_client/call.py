@@ -76,6 +76,7 @@ class _Meta(Struct):
     total: int
     page: int
     per_page: int
+    next_cursor: str | None = None
 
 
 class _Envelope(Struct, Generic[T]):

@@ -13,12 +13,17 @@ _END: Final = single(ConversationEnd)
 
 
 class ConversationFilters(TypedDict, total=False):
-    """Which conversations: `status` is active, handoff or ended; `since` and `until` are exclusive."""
+    """Which conversations, and their order: `status` is active, handoff or ended; all times are exclusive. `sort` is
+    `created_at` or `updated_at`, descending with `-` before it.
+    """
 
     status: str | None
     bot_id: str | None
     since: Moment | None
     until: Moment | None
+    updated_since: Moment | None
+    updated_before: Moment | None
+    sort: str | None
 
 
 class Conversations(Resource[C]):
@@ -28,7 +33,7 @@ class Conversations(Resource[C]):
     def list(
         self, *, limit: int | None = None, page: int = 1, **filters: Unpack[ConversationFilters]
     ) -> Walk[Conversation]:
-        """Every conversation that matches, newest first, with the parameters and the promise of `leads.list`.
+        """Every conversation that matches, with the order, the parameters and the promises of `leads.list`.
 
         Raises Invalid.
         """
@@ -36,10 +41,15 @@ class Conversations(Resource[C]):
 
     @method
     def page(
-        self, *, limit: int | None = None, page: int | None = None, **filters: Unpack[ConversationFilters]
+        self,
+        *,
+        limit: int | None = None,
+        page: int | None = None,
+        cursor: str | None = None,
+        **filters: Unpack[ConversationFilters],
     ) -> Call[Page[Conversation]]:
-        """One page, newest first. `limit` is 1 to 100 (20 by default), `page` counts from 1. Raises Invalid."""
-        return _page(limit=limit, page=page, **filters)
+        """One page, with the parameters of `leads.page`. Raises Invalid."""
+        return _page(limit=limit, page=page, cursor=cursor, **filters)
 
     @method
     def get(self, conversation_id: str) -> Call[ConversationDetail]:

@@ -17,13 +17,19 @@ _DELETED: Final = single(LeadDeleted)
 
 
 class LeadFilters(TypedDict, total=False):
-    """Which leads: scores are inclusive, `since` and `until` exclusive and about `created_at`."""
+    """Which leads, and their order: scores are inclusive, all times exclusive; `since` and `until` are about
+    `created_at`. `sort` is `created_at`, `updated_at` or `score`, descending with `-` before it.
+    """
 
     score_min: int | None
     score_max: int | None
     bot_id: str | None
     since: Moment | None
     until: Moment | None
+    updated_since: Moment | None
+    updated_before: Moment | None
+    email: str | None
+    sort: str | None
 
 
 class LeadChanges(TypedDict, total=False):
@@ -42,23 +48,35 @@ class Leads(Resource[C]):
 
     @method
     def list(self, *, limit: int | None = None, page: int = 1, **filters: Unpack[LeadFilters]) -> Walk[Lead]:
-        """Every lead that matches, newest first, asked for page by page as you go. Raises Invalid.
+        """Every lead that matches, newest first or by `sort`, asked for page by page as you go. Raises Invalid.
 
-        `limit` is the leads of a page, 1 to 100 (100 by default), and no limit of the whole; `page` is where to begin.
+        `limit` is the leads of a page, 1 to 100 (100 by default), and no limit of the whole; `page` is where to begin,
+        without `sort`.
 
         Promised: a lead that is there and matches from beginning to end comes exactly once, whatever arrives, is
         changed or deleted meanwhile. Leads that arrive during the walk do not come; ask for them with `since`. (One
         exception: while more than `limit` leads of one millisecond are walked, somebody else's deletion among them can
         hide others.)
+
+        With `sort`, `updated_since` or `updated_before` the walk is by cursor. In the order of `updated_at` a lead that
+        is changed meanwhile comes once more, as it is then; in other orders that a change moves it in, it may not come.
         """
         return Walk(_page, filters, limit, page)
 
     @method
     def page(
-        self, *, limit: int | None = None, page: int | None = None, **filters: Unpack[LeadFilters]
+        self,
+        *,
+        limit: int | None = None,
+        page: int | None = None,
+        cursor: str | None = None,
+        **filters: Unpack[LeadFilters],
     ) -> Call[Page[Lead]]:
-        """One page, newest first. `limit` is 1 to 100 (20 by default), `page` counts from 1. Raises Invalid."""
-        return _page(limit=limit, page=page, **filters)
+        """One page. `limit` is 1 to 100 (20 by default), `page` counts from 1. Raises Invalid.
+
+        By cursor: `cursor="first"`, then `next_cursor` of the page before, with the same filters.
+        """
+        return _page(limit=limit, page=page, cursor=cursor, **filters)
 
     @method
     def get(self, lead_id: str) -> Call[Lead]:

@@ -24,6 +24,7 @@ class Lead(Struct, frozen=True, kw_only=True):
     """A person who told a bot how to reach them. `score` is 0 to 100.
 
     `etag` names the version that `get` or `update` answered, for `if_match`; it is None in lists and events.
+    `updated_at` is None in events from before there was one.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Lead(Struct, frozen=True, kw_only=True):
     conversation_id: str
     bot_id: str
     created_at: datetime
+    updated_at: datetime | None = None
     etag: str | None = None
 
 
@@ -121,10 +123,14 @@ class ConversationEnd(Struct, frozen=True, kw_only=True):
 
 
 class Page(Struct, Generic[T], frozen=True, kw_only=True):
-    """One page of a list, newest first. `total` is all that match; `has_next` says whether a page follows."""
+    """One page of a list. `total` is all that match; `has_next` says whether a page follows.
+
+    `next_cursor` is the `cursor` of that page, where this one was asked for by `cursor`.
+    """
 
     data: list[T]
     total: int
     page: int
     per_page: int
     has_next: bool
+    next_cursor: str | None = None

@@ -72,7 +72,7 @@ def leads(draw, start=0):
     email, phone = draw(text(longest(Email))), draw(text(longest(Phone)))
     fields = draw(custom_fields(start))
     assert not too_large(fields)
-    return Lead(ID, email, name, phone, company, 100, source, fields, ID, ID, AT)
+    return Lead(ID, email, name, phone, company, 100, source, fields, ID, ID, AT, AT)
 
 
 def size(kind, data):
@@ -95,7 +95,7 @@ def test_the_largest_changed_lead_there_can_be():
         url, name = character * longest(Url), character * longest(Name)
         source = Source(url, character * CAMPAIGN, url)
         email, phone = character * longest(Email), character * longest(Phone)
-        return Lead(ID, email, name, phone, name, 100, source, fields, ID, ID, AT)
+        return Lead(ID, email, name, phone, name, 100, source, fields, ID, ID, AT, AT)
 
     whole = {f"{n:02}": "x" * (VALUE if n < 12 else 180) for n in range(13)}
     names = {f"{n:02}" + "\U0001f600" * 59: 0 for n in range(50)}  # all of it names: each comes once more, as null

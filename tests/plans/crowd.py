@@ -33,6 +33,7 @@ SELECT 'conv_' || lpad(n::text, 26, '0'), $1, {_BOT},
     CASE WHEN n % 999 = 0 THEN 'handoff' WHEN n % 19 = 0 THEN 'active' ELSE 'ended' END, '{{}}', made, made,
     CASE WHEN n % 999 > 0 AND n % 19 > 0 THEN made END
 FROM generate_series(1, $4) n, {_MADE}"""
+_BY_UPDATE = "INSERT INTO lead_by_update SELECT workspace_id, updated_at, id, bot_id, score FROM lead"
 _INDEXES = """
 SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index
 WHERE indrelid IN ('lead'::regclass, 'conversation'::regclass) AND NOT indisprimary"""
@@ -89,9 +90,10 @@ async def _gather(leads: int, conversations: int) -> Crowd:
         for index in indexes:
             await db.rows(f"DROP INDEX {index['name']}")
         await db.rows(_LEADS, workspace, rare, busy, leads)
+        await db.rows(_BY_UPDATE)  # for the triggers do not
         await db.rows(_CONVERSATIONS, workspace, rare, busy, conversations)
         for index in indexes:
             await db.rows(index["definition"])
-    for table in ("lead", "conversation"):
+    for table in ("lead", "lead_by_update", "conversation"):
         await db.rows(f"VACUUM ANALYZE {table}")
     return Crowd(workspace, rare, leads, conversations)

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from functools import partial
 
 import pytest
+from msgspec import structs
 
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.reads import ConversationQuery
@@ -80,6 +81,61 @@ async def test_a_page_of_conversations_and_its_total(crowd, names, monkeypatch):
     assert counting(nodes) == 1
 
 
+LEAD_ORDERS = [
+    ({"sort": "created_at"}, "lead"),
+    ({"sort": "score"}, "lead"),
+    ({"sort": "-score"}, "lead"),
+    ({"sort": "score", "score_min": 97}, "lead"),
+    ({"sort": "score", "bot_id": RARE}, "lead"),
+    ({"sort": "updated_at"}, "lead_by_update"),
+    ({"sort": "-updated_at"}, "lead_by_update"),
+    ({"updated_since": LAST_DAY}, "lead_by_update"),
+    ({"updated_since": LAST_DAY, "sort": "-updated_at"}, "lead_by_update"),
+    ({"updated_before": FIRST_DAY}, "lead_by_update"),
+    ({"updated_since": LAST_DAY, "bot_id": RARE}, "lead_by_update"),
+    ({"updated_since": FIRST_DAY, "score_min": 97}, "lead_by_update"),
+]
+CONVERSATION_ORDERS = [
+    ({"sort": "created_at"}, "conversation"),
+    ({"sort": "-updated_at"}, "conversation"),
+    ({"updated_since": LAST_DAY}, "conversation"),
+    ({"updated_before": FIRST_DAY}, "conversation"),
+    ({"updated_since": LAST_DAY, "status": "handoff", "bot_id": RARE}, "conversation"),
+]
+
+
+@pytest.mark.parametrize(
+    ("reads", "model", "asking", "table"),
+    [(leads, LeadQuery, *case) for case in LEAD_ORDERS]
+    + [(conversations, ConversationQuery, *case) for case in CONVERSATION_ORDERS],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else None,
+)
+async def test_an_order(crowd, reads, model, asking, table, monkeypatch):
+    query = asked(model, crowd, asking, asking)
+    nodes = await explained(partial(reads.page, crowd.workspace, query), monkeypatch)
+    assert_lean(nodes, table)
+    if table == "lead_by_update":  # those of the page are looked up, and none for the total
+        found = (await reads.page(crowd.workspace, query)).items
+        assert sum(node["Actual Loops"] for node in nodes if node.get("Relation Name") == "lead") == len(found)
+    started = structs.replace(query, cursor="first", limit=100)
+    if cursor := (await reads.page(crowd.workspace, started)).next_cursor:
+        following = partial(reads.page, crowd.workspace, structs.replace(started, cursor=cursor))
+        nodes = await explained(following, monkeypatch)
+        assert not {node["Node Type"] for node in nodes} & {"Seq Scan", "Sort", "Incremental Sort", "Aggregate"}
+        [page] = [node for node in nodes if node.get("Relation Name") == table]
+        assert page["Actual Rows"] <= 101
+        assert page.get("Rows Removed by Filter", 0) == 0
+
+
+async def test_leads_with_an_address(crowd, monkeypatch):
+    query = LeadQuery(email="77@EXAMPLE.com")
+    nodes = await explained(partial(leads.page, crowd.workspace, query), monkeypatch)
+    for node in nodes:
+        if node.get("Relation Name") == "lead":
+            assert node["Actual Rows"] + node.get("Rows Removed by Filter", 0) <= 1
+    assert (await leads.page(crowd.workspace, query)).total == 1
+
+
 @pytest.mark.parametrize(
     ("reads", "query", "other", "counted"),
     [
@@ -112,13 +168,13 @@ async def test_a_total_is_counted_again_only_when_it_may_have_changed(crowd, rea
 @pytest.mark.parametrize("known", [False, True], ids=["counting", "counted"])
 async def test_a_page_past_the_end_skips_no_rows(crowd, reads, model, table, known, monkeypatch):
     past = model(page=1_000_000_000, limit=100)
-    found, total = await reads.page(crowd.workspace, model()) if known else ([], None)
+    total = (await reads.page(crowd.workspace, model())).total if known else None
     nodes = await explained(partial(reads.page, crowd.workspace, past), monkeypatch)
     (page,) = [node for node in nodes if node.get("Relation Name") == table and node["Node Type"] == "Index Scan"]
     assert page["Actual Loops"] == 0, "never begun"
     assert counting(nodes) == (0 if known else 1)
-    found, counted = await reads.page(crowd.workspace, past)
+    found, counted, *_ = await reads.page(crowd.workspace, past)
     assert (list(found), counted) == ([], total or counted)
     assert counted >= 10_000
-    last, _ = await reads.page(crowd.workspace, model(page=-(-counted // 100), limit=100))
+    last, *_ = await reads.page(crowd.workspace, model(page=-(-counted // 100), limit=100))
     assert 0 < len(last) <= 100

@@ -38,6 +38,16 @@ async def test_a_change_and_its_event_are_one(workspace, bot):
     assert event["data"]["previous_attributes"] == {"name": "Ada", "custom_fields": {"plan": "pro", "seats": None}}
 
 
+async def test_a_change_of_what_no_index_holds_writes_to_no_index_of_leads(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    hot = "SELECT pg_stat_get_xact_tuples_hot_updated('lead'::regclass)"  # of this connection
+    for patch, kept in ((LeadPatch(name="Grace", custom_fields={"a": "b"}), 1), (LeadPatch(score=60), 0)):
+        async with db.transaction():
+            before = await db.value(hot)
+            await changes.update(workspace, lead.id, patch, unchanged={})
+            assert await db.value(hot) - before == kept
+
+
 async def test_a_failed_transaction_leaves_neither_change_nor_event(workspace, bot):
     lead = await make.lead(workspace, bot)
     await make.emitted(forget=True)

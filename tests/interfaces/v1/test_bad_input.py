@@ -91,7 +91,10 @@ async def test_a_wrong_status_in_the_query(client, value):
 async def test_an_unknown_name_in_the_query_is_told_with_those_there_are(client, query, name):
     answer = await client.get(f"/v1/leads?{query}")
     refused(answer, 400, "unknown_parameter", name)
-    assert "limit, page, score_max, score_min, since, until" in answer.json()["errors"][0]["message"]
+    names = (
+        "bot_id, cursor, email, limit, page, score_max, score_min, since, sort, until, updated_before, updated_since"
+    )
+    assert f"There are: {names}." in answer.json()["errors"][0]["message"]
 
 
 @pytest.mark.parametrize("query", ["limit=1&limit=2", "limit=1&limit=1", "limit=x&limit=1"])

@@ -16,7 +16,7 @@ from tests import make
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 FIELDS = {
     "id", "email", "name", "phone", "company", "score", "source", "custom_fields", "conversation_id", "bot_id",
-    "created_at",
+    "created_at", "updated_at",
 }  # fmt: skip
 
 
@@ -62,6 +62,7 @@ async def test_a_lead_has_every_field_of_the_specification(client, workspace, bo
         "conversation_id": lead.conversation_id,
         "bot_id": bot,
         "created_at": "2026-01-02T12:00:00.070Z",
+        "updated_at": "2026-01-02T12:00:00.070Z",
     }
     assert expected.keys() == FIELDS
     shown = await client.get(f"/v1/leads/{lead.id}")
@@ -262,15 +263,20 @@ async def test_what_a_patch_changes(client, workspace, bot, change, after):
     before = (await client.get(f"/v1/leads/{lead.id}")).json()["data"]
     answer = await client.patch(f"/v1/leads/{lead.id}", json=change)
     assert answer.status_code == 200, answer.text
-    assert answer.json()["data"] == before | after
-    assert (await client.get(f"/v1/leads/{lead.id}")).json()["data"] == before | after
+    data = answer.json()["data"]
+    assert data == before | after | {"updated_at": data["updated_at"]}
+    assert (data["updated_at"] > before["updated_at"]) == any(before[name] != value for name, value in after.items())
+    assert (await client.get(f"/v1/leads/{lead.id}")).json()["data"] == data
 
 
 async def test_get_edit_patch(client, workspace, bot):
     lead = await make.lead(workspace, bot)
     data = (await client.get(f"/v1/leads/{lead.id}")).json()["data"]
     answer = await client.patch(f"/v1/leads/{lead.id}", json=data | {"name": "Grace"})
-    assert (answer.status_code, answer.json()["data"]) == (200, data | {"name": "Grace"})
+    changed = answer.json()["data"]
+    assert (answer.status_code, changed) == (200, data | {"name": "Grace", "updated_at": changed["updated_at"]})
+    again = await client.patch(f"/v1/leads/{lead.id}", json=data | {"name": "Grace"})
+    assert (again.status_code, again.json()["data"]) == (200, changed), "sent once more, with the time it was read with"
     other = await client.patch(f"/v1/leads/{lead.id}", json=data | {"created_at": "2020-01-01T00:00:00.000Z"})
     assert (other.status_code, other.json()["code"]) == (422, "read_only_field")
     assert [fault["pointer"] for fault in other.json()["errors"]] == ["/created_at"]

@@ -178,7 +178,7 @@ async def test_it_tells_how_to_order_events_and_how_to_delete_a_list(document):
     for item in document["webhooks"].values():
         assert "sort by `webhook-id`, as text" in item["post"]["description"]
         assert "`timestamp` tells the order" not in item["post"]["description"]
-    assert "ask for page 1 again and again until it is empty" in document["info"]["description"]
+    assert "To read or delete a whole list, walk by cursor: `cursor=first`" in document["info"]["description"]
 
 
 async def test_every_event_that_was_really_sent_is_what_it_says(document, client, workspace, bot):

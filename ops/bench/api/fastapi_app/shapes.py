@@ -30,6 +30,7 @@ class LeadOut(Out):
     conversation_id: str
     bot_id: str
     created_at: datetime
+    updated_at: datetime
 
 
 class LeadUpdated(LeadOut):

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
+from msgspec import structs
 
 from leadwire.delivery.events import StoredEvent, about
 from leadwire.domain.conversations import schema
@@ -12,7 +13,7 @@ from leadwire.domain.conversations.schema import MAX_MESSAGES, Conversation, Con
 from leadwire.domain.conversations.table import Conversation as Table
 from leadwire.domain.conversations.table import ConversationNote, Message, SavedReply
 from leadwire.domain.leads import schema as leads
-from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, Keyset
+from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Keyset
 from leadwire.domain.listing.listing import Figures, Listing, PageQuery, SearchQuery
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import param, sql, statement
@@ -24,6 +25,7 @@ class ConversationQuery(PageQuery, frozen=True, kw_only=True):
 
     status: Status | None = None
     """Only conversations in this state."""
+    sort: Literal["created_at", "-created_at", "updated_at", "-updated_at"] | None = None
 
 
 class ConversationSearch(SearchQuery, frozen=True, kw_only=True):
@@ -44,14 +46,23 @@ _NEWEST: Final = Keyset(
     make=schema.from_row,
     table="conversation",
     columns=schema.LIST_COLUMNS,
-    filters={"status": "status = :status", **BY_BOT_AND_TIME},
+    filters={"status": "status = :status", **BY_BOT_AND_TIME, **UPDATED},
     key=BY_TIME,
     text="""concat_ws(' ', visitor_name, visitor_email,
         (SELECT concat_ws(' ', name, email) FROM lead WHERE lead.id = looked_at.lead_id))""",
 )
 _OPEN: Final = ("active", "handoff")  # an operator gives a conversation back without an event; few are open at a time
 _LIST: Final = Listing(
-    _NEWEST, ("conversation.started", "conversation.deleted"), {"status": ("conversation.ended",)}, {"status": _OPEN}
+    _NEWEST,
+    ("conversation.started", "conversation.deleted"),
+    {"status": ("conversation.ended",)},
+    {"status": _OPEN, **dict.fromkeys(UPDATED)},
+    sorts={
+        "-created_at": _NEWEST,
+        "created_at": structs.replace(_NEWEST, descending=False),
+        "updated_at": structs.replace(_NEWEST, key=BY_UPDATE, descending=False),
+        "-updated_at": structs.replace(_NEWEST, key=BY_UPDATE),
+    },
 )
 page, search, total = _LIST.page, _LIST.search, _LIST.total
 # For each conversation its lead's name and the visitor's first message.

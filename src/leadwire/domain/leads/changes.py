@@ -89,17 +89,20 @@ async def _update(
         if holder not in (None, after.id):
             raise LeadConflict(conflicting_id=holder)
     # Storing an address waits for another transaction that stores the same, and others must not wait with it.
-    if (lock or "email" not in previous) and await _store(workspace, before, after, previous):
-        return StoredLead(after, before.version + 1)
+    if (lock or "email" not in previous) and (stored := await _store(workspace, before, after, previous)):
+        return stored
     async with db.transaction():
         return await _update(workspace, lead_id, patch, unchanged, if_match, lock=True)
 
 
-async def _store(workspace: str, before: StoredLead, after: Lead, previous: dict[str, Any]) -> bool:
-    """Write a changed lead and its event. Return False when it was changed meanwhile, or its row is held."""
-    values = {"workspace": workspace, "id": after.id, "version": before.version, "updated_at": clock.now()}
+async def _store(workspace: str, before: StoredLead, after: Lead, previous: dict[str, Any]) -> StoredLead | None:
+    """Write a changed lead and its event. Return None when it was changed meanwhile, or its row is held."""
+    now = clock.now()
+    after = msgspec.structs.replace(after, updated_at=clock.iso(now))
+    values = {"workspace": workspace, "id": after.id, "version": before.version, "updated_at": now}
     event = events.changed(workspace, after, previous)
-    return await event.record_with(_UPDATE, **values, **_contents(after))
+    written = await event.record_with(_UPDATE, **values, **_contents(after))
+    return StoredLead(after, before.version + 1) if written else None
 
 
 async def capture(workspace: str, bot_id: str, conversation_id: str, found: LeadPatch, source: Source) -> Lead:
@@ -112,7 +115,8 @@ async def capture(workspace: str, bot_id: str, conversation_id: str, found: Lead
     found = _normalized(found)
     async with db.transaction():
         now = clock.now()
-        blank = Lead(ids.new("lead"), None, None, None, None, 0, source, {}, conversation_id, bot_id, clock.iso(now))
+        origin = conversation_id, bot_id, clock.iso(now), clock.iso(now)
+        blank = Lead(ids.new("lead"), None, None, None, None, 0, source, {}, *origin)
         lead = found.applied_to(blank)
         _check_reachable(lead)
         if lead.email is None:
@@ -155,7 +159,8 @@ async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
     score = max(before.score, found.score)
     after = msgspec.structs.replace(before, **filled, score=score, custom_fields=fields)
     if previous := schema.changed(before, after):
-        await _store(workspace, known, after, previous)
+        stored = await _store(workspace, known, after, previous)
+        return stored.lead if stored else after
     return after
 
 
@@ -184,7 +189,8 @@ def _normalized(patch: LeadPatch) -> LeadPatch:
 
 def _check_read_only(lead: Lead, unchanged: dict[str, Any]) -> None:
     present = msgspec.to_builtins({name: getattr(lead, name) for name in unchanged})
-    differ = [name for name, value in unchanged.items() if value != present[name]]
+    # A lead that was read may be sent back, after others have changed it or once more: its time is not looked at.
+    differ = [name for name, value in unchanged.items() if name != "updated_at" and value != present[name]]
     if faults := tuple(FieldError("read_only_field", "This cannot be changed.", f"/{name}") for name in differ):
         raise ReadOnlyField("A read-only field has another value.", errors=faults)
 

@@ -7,8 +7,8 @@ from msgspec import Meta, Struct, structs
 
 from leadwire.delivery.events import about
 from leadwire.domain.leads import table
-from leadwire.domain.leads.schema import COLUMNS, Lead, Score, StoredLead, from_row
-from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, Found, Keyset
+from leadwire.domain.leads.schema import COLUMNS, Email, Lead, Score, StoredLead, from_row
+from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Found, Keyset
 from leadwire.domain.listing.listing import Figures, Listing, PageQuery, SearchQuery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, sql, statement
@@ -27,6 +27,9 @@ class LeadQuery(PageQuery, frozen=True, kw_only=True):
     """Minimum score, inclusive."""
     score_max: _Score | None = None
     """Maximum score, inclusive."""
+    email: Email | None = None
+    """Only leads with this e-mail address, in any case. One bot has one at most."""
+    sort: Literal["created_at", "-created_at", "updated_at", "-updated_at", "score", "-score"] | None = None
 
 
 class LeadSearch(SearchQuery, frozen=True, kw_only=True):
@@ -52,6 +55,13 @@ class _Leads(Listing[Lead]):
             return Found(known, None)
         return await super().search(workspace, query, limit)
 
+    def order_of(self, query: PageQuery) -> Keyset[Lead]:
+        """As every list; the few leads with one address are not looked for in the order."""
+        order = super().order_of(query)
+        if getattr(query, "email", None):
+            return structs.replace(_NEWEST, key=order.key, descending=order.descending)
+        return order
+
 
 _NEWEST: Final = Keyset(
     make=from_row,
@@ -62,19 +72,41 @@ _NEWEST: Final = Keyset(
         # Not `score <= :score_max`: with `score_min` the planner would expect few leads in between and sort all that
         # there are, where it can walk the newest and stop.
         "score_max": "(score, score) <= (:score_max::int, :score_max::int)",
+        # By the index of bot and address. An array, so that it is made first, once.
+        "email": """id = ANY(ARRAY(SELECT known.id FROM bot JOIN lead known ON known.bot_id = bot.id
+            AND lower(known.email) = lower(:email) WHERE bot.workspace_id = :workspace))""",
         **BY_BOT_AND_TIME,
+        **UPDATED,
     },
     key=BY_TIME,
     text="concat_ws(' ', name, email, company, phone)",
 )
-_SCORE_CHANGED: Final = ("lead.updated",)  # a score can leave the range
+_OLDEST: Final = structs.replace(_NEWEST, descending=False)
+_BEST: Final = structs.replace(_NEWEST, key={"score": "smallint", **BY_TIME})
+# Leads are looked up one by one, and not to be counted, however many the planner expects.
+_OF_ENTRY: Final = "FROM lead WHERE lead.id = lead_by_update.id"
+_CREATED: Final = f"(SELECT created_at {_OF_ENTRY})"
+_CHANGED_FIRST: Final = Keyset(
+    make=lambda row: from_row(row[2]),
+    table="lead_by_update",
+    columns=f"id, updated_at, (SELECT ({COLUMNS}) {_OF_ENTRY})",
+    filters={**_NEWEST.filters, "since": f"{_CREATED} > :since", "until": f"{_CREATED} < :until"},
+    key=BY_UPDATE,
+    descending=False,
+)
+_CHANGED: Final = ("lead.updated",)  # a lead can leave the range, or come to have the address
 _LIST: Final = _Leads(
     _NEWEST,
     ("lead.created", "lead.deleted"),
-    {"score_min": _SCORE_CHANGED, "score_max": _SCORE_CHANGED},
-    orders={
-        "oldest": structs.replace(_NEWEST, descending=False),
-        "score": structs.replace(_NEWEST, key={"score": "smallint", **BY_TIME}),
+    dict.fromkeys(("score_min", "score_max", "email", *UPDATED), _CHANGED),
+    orders={"oldest": _OLDEST, "score": _BEST},
+    sorts={
+        "-created_at": _NEWEST,
+        "created_at": _OLDEST,
+        "-score": _BEST,
+        "score": structs.replace(_BEST, descending=False),
+        "updated_at": _CHANGED_FIRST,
+        "-updated_at": structs.replace(_CHANGED_FIRST, descending=True),
     },
 )
 page, search, total, walk = _LIST.page, _LIST.search, _LIST.total, _LIST.walk

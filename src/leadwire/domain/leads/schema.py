@@ -69,6 +69,8 @@ class Lead(Struct, frozen=True):
     """The bot that held that conversation."""
     created_at: str
     """When the lead was captured."""
+    updated_at: str
+    """When it last changed."""
 
 
 class StoredLead(Struct, frozen=True):
@@ -80,15 +82,17 @@ class StoredLead(Struct, frozen=True):
 
 COLUMNS: Final = (
     "id, email, name, phone, company, score, source_url, source_campaign, source_referrer, custom_fields,"
-    " conversation_id, bot_id, created_at"
+    " conversation_id, bot_id, created_at, updated_at"
 )
 
 
 def from_row(row: Any) -> Lead:
     """A lead from the columns of `COLUMNS`, in that order."""
-    id_, email, name, phone, company, score, url, campaign, referrer, custom_fields, conversation_id, bot_id, at = row
-    source = Source(url, campaign, referrer)
-    return Lead(id_, email, name, phone, company, score, source, custom_fields, conversation_id, bot_id, clock.iso(at))
+    id_, email, name, phone, company, score, url, campaign, referrer, custom_fields, origin, bot_id, *times = row
+    source, (created_at, updated_at) = Source(url, campaign, referrer), map(clock.iso, times)
+    return Lead(
+        id_, email, name, phone, company, score, source, custom_fields, origin, bot_id, created_at, updated_at
+    )  # fmt: skip
 
 
 class LeadPatch(Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -20,8 +20,10 @@ T = TypeVar("T")
 LOOKED_AT: Final = 20_000
 """Rows that a search reads before it returns what it has found: some 30 ms."""
 BY_TIME: Final = {"created_at": "timestamptz", "id": "text"}
+BY_UPDATE: Final = {"updated_at": "timestamptz", "id": "text"}
+UPDATED: Final = {"updated_since": "updated_at > :updated_since", "updated_before": "updated_at < :updated_before"}
 BY_BOT_AND_TIME: Final = {"bot_id": "bot_id = :bot_id", "since": "created_at > :since", "until": "created_at < :until"}
-"""The filters that the lists of /v1 have in common."""
+"""Filters that the lists of /v1 have in common."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # The parts of a cursor: an id, milliseconds up to the year 5138, a small number.
@@ -56,6 +58,11 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
         given = {name: getattr(query, name, None) for name in self.filters}
         return {name: value for name, value in given.items() if value not in (None, "")}
 
+    @property
+    def order(self) -> str:
+        """ORDER BY."""
+        return "ORDER BY " + ", ".join(f"{column} {'DESC' if self.descending else 'ASC'}" for column in self.key)
+
     def source(self, used: Iterable[str]) -> str:
         """FROM and WHERE with these filters."""
         conditions = ["workspace_id = :workspace", *(self.filters[one] for one in used)]
@@ -70,21 +77,21 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
             values |= self._key(after)
             places = ", ".join(f":after_{column}::{kind}" for column, kind in self.key.items())
             ordered += f" AND ({', '.join(self.key)}) {'<' if self.descending else '>'} ({places})"
-        order = ", ".join(f"{column} {'DESC' if self.descending else 'ASC'}" for column in self.key)
-        source = ordered = f"{ordered} ORDER BY {order}"
+        source = ordered = f"{ordered} {self.order}"
         patterns = {"patterns": [f"%{_escaped(word)}%" for word in words.lower().split()]} if words else {}
         if words:  # they are compared with a bounded number of rows in the order of the list
             source = f"""FROM (SELECT * {ordered} LIMIT {LOOKED_AT}) looked_at
-                WHERE lower({self.text}) LIKE ALL (:patterns::text[]) ORDER BY {order}"""
+                WHERE lower({self.text}) LIKE ALL (:patterns::text[]) {self.order}"""
         rows = await sql(f"SELECT {self.columns} {source} LIMIT {limit + 1:d}").rows(**values, **patterns)
         stopped = bool(words) and len(rows) <= limit
         last = rows[limit - 1] if len(rows) > limit else None
         if stopped:  # the last row that was looked at, where the search goes on
             last = await sql(f"SELECT {', '.join(self.key)} {ordered} OFFSET {LOOKED_AT - 1} LIMIT 1").row(**values)
         items = [self.make(row) for row in rows[:limit]]
-        return Found(items, self._cursor(last) if last else None, stopped=stopped and last is not None)
+        return Found(items, self.place(last) if last else None, stopped=stopped and last is not None)
 
-    def _cursor(self, row: db.Row) -> str:
+    def place(self, row: db.Row) -> str:
+        """Return where a row is in the list, as `after` takes it."""
         values = [row[column] for column in self.key]
         return ".".join(
             str((value - _EPOCH) // timedelta(milliseconds=1)) if isinstance(value, datetime) else str(value)

@@ -1,4 +1,4 @@
-"""A table as a list: pages by number with an exact total for /v1, pages by cursor for screens and exports.
+"""A table as a list: pages by number or by cursor with a total for /v1, pages by cursor for screens and exports.
 
 Counting is the real cost of a list. A total is kept with the snapshot it was counted in, and counted again only when
 the outbox holds a change of the workspace that this snapshot could not see. That is right because such a change is in
@@ -12,24 +12,24 @@ What a change without an event can affect is counted every time.
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Final, Generic, Self, TypeVar
+from typing import Annotated, Final, Generic, NamedTuple, Self, TypeVar
 
-from msgspec import Meta, Struct, field, structs
+from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
-from leadwire.domain.listing.keyset import Found, Keyset
+from leadwire.domain.listing import cursors
+from leadwire.domain.listing.keyset import UPDATED, Found, Keyset
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import Statement, sql
 
 T = TypeVar("T")
 
 _AT_ONCE: Final = 500  # items of an export that are in memory at a time
+_COUNTED: Final = -3  # where the columns of the count begin
 _KEPT: Final = 10_000  # totals, least recently used go first
 _FRESH: Final = timedelta(hours=1)
 # These two bound the partitions of the outbox that are looked at.
 _LONGEST_TRANSACTION: Final = timedelta(days=1)
 _FARTHEST_CLOCK: Final = timedelta(days=1)
-
-_NEWEST_FIRST: Final = "ORDER BY created_at DESC, id DESC"
 
 Moment = Annotated[datetime, Meta(tz=True)]
 """A moment in a query: whatever `clock.parse` reads."""
@@ -42,14 +42,33 @@ class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
     """Results per page."""
-    page: Annotated[int, Meta(ge=1, le=10**9)] = 1
+    page: Annotated[int, Meta(ge=1, le=10**9, extra_json_schema={"default": 1})] | None = None
     """Page number, from 1. A page past the last one is empty."""
+    cursor: Annotated[str, Meta(min_length=1, max_length=400)] | None = None
+    """Instead of `page`: `first`, then what `meta.next_cursor` of the page before says, with the same filters and
+    `sort`. Nothing is skipped or repeated when rows come and go meanwhile. A cursor lasts for 24 hours."""
+    sort: str | None = None
+    """The order; `-` is descending. By default the newest come first; with `updated_since` or `updated_before`, those
+    that changed first."""
     bot_id: BotId | None = None
     """Only those of this bot."""
     since: Moment | None = None
     """Created after this time (exclusive)."""
     until: Moment | None = None
     """Created before this time (exclusive)."""
+    updated_since: Moment | None = None
+    """Changed after this time (exclusive). Only in the order of `updated_at` or `-updated_at`."""
+    updated_before: Moment | None = None
+    """Last changed before this time (exclusive). Only in the order of `updated_at` or `-updated_at`."""
+
+
+class Part(NamedTuple, Generic[T]):
+    """One page of a list of /v1. By cursor, `total` is that of the first page, and `next_cursor` is None at the end."""
+
+    items: list[T]
+    total: int
+    page: int
+    next_cursor: str | UnsetType | None = UNSET
 
 
 class SearchQuery(Struct, frozen=True, kw_only=True):
@@ -92,19 +111,21 @@ class _Count(Struct):
 
 
 class Listing(Struct, Generic[T]):
-    """A list, with the totals that this process knows. `orders`: how searches are sorted other than newest first.
+    """A list, with the totals that this process knows. `orders`: how searches are sorted other than newest first;
+    `sorts`: the values of `sort` in /v1.
 
     `kinds` are the events that change how many rows there are; `kinds_when` has further ones for a filter that is used.
-    `unannounced` has the values of a filter that rows come to have, or lose, without an event.
+    `unannounced` has the values of a filter that rows come to have, or lose, without an event; None for any value.
     """
 
     newest: Keyset[T]
     kinds: Sequence[str]
     kinds_when: Mapping[str, Sequence[str]]
-    unannounced: Mapping[str, Collection[str]] = {}
+    unannounced: Mapping[str, Collection[str] | None] = {}
     orders: Mapping[str, Keyset[T]] = {}
+    sorts: Mapping[str, Keyset[T]] = {}
     _counts: OrderedDict[tuple[object, ...], _Count] = field(default_factory=OrderedDict)
-    _statements: dict[tuple[str, ...], Statement] = {}  # one for each set of filters, so that each gets its own plan
+    _statements: dict[tuple[str, ...], Statement] = {}  # one for each order and filters, so that each has its own plan
 
     async def search(self, workspace: str, query: SearchQuery, limit: int = 50) -> Found[T]:
         """Return one page. Raise InvalidParameter for an `after` that no page gave."""
@@ -121,25 +142,59 @@ class Listing(Struct, Generic[T]):
 
     async def total(self, workspace: str, query: SearchQuery) -> int | None:
         """Return how many match; None where words are searched for, since that would take reading every row."""
-        return None if query.q else (await self._counted(workspace, query.exclusive(), 1, 0))[1]
+        return None if query.q else (await self._counted(self.newest, workspace, query.exclusive(), 1, 0))[1]
 
-    async def page(self, workspace: str, query: PageQuery) -> tuple[list[T], int]:
-        """Return one page, newest first, and the exact total."""
-        return await self._counted(workspace, query, query.limit, (query.page - 1) * query.limit)
+    async def page(self, workspace: str, query: PageQuery) -> Part[T]:
+        """Return one page and the total. Raise InvalidParameter for parameters that do not go together, or a cursor
+        that is not of this list.
+        """
+        order, number = self.order_of(query), query.page or 1
+        about = (workspace, order.table, order.order, sorted(order.used(query).items()))
+        if query.cursor is None:
+            rows, total = await self._counted(order, workspace, query, query.limit, (number - 1) * query.limit)
+            return Part([order.make(row[:_COUNTED]) for row in rows], total, number)
+        if query.page is not None:
+            raise cursors.refused("page", "conflicting_parameter", "Not together with `cursor`, which says where.")
+        if query.cursor == cursors.FIRST:
+            rows, total = await self._counted(order, workspace, query, query.limit, 0)
+            items, after = (
+                [order.make(row[:_COUNTED]) for row in rows],
+                order.place(rows[-1]) if total > len(rows) else None,
+            )
+        else:
+            place = cursors.opened(query.cursor, about)
+            number, total = place.page, place.total
+            found = await order.page(workspace, query, place.after, query.limit)
+            items, after = found.items, found.after
+        following = after and cursors.sealed(cursors.Place(after, number + 1, total), about)
+        return Part(items, total, number, following)
 
-    async def _counted(self, workspace: str, query: object, limit: int, offset: int) -> tuple[list[T], int]:
-        """One page and the total, in one snapshot and one round trip."""
-        used = self.newest.used(query)
+    def order_of(self, query: PageQuery) -> Keyset[T]:
+        """Return the order that a query asks for. Raise InvalidParameter where a filter does not go with it."""
+        by_update = [name for name in UPDATED if getattr(query, name) is not None]
+        sort = query.sort or ("updated_at" if by_update else "-created_at")
+        if by_update and not sort.endswith("updated_at"):
+            message = f"`{by_update[0]}` goes with the order of `updated_at` or `-updated_at` only."
+            raise cursors.refused("sort", "conflicting_parameter", message)
+        return self.sorts[sort]
+
+    async def _counted(
+        self, order: Keyset[T], workspace: str, query: object, limit: int, offset: int
+    ) -> tuple[list[db.Row], int]:
+        """The rows of one page, with what was counted behind them, and the total: one snapshot, one round trip."""
+        used = order.used(query)
         now = clock.now()
         key = (db.reads_from_standby(), workspace, *used.items())
-        unannounced = any(used.get(name) in some for name, some in self.unannounced.items())
+        unannounced = any(
+            name in used and (some is None or used[name] in some) for name, some in self.unannounced.items()
+        )
         known = None if unannounced else self._counts.get(key)
         if known and now - known.taken_at > _FRESH:
             known = None
-        filters = tuple(used)
-        if filters not in self._statements:
-            self._statements[filters] = self._build(filters)
-        found = await self._statements[filters].rows(
+        form = (order.table, order.order, *used)
+        if form not in self._statements:
+            self._statements[form] = _build(order, tuple(used))
+        found = await self._statements[form].rows(
             workspace=workspace,
             **used,
             limit=limit,
@@ -151,27 +206,28 @@ class Listing(Struct, Generic[T]):
             first=ids.floor("evt", (known.taken_at if known else now) - _LONGEST_TRANSACTION),
             end=ids.floor("evt", now + _FARTHEST_CLOCK),
         )
-        snapshot, server, total, *_ = found[0]
+        *_, snapshot, server, total = found[0]
         if total is not None:
             known = self._counts[key] = _Count(total, snapshot, server, now)
         assert known is not None  # noqa: S101 - without a known count the statement counts
         self._counts.move_to_end(key)
         if len(self._counts) > _KEPT:
             self._counts.popitem(last=False)
-        return [self.newest.make(row[3:]) for row in found if row[3] is not None], known.total
+        return [row for row in found if row[0] is not None], known.total
 
-    def _build(self, used: tuple[str, ...]) -> Statement:
-        source = self.newest.source(used)
-        # Without a filter, the order of an index keeps the plan, which is made for the average workspace and kept for
-        # all, from reading the whole table.
-        counted = source if used else f"FROM (SELECT {source} {_NEWEST_FIRST}) in_order"
-        # A page, and the total unless the outbox has no change that the known snapshot could not see.
-        # ORDER BY xact holds the planner to the index of workspace, kind and xact: it takes the
-        # primary key for as cheap, which would read all events of the day. What is restored from a dump may have a
-        # later xact than this server has come to: no change that is still to be seen.
-        # Beyond the last page the limit is 0, so that nothing is skipped row by row. Materialized: else the count,
-        # which is asked for twice, would be made twice.
-        return sql(f"""
+
+def _build(order: Keyset[T], used: tuple[str, ...]) -> Statement:
+    source = order.source(used)
+    # Without a filter, the order of an index keeps the plan, which is made for the average workspace and kept for
+    # all, from reading the whole table.
+    counted = source if used else f"FROM (SELECT {source} {order.order}) in_order"
+    # A page, and the total unless the outbox has no change that the known snapshot could not see.
+    # ORDER BY xact holds the planner to the index of workspace, kind and xact: it takes the
+    # primary key for as cheap, which would read all events of the day. What is restored from a dump may have a
+    # later xact than this server has come to: no change that is still to be seen.
+    # Beyond the last page the limit is 0, so that nothing is skipped row by row. Materialized: else the count,
+    # which is asked for twice, would be made twice.
+    return sql(f"""
     WITH counted AS MATERIALIZED (
         SELECT CASE WHEN pg_is_in_recovery() THEN format('%s:%1$s:', pg_snapshot_xmin(pg_current_snapshot()))
             ELSE pg_current_snapshot()::text END, pg_postmaster_start_time() AS server,
@@ -185,7 +241,7 @@ class Listing(Struct, Generic[T]):
                 ORDER BY xact LIMIT 1
             ) unseen
         ) THEN (SELECT count(*) {counted}) END AS count
-    ) SELECT counted.*, page.* FROM counted LEFT JOIN LATERAL (
-        SELECT {self.newest.columns} {source} {_NEWEST_FIRST}
+    ) SELECT page.*, counted.* FROM counted LEFT JOIN LATERAL (
+        SELECT {order.columns} {source} {order.order}
         LIMIT CASE WHEN :offset < coalesce(counted.count, :total) THEN :limit ELSE 0 END OFFSET :offset
     ) page ON true""")

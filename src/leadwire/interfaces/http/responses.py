@@ -7,8 +7,9 @@ from urllib.parse import urlencode
 import msgspec
 from litestar import Request, Response
 from litestar.types import ASGIApp, Receive, Scope, Send
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
+from leadwire.domain.listing.cursors import FIRST
 from leadwire.interfaces.http import requests
 
 T = TypeVar("T")
@@ -22,11 +23,13 @@ class PageMeta(Struct, frozen=True):
     """Where a page is in its list."""
 
     total: int
-    """All that match, not only those on this page. Exact."""
+    """All that match, not only those on this page. Exact; by cursor, as it was on the first page."""
     page: int
     """The number of this page, from 1."""
     per_page: int
     """The most that a page holds: the `limit` of the request."""
+    next_cursor: str | UnsetType | None = UNSET
+    """The `cursor` of the next page, null on the last one. Only where the request has a `cursor`."""
 
 
 class Single(Struct, Generic[T], frozen=True):
@@ -104,7 +107,14 @@ def page(request: "Request[Any, Any, Any]", found: Page[T]) -> JSONResponse[Page
 
 
 def links(path: str, pairs: list[tuple[str, str]], meta: PageMeta) -> str:
-    """Return the `Link` header of a page: first, prev, next and last where they exist (RFC 8288)."""
+    """Return the `Link` header of a page: first, prev, next and last where they exist (RFC 8288); by cursor, first and
+    next.
+    """
+    if meta.next_cursor is not UNSET:
+        cursors = {"first": FIRST, "next": meta.next_cursor}
+        kept = [(name, value) for name, value in pairs if name != "cursor"]
+        found = [(rel, urlencode([*kept, ("cursor", cursor)])) for rel, cursor in cursors.items() if cursor]
+        return ", ".join(f'<{path}?{query}>; rel="{rel}"' for rel, query in found)
     last = max(1, -(-meta.total // meta.per_page))
     pages = {"first": 1}
     if meta.page > 1:

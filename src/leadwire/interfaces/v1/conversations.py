@@ -13,10 +13,10 @@ from leadwire.interfaces.v1.operations import Caller, Query, get, post
 async def list_conversations(caller: Caller, query: Query[ConversationQuery]) -> Page[Conversation]:
     """List conversations.
 
-    Newest first.
+    Newest first, unless `sort` or a filter by the time of the last change says otherwise.
     """
-    found, total = await reads.page(caller.workspace, query)
-    return Page(found, PageMeta(total, query.page, query.limit))
+    found = await reads.page(caller.workspace, query)
+    return Page(found.items, PageMeta(found.total, found.page, query.limit, found.next_cursor))
 
 
 @get("/{conversation_id:str}", scope="conversations:read")

@@ -16,10 +16,10 @@ from leadwire.interfaces.v1.operations import Caller, IfMatch, MergePatch, Query
 async def list_leads(caller: Caller, query: Query[LeadQuery]) -> Page[Lead]:
     """List leads.
 
-    Newest first.
+    Newest first, unless `sort` or a filter by the time of the last change says otherwise.
     """
-    found, total = await reads.page(caller.workspace, query)
-    return Page(found, PageMeta(total, query.page, query.limit))
+    found = await reads.page(caller.workspace, query)
+    return Page(found.items, PageMeta(found.total, found.page, query.limit, found.next_cursor))
 
 
 @get("/{lead_id:str}", scope="leads:read")

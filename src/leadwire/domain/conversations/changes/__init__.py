@@ -75,7 +75,7 @@ SELECT 1 FROM conversation WHERE workspace_id = :workspace
 _ERASED: Final = ("visitor_email", "visitor_name", "lead_id", "source_url", "source_referrer")
 _OF_LEAD: Final = (Conversation.lead_id == param("lead_id")) | (Conversation.id == param("conversation_id"))
 _ERASE: Final = statement(
-    Conversation.update({**dict.fromkeys(_ERASED), "variables": "{}"})
+    Conversation.update({**dict.fromkeys(_ERASED), "variables": "{}", "updated_at": _NOW})
     .where(Conversation.workspace_id == param("workspace"), _OF_LEAD)
     .returning(Conversation.id)
 )
@@ -187,7 +187,8 @@ async def lock_of_lead(workspace: str, lead_id: str) -> None:
 
 async def erase(workspace: str, lead: Lead) -> list[str]:
     """Erase a person from their conversations: names, messages, variables, notes. Return the conversations' ids."""
-    found = await _ERASE.rows(workspace=workspace, lead_id=lead.id, conversation_id=lead.conversation_id)
+    which = {"lead_id": lead.id, "conversation_id": lead.conversation_id}
+    found = await _ERASE.rows(workspace=workspace, now=clock.now(), **which)
     conversation_ids = [row["id"] for row in found]
     await _ERASE_MESSAGES.rows(conversation_ids=conversation_ids)
     await _DELETE_NOTES.rows(conversation_ids=conversation_ids)

@@ -23,6 +23,7 @@ from leadwire.interfaces.v1.operations import Operation
 _SKELETON: Final = Path(__file__).with_name("skeleton.toml")
 _METHODS: Final = ("get", "post", "patch", "delete")
 _AT: Final = "2026-01-02T03:04:05.678Z"
+_EXAMPLES: Final = {"score_min": 50, "cursor": "first", "email": "ada@example.com"}
 _TIMES: Final = " ISO 8601, extended or basic format, 1970 to 9998. A date alone, or a time without offset, is in UTC."
 _BY_KEY: Final = (InvalidParameter, IdempotencyInProgress, IdempotencyMismatch)  # of what takes an Idempotency-Key
 
@@ -131,13 +132,15 @@ def _query_parameters(model: type[msgspec.Struct]) -> Iterator[Json]:
 
 
 def _example(name: str, schema: Json) -> Any:
+    if name in _EXAMPLES:
+        return _EXAMPLES[name]
     if schema.get("format") == "date-time":
         return _AT
     if "enum" in schema:
         return schema["enum"][0]
     if "pattern" in schema:
         return f"{name.removesuffix('_id')}_{'0' * 26}"
-    return schema.get("default", {"score_min": 50}.get(name, 100))
+    return schema.get("default", 100)
 
 
 def _bodies(operation: Operation) -> list[type[msgspec.Struct]]:

@@ -46,7 +46,8 @@ def of(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
             for choice in (value, *value.get("anyOf", ())) if field.endswith("_at") else ():
                 choice.update(MOMENT if choice.get("type") == "string" else {})
         if not partial:
-            schema["required"] = list(schema["properties"])
+            absent = {field.name for field in msgspec.structs.fields(structs[name]) if field.default is msgspec.UNSET}
+            schema["required"] = [field for field in schema["properties"] if field not in absent]
     return refs, components
 
 

@@ -15,6 +15,7 @@ from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
 from tests import make
+from tests.catalog import value
 from tests.delivery.wired import endpoint
 from tests.mailing import mails
 from tests.waiting import eventually
@@ -154,7 +155,9 @@ async def test_one_workspace_that_fails_holds_up_no_other(workspace, ada, person
         return await queue(whose, *given, **named)
 
     monkeypatch.setattr(mail, "queue", refuses)
+    failures = value("leadwire_loop_failures_total", loop="notices")
     assert await sweep() == 1
+    assert value("leadwire_loop_failures_total", loop="notices") == failures + 1
     monkeypatch.setattr(mail, "queue", queue)
     assert await sweep() == 1
 

@@ -1,32 +1,33 @@
 """Telling people what happens while nobody looks. Any number of processes may do so at once."""
 
 import asyncio
-import contextlib
+import itertools
 import logging
 from collections.abc import Collection
 from typing import Final
 
+from leadwire.delivery import metrics
+from leadwire.delivery.relay.loop import Loop
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices import changes, reads
 from leadwire.domain.notices.schema import OFFERS, Kind
 from leadwire.infrastructure import telemetry
 
 _EVERY: Final = 20.0  # seconds
-_DEAD_LETTERS_EVERY: Final = 45  # rounds: they are looked for in every workspace
+_DEAD_LETTERS_EVERY: Final = 45  # rounds: this look costs most, and nobody waits for it
 
 
 async def run(stop: asyncio.Event) -> None:
     """Look every 20 s until `stop` is set, where mail is sent at all."""
-    rounds = 0
-    while mail.enabled() and not stop.is_set():
-        kinds = [kind for kind in OFFERS if kind != "dead_letters" or rounds % _DEAD_LETTERS_EVERY == 0]
-        rounds += 1
-        try:
-            await sweep(kinds)
-        except Exception as error:  # noqa: BLE001 - the next round tries again
-            telemetry.log("notices.failed", level=logging.WARNING, error=error)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), _EVERY)
+    rounds = itertools.count()
+
+    async def look() -> float:
+        seldom = next(rounds) % _DEAD_LETTERS_EVERY == 0
+        await sweep([kind for kind in OFFERS if seldom or kind != "dead_letters"])
+        return _EVERY
+
+    if mail.enabled():
+        await Loop("notices", look).run(stop)
 
 
 async def sweep(kinds: Collection[Kind] = tuple(OFFERS)) -> int:
@@ -40,6 +41,7 @@ async def sweep(kinds: Collection[Kind] = tuple(OFFERS)) -> int:
             try:
                 written += await changes.tell(workspace, kind)
             except Exception as error:  # noqa: BLE001 - the next round tries again
+                metrics.FAILED.labels("notices").inc()
                 telemetry.log("notices.failed", level=logging.WARNING, error=error, workspace_id=workspace, kind=kind)
     if written:
         telemetry.log("notices.written", mails=written)

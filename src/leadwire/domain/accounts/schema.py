@@ -40,7 +40,7 @@ class Person(Struct, frozen=True):
     alone: bool
     """Whether this is the only workspace of the instance."""
     second_factor: bool
-    """Whether signing in took a code, too."""
+    """Whether they have one: an authenticator app, a passkey."""
     provider: str | None
     """The provider that they came from; None: they gave a password."""
     networks: list[str]

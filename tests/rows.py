@@ -12,7 +12,8 @@ SELECT relname AS name, quote_ident(attname) AS column, coalesce(
     CASE WHEN typname IN ('text', 'bytea', 'tsvector') THEN NULL WHEN typcategory = 'A' OR typname = 'json' THEN '{}'
         WHEN typcategory = 'D' THEN 'now' ELSE '1' END) AS value
 FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_type ON pg_type.oid = atttypid
-WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'migration'
+WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+    AND relname NOT IN ('migration', 'lead_by_update') -- triggers on lead keep the latter
     AND attnum > 0 AND (attnotnull AND NOT atthasdef
         OR (relname, attname) IN (('lead', 'email'), ('consent', 'lead_id'), ('audit_entry', 'workspace_id'),
             ('audit_chain', 'workspace_id')))

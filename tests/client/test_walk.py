@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,3 +102,25 @@ async def test_a_list_takes_the_parameters_of_the_api(api, workspace, bot):
     assert [lead.id async for lead in api.leads.list(limit=2, page=2)] == made[2:]
     talks = [talk.id async for talk in api.conversations.list(limit=2, page=2)]
     assert len(talks) == 3
+
+
+async def test_a_walk_in_another_order_goes_by_cursor(api, workspace, bot):
+    await _many_leads(workspace, bot)
+    changed = await make.lead(workspace, bot, email="late@example.com")
+    came = [lead async for lead in api.leads.list(updated_since=START - timedelta(days=1), bot_id=bot)]
+    assert len({lead.id for lead in came}) == len(came) == 251
+    assert [lead.updated_at for lead in came] == sorted(lead.updated_at for lead in came)
+    assert came[-1].id == changed.id
+    assert [lead.id async for lead in api.leads.list(email="LATE@example.com")] == [changed.id]
+    talks = [talk.created_at async for talk in api.conversations.list(sort="created_at", limit=1)]
+    assert talks == sorted(talks)
+    assert len(talks) == 2
+    first = await api.leads.page(cursor="first", limit=100)
+    assert (first.has_next, first.total) == (True, 251)
+    second = await api.leads.page(cursor=first.next_cursor, limit=100)
+    assert not {lead.id for lead in first.data} & {lead.id for lead in second.data}
+
+
+def test_a_walk_in_another_order_begins_at_its_first_page():
+    with pytest.raises(ValueError, match="begins at its first page"):
+        Walk(lambda **query: query, {"sort": "score"}, None, 2)

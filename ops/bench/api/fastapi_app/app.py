@@ -75,10 +75,11 @@ async def update_lead(lead_id: str, patch: LeadPatch, workspace: Workspace, db: 
     if lead is None:
         raise HTTPException(404)
     previous = lead.change(patch.model_dump(exclude_unset=True))
+    at = datetime.now(UTC)
+    if previous:
+        lead.version, lead.updated_at = lead.version + 1, at
     out = LeadOut.model_validate(lead)
     if previous:
-        at = datetime.now(UTC)
-        lead.version, lead.updated_at = lead.version + 1, at
         updated = LeadUpdated.model_construct(**dict(out), previous_attributes=previous)
         body = Envelope.model_construct(event="lead.updated", timestamp=at, data=updated).model_dump_json()
         db.add(RecordedEvent.about(lead, event_id(), "lead.updated", body, at))

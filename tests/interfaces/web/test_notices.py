@@ -13,7 +13,7 @@ from tests.interfaces.web.conftest import signed_in
 from tests.mailing import mails
 
 ONE_CLICK = b"List-Unsubscribe=One-Click"
-DEFAULTS = {"admin": ["endpoints", "dead_letters"], "agent": ["waiting"], "viewer": []}
+DEFAULTS = {"admin": ["endpoints", "dead_letters", "waiting"], "agent": ["waiting"], "viewer": []}
 
 
 @pytest.fixture(autouse=True)
@@ -72,8 +72,8 @@ async def test_a_link_in_a_mail_asks_and_its_button_ends_one_kind(admin, strange
     assert await chosen(user) is None
     await admin.open("/account")
     assert "You get no more mails about webhook endpoints." in await stranger.fill(link)
-    assert await chosen(user) == ["dead_letters"]
-    assert ticked(await admin.open("/account")) == ["dead_letters"]
+    assert await chosen(user) == ["dead_letters", "waiting"]
+    assert ticked(await admin.open("/account")) == ["dead_letters", "waiting"]
     detail = await db.value("SELECT detail FROM audit_entry WHERE action = 'user.notices_changed'")
     assert detail == "unsubscribed from endpoints by a link"
 
@@ -85,7 +85,7 @@ async def test_one_click_of_a_mail_program_needs_no_session_and_may_come_again(a
     headers = {"content-type": kind} if kind else {}
     for _ in range(2):
         assert (await anonymous.post(link, content=ONE_CLICK, headers=headers)).status_code == 200
-        assert await chosen(user) == ["endpoints"]
+        assert await chosen(user) == ["endpoints", "waiting"]
 
 
 async def test_another_site_cannot_press_it(anonymous, admin, workspace):

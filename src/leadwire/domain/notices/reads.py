@@ -25,7 +25,7 @@ _RECIPIENTS: Final = sql("""
 SELECT u.id, u.email, w.name AS workspace FROM user_account u JOIN workspace w ON w.id = u.workspace_id
 LEFT JOIN notice_choice c ON c.user_id = u.id
 WHERE u.workspace_id = :workspace AND u.role = ANY(:roles::text[])
-  AND CASE WHEN c.user_id IS NULL THEN u.role = :default ELSE :kind = ANY(c.kinds) END
+  AND CASE WHEN c.user_id IS NULL THEN u.role = ANY(:defaults::text[]) ELSE :kind = ANY(c.kinds) END
 ORDER BY u.id""")
 
 _UNTOLD: Final = """NOT EXISTS (SELECT 1 FROM notice n
@@ -128,7 +128,7 @@ async def name(workspace: str) -> str:
 
 async def recipients(workspace: str, offer: Offer) -> list[db.Row]:
     """The people of a workspace who get a kind of notice."""
-    return await _RECIPIENTS.rows(workspace=workspace, roles=offer.roles, default=offer.default, kind=offer.kind)
+    return await _RECIPIENTS.rows(workspace=workspace, roles=offer.roles, defaults=offer.defaults, kind=offer.kind)
 
 
 def _bounds(kind: Kind) -> dict[str, str]:

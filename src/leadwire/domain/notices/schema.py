@@ -21,7 +21,7 @@ class Offer(Struct, frozen=True):
     role: Role
     """Whoever has a lesser role gets none."""
     default: Role
-    """Who gets it without having chosen."""
+    """Who gets it without having chosen: people with this role, and with greater ones."""
     pause: timedelta
     """The least time between two mails of this kind."""
 
@@ -29,6 +29,11 @@ class Offer(Struct, frozen=True):
     def roles(self) -> list[Role]:
         """Everybody who may have it."""
         return [role for role in ROLES if has_role(role, self.role)]
+
+    @property
+    def defaults(self) -> list[Role]:
+        """Everybody who has it without having chosen."""
+        return [role for role in ROLES if has_role(role, self.default)]
 
 
 ENDPOINTS: Final = Offer(
@@ -66,4 +71,4 @@ def offered(role: Role) -> list[Offer]:
 
 def by_default(role: Role) -> list[str]:
     """The kinds that somebody with this role gets without having chosen."""
-    return [offer.kind for offer in OFFERS.values() if offer.default == role]
+    return [offer.kind for offer in OFFERS.values() if has_role(role, offer.default)]

@@ -38,7 +38,7 @@ def count(workspace: str, email: str, why: str, address: str) -> None:
     tries.count += 1
     if len(tries.addresses) < 100:
         tries.addresses.add(address)
-    if not _writing:  # outside of this request, and of any transaction of it
+    if all(task.done() for task in _writing):  # outside of this request, and of any transaction of it
         task = asyncio.get_running_loop().create_task(_write_later(), context=contextvars.Context())
         _writing.add(task)
         task.add_done_callback(_writing.discard)

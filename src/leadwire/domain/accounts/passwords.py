@@ -1,9 +1,8 @@
 """Passwords at rest: argon2id, with the cost that OWASP names first (19 MiB, 2 passes).
 
 A check takes some 30 ms of a core and 19 MiB, so it runs in a thread: two at a time for people who hold something that
-strangers do not, such as a known browser or a session; for strangers one at a time, and only while the processor has
-nothing better to do. At most 16 wait in each lane: whoever comes then is asked to try again, so that a flood of tries
-never makes anybody wait for long.
+strangers do not, such as a known browser or a session; for strangers one at a time, at a low priority. At most 16 wait
+in each lane: whoever comes then is asked to try again, so that a flood of tries never makes anybody wait for long.
 """
 
 import asyncio

@@ -20,8 +20,9 @@ INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, attempts, due_
 SELECT v.id, e.id, e.workspace_id, 'waiting', 1, now() + random() * interval '1 hour', 'http_error'
 FROM event v JOIN webhook_endpoint e USING (workspace_id) WHERE v.workspace_id = ANY($1)"""
 _WAKE: Final = """
-UPDATE webhook_endpoint e SET open = false, due_at = (SELECT min(due_at) FROM delivery d WHERE d.endpoint_id = e.id)
-WHERE workspace_id = ANY($1)"""
+UPDATE webhook_endpoint e SET open = false, due_at = first.due_at
+FROM (SELECT endpoint_id, min(due_at) AS due_at FROM delivery WHERE workspace_id = ANY($1) GROUP BY 1) first
+WHERE e.id = first.endpoint_id"""
 _DELIVERIES: Final = "SELECT (SELECT count(*) FROM delivery) + (SELECT count(*) FROM delivery_result)"
 
 

@@ -16,7 +16,7 @@ from leadwire.domain.leads.schema import LeadPatch
 from leadwire.infrastructure import clock, db
 
 WORKSPACE: Final = "Demo"
-_CONVERSATIONS: Final = 720
+_CONVERSATIONS: Final = 600
 _DAYS: Final = 60
 _OPEN: Final = timedelta(hours=6)  # after that every conversation of the past has ended
 _STEP: Final = timedelta(seconds=17)  # between two messages

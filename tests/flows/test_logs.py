@@ -80,6 +80,10 @@ async def test_reads_and_successes_are_not_told_of_unless_asked_for(workspace, b
     caplog.set_level("INFO", "leadwire")
     await client.get("/v1/leads")
     assert [record.message for record in caplog.records if record.message == "request.answered"] == []
+    await client.get("/v1/leads", headers={"authorization": "Bearer nobody"})
+    (refused,) = [record for record in caplog.records if record.message == "request.answered"]
+    assert refused.__dict__["fields"]["status"] == 401
+    caplog.clear()
     lead = await make.lead(workspace, bot)
     await client.patch(f"/v1/leads/{lead.id}", json={"score": 3})
     assert [record.message for record in caplog.records if record.message == "request.answered"] == ["request.answered"]

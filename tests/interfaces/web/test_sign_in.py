@@ -1,6 +1,7 @@
 """Signing in: who may, how often they may try, and which headers the browser gets."""
 
 import asyncio
+import ipaddress
 
 import msgspec
 import pytest
@@ -188,6 +189,20 @@ async def test_over_https_the_cookie_is_bound_to_this_host_and_the_browser_stays
         settings, "get", lambda: msgspec.structs.replace(configured, public_url="https://leads.example")
     )
     assert "strict-transport-security" in (await admin.get("/v1/leads")).headers
+
+
+async def test_https_that_ends_at_a_proxy_counts_where_the_proxy_is_trusted(admin, monkeypatch):
+    async def cookie() -> str:
+        done = await admin.post(
+            "/sign-in", data={"email": "ada@example.org", "password": PASSWORD}, headers={"x-forwarded-proto": "https"}
+        )
+        assert ("strict-transport-security" in done.headers) == done.headers["set-cookie"].startswith("__Host-")
+        return done.headers["set-cookie"].partition("=")[0]
+
+    assert await cookie() == "leadwire"
+    configured, ours = settings.get(), ipaddress.ip_network("127.0.0.0/8")
+    monkeypatch.setattr(settings, "get", lambda: msgspec.structs.replace(configured, trusted_proxies=(ours,)))
+    assert await cookie() == "__Host-leadwire"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""The network that a request comes from. `X-Forwarded-For` counts only from proxies that the operator has named."""
+"""Where a request comes from, and how. `X-Forwarded-For` and `X-Forwarded-Proto` count only from proxies that the
+operator has named.
+"""
 
 import contextlib
 import ipaddress
@@ -32,6 +34,14 @@ def network(scope: Scope | HTTPScope) -> str:
 def address(scope: Scope | HTTPScope) -> str:
     """Return the caller's whole address, or `unknown`: for lists of who may come in."""
     return str(_caller(scope) or _UNKNOWN)
+
+
+def scheme(scope: Scope | HTTPScope) -> str:
+    """Return `http` or `https`, as the caller speaks it with us or with a proxy before us."""
+    peer, _ = scope["client"] or ("", 0)
+    if header(scope, b"x-forwarded-proto") == "https" and (near := _address(peer)):
+        return "https" if _within(near, settings.get().trusted_proxies) else scope["scheme"]
+    return scope["scheme"]
 
 
 def _caller(scope: Scope | HTTPScope) -> Address | None:

@@ -17,6 +17,7 @@ from leadwire.infrastructure.standby_reads import CALLER, note_change
 from leadwire.infrastructure.telemetry import tracing
 from leadwire.infrastructure.telemetry.metrics import counter, histogram
 from leadwire.infrastructure.telemetry.tracing import Span
+from leadwire.interfaces.http import client_network
 
 REQUESTS: Final = counter("http_requests", "HTTP requests answered.", "method", "route", "status")
 SECONDS: Final = histogram(
@@ -27,6 +28,7 @@ SECONDS: Final = histogram(
     bounds=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_REFUSED: Final = frozenset((401, 403, 429))
 _READS: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 ADDED: Final = "leadwire.added_headers"
 WAITED: Final = "leadwire.waited"
@@ -63,7 +65,7 @@ class RequestMiddleware:
         span = tracing.start_request(traceparent)
         telemetry.begin(request_id.decode(), span.traceparent if span else traceparent)
         added = [(b"x-request-id", request_id), *_ALWAYS]
-        if scope["scheme"] == "https" or settings.get().public_url.startswith("https:"):
+        if settings.get().public_url.startswith("https:") or client_network.scheme(scope) == "https":
             added.append(_STRICT)
         scope.setdefault("state", {})[ADDED] = added  # inner layers may add headers
 
@@ -107,11 +109,11 @@ def _ids(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, str | None]:
 
 
 def _record(scope: Any, status: int, seconds: float) -> None:
-    """Count the request, and log it if it changed something or failed."""
+    """Count the request, and log it if it changed something, failed, or was refused for who asked."""
     count, times = _cells_of(scope["method"], scope.get("path_template") or "unmatched", status)
     count.inc()
     times.observe(seconds)
-    notable = status >= 500 or (status < 400 and scope["method"] not in _READS)
+    notable = status >= 500 or status in _REFUSED or (status < 400 and scope["method"] not in _READS)
     level = logging.INFO if notable else logging.DEBUG
     if telemetry.enabled(level):
         method, route, ms = scope["method"], scope.get("path_template"), round(seconds * 1000, 1)

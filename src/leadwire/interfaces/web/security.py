@@ -11,6 +11,7 @@ from typing import Any, Final
 from litestar import Request, Response
 
 from leadwire.infrastructure import settings
+from leadwire.interfaces.http import client_network
 
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; "
@@ -53,7 +54,8 @@ def local(path: str) -> str:
 
 def public_url(request: "Request[Any, Any, Any]") -> str:
     """Return the address that people use for this site, without a trailing slash."""
-    return settings.get().public_url or f"{request.scope['scheme']}://{request.headers.get('host', 'localhost')}"
+    found = settings.get().public_url
+    return found or f"{client_network.scheme(request.scope)}://{request.headers.get('host', 'localhost')}"
 
 
 def session_token(request: "Request[Any, Any, Any]") -> str | None:

@@ -119,6 +119,11 @@ async def test_nothing_of_the_web_area_is_served_around_the_declarations():
     ("body", "kind", "status"),
     [
         (b'{"a": 1}', "application/json", 415),
+        (
+            b'--x\r\nContent-Disposition: form-data; name="name"; filename="a.txt"\r\n\r\nCRM\r\n--x--\r\n',
+            "multipart/form-data; boundary=x",
+            415,
+        ),
         (b"a=%ff", "application/x-www-form-urlencoded", 400),
         (b"a=%00", "application/x-www-form-urlencoded", 400),
         (b"&".join(b"a=1" for _ in range(300)), "application/x-www-form-urlencoded", 400),

@@ -22,7 +22,8 @@ async def statements(monkeypatch) -> list[str]:
     fetch, transaction = db.DB.fetch, db.DB.transaction
 
     async def noted(sql, args):
-        sent.append(" ".join(sql.split()[:3]))
+        if "INTO endpoint_hour" not in sql:  # counts for plots, written by a timer that another test may have set
+            sent.append(" ".join(sql.split()[:3]))
         return await fetch(sql, args)
 
     def begun(*options):

@@ -153,7 +153,7 @@ async def _password(context: PageContext, *, download: bool) -> PageResponse | N
     query = context.request.scope["query_string"].decode("latin-1")
     action_ = quote(context.request.scope["path"]) + (f"?{query}" if query else "")
     held = [*context.form.without(FORM_TOKEN).pairs, (PAGE, page)]
-    return await context.render("door/confirm.html", action=action_, held=held, field=PASSWORD, onward=page)
+    return await context.render("public/confirm.html", action=action_, held=held, field=PASSWORD, onward=page)
 
 
 async def _perform(context: PageContext, done: Declared, audit: str, shown_on: Declared | None) -> PageResponse:

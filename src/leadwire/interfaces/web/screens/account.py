@@ -1,9 +1,9 @@
 """Sign in, sign out, the one-time link to an account, confirming that it is you; and one's own account."""
 
-from typing import Any, Final
+from typing import Final
 
 import segno
-from litestar import HttpMethod, Request, route
+from litestar import HttpMethod, route
 from litestar.handlers import HTTPRouteHandler
 from markupsafe import Markup
 
@@ -11,15 +11,14 @@ from leadwire.domain.accounts import networks, reads
 from leadwire.domain.accounts.changes import invitations, known_browsers, passkeys, second_factor, sessions
 from leadwire.domain.accounts.changes import sign_in as accounts
 from leadwire.domain.notices import reads as notices
-from leadwire.infrastructure.errors import DomainError, Forbidden, NotFound
+from leadwire.infrastructure.errors import DomainError, NotFound
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.routes import get
-from leadwire.interfaces.web import forms, security
-from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect, render_page
+from leadwire.interfaces.web import security
+from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect
+from leadwire.interfaces.web.public_pages import Asked, browser, form_page, go_on, let_in, sent_form
 from leadwire.interfaces.web.routes import CODE, CONFIRM, PASSKEY, SECOND_FACTOR, SIGN_IN, action, check_again, screen
 from leadwire.interfaces.web.webauthn import CREDENTIAL, answer, options_response, site
-
-Asked = Request[Any, Any, Any]
 
 
 @get(SIGN_IN)
@@ -29,35 +28,35 @@ async def sign_in(request: Asked) -> PageResponse:
     me = await sessions.person(security.session_token(request), address(request))
     if me and networks.allow(client_network.address(request.scope), me.networks):
         return redirect(onward)
-    return _form(request, "door/sign_in.html", onward=onward, email="")
+    return form_page(request, "public/sign_in.html", onward=onward, email="")
 
 
 @route(SIGN_IN, http_method=HttpMethod.POST, status_code=200)
 async def signed_in(request: Asked) -> PageResponse:
     """A new session, or the question for the second factor."""
-    form = await _sent(request)
+    form = await sent_form(request)
     onward, email = security.local(form.text("next") or "/"), form.text("email")
     try:
         mark = security.browser_mark(request)
-        token, code_wanted = await accounts.sign_in(email, form.raw("password"), *_browser(request), mark)
+        token, code_wanted = await accounts.sign_in(email, form.raw("password"), *browser(request), mark)
     except DomainError as refusal:
-        return _form(request, "door/sign_in.html", refusal, onward=onward, email=email)
+        return form_page(request, "public/sign_in.html", refusal, onward=onward, email=email)
     if code_wanted:
-        return _form(request, "door/code.html", onward=onward, ticket=token)
-    return await _signed_in(request, token, onward)
+        return form_page(request, "public/code.html", onward=onward, ticket=token)
+    return await go_on(request, token, onward)
 
 
 @route(CODE, http_method=HttpMethod.POST, status_code=200)
 async def code_given(request: Asked) -> PageResponse:
     """A new session, after the password and the code."""
-    form = await _sent(request)
+    form = await sent_form(request)
     onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
     try:
         mark = security.browser_mark(request)
-        token = await accounts.give_code(ticket, form.text("code"), *_browser(request), mark)
+        token = await accounts.give_code(ticket, form.text("code"), *browser(request), mark)
     except DomainError as refusal:
-        return _form(request, "door/code.html", refusal, onward=onward, ticket=ticket)
-    return await _signed_in(request, token, onward)
+        return form_page(request, "public/code.html", refusal, onward=onward, ticket=ticket)
+    return await go_on(request, token, onward)
 
 
 @get(PASSKEY)
@@ -69,15 +68,15 @@ async def challenge(request: Asked) -> PageResponse:
 @route(PASSKEY, http_method=HttpMethod.POST, status_code=200)
 async def passkey_given(request: Asked) -> PageResponse:
     """A new session, by a passkey alone or after the password."""
-    form = await _sent(request)
+    form = await sent_form(request)
     onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
     try:
         given, mark = answer(request, form.raw(CREDENTIAL)), security.browser_mark(request)
-        token = await accounts.give_passkey(given, ticket, *_browser(request), mark)
+        token = await accounts.give_passkey(given, ticket, *browser(request), mark)
     except DomainError as refusal:
-        page = "door/code.html" if ticket else "door/sign_in.html"
-        return _form(request, page, refusal, onward=onward, ticket=ticket, email=form.text("email"))
-    return await _signed_in(request, token, onward)
+        page = "public/code.html" if ticket else "public/sign_in.html"
+        return form_page(request, page, refusal, onward=onward, ticket=ticket, email=form.text("email"))
+    return await go_on(request, token, onward)
 
 
 @get("/join/{token:str}")
@@ -89,7 +88,7 @@ async def join(request: Asked) -> PageResponse:
 @route("/join/{token:str}", http_method=HttpMethod.POST, status_code=200)
 async def joined(request: Asked) -> PageResponse:
     """The account is made, its owner signed in."""
-    form, (seen, browser) = await _sent(request), _browser(request)
+    form, (seen, agent) = await sent_form(request), browser(request)
     try:
         user_id = await invitations.accept(request.path_params["token"], form.text("email"), form.raw("password"), seen)
     except NotFound:
@@ -97,7 +96,7 @@ async def joined(request: Asked) -> PageResponse:
     except DomainError as refusal:
         return await _join_form(request, form.text("email"), refusal)
     await known_browsers.know(user_id, security.browser_mark(request))
-    return _let_in(request, await sessions.begin(user_id, seen, browser), "/")
+    return let_in(request, await sessions.begin(user_id, seen, agent), "/")
 
 
 @screen(CONFIRM)
@@ -105,7 +104,7 @@ async def confirm(context: PageContext) -> PageResponse:
     """Asks for the password or a passkey again: something secret is about to be shown."""
     onward = security.local(context.form.text("next") or context.query.text("next") or "/")
     return await context.render(
-        "door/confirm.html", action=CONFIRM, held=[("next", onward)], field="password", onward=onward
+        "public/confirm.html", action=CONFIRM, held=[("next", onward)], field="password", onward=onward
     )
 
 
@@ -119,7 +118,7 @@ async def confirmed(context: PageContext) -> PageResponse:
 @action("/sign-out", role="viewer")
 async def sign_out(context: PageContext) -> PageResponse:
     """The session ends here and in the database."""
-    return await _signed_in(context.request, "", SIGN_IN)
+    return await go_on(context.request, "", SIGN_IN)
 
 
 @screen("/account")
@@ -181,40 +180,7 @@ async def switch_off(context: PageContext) -> PageResponse:
 
 async def _join_form(request: Asked, email: str = "", refusal: DomainError | None = None) -> PageResponse:
     offer = await reads.offer(request.path_params["token"])
-    return _form(request, "door/join.html", refusal, offer=offer, email=email)
-
-
-def _form(request: Asked, template: str, refusal: DomainError | None = None, **values: object) -> PageResponse:
-    """A page for who is not signed in; after a refusal it has the refusal's status and headers."""
-    page = render_page(request, template, {"refusal": refusal, **values}, refusal.status if refusal else 200)
-    page.headers.update(refusal.headers if refusal else {})
-    return page
-
-
-async def _signed_in(request: Asked, token: str, onward: str) -> PageResponse:
-    """Go on under this token, or none; the session that the browser brought along ends."""
-    await sessions.end(security.session_token(request))
-    return _let_in(request, token, onward)
-
-
-def _browser(request: Asked) -> tuple[str, str]:
-    """Return the network that the request comes from, and the name that the browser gives itself."""
-    return address(request), request.headers.get("user-agent", "")
-
-
-def _let_in(request: Asked, token: str, onward: str) -> PageResponse:
-    response = redirect(onward)
-    security.set_session(response, request, token)
-    if token:
-        security.set_browser_mark(response, request)
-    return response
-
-
-async def _sent(request: Asked) -> forms.Form:
-    """Return the form that was sent. Raise Forbidden when another site sent it."""
-    if not security.same_origin(request.headers):
-        raise Forbidden("This request came from another site.")
-    return await forms.read(request)
+    return form_page(request, "public/join.html", refusal, offer=offer, email=email)
 
 
 OPEN: Final[list[HTTPRouteHandler]] = [sign_in, signed_in, code_given, challenge, passkey_given, join, joined]

@@ -15,7 +15,7 @@ from leadwire.interfaces.web.page_context import PageResponse, render_page
 @get("/webhooks/addresses")
 async def page(request: Request[Any, Any, Any]) -> PageResponse:
     """For people."""
-    return render_page(request, "door/addresses.html", {"addresses": _addresses()})
+    return render_page(request, "public/addresses.html", {"addresses": _addresses()})
 
 
 @get("/webhooks/addresses.json")

@@ -13,9 +13,9 @@ from leadwire.infrastructure.errors import DomainError, NotFound
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import HTML, PageContext, PageResponse, address, render_page
+from leadwire.interfaces.web.public_pages import Asked, form_page, sent_form
 from leadwire.interfaces.web.routes import action
 from leadwire.interfaces.web.screens import settings as settings_screens
-from leadwire.interfaces.web.screens.account import Asked, _form, _sent
 
 _FORGOT: Final = "/forgot-password"
 _RESET: Final = "/reset-password/{token:str}"
@@ -32,19 +32,19 @@ _OF_HTML: Final = {
 async def forgot(request: Asked) -> PageResponse:
     """Asks for the address."""
     _offered()
-    return _form(request, "door/forgot.html", email="", asked=False)
+    return form_page(request, "public/forgot.html", email="", asked=False)
 
 
 @route(_FORGOT, http_method=HttpMethod.POST, status_code=200)
 async def forgotten(request: Asked) -> PageResponse:
     """The same for every address."""
     _offered()
-    email = (await _sent(request)).text("email")
+    email = (await sent_form(request)).text("email")
     try:
         await password_reset.ask(email, address(request))
     except DomainError as refusal:
-        return _form(request, "door/forgot.html", refusal, email=email, asked=False)
-    return _form(request, "door/forgot.html", email=email, asked=True)
+        return form_page(request, "public/forgot.html", refusal, email=email, asked=False)
+    return form_page(request, "public/forgot.html", email=email, asked=True)
 
 
 @get(_RESET)
@@ -56,7 +56,7 @@ async def reset(request: Asked) -> PageResponse:
 @route(_RESET, http_method=HttpMethod.POST, status_code=200)
 async def was_reset(request: Asked) -> PageResponse:
     """Another password; then the way in is the usual one, the second factor included."""
-    password = (await _sent(request)).raw("password")
+    password = (await sent_form(request)).raw("password")
     try:
         mark = security.browser_mark(request)
         email = await password_reset.use(request.path_params["token"], password, address(request), mark)
@@ -64,7 +64,7 @@ async def was_reset(request: Asked) -> PageResponse:
         raise
     except DomainError as refusal:
         return await _reset_page(request, refusal)
-    page = _form(request, "door/sign_in.html", onward="/", email=email, changed=True)
+    page = form_page(request, "public/sign_in.html", onward="/", email=email, changed=True)
     security.set_browser_mark(page, request)
     return page
 
@@ -107,7 +107,7 @@ async def _content(request: Asked) -> Content:
 
 async def _reset_page(request: Asked, refusal: DomainError | None = None) -> PageResponse:
     owner = await password_reset.owner_of(request.path_params["token"])
-    return _form(request, "door/reset.html", refusal, email=owner["email"])
+    return form_page(request, "public/reset.html", refusal, email=owner["email"])
 
 
 def _offered() -> None:

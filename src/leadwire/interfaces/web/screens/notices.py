@@ -37,7 +37,7 @@ async def send_transcript(context: PageContext, conversation_id: str) -> PageRes
 async def unsubscribe(request: Request[Any, Any, Any]) -> PageResponse:
     """Asks, because programs that check links open them: only a POST changes something."""
     *_, kind = links.opened(request.path_params["token"])
-    return render_page(request, "door/unsubscribe.html", {"title": OFFERS[kind].title, "done": False})
+    return render_page(request, "public/unsubscribe.html", {"title": OFFERS[kind].title, "done": False})
 
 
 @route(_PATH, http_method=HttpMethod.POST, status_code=200)
@@ -47,7 +47,7 @@ async def unsubscribed(request: Request[Any, Any, Any]) -> PageResponse:
         raise Forbidden("This request came from another site.")
     workspace, user_id, kind = links.opened(request.path_params["token"])
     await changes.unsubscribe(workspace, user_id, kind)
-    return render_page(request, "door/unsubscribe.html", {"title": OFFERS[kind].title, "done": True})
+    return render_page(request, "public/unsubscribe.html", {"title": OFFERS[kind].title, "done": True})
 
 
 OPEN: Final[list[HTTPRouteHandler]] = [unsubscribe, unsubscribed]

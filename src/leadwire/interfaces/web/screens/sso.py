@@ -1,9 +1,9 @@
 """Single sign-on: the way to a provider and back, and its call that a session has ended. Open to anybody."""
 
 import logging
-from typing import Any, Final
+from typing import Final
 
-from litestar import HttpMethod, Request, Response, route
+from litestar import HttpMethod, Response, route
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.domain.accounts.changes import failed_sign_ins, sessions, sso_sign_in
@@ -12,15 +12,14 @@ from leadwire.domain.accounts.sso import flow as flows
 from leadwire.domain.accounts.sso import provider as providers
 from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.infrastructure import telemetry
-from leadwire.infrastructure.errors import DomainError, Forbidden, RateLimited
+from leadwire.infrastructure.errors import DomainError, RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageResponse, address, redirect, render_page
-
-Asked = Request[Any, Any, Any]
+from leadwire.interfaces.web.public_pages import Asked, sent_form
 
 FIND: Final = "/sign-in/sso"
 _CALLS: Final = RateLimit("sso", 1200, window=300)  # for an address: a whole office may have one
@@ -30,18 +29,16 @@ _CALLS: Final = RateLimit("sso", 1200, window=300)  # for an address: a whole of
 async def find(request: Asked) -> PageResponse:
     """Asks for the e-mail address, which tells the provider."""
     onward = security.local(request.query_params.get("next", "/"))
-    return render_page(request, "door/sso.html", {"onward": onward, "email": "", "found": None})
+    return render_page(request, "public/sso.html", {"onward": onward, "email": "", "found": None})
 
 
 @route(FIND, http_method=HttpMethod.POST, status_code=200)
 async def found(request: Asked) -> PageResponse:
     """Links to the providers. Links, because a form must not lead to another site."""
-    if not security.same_origin(request.headers):
-        raise Forbidden("This request came from another site.")
-    form = await forms.read(request)
+    form = await sent_form(request)
     onward, email = security.local(form.text("next") or "/"), form.text("email")
     values = {"onward": onward, "email": email, "found": await providers.for_email(email)}
-    return render_page(request, "door/sso.html", values)
+    return render_page(request, "public/sso.html", values)
 
 
 @route("/sso/{provider_id:str}", http_method=HttpMethod.GET)
@@ -54,7 +51,7 @@ async def begin(request: Asked) -> PageResponse:
     if me and not session and request.headers.get("sec-fetch-site") == "cross-site":
         # Another site must not turn the person here into somebody else: they are asked.
         values = {"onward": onward, "email": "", "found": [(provider.id, provider.name)]}
-        return render_page(request, "door/sso.html", values)
+        return render_page(request, "public/sso.html", values)
     try:
         to, cookie = await flows.begin(provider, _callback(request, provider.id), onward, session)
     except SignOnRefused as refusal:
@@ -137,7 +134,7 @@ def _refused(request: Asked, provider_id: str, refusal: DomainError) -> PageResp
     _log(provider_id, refusal)
     advice = getattr(refusal, "advice", "Begin again in a while, or tell an admin of your team.")
     values = {"refusal": refusal, "advice": advice, "provider": provider_id}
-    return render_page(request, "door/sso_refused.html", values, refusal.status)
+    return render_page(request, "public/sso_refused.html", values, refusal.status)
 
 
 def _log(provider_id: str, refusal: DomainError) -> None:

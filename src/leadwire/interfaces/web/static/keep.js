@@ -92,7 +92,7 @@ function sentDraft(key, text) {
 }
 
 function restoreDrafts() {
-  if (document.body.matches(".door")) sessionStorage.clear(); // another person may sign in
+  if (document.body.matches(".public")) sessionStorage.clear(); // another person may sign in
   for (const field of drafts()) field.value ||= sessionStorage.getItem(draftKey(field)) ?? "";
 }
 

@@ -1,0 +1,46 @@
+"""What pages that anybody may open share: their form, where it was sent from, and the session that may follow."""
+
+from typing import Any
+
+from litestar import Request
+
+from leadwire.domain.accounts.changes import sessions
+from leadwire.infrastructure.errors import DomainError, Forbidden
+from leadwire.interfaces.web import forms, security
+from leadwire.interfaces.web.page_context import PageResponse, address, redirect, render_page
+
+Asked = Request[Any, Any, Any]
+
+
+def form_page(request: Asked, template: str, refusal: DomainError | None = None, **values: object) -> PageResponse:
+    """A page for who is not signed in; after a refusal it has the refusal's status and headers."""
+    page = render_page(request, template, {"refusal": refusal, **values}, refusal.status if refusal else 200)
+    page.headers.update(refusal.headers if refusal else {})
+    return page
+
+
+async def go_on(request: Asked, token: str, onward: str) -> PageResponse:
+    """Go on under this token, or none; the session that the browser brought along ends."""
+    await sessions.end(security.session_token(request))
+    return let_in(request, token, onward)
+
+
+def browser(request: Asked) -> tuple[str, str]:
+    """Return the network that the request comes from, and the name that the browser gives itself."""
+    return address(request), request.headers.get("user-agent", "")
+
+
+def let_in(request: Asked, token: str, onward: str) -> PageResponse:
+    """Go on under this token, or none; the browser is known from now on."""
+    response = redirect(onward)
+    security.set_session(response, request, token)
+    if token:
+        security.set_browser_mark(response, request)
+    return response
+
+
+async def sent_form(request: Asked) -> forms.Form:
+    """Return the form that was sent. Raise Forbidden when another site sent it."""
+    if not security.same_origin(request.headers):
+        raise Forbidden("This request came from another site.")
+    return await forms.read(request)

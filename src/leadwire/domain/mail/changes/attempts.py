@@ -20,11 +20,12 @@ _LONGEST_ERROR: Final = 300
 _LIKE: Final[dict[Outcome, Attempted]] = {"sent": "delivered", "failed": "connect_error"}
 _STATES: Final[dict[str, State]] = {"delivered": "sent", "waiting": "waiting"}
 
-# Mails that are due, account mails first. Those of suspended workspaces are put off.
+# Mails that are due, account mails first. Those of suspended workspaces are put off. Times are kept to the millisecond,
+# so what is due at once may seem to be due in half of one.
 _CLAIM: Final = sql("""
 WITH due AS (
     SELECT m.id, w.suspended_at IS NOT NULL AS suspended FROM mail m JOIN workspace w ON w.id = m.workspace_id
-    WHERE m.state = 'waiting' AND m.due_at <= now()
+    WHERE m.state = 'waiting' AND m.due_at <= now() + interval '1 millisecond'
     ORDER BY m.priority, m.due_at LIMIT :most FOR UPDATE OF m SKIP LOCKED
 )
 UPDATE mail m SET due_at = now() + CASE WHEN suspended THEN interval '5 minutes' ELSE make_interval(secs => :lease) END

@@ -45,7 +45,7 @@ async def test_it_is_nothing_to_write_to_strangers_with(caller, shop):  # noqa: 
     await caller.says("stranger@example.com")
     answers = [await caller.post("transcript") for _ in range(4)]
     assert [code(one) for one in answers] == [(200, None)] * 3 + [(409, "too_many")]
-    assert "evil" not in str(await mails("transcript"))
+    assert "evil.example" not in str(await mails("transcript"))
     for number in range(3):  # other conversations of the same network
         other = Caller(caller.client, shop)
         await other.says(f"one{number}@example.com")
@@ -101,4 +101,4 @@ async def test_a_long_conversation_loses_its_beginning(workspace, caller, monkey
     assert (await caller.post("transcript")).status_code == 200
     ((_, values),) = await mails("transcript")
     assert values["cut"] is True
-    assert "xxx" not in str(values)
+    assert "x" * 10 not in str(values)

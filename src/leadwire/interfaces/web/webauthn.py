@@ -13,8 +13,14 @@ CREDENTIAL: Final = "passkey"
 
 
 def site(request: "Request[Any, Any, Any]") -> Site:
-    """Return where the web area is for whoever sent this request."""
-    return Site(security.public_url(request))
+    """Return where the web area is for whoever sent this request.
+
+    `up` is at 127.0.0.1, and passkeys belong to names: there they belong to `localhost`, for who opens it by that name.
+    """
+    address_ = security.public_url(request)
+    if request.headers.get("host", "").startswith("localhost:"):
+        address_ = address_.replace("http://127.0.0.1:", "http://localhost:", 1)
+    return Site(address_)
 
 
 def answer(request: "Request[Any, Any, Any]", credential: str) -> Answer:

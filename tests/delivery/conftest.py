@@ -41,9 +41,8 @@ async def use(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[Any], 
         return made[0]
 
     yield used
-    while redis_pool._background_tasks:
-        await asyncio.wait(redis_pool._background_tasks)
-    for client in made:
+    await redis_pool.close()  # the first; it waits for what is under way, but not for ever
+    for client in made[1:]:
         await client.aclose()
     gc.collect()  # here, not in another test
 
@@ -69,19 +68,22 @@ def lead_after_lead(workspace: str, bot: str, wire: Any, receiver: Any) -> Calla
                 made, count = made + 1, count - 1
                 await asyncio.sleep(0.05)
 
-        await make.lead(workspace, bot)
-        await receiver.received(1)
-        capturing = asyncio.create_task(capture(20))
-        await asyncio.to_thread(fault)
-        over.set()
-        await capturing
-
         async def delivered() -> bool:
             return bool(await db.value("SELECT count(*) FROM every_delivery WHERE state = 'delivered'") == made + 1)
 
-        await eventually(delivered, 90)
-        assert len({one.webhook_id for one in receiver.deliveries}) == made + 1
-        stop.set()
-        await asyncio.gather(*working)
+        try:
+            await make.lead(workspace, bot)
+            await receiver.received(1)
+            capturing = asyncio.create_task(capture(20))
+            try:
+                await asyncio.to_thread(fault)
+            finally:
+                over.set()
+                await capturing
+            await eventually(delivered, 90)
+            assert len({one.webhook_id for one in receiver.deliveries}) == made + 1
+        finally:  # whatever has failed: what goes on would keep the test from ending
+            stop.set()
+            await asyncio.gather(*working)
 
     return work

@@ -28,6 +28,7 @@ class Bot(Table, db=DB, tablename="bot"):
     published_version = Integer(null=True, default=None)  # what new conversations run; null: it does not answer
     allowed_origins = Array(Text())  # websites that may embed it; `*` = any
     color = Text()
+    look = JSON()  # look.Look, without the color
 
 
 class BotVersion(Table, db=DB, tablename="bot_version"):

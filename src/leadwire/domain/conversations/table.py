@@ -1,6 +1,6 @@
 """The tables of conversations."""
 
-from piccolo.columns import JSON, Integer, Text, Timestamptz
+from piccolo.columns import JSON, Integer, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
@@ -35,6 +35,8 @@ class Conversation(Table, db=DB, tablename="conversation"):
     assigned_at = Timestamptz(null=True, default=None)
     created_at = Timestamptz()
     updated_at = Timestamptz()
+    rating = SmallInt(null=True, default=None)  # the visitor's, 1 to 5, once it has ended
+    rating_comment = Text(null=True, default=None)
 
 
 class Message(Table, db=DB, tablename="message"):

@@ -15,6 +15,7 @@ from leadwire.domain.bots import engine, faq, reads, runtime
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
+from leadwire.domain.conversations.changes import ratings
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.domain.conversations.schema import MAX_TEXT, ConversationNotFound, Origin
 from leadwire.domain.leads.schema import Source
@@ -79,6 +80,13 @@ class NewConversation(NewVisitorMessage, forbid_unknown_fields=True, frozen=True
     referrer: Url | None = None
     locale: Short | None = None
     timezone: Short | None = None
+
+
+class NewRating(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What the visitor thinks of a conversation that has ended."""
+
+    rating: Annotated[int, Meta(ge=1, le=5)]
+    comment: Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*(?![\s\S])")] = ""
 
 
 @get("/bots/{bot_id:str}")
@@ -166,6 +174,15 @@ async def send_transcript(request: _R, conversation_id: FromPath[str]) -> JSONRe
     return JSONResponse(runtime.turn_of(session, []))
 
 
+@post("/conversations/{conversation_id:str}/rating")
+async def rate(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
+    """Rate a conversation that has ended. Rating it again replaces what was said before."""
+    session = await _session(request, conversation_id)
+    given = body.fields(await body.json_object(request), NewRating)
+    await ratings.rate(*session.place, given.rating, given.comment.strip() or None)
+    return JSONResponse(runtime.turn_of(session, []))
+
+
 async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
     """The stream's bytes. Ends when nobody but the bot is there any more, or when the process stops; at once when there
     are too many, as several may have been let in at the same moment.
@@ -222,6 +239,7 @@ def _position(text: str) -> int:
 
 _HANDLERS: Final = (
     show_bot, start_conversation, send_message, read_messages, stream_events, request_handoff, end, send_transcript,
+    rate,
 )  # fmt: skip
 router = Router(
     "/widget/v1",

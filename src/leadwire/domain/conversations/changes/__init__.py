@@ -72,7 +72,7 @@ _LOCK_OF_LEAD: Final = sql("""
 SELECT 1 FROM conversation WHERE workspace_id = :workspace
   AND (lead_id = :lead_id OR id = (SELECT conversation_id FROM lead WHERE id = :lead_id)) ORDER BY id FOR UPDATE""")
 # The source goes as well: links in e-mails name whom they were sent to.
-_ERASED: Final = ("visitor_email", "visitor_name", "lead_id", "source_url", "source_referrer")
+_ERASED: Final = ("visitor_email", "visitor_name", "lead_id", "source_url", "source_referrer", "rating_comment")
 _OF_LEAD: Final = (Conversation.lead_id == param("lead_id")) | (Conversation.id == param("conversation_id"))
 _ERASE: Final = statement(
     Conversation.update({**dict.fromkeys(_ERASED), "variables": "{}", "updated_at": _NOW})

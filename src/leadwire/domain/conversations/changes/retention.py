@@ -14,7 +14,7 @@ _BLANK: Final = (
     statement(ConversationNote.delete().where(any_of(ConversationNote.conversation_id, "conversation_ids"))),
 )
 _BLANK_VARIABLES: Final = statement(
-    Conversation.update(variables="{}").where(_MINE, any_of(Conversation.id, "conversation_ids"))
+    Conversation.update(variables="{}", rating_comment=None).where(_MINE, any_of(Conversation.id, "conversation_ids"))
 )
 
 

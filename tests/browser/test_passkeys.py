@@ -2,10 +2,11 @@
 
 from urllib.parse import parse_qs
 
+import msgspec
 import pytest
 from playwright.async_api import expect
 
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, settings
 from tests.browser.desk import PASSWORD, signed_in
 from tests.interfaces.web.conftest import browser as without_a_screen
 
@@ -46,6 +47,13 @@ class Authenticator:
 def site(door):
     """A passkey belongs to a name, not to a number."""
     return door.replace("127.0.0.1", "localhost")
+
+
+@pytest.fixture
+def up(door, monkeypatch):
+    """`leadwire up` tells its number as its address."""
+    told = msgspec.structs.replace(settings.get(), public_url=door)
+    monkeypatch.setattr(settings, "get", lambda: told)
 
 
 @pytest.fixture
@@ -157,6 +165,22 @@ async def test_without_a_name_or_scripts_there_is_no_button(page, door, site):
     await page.goto(f"{door}/sign-in")  # an address that is a number
     await expect(page.get_by_role("button", name="Use a passkey")).to_be_hidden()
     await expect(page.get_by_role("button", name="Sign in", exact=True)).to_be_visible()
+
+
+async def test_under_up_they_work_at_localhost(up, page, site, device):
+    assert [held["rpId"] for held in await device.passkeys()] == ["localhost"]
+    await sign_out(page, site)
+    await page.get_by_role("button", name="Use a passkey").click()
+    await expect(page).to_have_title("Overview · Leadwire")
+
+
+async def test_under_up_none_is_offered_at_the_number_and_the_page_says_why(up, visit, door, workspace):
+    page = await signed_in(visit, door, workspace, EMAIL)
+    await page.goto(f"{door}/account/passkeys")
+    await expect(page.get_by_text("is a name, not a number")).to_be_visible()
+    await expect(page.get_by_role("button", name="Make the passkey")).to_be_hidden()
+    await sign_out(page, door)
+    await expect(page.get_by_role("button", name="Use a passkey")).to_be_hidden()
 
 
 async def test_recovery_codes_are_shown_once_and_each_signs_in_once(page, site, device, visit):

@@ -25,11 +25,6 @@ from tests.browser.desk import signed_in
 from tests.delivery.wired import Wire
 
 LONG = "Wildenstein" * 400
-SCREENS = [
-    one.path
-    for one in router.DECLARED
-    if "GET" in one.handler.http_methods and not one.path.endswith(("/live", "/options"))
-]
 ME = f"{LONG[:60]}@{LONG[:50]}.example.org"
 
 
@@ -85,7 +80,7 @@ async def places(workspace, redis):
 async def test_no_screen_is_wider_than_the_window(visit, door, workspace, places):
     page = await signed_in(visit, door, workspace, ME)
     too_wide = []
-    paths = [re.sub(r"\{(\w+):\w+\}", lambda part: places[part[1]], path) for path in SCREENS]
+    paths = [re.sub(r"\{(\w+):\w+\}", lambda part: places[part[1]], path) for path in router.PAGES]
     for path in [
         *paths,
         f"/inbox?c={places['conversation_id']}",

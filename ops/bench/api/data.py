@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from leadwire.domain.accounts.changes import create_key, create_workspace
@@ -9,7 +10,7 @@ from leadwire.infrastructure import db
 from leadwire.infrastructure.db.migrations import migrate
 
 BOTS = 10
-MESSAGES = 10  # per conversation
+MESSAGES = 10  # in each conversation
 ASKED_FOR = 5000  # different leads, and conversations, at the most
 
 # 26 digits: 10 that grow with the number, as time would make them, and 16 as good as random. Hex digits are valid ones.
@@ -33,7 +34,7 @@ SELECT {id_of("lead")}, $1, {id_of("bot", f"i % {BOTS}")}, {id_of("conv", "1 + (
     'Company ' || i % 5000, i * 37 % 101,
     'https://shop.example/pricing?plan=' || i % 7, 'spring-' || i % 20, 'https://www.search.example/',
     ('{{"budget":"' || i % 100 || 'k","team_size":' || i % 50 || ',"status":"qualified"}}')::json, at, at
-FROM (SELECT i, timestamptz '2026-01-01' + i * interval '4 min' + i * 7919 % 60000 * interval '1 ms' AS at
+FROM (SELECT i, $3::timestamptz + i * $4::interval + i::bigint * 7919 % 60000 * interval '1 ms' AS at
       FROM generate_series(1, $2::int) i) s"""
 
 _CONVERSATIONS = f"""
@@ -42,20 +43,20 @@ INSERT INTO conversation (id, workspace_id, bot_id, lead_id, status, visitor_ema
     ended_at, ended_by, end_reason, created_at, updated_at)
 SELECT {id_of("conv")}, $1, {id_of("bot", f"i % {BOTS}")}, {id_of("lead")},
     (ARRAY['active', 'ended', 'handoff'])[1 + i % 3], 'person' || i || '@company' || i % 5000 || '.example',
-    'Person Name ' || i, {MESSAGES}, 'https://shop.example/pricing', 'spring-' || i % 20,
+    'Person Name ' || i, $5::int, 'https://shop.example/pricing', 'spring-' || i % 20,
     'https://www.search.example/', 'en', 'Europe/Vienna', 'Firefox', 'Linux', 3, '{{"topic":"pricing","step":4}}',
     CASE WHEN i % 3 = 1 THEN at + interval '10 min' END, CASE WHEN i % 3 = 1 THEN 'visitor' END,
     CASE WHEN i % 3 = 1 THEN 'closed' END, at, at + interval '10 min'
-FROM (SELECT i, timestamptz '2026-01-01' + i * interval '4 min' + i * 7907 % 60000 * interval '1 ms' AS at
+FROM (SELECT i, $3::timestamptz + i * 2 * $4::interval + i::bigint * 7907 % 60000 * interval '1 ms' AS at
       FROM generate_series(1, $2::int / 2) i) s"""
 
 _MESSAGES = f"""
 INSERT INTO message (id, workspace_id, conversation_id, seq, role, content, created_at)
-SELECT {id_of("msg", f"i * {MESSAGES} + n")}, $1, {id_of("conv")}, n, CASE WHEN n % 2 = 0 THEN 'user' ELSE 'bot' END,
+SELECT {id_of("msg", "i * $5::int + n")}, $1, {id_of("conv")}, n, CASE WHEN n % 2 = 0 THEN 'user' ELSE 'bot' END,
     'Message ' || n || ': Thanks for reaching out! Could you tell me more about what you need, '
         || 'e.g. "team size" and budget?',
-    timestamptz '2026-01-01' + i * interval '4 min' + n * interval '20.25 s'
-FROM generate_series(1, $2::int / 2) i, generate_series(1, {MESSAGES}) n"""
+    $3::timestamptz + i * 2 * $4::interval + n * interval '20.25 s'
+FROM generate_series(1, $2::int / 2) i, generate_series(1, $5::int) n"""
 
 _SAMPLE = "SELECT id FROM {} ORDER BY md5(id) LIMIT {}"
 
@@ -85,13 +86,19 @@ async def _make(url: str, leads: int) -> Data:
         await db.close_pool()
 
 
-async def fill(leads: int) -> Data:
-    """Fill tables that are there, over the open pool."""
+async def fill(
+    leads: int,
+    messages: int = MESSAGES,
+    first: datetime = datetime(2026, 1, 1, tzinfo=UTC),
+    apart: timedelta = timedelta(minutes=4),
+) -> Data:
+    """Fill tables that are there, over the open pool: `messages` in each conversation, a lead each `apart`."""
     workspace = await create_workspace("Benchmark")
     _, key = await create_key(workspace, "benchmark")
     await db.rows(_BOTS, workspace)
-    for statement in (_LEADS, _CONVERSATIONS, _MESSAGES):
-        await db.rows(statement, workspace, leads)
+    await db.rows(_LEADS, workspace, leads, first, apart)
+    for statement in (_CONVERSATIONS, _MESSAGES):
+        await db.rows(statement, workspace, leads, first, apart, messages)
     # Not all tables: an empty one that was analyzed is planned for as empty, until there are statistics again.
     await db.rows("VACUUM (ANALYZE) bot, lead, conversation, message")
     await db.rows("CHECKPOINT")

@@ -21,6 +21,10 @@ _MODULES: Final = [
 _PROGRAMS: Final = ("/v1/", "/widget/", "/receiver/", "/health/", "/schema", "/metrics")  # never get a page
 
 DECLARED: Final = [one for module in _MODULES for one in vars(module).values() if isinstance(one, Declared)]
+PAGES: Final = [
+    one.path for one in DECLARED if "GET" in one.handler.http_methods and not one.path.endswith(("/live", "/options"))
+]
+"""The paths of what is a page of its own, for whoever looks at all of them: tests, pictures, measurements."""
 
 
 def handlers() -> list[HTTPRouteHandler]:

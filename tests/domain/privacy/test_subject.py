@@ -24,8 +24,8 @@ NAMED = """
 SELECT DISTINCT relname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
 WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
     AND attname IN ('lead_id', 'conversation_id', 'event_id', 'about') AND NOT attisdropped"""
-NOT_SHOWN = {"outbox", "delivery", "delivery_result"}
-"""Tables that name somebody and are not shown: work of the relay; the view of both is."""
+NOT_SHOWN = {"outbox", "delivery", "delivery_result", "conversation_read"}
+"""Tables that name somebody and are not shown: work of the relay (the view of both is), and what people have read."""
 SHOWN = {
     "message": "messages", "conversation_note": "notes", "score_entry": "scores", "visit": "visits",
     "blocked_visitor": "blocks", "attempt": "attempts", "event": "events", "consent": "consents", "mail": "mails",

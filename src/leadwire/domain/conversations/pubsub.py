@@ -8,9 +8,10 @@ import asyncio
 import contextlib
 import functools
 import logging
+import time
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Collection, Iterator
+from typing import Final, Literal
 
 from leadwire.infrastructure import db, redis_pool, telemetry
 from leadwire.infrastructure.backoff import Backoff
@@ -18,13 +19,21 @@ from leadwire.infrastructure.backoff import Backoff
 _PREFIX: Final = "leadwire:talk:"
 _DELAY: Final = 0.002  # seconds: several changes of one transaction are sent once
 _LISTEN: Final = 5.0
+_LOOKING: Final = 40.0  # seconds: a stream says every 15 s that somebody is there
+
+Kind = Literal["changed", "typing_visitor", "typing_agent", "looking", "left"]
+"""What happened in a conversation: something that is stored, somebody types, or a colleague looks at it or leaves."""
+Change = tuple[str, str]
+"""The conversation and the kind."""
+_STORED: Final[tuple[Kind, ...]] = ("changed",)
 
 _pending: set[str] = set()
 
 
-def publish(workspace: str, conversation_id: str) -> None:
-    """Wake the watchers of a conversation once the open transaction has committed."""
-    db.after_commit(functools.partial(_schedule, f"{_PREFIX}{workspace}:{conversation_id}"))
+def publish(workspace: str, conversation_id: str, kind: Kind = "changed", user_id: str = "") -> None:
+    """Wake the watchers of a conversation once the open transaction has committed. `user_id`: who looks or leaves."""
+    suffix = "" if kind == "changed" else f":{kind}:{user_id}"
+    db.after_commit(functools.partial(_schedule, f"{_PREFIX}{workspace}:{conversation_id}{suffix}"))
 
 
 def _schedule(channel: str) -> None:
@@ -46,16 +55,54 @@ async def _publish() -> None:
 
 
 class Watch(asyncio.Event):
-    """One watcher. It is set when something has changed, or may have."""
+    """One watcher of some kinds of changes. It is set when something has changed, or may have."""
 
-    async def changed(self, seconds: float) -> bool:
-        """Wait for a change. Return whether there was one within `seconds`."""
+    def __init__(self, kinds: Collection[Kind]) -> None:
+        super().__init__()
+        self.kinds = kinds
+        self._changes: set[Change] = set()
+
+    def wake(self, conversation_id: str, kind: str) -> None:
+        """Note a change, if it is of a kind that is watched."""
+        if kind in self.kinds:
+            self._changes.add((conversation_id, kind))
+            self.set()
+
+    async def changed(self, seconds: float) -> set[Change]:
+        """Wait for a change. Return those since the last call, none after `seconds`. After a time without Redis there
+        is one of no conversation.
+        """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.wait()
-        changed = self.is_set()
+        changes, self._changes = self._changes, set()
         self.clear()
-        return changed
+        return changes
+
+
+class Lookers:
+    """Who looks at which conversation, as the streams of every process say again and again. Nothing is stored."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, dict[str, float]] = {}  # by conversation: when each user was there last
+
+    def note(self, conversation_id: str, user_id: str, *, here: bool) -> bool:
+        """Note that somebody is there, or no longer. Return whether that is news."""
+        known = user_id in self.of(conversation_id)
+        if here:
+            self._seen.setdefault(conversation_id, {})[user_id] = time.monotonic()
+        else:
+            self._seen.get(conversation_id, {}).pop(user_id, None)
+        return here != known
+
+    def of(self, conversation_id: str) -> set[str]:
+        """The users who look at a conversation."""
+        late = time.monotonic() - _LOOKING
+        for one, users in list(self._seen.items()):
+            self._seen[one] = {user_id: at for user_id, at in users.items() if at > late}
+            if not self._seen[one]:
+                del self._seen[one]
+        return set(self._seen.get(conversation_id, ()))
 
 
 class Hub:
@@ -64,11 +111,12 @@ class Hub:
     def __init__(self) -> None:
         self._watches: defaultdict[str, set[Watch]] = defaultdict(set)
         self.leaving = False
+        self.lookers = Lookers()
 
     @contextlib.contextmanager
-    def watch(self, workspace: str, conversation_id: str = "") -> Iterator[Watch]:
+    def watch(self, workspace: str, conversation_id: str = "", kinds: Collection[Kind] = _STORED) -> Iterator[Watch]:
         """Watch one conversation, or all of a workspace, inside the block."""
-        channel, watch = f"{_PREFIX}{workspace}:{conversation_id}", Watch()
+        channel, watch = f"{_PREFIX}{workspace}:{conversation_id}", Watch(kinds)
         self._watches[channel].add(watch)
         try:
             yield watch
@@ -106,15 +154,18 @@ class Hub:
                     self._wake(message["channel"].decode())
 
     def _wake(self, channel: str) -> None:
-        whole_workspace = channel.rpartition(":")[0] + ":"
-        for watch in (*self._watches.get(channel, ()), *self._watches.get(whole_workspace, ())):
-            watch.set()
+        workspace, conversation_id, kind, user_id = [*channel.removeprefix(_PREFIX).split(":"), "changed", ""][:4]
+        if kind in ("looking", "left") and not self.lookers.note(conversation_id, user_id, here=kind == "looking"):
+            return
+        for watched in (conversation_id, ""):
+            for watch in self._watches.get(f"{_PREFIX}{workspace}:{watched}", ()):
+                watch.wake(conversation_id, kind)
 
     def wake_all(self) -> None:
         """Wake every watcher of this process."""
         for watches in self._watches.values():
             for watch in watches:
-                watch.set()
+                watch.wake("", "changed")
 
 
 hub: Final = Hub()

@@ -1,6 +1,6 @@
 """The tables of conversations."""
 
-from piccolo.columns import JSON, Integer, SmallInt, Text, Timestamptz
+from piccolo.columns import JSON, Array, Integer, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
@@ -37,6 +37,12 @@ class Conversation(Table, db=DB, tablename="conversation"):
     updated_at = Timestamptz()
     rating = SmallInt(null=True, default=None)  # the visitor's, 1 to 5, once it has ended
     rating_comment = Text(null=True, default=None)
+    seen_by_visitor_seq = Integer(default=0)  # the last message that they have seen
+    seen_by_agent_seq = Integer(default=0)
+    first_response_at = Timestamptz(null=True, default=None)  # a person's first message
+    snoozed_until = Timestamptz(null=True, default=None)
+    end_due_at = Timestamptz(null=True, default=None)  # an operator has ended it; until then that can be undone
+    tags = Array(Text(), default=list)
 
 
 class Message(Table, db=DB, tablename="message"):
@@ -64,6 +70,17 @@ class ConversationNote(Table, db=DB, tablename="conversation_note"):
     user_id = Text()
     content = Text()
     created_at = Timestamptz()
+    mentions = Array(Text(), default=list)  # users
+
+
+class ConversationRead(Table, db=DB, tablename="conversation_read"):
+    """How far an operator has read a conversation. Key: (user_id, conversation_id)."""
+
+    user_id = Text(primary_key=True)
+    conversation_id = Text()
+    workspace_id = Text()
+    seq = Integer(default=0)
+    mentioned_at = Timestamptz(null=True, default=None)  # in a note that they have not seen yet
 
 
 class SavedReply(Table, db=DB, tablename="saved_reply"):

@@ -70,7 +70,7 @@ async def reply(workspace: str, conversation_id: str, user_id: str, content: str
 
 async def note(workspace: str, conversation_id: str, user_id: str, content: str) -> None:
     """Add a note for the other operators, at any time. Raise ConversationNotFound, Invalid."""
-    values = {"user_id": user_id, "content": _text(content), "created_at": clock.now()}
+    values = {"user_id": user_id, "content": _text(content), "mentions": [], "created_at": clock.now()}
     async with _locked(workspace, conversation_id):
         await _ADD_NOTE.rows(id=ids.new("note"), workspace_id=workspace, conversation_id=conversation_id, **values)
 

@@ -84,6 +84,7 @@ class Attempt(Table, db=DB, tablename="attempt"):
     http_status = SmallInt(null=True, default=None)
     error = Text(null=True, default=None)  # for operators
     response_body = Text(null=True, default=None)  # its first 2 KiB
+    response_headers = Text(null=True, default=None)  # JSON: pairs of name and value, without secrets
 
 
 class EndpointHour(Table, db=DB, tablename="endpoint_hour"):
@@ -96,3 +97,5 @@ class EndpointHour(Table, db=DB, tablename="endpoint_hour"):
     took = Array(base_column=Integer())
     last_at = Timestamptz()
     last_outcome = Text()
+    first_delivered = Integer(default=0)  # of first attempts alone
+    first_failed = Integer(default=0)

@@ -8,6 +8,7 @@ from typing import Final
 
 from leadwire.app import create_app
 from leadwire.domain.accounts.changes import failed_sign_ins, password_reset, sessions, sso_sign_in
+from leadwire.domain.bots.changes import counts
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.mail.changes import attempts
 from leadwire.infrastructure import idempotency_store, standby_reads, telemetry
@@ -28,7 +29,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     async def run(stop: asyncio.Event) -> None:
         chores = (
             idempotency_store.expire, sessions.delete_ended, password_reset.delete_expired, attempts.delete_old,
-            sso_sign_in.forget_used,
+            sso_sign_in.forget_used, counts.delete_old,
         )  # fmt: skip
         beside = [asyncio.create_task(work) for work in (*map(_hourly, chores), pubsub.hub.listen(), _leave(stop))]
         async with standby_reads.following(settings):
@@ -36,6 +37,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
         for task in beside:
             task.cancel()
         await failed_sign_ins.write()
+        await counts.write()
 
     await runtime.run(settings, "serve", health, run, indexes_only=False)
 

@@ -11,6 +11,8 @@ from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, H
 
 MOST_NODES: Final = 50  # in one turn
 
+WENT_ON: Final = ""
+"""In `State.visited`, behind a node that the visitor left for one that is in there already."""
 _ASKED_FOR_A_PERSON: Final = "the visitor asked for a person"
 
 _DONE: Final = frozenset({"no", "no thanks", "no, thanks", "nothing", "thanks", "thank you", "that is all", "bye"})
@@ -26,6 +28,7 @@ class State(Struct, frozen=True, omit_defaults=True):
     score: int = 0
     asked: int = 0  # free questions so far: what answers may cost is limited by it
     fired: tuple[str, ...] = ()  # rules that have counted: `node/label`
+    visited: tuple[str, ...] = ()  # nodes by first visit, for figures: they went on from all but the last
 
 
 class Reply(Struct, frozen=True):
@@ -170,7 +173,7 @@ class _Run:
         self._set(retries=0, turns=0)
         for _ in range(MOST_NODES):
             node = self._flow.node(node_id)
-            self._set(at=node.id)
+            self._set(at=node.id, visited=self._visited(node.id))
             following = self._pass(node)
             if following is None:
                 return self._state, self._effects
@@ -180,6 +183,7 @@ class _Run:
     def stop(self, reason: str) -> tuple[State, list[Effect]]:
         self._reply(self._flow.handoff_text)
         self._effects.append(HandedOff(reason))
+        self._set(visited=self._visited())
         return self._state, self._effects
 
     def _pass(self, node: AnyNode) -> str | None:
@@ -197,10 +201,10 @@ class _Run:
             return node.next
         if isinstance(node, Handoff):
             self._effects.append(HandedOff(node.reason))
-            self._set(at=node.next)
+            self._set(at=node.next, visited=self._visited())
         elif isinstance(node, End):
             self._effects.append(Ended(node.reason))
-            self._set(at=None)
+            self._set(at=None, visited=self._visited())
         return None
 
     def _again(self, ask: Ask) -> tuple[State, list[Effect]]:
@@ -221,6 +225,13 @@ class _Run:
         filled = text if plain else fill(text, self._known())
         if filled.strip():
             self._effects.append(Reply(filled, personal=plain or filled != text))
+
+    def _visited(self, node_id: str = WENT_ON) -> tuple[str, ...]:
+        """What `visited` is at a node; without one, after the last."""
+        been = self._state.visited
+        if node_id and node_id not in been:
+            return (*been, node_id)
+        return been if not been or been[-1] in (node_id, WENT_ON) else (*been, WENT_ON)
 
     def _known(self) -> dict[str, Scalar]:
         return {**self._state.variables, "score": self._state.score}

@@ -10,7 +10,7 @@ import secrets
 from typing import Final
 
 from leadwire.domain.bots import engine, reads, turn
-from leadwire.domain.bots.changes import visitor_sessions
+from leadwire.domain.bots.changes import counts, visitor_sessions
 from leadwire.domain.bots.faq import Answerer, Question
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.bots.turn import ConcurrentUpdate
@@ -48,6 +48,7 @@ async def start(
             async with db.transaction():
                 conversation_id = await conversations.start(bot.workspace, bot.id, origin, bot.version)
                 session = await visitor_sessions.start(bot, state, conversation_id, token, key, address)
+                counts.began(bot.id, origin.source, state.visited)
                 messages = await turn.take(session, user, answer, greeting)
             return turn_of(await reads.current(session), messages, token)
         except (ConcurrentUpdate, db.Deadlock, db.UniqueViolation):  # the last: the same start, at the same time

@@ -1,6 +1,6 @@
 """Bots, their versions and FAQ, visitors' sessions and what follows from them."""
 
-from piccolo.columns import JSON, Array, Boolean, Bytea, Column, Integer, Text, Timestamptz
+from piccolo.columns import JSON, Array, Boolean, Bytea, Column, Date, Integer, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure.db import DB
@@ -105,3 +105,13 @@ class BlockedVisitor(Table, db=DB, tablename="blocked_visitor"):
     conversation_id = Text()  # what they were blocked for
     user_id = Text()
     created_at = Timestamptz()
+
+
+class BotCount(Table, db=DB, tablename="bot_count"):
+    """How often something happened with a bot on a day (UTC), for figures. It holds no persons."""
+
+    bot_id = Text(primary_key=True)  # with day, kind and name
+    day = Date()
+    kind = Text()  # see `changes.counts.Kind`
+    name = Text()  # of the node, the website or the campaign; else empty
+    total = Integer()

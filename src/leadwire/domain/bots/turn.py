@@ -13,7 +13,7 @@ from msgspec import structs
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import engine, inputs
-from leadwire.domain.bots.changes import consents, visitor_sessions
+from leadwire.domain.bots.changes import consents, counts, visitor_sessions
 from leadwire.domain.bots.engine import Consented, Effect, Ended, HandedOff, Reply, Saved, Scored, State
 from leadwire.domain.bots.flow import Ask, Scalar
 from leadwire.domain.bots.schema import VisitorSession
@@ -77,9 +77,11 @@ async def write(session: VisitorSession, state: State, steps: Sequence[NewMessag
     await _save_answers(session, state, steps)
     await consents.record(session, [step for step in steps if isinstance(step, Consented)])
     await visitor_sessions.save_state(session.conversation_id, state)
+    counts.went(session.bot_id, session.state.visited, state.visited)
     for step in steps:
         if isinstance(step, HandedOff):
             await conversations.hand_off(*session.place, step.reason)
+            counts.count(session.bot_id, "handoff")
             messages += await _away_replies(session)
         elif isinstance(step, Ended):
             await conversations.end(*session.place, "bot", step.reason)
@@ -133,7 +135,9 @@ async def _save_answers(session: VisitorSession, state: State, steps: Sequence[N
             asks = {one.variable: one.save_to for one in session.flow.nodes if isinstance(one, Ask) and one.save_to}
             known = {field: state.variables[name] for name, field in asks.items() if name in state.variables} | answers
             if known.keys() & {"email", "phone"}:  # a lead is somebody who can be reached
-                await conversations.capture_lead(*session.place, _patch(known, state.score))
+                lead = await conversations.capture_lead(*session.place, _patch(known, state.score))
+                if session.lead_id is None:
+                    counts.captured(session.bot_id, lead, session.conversation_id)
     except (NotFound, Conflict, Unavailable) as error:  # the lead was erased, or its address taken, a moment ago
         raise ConcurrentUpdate from error
     visitor = Visitor(_text(answers.get("email")), _text(answers.get("name")))

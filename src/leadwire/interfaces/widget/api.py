@@ -29,7 +29,7 @@ from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.requests import pairs_of
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
-from leadwire.interfaces.widget import visitor
+from leadwire.interfaces.widget import counts, visitor
 from leadwire.interfaces.widget.origins import Origins
 
 # A minute, per network and bot. Redis holds the networks' keyed hashes only.
@@ -239,7 +239,7 @@ def _position(text: str) -> int:
 
 _HANDLERS: Final = (
     show_bot, start_conversation, send_message, read_messages, stream_events, request_handoff, end, send_transcript,
-    rate,
+    rate, counts.count,
 )  # fmt: skip
 router = Router(
     "/widget/v1",

@@ -34,14 +34,26 @@ from leadwire_client.events import (
 )
 from leadwire_client.receiver import Acknowledged, AsyncReceiver, Batch, Delivery, Fetched, Receiver
 from leadwire_client.retry import Retry
-from leadwire_client.types import Conversation, ConversationDetail, ConversationEnd, Lead, LeadDeleted, Message, Page
+from leadwire_client.types import (
+    Bot,
+    Conversation,
+    ConversationDetail,
+    ConversationEnd,
+    Lead,
+    LeadDeleted,
+    Limits,
+    Me,
+    Message,
+    Page,
+    Workspace,
+)
 from leadwire_client.verify import verify
 
 __all__ = [
-    "Acknowledged", "ApiError", "AsyncLeadwire", "AsyncReceiver", "Batch", "Checkpoint", "Compared", "Conflict",
+    "Acknowledged", "ApiError", "AsyncLeadwire", "AsyncReceiver", "Batch", "Bot", "Checkpoint", "Compared", "Conflict",
     "Conversation", "ConversationDetail", "ConversationEnd", "ConversationEnded", "ConversationHandoff",
     "ConversationStarted", "Delivery", "Event", "Fetched", "Forbidden", "InProgress", "Invalid", "InvalidSignature",
-    "Lead", "LeadDeleted", "LeadUpdated", "Leadwire", "LeadwireError", "Message", "MessageEvent", "NotFound", "Page",
-    "PreconditionFailed", "RateLimited", "Receiver", "Retry", "StaleSignature", "Unauthenticated", "Unavailable",
-    "Unreachable", "Unreadable", "__version__", "compare", "compare_async", "verify",
+    "Lead", "LeadDeleted", "LeadUpdated", "Leadwire", "LeadwireError", "Limits", "Me", "Message", "MessageEvent",
+    "NotFound", "Page", "PreconditionFailed", "RateLimited", "Receiver", "Retry", "StaleSignature", "Unauthenticated",
+    "Unavailable", "Unreachable", "Unreadable", "Workspace", "__version__", "compare", "compare_async", "verify",
 ]  # fmt: skip

@@ -4,9 +4,11 @@ from typing import Final, Self
 
 import httpx
 
+from leadwire_client.bots import Bots
 from leadwire_client.connection import AsyncConnection, Connection
 from leadwire_client.conversations import Conversations
 from leadwire_client.leads import Leads
+from leadwire_client.me import OwnKey
 from leadwire_client.retry import Retry
 
 __version__: Final = "0.1.0"
@@ -33,6 +35,8 @@ class Leadwire:
         connection = Connection(self._http, timeout, retry)
         self.leads = Leads(connection)
         self.conversations = Conversations(connection)
+        self.bots = Bots(connection)
+        self.me = OwnKey(connection)
 
     def __enter__(self) -> Self:
         return self
@@ -61,6 +65,8 @@ class AsyncLeadwire:
         connection = AsyncConnection(self._http, timeout, retry)
         self.leads = Leads(connection)
         self.conversations = Conversations(connection)
+        self.bots = Bots(connection)
+        self.me = OwnKey(connection)
 
     async def __aenter__(self) -> Self:
         return self

@@ -4,11 +4,12 @@ from typing import Any, Final, TypedDict, Unpack
 
 from leadwire_client.call import Call, Moment, change_headers, page, params, path_to, single
 from leadwire_client.connection import C, Resource, method
-from leadwire_client.types import Conversation, ConversationDetail, ConversationEnd, Page
+from leadwire_client.types import Conversation, ConversationDetail, ConversationEnd, Message, Page
 from leadwire_client.walk import Walk
 
 _PAGE: Final = page(Conversation)
 _DETAIL: Final = single(ConversationDetail)
+_MESSAGES: Final = page(Message)
 _END: Final = single(ConversationEnd)
 
 
@@ -55,6 +56,14 @@ class Conversations(Resource[C]):
     def get(self, conversation_id: str) -> Call[ConversationDetail]:
         """One conversation with its messages, lead and metadata. Raises NotFound."""
         return Call(method="GET", path=path_to("conversations", conversation_id), read=_DETAIL)
+
+    @method
+    def messages(
+        self, conversation_id: str, *, limit: int | None = None, page: int | None = None
+    ) -> Call[Page[Message]]:
+        """One page of a conversation's messages, oldest first. Raises NotFound, Invalid."""
+        path = path_to("conversations", conversation_id, "/messages")
+        return Call(method="GET", path=path, params=params(limit=limit, page=page), read=_MESSAGES)
 
     @method
     def end(self, conversation_id: str, *, idempotency_key: str | None = None) -> Call[ConversationEnd]:

@@ -122,6 +122,42 @@ class ConversationEnd(Struct, frozen=True, kw_only=True):
     ended_at: datetime
 
 
+class Bot(Struct, frozen=True, kw_only=True):
+    """A chatbot. `published_version` is None before its flow is published."""
+
+    id: str
+    name: str
+    published_version: int | None
+    allowed_origins: list[str]
+    created_at: datetime
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How many requests a key may make, in a minute and at once. None: as many as it likes."""
+
+    requests_per_minute: int | None
+    burst: int | None
+
+
+class Workspace(Struct, frozen=True, kw_only=True):
+    """Whose leads and conversations a key sees."""
+
+    id: str
+    name: str
+
+
+class Me(Struct, frozen=True, kw_only=True):
+    """The API key that is used."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    workspace: Workspace
+    limits: Limits
+    created_at: datetime
+    expires_at: datetime | None
+
+
 class Page(Struct, Generic[T], frozen=True, kw_only=True):
     """One page of a list. `total` is all that match; `has_next` says whether a page follows.
 

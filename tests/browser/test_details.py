@@ -146,7 +146,7 @@ async def test_an_agent_sees_no_empty_heading(visit, door, workspace):
 async def test_a_new_key_reads_unless_more_is_chosen(page, door):
     await page.goto(f"{door}/keys")
     ticked = await page.locator("[name=scope]:checked").evaluate_all("boxes => boxes.map(box => box.value)")
-    assert ticked == ["leads:read", "conversations:read"]
+    assert ticked == ["leads:read", "conversations:read", "bots:read", "events:read"]
 
 
 async def test_a_lead_s_deliveries_name_their_endpoints(page, door, workspace, bot, receiver, wire):

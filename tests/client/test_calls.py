@@ -64,6 +64,17 @@ async def test_a_conversation_from_list_to_end(api, workspace, bot):
     assert (await api.conversations.get(listed.id)).metadata.ended_at == ended.ended_at
 
 
+async def test_bots_messages_and_the_key_itself(api, workspace, bot):
+    talk = await make.conversation(workspace, bot)
+    [shown] = (await api.bots.page(limit=1)).data
+    assert shown == await api.bots.get(bot)
+    assert (shown.id, shown.name, shown.published_version) == (bot, "Bot", None)
+    page = await api.conversations.messages(talk, limit=1)
+    assert (page.total, [one.content for one in page.data]) == (1, ["Hello"])
+    me = await api.me.get()
+    assert (me.workspace.id, me.limits.burst, me.expires_at) == (workspace, 200, None)
+
+
 async def test_the_blocking_client_does_the_same(base_url, api_key, workspace, bot):
     made = await make.lead(workspace, bot)
 

@@ -12,10 +12,12 @@ import pytest
 
 from leadwire_client import AsyncLeadwire, Leadwire, errors, events
 from leadwire_client import types as client_types
+from leadwire_client.bots import Bots
 from leadwire_client.call import Moment
 from leadwire_client.connection import method
 from leadwire_client.conversations import ConversationFilters, Conversations
 from leadwire_client.leads import LeadChanges, LeadFilters, Leads
+from leadwire_client.me import OwnKey
 
 _WORDS = {
     str: "string",
@@ -37,6 +39,10 @@ OPERATIONS = {
     "delete_lead": (Leads.delete, Leads.delete(None, "x")),
     "list_conversations": (Conversations.page, Conversations.page(None)),
     "show_conversation": (Conversations.get, Conversations.get(None, "x")),
+    "list_messages": (Conversations.messages, Conversations.messages(None, "x")),
+    "list_bots": (Bots.page, Bots.page(None)),
+    "show_bot": (Bots.get, Bots.get(None, "x")),
+    "show_me": (OwnKey.get, OwnKey.get(None)),
     "end_conversation": (Conversations.end, Conversations.end(None, "x")),
 }
 
@@ -124,7 +130,7 @@ async def test_every_operation_has_its_method(document):
 
 
 def test_there_is_no_method_without_its_operation():
-    members = [*vars(Leads).values(), *vars(Conversations).values()]
+    members = [member for kind in (Leads, Conversations, Bots, OwnKey) for member in vars(kind).values()]
     methods = {member.build for member in members if isinstance(member, method)}
     assert methods == {one for one, _ in OPERATIONS.values()} | {Leads.list, Conversations.list}
 

@@ -125,7 +125,8 @@ class Stack:
         return f"{self._url}/join/{await invitations.invite(self._workspace, None, 'admin')}"
 
     async def _working_key(self, key: str) -> str:
-        if key and await reads.caller(key, asyncio.get_running_loop().time()):
+        known = await reads.caller(key, asyncio.get_running_loop().time()) if key else None
+        if known and known.scopes >= set(keys.SCOPES):  # a later version may have more of them
             return key
         _, key = await accounts.create_key(self._workspace, "leadwire up", keys.SCOPES)
         return key

@@ -17,7 +17,8 @@ import msgspec
 from leadwire.infrastructure import redis_pool, secret_box
 from leadwire.infrastructure.errors import RateLimited
 
-_BURST: Final = 200  # requests at once, where the limit allows as many
+BURST: Final = 200
+"""Requests at once, where the limit allows as many."""
 _SETTLE_EVERY: Final = 1.0
 _CALLERS: Final = 50_000  # buckets kept; the one unused for longest goes first and would be full again anyway
 
@@ -71,13 +72,13 @@ class RateLimit:
         self._shared = shared
         self._window = window
         self._rate = limit / window
-        self._burst = float(min(limit, _BURST))
+        self._burst = float(min(limit, BURST))
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
         # The bucket is what `RateLimit` tells of: a policy of its own where it holds less than the limit.
-        self._bucket_policy = name if limit <= _BURST else "burst"
+        self._bucket_policy = name if limit <= BURST else "burst"
         self.policy = f'"{name}";q={limit};w={window}'
-        if limit > _BURST:
-            self.policy += f', "burst";q={_BURST};w={math.ceil(_BURST / self._rate)}'
+        if limit > BURST:
+            self.policy += f', "burst";q={BURST};w={math.ceil(BURST / self._rate)}'
 
     def take(self, caller: str, now: float) -> list[tuple[bytes, bytes]]:
         """Count one request of `caller`; `now` is the loop's time. Return the headers to send.

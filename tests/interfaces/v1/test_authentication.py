@@ -21,7 +21,10 @@ ROUTES = [
     ("DELETE", "/v1/leads/{lead}", "leads:write"),
     ("GET", "/v1/conversations", "conversations:read"),
     ("GET", "/v1/conversations/{talk}", "conversations:read"),
+    ("GET", "/v1/conversations/{talk}/messages", "conversations:read"),
     ("POST", "/v1/conversations/{talk}/end", "conversations:write"),
+    ("GET", "/v1/bots", "bots:read"),
+    ("GET", "/v1/bots/{bot}", "bots:read"),
 ]
 
 
@@ -181,7 +184,7 @@ async def test_no_other_overlap(workspace, overlap):
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
 async def test_each_route_asks_for_its_scope_and_no_other(anonymous, workspace, bot, method, path, scope):
     lead = await make.lead(workspace, bot)
-    path = path.format(lead=lead.id, talk=lead.conversation_id)
+    path = path.format(lead=lead.id, talk=lead.conversation_id, bot=bot)
     _, only = await changes.create_key(workspace, "only", [scope])
     _, others = await changes.create_key(workspace, "others", [other for other in keys.SCOPES if other != scope])
     sent = {"json": {"name": "Grace"}} if method == "PATCH" else {}

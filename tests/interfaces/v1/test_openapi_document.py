@@ -158,7 +158,7 @@ async def test_links_lead_to_operations(document):
     links = [
         link for _, _, operation in _operations(document) for link in operation["responses"]["200"]["links"].values()
     ]
-    assert len(links) == 12
+    assert len(links) == 19
     for link in links:
         assert link["parameters"].keys() <= parameters[link["operationId"]]
 
@@ -223,6 +223,10 @@ async def test_every_good_answer_is_what_it_says(document, call, workspace, bot)
         await call("GET", path, 200)
         await call("GET", f"{path}?limit=1&page=2&since=2020-01-01", 200)
     await call("GET", url, 200)
+    await call("GET", "/v1/me", 200)
+    await call("GET", "/v1/bots", 200)
+    await call("GET", f"/v1/bots/{bot}", 200)
+    await call("GET", f"{talk}/messages?limit=1&page=2", 200)
     await call("GET", url, 304, headers={"If-None-Match": "*"})
     await call("PATCH", url, 200, json={"name": "Grace", "custom_fields": {"a": 1, "b": False, "c": 1.5, "d": "x"}})
     await call("GET", talk, 200)

@@ -9,7 +9,7 @@ import secrets
 import zlib
 from typing import Final, Literal, get_args
 
-Scope = Literal["leads:read", "leads:write", "conversations:read", "conversations:write"]
+Scope = Literal["leads:read", "leads:write", "conversations:read", "conversations:write", "bots:read", "events:read"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -23,6 +23,7 @@ from leadwire.domain.listing.keyset import Found, Keyset
 from leadwire.infrastructure import clock, db, ids, settings
 from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure.rate_limit import BURST
 
 _CACHED: Final = 5.0  # seconds: how long a revoked key may still work
 _LARGEST: Final = 10_000
@@ -42,6 +43,10 @@ _KEYS: Final = statement(
     .where(if_given(ApiKey.workspace_id, "workspace"))
     .order_by("created_at", "id", ascending=False)
 )
+# A key and its workspace.
+_ME: Final = sql("""
+SELECT k.id, k.name, k.scopes, w.id, w.name, k.created_at, k.expires_at
+FROM api_key k JOIN workspace w ON w.id = k.workspace_id WHERE k.workspace_id = :workspace AND k.id = :key""")
 _USERS: Final = statement(
     UserAccount.select("id", "workspace_id", "email", "role", "created_at")
     .where(if_given(UserAccount.workspace_id, "workspace"))
@@ -133,6 +138,16 @@ async def caller(key: str, monotonic: float) -> schema.Caller | None:
             _known.clear()
         _known[digest] = found, monotonic + _CACHED
     return None if found is None or (found.expires_at and found.expires_at <= clock.now()) else found
+
+
+async def me(caller: schema.Caller) -> schema.Me:
+    """Return what a caller may know of its own key. Raise NotFound when it has just been deleted."""
+    found = await _ME.one(NotFound("There is no such key."), workspace=caller.workspace, key=caller.key_id)
+    key_id, name, scopes, workspace, workspace_name, created_at, expires_at = clock.texts(found)
+    most = (settings.get().rate_limit if caller.requests is None else caller.requests) or None
+    limits = schema.Limits(most, most and min(most, BURST))
+    owner = schema.Workspace(workspace, workspace_name)
+    return schema.Me(key_id, name, scopes, owner, limits, created_at, expires_at)
 
 
 async def listed(workspace: str | None = None) -> list[schema.KeyListed]:

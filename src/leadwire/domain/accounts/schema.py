@@ -84,6 +84,43 @@ class Caller(Struct, frozen=True):
     """From where the key may be used; empty: from anywhere."""
 
 
+class Workspace(Struct, frozen=True):
+    """A workspace."""
+
+    id: str
+    """Starts with `ws_`."""
+    name: str
+    """Its name."""
+
+
+class Limits(Struct, frozen=True):
+    """How much a key may do. Null: as much as it likes."""
+
+    requests_per_minute: int | None
+    """Requests in a minute."""
+    burst: int | None
+    """How many of them at once."""
+
+
+class Me(Struct, frozen=True):
+    """An API key, as whoever uses it sees it."""
+
+    id: str
+    """Starts with `key_`."""
+    name: str
+    """What it was named when it was made."""
+    scopes: list[str]
+    """What it may do."""
+    workspace: Workspace
+    """Whose leads and conversations it sees."""
+    limits: Limits
+    """How much it may do."""
+    created_at: str
+    """When it was made."""
+    expires_at: str | None
+    """When it ends; `null` for never."""
+
+
 class KeyListed(Struct, frozen=True):
     """An API key without its secret."""
 

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from leadwire.domain.accounts import keys
-from leadwire.domain.bots import table
+from leadwire.domain.bots import schema, table
 from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow import Flow
 from leadwire.domain.bots.parse import parse_stored
@@ -95,6 +95,22 @@ _FLOWS_CACHED: Final = 1000
 async def names(workspace: str) -> dict[str, str]:
     """Every bot's id and name, oldest first."""
     return {bot.id: bot.name for bot in await listed(workspace)}
+
+
+async def shown(workspace: str) -> list[schema.Bot]:
+    """The bots of a workspace, oldest first, as /v1 shows them."""
+    return [_shown(one) for one in await listed(workspace)]
+
+
+async def one(workspace: str, bot_id: str) -> schema.Bot:
+    """A bot, as /v1 shows it. Raise NotFound."""
+    if not is_id("bot", bot_id):
+        raise no_bot()
+    return _shown(await detail(workspace, bot_id))
+
+
+def _shown(bot: BotSummary) -> schema.Bot:
+    return schema.Bot(bot.id, bot.name, bot.published_version, bot.allowed_origins, bot.created_at)
 
 
 async def listed(workspace: str | None) -> list[BotSummary]:

@@ -18,6 +18,21 @@ class BotSummary(Struct, frozen=True):
     allowed_origins: list[str]
 
 
+class Bot(Struct, frozen=True):
+    """A bot, as /v1 shows it."""
+
+    id: str
+    """Starts with `bot_`."""
+    name: str
+    """Its name."""
+    published_version: int | None
+    """The version of its flow that new conversations follow; `null` before the first is published."""
+    allowed_origins: list[str]
+    """Websites that may show it; `*` is any."""
+    created_at: str
+    """When it was made."""
+
+
 class BotDetail(BotSummary, frozen=True):
     """A bot as its author sees it; `draft` is the flow's text."""
 

@@ -86,6 +86,11 @@ _MESSAGES: Final = statement(
     .where(*_OF_CONVERSATION, Message.seq > param("after"), Message.seq <= param("until"))
     .order_by("seq")
 )
+_MESSAGES_COUNT: Final = statement(
+    Table.select(Table.messages_count).where(
+        Table.workspace_id == param("workspace"), Table.id == param("conversation_id")
+    )
+)
 # The place of a visitor's message, and of their next one.
 _PLACES: Final = sql("""
 SELECT seq, (SELECT min(seq) FROM message n WHERE n.conversation_id = m.conversation_id AND n.seq > m.seq
@@ -172,6 +177,22 @@ async def messages(workspace: str, conversation_id: str, after: int, until: int 
     """Return the messages after the place `after` and up to `until`, in order."""
     found = await _MESSAGES.rows(workspace=workspace, conversation_id=conversation_id, after=after, until=until)
     return [StoredMessage(*clock.texts(row)) for row in found]
+
+
+async def messages_page(
+    workspace: str, conversation_id: str, page: int, limit: int
+) -> tuple[list[schema.Message], int]:
+    """Return a page of messages, oldest first, and how many there are. Raise ConversationNotFound.
+
+    Messages have the places 1 to n and are only ever added, so pages do not shift.
+    """
+    missing = schema.ConversationNotFound()
+    if not is_id("conv", conversation_id):
+        raise missing
+    (total,) = await _MESSAGES_COUNT.one(missing, workspace=workspace, conversation_id=conversation_id)
+    first = (page - 1) * limit
+    found = await messages(workspace, conversation_id, first, first + limit) if first < total else []
+    return [schema.Message(one.id, one.role, one.content, one.created_at) for one in found], total
 
 
 async def reply_to(workspace: str, conversation_id: str, client_message_id: str) -> list[StoredMessage] | None:

@@ -37,10 +37,22 @@ Moment = Annotated[datetime, Meta(tz=True)]
 BotId = Annotated[str, Meta(pattern=rf"^bot_{ids.FORM}\Z")]
 
 
-class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every list of /v1 takes."""
+Limit = Annotated[int, Meta(ge=1, le=100)]
 
-    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+
+class NumberedQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a list of /v1 takes that has nothing but pages by number."""
+
+    limit: Limit = 20
+    """Results per page."""
+    page: Annotated[int, Meta(ge=1, le=10**9)] = 1
+    """Page number, from 1. A page past the last one is empty."""
+
+
+class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the lists of leads and conversations take."""
+
+    limit: Limit = 20
     """Results per page."""
     page: Annotated[int, Meta(ge=1, le=10**9, extra_json_schema={"default": 1})] | None = None
     """Page number, from 1. A page past the last one is empty."""

@@ -26,7 +26,9 @@ _noted: dict[str, float] = {}  # key -> when its use was noted last, by the loop
 
 
 class ApiKeyGuard:
-    """Puts the `Caller` into `request.auth`. A handler names the scope that it needs: `scope="leads:read"`."""
+    """Puts the `Caller` into `request.auth`. A handler names the scope that it needs: `scope="leads:read"`; any key
+    will do for `scope=""`.
+    """
 
     def __init__(self, rate_limit: int) -> None:
         self._limit = RateLimit("default", rate_limit, shared=True)
@@ -60,7 +62,7 @@ class ApiKeyGuard:
         scope["state"][ADDED].extend(limit.take(caller.key_id, loop_time))
         if caller.suspended:
             raise WorkspaceSuspended
-        if needed not in caller.scopes:
+        if needed and needed not in caller.scopes:
             raise InsufficientScope(f"This key lacks the scope {needed}.")
         scope["auth"] = caller
         scope["state"][CALLER] = caller.key_id

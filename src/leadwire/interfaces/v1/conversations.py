@@ -4,7 +4,8 @@ from litestar import Router
 
 from leadwire.domain.conversations import changes, reads
 from leadwire.domain.conversations.reads import ConversationQuery
-from leadwire.domain.conversations.schema import Conversation, ConversationDetail, ConversationEnd
+from leadwire.domain.conversations.schema import Conversation, ConversationDetail, ConversationEnd, Message
+from leadwire.domain.listing.listing import NumberedQuery
 from leadwire.interfaces.http.responses import Page, PageMeta, Single
 from leadwire.interfaces.v1.operations import Caller, Query, get, post
 
@@ -28,6 +29,16 @@ async def show_conversation(caller: Caller, conversation_id: str) -> Single[Conv
     return Single(await reads.detail(caller.workspace, conversation_id))
 
 
+@get("/{conversation_id:str}/messages", scope="conversations:read")
+async def list_messages(caller: Caller, conversation_id: str, query: Query[NumberedQuery]) -> Page[Message]:
+    """List the messages of a conversation.
+
+    Oldest first. Messages are only added, so a page that is full stays as it is.
+    """
+    found, total = await reads.messages_page(caller.workspace, conversation_id, query.page, query.limit)
+    return Page(found, PageMeta(total, query.page, query.limit))
+
+
 @post("/{conversation_id:str}/end", scope="conversations:write")
 async def end_conversation(caller: Caller, conversation_id: str) -> Single[ConversationEnd]:
     """End a conversation.
@@ -37,4 +48,6 @@ async def end_conversation(caller: Caller, conversation_id: str) -> Single[Conve
     return Single(await changes.end(caller.workspace, conversation_id, "api", "api"))
 
 
-router = Router("/conversations", route_handlers=[list_conversations, show_conversation, end_conversation])
+router = Router(
+    "/conversations", route_handlers=[list_conversations, show_conversation, list_messages, end_conversation]
+)

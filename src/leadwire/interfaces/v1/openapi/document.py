@@ -38,7 +38,7 @@ def document(
     returned = [(Single if one.envelope is Tagged else one.envelope)[one.data] for one in operations]
     refs, components = schemas.of([*returned, *bodies, Problem])
     everything = schemas.of(events.values())[1] | components
-    examples = schemas.examples(everything, samples.values())
+    examples = schemas.examples(everything, [*samples.values(), *made.pop("samples")])
     errors = ErrorResponses(components, made.pop("field_errors"))
     paths: dict[str, dict[str, Any]] = {}
     for operation, ref in zip(operations, refs, strict=False):
@@ -90,18 +90,18 @@ def _errors(operation: Operation) -> Iterator[Any]:
 
 def _described(operation: Operation, example: Any) -> dict[str, Any]:
     summary, _, text = (inspect.getdoc(operation.handler) or "").partition("\n")
+    needs = f"Needs the scope `{operation.scope}`." if operation.scope else ""
     parameters = []
     if name := operation.path_parameter:
-        schema = {"type": "string"}
-        parameters.append(
-            _parameter("path", name, "The id; a bad one returns 404.", schema, example["data"]["id"], required=True)
-        )
+        schema, found = {"type": "string"}, example["data"]
+        shown = found["id"] if isinstance(found, dict) else f"conv_{'0' * 26}"
+        parameters.append(_parameter("path", name, "The id; a bad one returns 404.", schema, shown, required=True))
     for given in operation.inputs.values():
         parameters += _query_parameters(given.query) if given.query else []
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": summary.removesuffix("."),
-        "description": f"{' '.join(text.split())} Needs the scope `{operation.scope}`.".strip(),
+        "description": f"{' '.join(text.split())} {needs}".strip(),
         "tags": [operation.tag],
         "parameters": [*parameters, *references("parameters", *_request_headers(operation)).values()],
     }
@@ -186,8 +186,9 @@ def _links(operation: Operation, operations: list[Operation]) -> Iterator[tuple[
         name = other.path_parameter
         if name is None or other is operation or not (reading or other.method == "get"):
             continue
-        if other.tag == operation.tag or (name in named and other.method == "get"):
-            member = "id" if other.tag == operation.tag else name
+        its_own = other.tag == operation.tag and not (operation.envelope is Page and operation.path_parameter)
+        if its_own or (name in named and other.method == "get"):
+            member = "id" if its_own else name
             yield other.name, {"operationId": other.name, "parameters": {name: f"{data}/{member}"}}
 
 

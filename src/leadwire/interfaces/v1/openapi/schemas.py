@@ -107,7 +107,7 @@ def _example(schema: Json, components: dict[str, Json], pool: list[Mapping[str, 
     if "properties" not in schema:
         return {"integer": 1, "boolean": True, "object": {}}.get(schema.get("type", ""), "")
     wanted = schema["properties"]
-    best = max(pool, key=lambda sample: len(wanted.keys() & sample.keys()))
+    best = max(pool, key=lambda sample: (len(wanted.keys() & sample.keys()), -len(sample)))
     return {
         field: best[field] if field in best else _example(value, components, pool) for field, value in wanted.items()
     }

@@ -8,19 +8,23 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from leadwire.domain.bots import flow
+from leadwire.domain.bots import conditions, flow, hours
 from leadwire.domain.bots.flow import AnyNode
 from leadwire.interfaces.v1.openapi.schemas import docstrings
 
 _NAMED: Final[list[tuple[Any, str]]] = [
     (flow.NodeId, "node ID"),
-    (flow.Variable, "variable"),
+    (conditions.Variable, "variable"),
     (flow.SaveTo, "field of the lead"),
     (flow.Label, "one line"),
+    (flow.Address, "address"),
+    (flow.Date, "date"),
+    (hours.Clock, "time"),
+    (hours.Weekday, "weekday"),
     (flow.Points, "whole number"),
-    (flow.Op, "operator"),
+    (conditions.Op, "operator"),
     (flow.Input, "input"),
-    (flow.Scalar, "these"),
+    (conditions.Scalar, "these"),
     (AnyNode, "node"),
     (str, "text"),
     (bool, "`true`/`false`"),
@@ -48,7 +52,7 @@ class Part(Struct, frozen=True):
 
 def parts() -> tuple[Part, ...]:
     """Return every table: the flow, then the kinds of nodes, then the objects inside nodes."""
-    inside = (flow.Option, flow.Case, flow.Rule, flow.When, flow.Condition)
+    inside = (flow.Option, flow.Image, flow.Link, flow.Hours, flow.Case, flow.Rule, flow.When, conditions.Condition)
     return tuple(_part(model) for model in (flow.Flow, *typing.get_args(AnyNode), *inside))
 
 

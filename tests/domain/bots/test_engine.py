@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leadwire.domain.bots import engine, library
+from leadwire.domain.bots.conditions import Condition, Op, When
 from leadwire.domain.bots.engine import Ended, HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.expressions import fill, holds
-from leadwire.domain.bots.flow import Branch, Case, Condition, End, Flow, Op, When
+from leadwire.domain.bots.flow import Branch, Case, End, Flow
 from leadwire.domain.bots.parse import parse
 from tests.domain.bots.flows import SMALL, shipped, small
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire.domain.bots.flow import Order
+from leadwire.domain.bots.conditions import Order
 from leadwire.domain.bots.parse import BadFlow, parse
 from tests.domain.bots.flows import SMALL, small
 
@@ -116,7 +116,7 @@ def test_no_number_is_in_order_with_nan():
         (
             'input = "choice"',
             'input = "chioce"',
-            "input: Invalid enum value 'chioce'. There are: choice, email, number, phone, text, url.",
+            "input: Invalid enum value 'chioce'. There are: choice, date, email, number, phone, text, url.",
         ),
         ("format = 1", "format = 2", "format: Invalid enum value 2. There are: 1."),
         ("score = 30", "score = 300", "options[1].score: Expected `int` <= 100."),

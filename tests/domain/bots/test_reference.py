@@ -6,9 +6,10 @@ from typing import get_args
 
 import pytest
 
-from leadwire.domain.bots import engine, expressions, flow, inputs
+from leadwire.domain.bots import conditions, engine, expressions, flow, inputs
+from leadwire.domain.bots.conditions import Op
 from leadwire.domain.bots.engine import HandedOff, Reply, Saved, Scored
-from leadwire.domain.bots.flow import AnyNode, Input, Op
+from leadwire.domain.bots.flow import AnyNode, Input
 from leadwire.domain.bots.parse import LARGEST, parse
 from leadwire.domain.conversations.schema import MAX_TEXT
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
@@ -36,8 +37,12 @@ def test_every_part_has_its_table_with_every_field_as_the_struct_has_it(part):
 
 def test_the_parts_are_all_there_are():
     told = {part.name for part in flow_words.parts()}
-    structs = {kind for kind in vars(flow).values() if isinstance(kind, type) and issubclass(kind, flow.Struct)}
-    models = structs - {flow.Struct, flow.Node}
+    structs = {
+        kind
+        for kind in (vars(flow) | vars(conditions)).values()
+        if isinstance(kind, type) and issubclass(kind, flow.Struct)
+    }
+    models = structs - {flow.Struct, flow.Node, flow.Schedule}
     assert {model.__struct_config__.tag for model in get_args(AnyNode)} <= told
     assert told == {flow_words.named(model) for model in models}
 
@@ -51,7 +56,12 @@ def test_every_field_is_told():
     [
         ("Operators", get_args(Op)),
         ("Inputs", get_args(Input)),
-        ("Derived variables", sorted(expressions.DERIVED, key=["score", "email_domain", "email_is_business"].index)),
+        (
+            "Derived variables",
+            sorted(
+                expressions.DERIVED, key=["score", "email_domain", "email_is_business", "is_open", "next_open"].index
+            ),
+        ),
     ],
 )
 def test_every_operator_input_and_derived_variable_is_told(section, all_there_are):
@@ -80,7 +90,7 @@ def test_the_help_of_the_editor_has_every_table():
         "saved to " + ", ".join(f"`{field}` {most}" for field, most in inputs._LENGTHS.items()),
         *(
             f"`{get_args(name)[1].pattern.removeprefix('^').removesuffix(chr(92) + 'Z')}`"
-            for name in (flow.NodeId, flow.Variable)
+            for name in (flow.NodeId, conditions.Variable)
         ),
         ", ".join(f"`{word}`" for word in sorted(engine._DONE)),
     ],

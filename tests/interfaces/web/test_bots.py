@@ -8,8 +8,9 @@ import pytest
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes, library, reads
 from leadwire.domain.bots.check import levels, onward
+from leadwire.domain.bots.conditions import Op
 from leadwire.domain.bots.expressions import DERIVED
-from leadwire.domain.bots.flow import Input, Op
+from leadwire.domain.bots.flow import Input
 from leadwire.infrastructure import db
 from leadwire.interfaces.web.charts import picture
 from leadwire.interfaces.web.rendering import coded

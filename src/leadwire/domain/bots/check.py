@@ -9,8 +9,10 @@ from typing import Final, get_args
 
 import msgspec
 
+from leadwire.domain.bots import attachments, dates, hours
+from leadwire.domain.bots.conditions import Condition, Order
 from leadwire.domain.bots.expressions import DERIVED, names_in
-from leadwire.domain.bots.flow import INPUTS, AnyNode, Ask, Branch, Condition, End, Flow, Handoff, Order, Score
+from leadwire.domain.bots.flow import INPUTS, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Score
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
 
 
@@ -47,6 +49,7 @@ def errors_of(flow: Flow) -> list[FlowError]:
     variables = {node.variable for node in flow.nodes if isinstance(node, Ask)} | DERIVED
     for place, node in enumerate(flow.nodes):
         faults = [*_links(node, places), *_input(node), *_conditions(node, variables), *_texts(node, variables)]
+        faults += _addresses(node)
         if places[node.id] != place:
             faults.insert(0, ("duplicate_id", "Another node has this id already.", "id"))
         found += (FlowError(code, text, ("nodes", place, *path), node.id) for code, text, *path in faults)
@@ -64,6 +67,10 @@ def errors_of(flow: Flow) -> list[FlowError]:
 def _whole(flow: Flow) -> Iterator[FlowError]:
     if all(node.id != flow.start for node in flow.nodes):
         yield FlowError("unknown_node", f"The flow starts at '{flow.start}', which is no node.", ("start",))
+    for path, wrong in hours.faults(flow.schedule):
+        yield FlowError(path.partition("/")[0], wrong, (path,))
+    for name in set(names_in(flow.back_text)) - DERIVED:
+        yield FlowError("unknown_variable", _unset(name, set(DERIVED)), ("back_text",))
     fields = {node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
     if sum(name.startswith("custom_fields.") for name in fields) > MAX_CUSTOM_FIELDS:
         yield FlowError("too_many", f"A lead has at most {MAX_CUSTOM_FIELDS} custom fields.", ("nodes",))
@@ -96,6 +103,24 @@ def _input(node: AnyNode) -> Iterator[_Fault]:
         yield "range", "min and max are for input = 'number' only.", "min" if node.min is not None else "max"
     if node.min is not None and node.max is not None and not node.min <= node.max:
         yield "range", "No number fits: min is greater than max.", "min"
+    limit = "latest" if node.earliest is None else "earliest"
+    if (node.earliest or node.latest) and node.input != "date":
+        yield "range", "earliest and latest are for input = 'date' only.", limit
+    for wrong in dates.faults(node.earliest, node.latest):
+        yield "range", wrong, limit
+
+
+def _addresses(node: AnyNode) -> Iterator[_Fault]:
+    if not isinstance(node, Say | Ask | End):
+        return
+    if isinstance(node, End) and node.text is None and (node.image or node.links):
+        yield "text", "An image or a link needs a text.", "image" if node.image else "links"
+    named = [("image", node.image.url)] if node.image else []
+    named += [(f"links/{place}", one.url) for place, one in enumerate(node.links)]
+    named += [(f"options/{place}", one.url) for place, one in enumerate(getattr(node, "options", ())) if one.url]
+    for field, address in named:
+        if wrong := attachments.fault(address):
+            yield "address", wrong, field
 
 
 def _conditions(node: AnyNode, variables: set[str]) -> Iterator[_Fault]:

@@ -1,13 +1,15 @@
-"""Run a flow: `step(flow, state, given) -> (state, effects)`. Pure; `bots.turn` carries the effects out."""
+"""Run a flow: `step(flow, state, given) -> (state, effects)`; `bots.turn` carries them out. Pure, but for the time."""
 
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from leadwire.domain.bots import inputs
+from leadwire.domain.bots import attachments, dates, inputs
+from leadwire.domain.bots.conditions import Scalar
 from leadwire.domain.bots.expressions import fill, holds
-from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Scalar, Score
+from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Score
+from leadwire.infrastructure import clock
 
 MOST_NODES: Final = 50  # in one turn
 
@@ -84,6 +86,9 @@ class Prompt(Struct, frozen=True, omit_defaults=True):
     options: tuple[str, ...] = ()
     placeholder: str | None = None
     field: str | None = None  # the lead field it fills, for autocomplete
+    links: dict[str, str] = {}  # options that also open a page: label -> address
+    min: str | None = None  # the first date
+    max: str | None = None  # the last date
 
 
 def begin(flow: Flow) -> tuple[State, list[Effect]]:
@@ -119,7 +124,9 @@ def prompt(flow: Flow, state: State) -> Prompt | None:
     node = flow.node(state.at) if state.at else None
     if isinstance(node, Ask):
         labels = tuple(option.label for option in node.options)
-        return Prompt(node.input, labels, node.placeholder, node.save_to)
+        links = {option.label: option.url for option in node.options if option.url}
+        limits = dates.limits(flow, node) if node.input == "date" else ()
+        return Prompt(node.input, labels, node.placeholder, node.save_to, links, *map(str, limits))
     return Prompt("text") if isinstance(node, Answer) else None
 
 
@@ -135,16 +142,18 @@ class _Run:
         self._flow = flow
         self._state = state
         self._effects: list[Effect] = []
+        self._open = flow.schedule.variables(clock.now(), flow.locale)
 
     def answer(self, ask: Ask, text: str) -> tuple[State, list[Effect]]:
         try:
-            value = inputs.read(ask, text)
+            value = dates.read(self._flow, ask, text) if ask.input == "date" else inputs.read(ask, text)
         except ValueError:
             return self._again(ask)
         self._effects.append(Saved(ask.save_to, value))
         chosen = inputs.option(ask, str(value))
         if chosen and chosen.consent is not None:
-            self._effects.append(Consented(ask.id, fill(ask.text, self._known()), chosen.label, chosen.consent))
+            read = attachments.content(fill(ask.text, self._known()), ask)
+            self._effects.append(Consented(ask.id, read, chosen.label, chosen.consent))
         about = inputs.about_email(value) if ask.input == "email" and isinstance(value, str) else {}
         self._set(variables={**self._state.variables, ask.variable: value, **about}, retries=0)
         target = ask.next
@@ -160,7 +169,8 @@ class _Run:
             return self.go(node.next)
         if answer is None:
             return self.go(node.on_fallback) if node.on_fallback else self.stop("a question nobody taught the bot")
-        self._reply(answer, plain=True)
+        if answer.strip():
+            self._effects.append(Reply(answer, personal=True))
         turns = self._state.turns + 1
         if turns >= node.max_turns:
             return self.go(node.next)
@@ -196,7 +206,7 @@ class _Run:
                     self._score(node.id, rule.label, rule.add)
             return node.next
         if node.text:
-            self._reply(node.text)
+            self._reply(node.text, node)
         if isinstance(node, Say):
             return node.next
         if isinstance(node, Handoff):
@@ -211,7 +221,7 @@ class _Run:
         retries = self._state.retries + 1
         if retries > ask.max_retries:
             return self.go(ask.on_fail) if ask.on_fail else self.stop("the visitor could not answer")
-        self._reply(ask.retry_text or ask.text)
+        self._reply(ask.retry_text or (f"{ask.text}\nYYYY-MM-DD" if ask.input == "date" else ask.text))
         self._set(retries=retries)
         return self._state, self._effects
 
@@ -221,10 +231,10 @@ class _Run:
             self._effects.append(Scored(node, label, points))
             self._set(score=self._state.score + points, fired=(*self._state.fired, key))
 
-    def _reply(self, text: str, *, plain: bool = False) -> None:
-        filled = text if plain else fill(text, self._known())
+    def _reply(self, text: str, node: AnyNode | None = None) -> None:
+        filled = fill(text, self._known())
         if filled.strip():
-            self._effects.append(Reply(filled, personal=plain or filled != text))
+            self._effects.append(Reply(attachments.content(filled, node), personal=filled != text))
 
     def _visited(self, node_id: str = WENT_ON) -> tuple[str, ...]:
         """What `visited` is at a node; without one, after the last."""
@@ -234,7 +244,7 @@ class _Run:
         return been if not been or been[-1] in (node_id, WENT_ON) else (*been, WENT_ON)
 
     def _known(self) -> dict[str, Scalar]:
-        return {**self._state.variables, "score": self._state.score}
+        return {**self._open, **self._state.variables, "score": self._state.score}
 
     def _set(self, **changes: object) -> None:
         self._state = msgspec.structs.replace(self._state, **changes)

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, assert_never
 
-from leadwire.domain.bots.flow import Condition, Order, Scalar, When
+from leadwire.domain.bots.conditions import Condition, Order, Scalar, When
 from leadwire.domain.conversations.schema import MAX_TEXT
 
-DERIVED: Final = frozenset({"score", "email_domain", "email_is_business"})
+DERIVED: Final = frozenset({"score", "email_domain", "email_is_business", "is_open", "next_open"})
 """Variables that no node sets: the engine does."""
 
 _ORDERS: Final[dict[Order, Callable[[float, float], bool]]] = {

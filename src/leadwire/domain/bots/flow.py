@@ -7,38 +7,19 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
+from leadwire.domain.bots.attachments import Address, Image, Link
+from leadwire.domain.bots.conditions import When
+from leadwire.domain.bots.hours import Hours, Schedule
+
 MAX_NODES: Final = 300
 
 NodeId = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,47}\Z")]
-Variable = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}\Z")]
 Text = Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*\Z")]
 Label = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*\Z")]
 SaveTo = Annotated[str, Meta(pattern=r"^(email|name|phone|company|custom_fields\.[a-z][a-z0-9_]{0,63})\Z")]
 Points = Annotated[int, Meta(ge=-100, le=100)]
-Scalar = Annotated[str, Meta(max_length=500)] | int | float | bool
-Input = Literal["text", "email", "phone", "number", "url", "choice"]
-Order = Literal["gt", "gte", "lt", "lte"]
-Op = Literal["eq", "ne", "contains", "ends_with", Order, "in", "is_set", "not_set"]
-
-
-class Condition(Struct, frozen=True, forbid_unknown_fields=True):
-    """Compares a variable with a value. Omit `value` for `is_set` and `not_set`; it is a list for `in`."""
-
-    var: Variable
-    """The variable to compare: one that a node of the flow sets, or a derived variable."""
-    op: Op
-    """How to compare it."""
-    value: Scalar | Annotated[tuple[Scalar, ...], Meta(max_length=100)] | None = None
-    """The value to compare the variable with."""
-
-
-class When(Struct, frozen=True, forbid_unknown_fields=True):
-    """True if all conditions in `all` are true, and at least one in `any` if that list is not empty."""
-
-    all: Annotated[tuple[Condition, ...], Meta(max_length=20)] = ()
-    """Conditions that must all be true."""
-    any: Annotated[tuple[Condition, ...], Meta(max_length=20)] = ()
-    """Conditions of which at least one must be true, unless the list is empty."""
+Date = Annotated[str, Meta(max_length=20)]
+Input = Literal["text", "email", "phone", "number", "url", "date", "choice"]
 
 
 class Node(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", kw_only=True):
@@ -53,6 +34,10 @@ class Say(Node, frozen=True, forbid_unknown_fields=True, tag="say", kw_only=True
 
     text: Text
     """The message to send."""
+    image: Image | None = None
+    """An image to show below the text."""
+    links: Annotated[tuple[Link, ...], Meta(max_length=3)] = ()
+    """Buttons to show below the text, each of which opens a page."""
     next: NodeId
     """The node to continue with."""
 
@@ -68,6 +53,8 @@ class Option(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Points to add when the visitor chooses it, once per conversation."""
     consent: bool | None = None
     """If set, choosing it is recorded as consent to the node's text (`true`), or as its refusal (`false`)."""
+    url: Address | None = None
+    """The address of a page, which begins with `https://`. If set, choosing it also opens the page in a new tab."""
     next: NodeId | None = None
     """The node to continue with. Defaults to the `next` of the `ask` node."""
 
@@ -85,6 +72,10 @@ class Ask(Node, frozen=True, forbid_unknown_fields=True, tag="ask", kw_only=True
 
     text: Text
     """The question to ask."""
+    image: Image | None = None
+    """An image to show below the text."""
+    links: Annotated[tuple[Link, ...], Meta(max_length=3)] = ()
+    """Buttons to show below the text, each of which opens a page."""
     input: Input = "text"
     """The kind of answer to accept."""
     save_to: SaveTo | None = None
@@ -97,6 +88,10 @@ class Ask(Node, frozen=True, forbid_unknown_fields=True, tag="ask", kw_only=True
     """The smallest number to accept. For `number` only."""
     max: float | None = None
     """The largest number to accept. For `number` only."""
+    earliest: Date | None = None
+    """The first date to accept: a date such as `2027-01-31`, `today`, or `today+14`. For `date` only."""
+    latest: Date | None = None
+    """The last date to accept, written as `earliest`. For `date` only."""
     retry_text: Text | None = None
     """The message to send after an invalid answer. Defaults to the question."""
     max_retries: Annotated[int, Meta(ge=0, le=10)] = 2
@@ -186,6 +181,10 @@ class End(Node, frozen=True, forbid_unknown_fields=True, tag="end", kw_only=True
 
     text: Text | None = None
     """The last message to send."""
+    image: Image | None = None
+    """An image to show below the text."""
+    links: Annotated[tuple[Link, ...], Meta(max_length=3)] = ()
+    """Buttons to show below the text, each of which opens a page."""
     reason: Label = "completed"
     """The reason to show on the conversation's page and to send in its event."""
 
@@ -204,6 +203,12 @@ class Flow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The node to start with."""
     locale: Annotated[str, Meta(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*\Z")] = "en"
     """The language of the widget's own text, such as `de` or `pt-BR`."""
+    timezone: Annotated[str, Meta(max_length=64)] = "UTC"
+    """The time zone of `hours` and of `today`, such as `Europe/Berlin`."""
+    hours: Annotated[tuple[Hours, ...], Meta(max_length=50)] = ()
+    """The opening hours. Without any, it is always open."""
+    closed_on: Annotated[tuple[Date, ...], Meta(max_length=200)] = ()
+    """Dates such as `2026-12-25` on which it is closed all day."""
     title: Label = "Chat"
     """The heading of the widget."""
     nudge_text: Text | None = None
@@ -218,6 +223,8 @@ class Flow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The message to send after a handoff if nobody has the inbox open and the visitor's e-mail address is unknown."""
     away_known_text: Text = "Nobody is at the desk just now. We will write to you."
     """The message to send instead if the visitor's e-mail address is known."""
+    back_text: Text = "We are back on {{next_open}}."
+    """The sentence to add to these outside the opening hours."""
     away_thanks_text: Text = "Thank you. We will write to you there."
     """The message to send when the visitor then leaves an e-mail address."""
     failure_text: Text = "Sorry, something went wrong on my side. I have asked a colleague to help."
@@ -229,6 +236,11 @@ class Flow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def asks_consent(self) -> bool:
         """Whether an answer can be a consent."""
         return any(isinstance(one, Ask) and any(o.consent is not None for o in one.options) for one in self.nodes)
+
+    @property
+    def schedule(self) -> Schedule:
+        """When it is open."""
+        return Schedule(self.timezone, self.hours, self.closed_on)
 
     def node(self, node_id: str) -> AnyNode:
         """Return the node with this ID. Raise KeyError if there is none: not in a flow that was checked."""

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from msgspec import toml
 
-from leadwire.domain.bots.flow import Ask, Option, Scalar
+from leadwire.domain.bots.conditions import Scalar
+from leadwire.domain.bots.flow import Ask, Option
 from leadwire.domain.leads import identity
 
 _SPACE: Final = re.compile(r"\s+")

@@ -14,8 +14,9 @@ from msgspec import structs
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import engine, inputs
 from leadwire.domain.bots.changes import consents, counts, visitor_sessions
+from leadwire.domain.bots.conditions import Scalar
 from leadwire.domain.bots.engine import Consented, Effect, Ended, HandedOff, Reply, Saved, Scored, State
-from leadwire.domain.bots.flow import Ask, Scalar
+from leadwire.domain.bots.flow import Ask
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import MAX_MESSAGES, NewMessage, StoredMessage, Visitor

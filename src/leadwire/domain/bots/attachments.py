@@ -1,0 +1,79 @@
+"""What a message can have besides its text: an image, and buttons that open a page. Pure.
+
+Both are also lines of the message's text: it reads well wherever only text is shown, and nothing else is stored.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from msgspec import Meta, Struct
+
+from leadwire.domain.conversations.schema import MAX_TEXT
+
+_LINE: Final = r"^[^\x00-\x1f\x7f]*\Z"
+_BREAKING: Final = frozenset('<>"\\^`{|}')  # a link made from a text would end at these
+Address = Annotated[str, Meta(min_length=1, max_length=500)]
+
+
+class Image(Struct, frozen=True, forbid_unknown_fields=True):
+    """An image that the widget shows below a message. The visitor's browser loads it."""
+
+    url: Address
+    """The address of the image, which begins with `https://`."""
+    alt: Annotated[str, Meta(min_length=1, max_length=200, pattern=_LINE)]
+    """What the image shows: it is read out, and stands in for an image that cannot be loaded."""
+
+
+class Link(Struct, frozen=True, forbid_unknown_fields=True):
+    """A button below a message that opens a page in a new tab."""
+
+    label: Annotated[str, Meta(min_length=1, max_length=60, pattern=_LINE)]
+    """The text of the button."""
+    url: Address
+    """The address of the page, which begins with `https://`."""
+
+
+class Shown(Struct, frozen=True, omit_defaults=True):
+    """What the widget shows of a message: its text without the lines for its image and links, and these."""
+
+    text: str
+    image: Image | None = None
+    links: tuple[Link, ...] = ()
+
+
+def content(text: str, node: object) -> str:
+    """The text of a node's message, with a line for its image and one for each of its links."""
+    end = _lines(node)
+    return f"{text[: MAX_TEXT - len(end) - 1]}\n{end}" if end else text
+
+
+def shown(message: str, nodes: Iterable[object]) -> Shown | None:
+    """What the widget shows of a message that `content` has made for one of the nodes; None of any other."""
+    ends = ((end, node) for node in nodes if (end := _lines(node)) and message.endswith(f"\n{end}"))
+    end, node = max(ends, key=lambda found: len(found[0]), default=("", None))
+    if node is None:
+        return None
+    return Shown(message.removesuffix(end)[:-1], getattr(node, "image", None), getattr(node, "links", ()))
+
+
+def _lines(node: object) -> str:
+    image: Image | None = getattr(node, "image", None)
+    links: tuple[Link, ...] = getattr(node, "links", ())
+    return "\n".join(
+        [f"{one.alt}: {one.url}" for one in (image,) if one] + [f"{one.label}: {one.url}" for one in links]
+    )
+
+
+def fault(address: str) -> str:
+    """Why a page cannot be opened by this address; empty when it can."""
+    try:
+        parts = urlsplit(address)
+        host, plain = parts.hostname or "", parts.port != 0 and parts.username is None
+    except ValueError:
+        host, plain = "", False
+    if any(not "!" <= one <= "~" or one in _BREAKING for one in address):
+        plain = False
+    if plain and address.startswith("https://") and "." in host.strip("."):
+        return ""
+    return f"'{address[:60]}' is no address of the form https://www.example.com/page."

@@ -1,0 +1,130 @@
+"""Opening hours: whether it is open, and when it opens next. Pure.
+
+Hours are what the clock on the wall shows: where it is put forward or back, an hour is missing or comes twice.
+"""
+
+import functools
+import re
+import zoneinfo
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Final, Literal, get_args
+from zoneinfo import ZoneInfo
+
+from msgspec import Meta, Struct, toml
+
+_TIME: Final = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00")
+_AHEAD: Final = 400  # days in which it must open again
+_WEEK: Final = 7
+_NAMES: Final = toml.decode(Path(__file__).with_name("weekdays.toml").read_bytes(), type=dict[str, list[str]])
+
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+Clock = Annotated[str, Meta(max_length=5)]
+
+
+class Hours(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A span of opening hours, in the time zone of the flow."""
+
+    days: Annotated[tuple[Weekday, ...], Meta(min_length=1, max_length=7)]
+    """The days of the week: `mon`, `tue`, `wed`, `thu`, `fri`, `sat`, `sun`."""
+    opens: Clock
+    """When it begins, such as `09:00`."""
+    closes: Clock
+    """When it ends, such as `17:30`. The end of the day is `24:00`."""
+
+
+class Schedule(Struct, frozen=True):
+    """When it is open. All of it was checked by `faults`."""
+
+    timezone: str
+    hours: tuple[Hours, ...]
+    closed_on: tuple[str, ...]
+
+    def today(self, now: datetime) -> date:
+        """The date in the time zone."""
+        return now.astimezone(ZoneInfo(self.timezone)).date()
+
+    def is_open(self, now: datetime) -> bool:
+        """Whether it is open; always, without any hours."""
+        if not self.hours:
+            return True
+        local = now.astimezone(ZoneInfo(self.timezone))
+        minute = local.hour * 60 + local.minute
+        return any(start <= minute < end for start, end in self._spans(local.date()))
+
+    def next_open(self, now: datetime) -> datetime | None:
+        """When it next begins to be open, in the time zone. None when that is more than a year away."""
+        zone, first = ZoneInfo(self.timezone), self.today(now)
+        for day in (first + timedelta(days=ahead) for ahead in range(_AHEAD)):
+            starts = [
+                datetime.combine(day, time(*divmod(start, 60), fold=fold), zone)
+                for start, _ in self._spans(day)
+                for fold in (0, 1)
+            ]
+            if later := [one for one in starts if one.astimezone(UTC) > now]:
+                return min(later, key=datetime.timestamp)
+        return None
+
+    def variables(self, now: datetime, locale: str) -> dict[str, str | int | float | bool]:
+        """`is_open` and, while it is closed, `next_open`, such as `Monday, 09:00 CET`; with the date where that is more
+        than six days away.
+        """
+        if self.is_open(now):
+            return {"is_open": True}
+        if (opens := self.next_open(now)) is None:
+            return {"is_open": False}
+        names = _NAMES.get(locale.partition("-")[0], _NAMES["en"])
+        far = f", {opens.date()}" if (opens.date() - self.today(now)).days >= _WEEK else ""
+        zone = f"{opens:%Z}"
+        text = f"{names[opens.weekday()]}{far}, {opens:%H:%M} {zone if zone.isalpha() else 'UTC' + zone}"
+        return {"is_open": False, "next_open": text}
+
+    def _spans(self, day: date) -> Iterator[tuple[int, int]]:
+        """From when to when it is open on a day, in minutes."""
+        if day.isoformat() not in self.closed_on:
+            name = get_args(Weekday)[day.weekday()]
+            yield from ((_minutes(one.opens), _minutes(one.closes)) for one in self.hours if name in one.days)
+
+
+def faults(schedule: Schedule) -> Iterator[tuple[str, str]]:
+    """What is wrong with a schedule: the field of the flow, and the reason."""
+    if schedule.timezone not in _zones():
+        yield "timezone", f"'{schedule.timezone}' is no time zone. Write one such as Europe/Berlin."
+    for place, one in enumerate(schedule.hours):
+        if wrong := [text for text in (one.opens, one.closes) if not _TIME.fullmatch(text)]:
+            yield f"hours/{place}", f"'{wrong[0]}' is no time. Write one such as 09:00."
+        elif _minutes(one.opens) >= _minutes(one.closes):
+            yield f"hours/{place}", f"It closes at {one.closes} and opens at {one.opens}. Split hours at midnight."
+        elif _overlaps(one, schedule.hours[:place]):
+            yield f"hours/{place}", "These hours overlap with others of the same day."
+    for text in schedule.closed_on:
+        if not is_date(text):
+            yield "closed_on", f"'{text}' is no date. Write one such as 2026-12-25."
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date such as `2026-12-25`."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _overlaps(one: Hours, others: Iterable[Hours]) -> bool:
+    same = [other for other in others if {*other.days} & {*one.days} and _TIME.fullmatch(other.opens)]
+    spans = sorted(
+        (_minutes(span.opens), _minutes(span.closes)) for span in (*same, one) if _TIME.fullmatch(span.closes)
+    )
+    return any(end > start for (_, end), (start, _) in pairwise(spans))
+
+
+def _minutes(text: str) -> int:
+    hour, _, minute = text.partition(":")
+    return int(hour) * 60 + int(minute)
+
+
+@functools.cache
+def _zones() -> set[str]:
+    return zoneinfo.available_timezones()

@@ -1,6 +1,7 @@
 """A handoff when no agent has the inbox open."""
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -13,6 +14,8 @@ from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict
 from tests import make
+from tests.domain.bots.conftest import Visitor, published
+from tests.domain.bots.flows import SMALL
 
 ASKS = "Nobody is at the desk just now. Leave your e-mail address here, and we will write to you."
 KNOWS = "Nobody is at the desk just now. We will write to you."
@@ -52,6 +55,21 @@ async def test_a_repeated_word_gets_the_same_thanks_and_makes_no_other_lead(work
     assert await visitor.says("ada@example.com", "a-message-sent-twice") == [THANKS]
     assert await visitor.says("ada@example.com", "a-message-sent-twice") == [THANKS]
     assert (await make.kinds()).count("lead.created") == 1
+
+
+async def test_outside_the_opening_hours_it_says_when_somebody_is_back(workspace):
+    hours = 'hours = [{ days = ["mon"], opens = "09:00", closes = "17:00" }]\n'
+    visitor = Visitor(await published(workspace, hours + SMALL))
+    with clock.at(datetime(2026, 11, 22, 12, tzinfo=UTC)):
+        assert (await waits(visitor))[1:] == [f"{ASKS} We are back on Monday, 09:00 UTC."]
+    visitor = Visitor(
+        await published(workspace, 'locale = "fr"\nback_text = "De retour {{next_open}}."\n' + hours + SMALL)
+    )
+    with clock.at(datetime(2026, 11, 23, 17, tzinfo=UTC)):
+        assert (await waits(visitor))[1:] == [f"{ASKS} De retour lundi, 2026-11-30, 09:00 UTC."]
+    visitor = Visitor(visitor.bot)
+    with clock.at(datetime(2026, 11, 23, 16, 59, tzinfo=UTC)):
+        assert (await waits(visitor))[1:] == [ASKS]
 
 
 @pytest.mark.usefixtures("desk")

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
-from leadwire.domain.conversations.schema import MAX_TEXT
+from leadwire.domain.conversations.schema import MAX_TEXT, StoredMessage
 
 _LINE: Final = r"^[^\x00-\x1f\x7f]*\Z"
 _BREAKING: Final = frozenset('<>"\\^`{|}')  # a link made from a text would end at these
@@ -42,6 +42,12 @@ class Shown(Struct, frozen=True, omit_defaults=True):
     links: tuple[Link, ...] = ()
 
 
+class ShownMessage(StoredMessage, frozen=True, omit_defaults=True):
+    """A message that has an image or links, as the widget gets it."""
+
+    parts: Shown | None = None
+
+
 def content(text: str, node: object) -> str:
     """The text of a node's message, with a line for its image and one for each of its links."""
     end = _lines(node)
@@ -55,6 +61,12 @@ def shown(message: str, nodes: Iterable[object]) -> Shown | None:
     if node is None:
         return None
     return Shown(message.removesuffix(end)[:-1], getattr(node, "image", None), getattr(node, "links", ()))
+
+
+def for_widget(message: StoredMessage, nodes: Iterable[object]) -> StoredMessage:
+    """A message, with its image and links if one of the bot's `nodes` has sent it with some."""
+    parts = shown(message.content, nodes) if message.role == "bot" else None
+    return ShownMessage(**structs.asdict(message), parts=parts) if parts else message
 
 
 def _lines(node: object) -> str:

@@ -9,7 +9,7 @@ import logging
 import secrets
 from typing import Final
 
-from leadwire.domain.bots import engine, reads, turn
+from leadwire.domain.bots import attachments, engine, reads, turn
 from leadwire.domain.bots.changes import counts, visitor_sessions
 from leadwire.domain.bots.faq import Answerer, Question
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
@@ -112,7 +112,8 @@ def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | Non
     """What the visitor gets: messages, and what is asked if the bot waits for them; with a token, the conversation."""
     prompt = engine.prompt(now.flow, now.state) if now.status == "active" else None
     mailable = now.has_email and mail.enabled()
-    return Turn(now.status, messages, prompt, now.conversation_id if token else None, token, mailable)
+    shown = [attachments.for_widget(one, now.flow.nodes) for one in messages]
+    return Turn(now.status, shown, prompt, now.conversation_id if token else None, token, mailable)
 
 
 async def _repeat_start(session: VisitorSession, client_message_id: str) -> Turn:

@@ -16,14 +16,15 @@ from leadwire.domain.bots import engine, inputs
 from leadwire.domain.bots.changes import consents, counts, visitor_sessions
 from leadwire.domain.bots.conditions import Scalar
 from leadwire.domain.bots.engine import Consented, Effect, Ended, HandedOff, Reply, Saved, Scored, State
+from leadwire.domain.bots.expressions import fill
 from leadwire.domain.bots.flow import Ask
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations.schema import MAX_MESSAGES, NewMessage, StoredMessage, Visitor
+from leadwire.domain.conversations.schema import MAX_MESSAGES, MAX_TEXT, NewMessage, StoredMessage, Visitor
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import identity, reads
 from leadwire.domain.leads.schema import Lead, LeadPatch, custom_fields, fitting
-from leadwire.infrastructure import telemetry
+from leadwire.infrastructure import clock, telemetry
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import Conflict, NotFound, Unavailable
 
@@ -102,6 +103,9 @@ async def _away_replies(session: VisitorSession) -> list[StoredMessage]:
     if full or await accounts.agent_online(session.workspace):  # full: that a person was asked for still counts
         return []
     text = session.flow.away_known_text if reachable else session.flow.away_text
+    known = session.flow.schedule.variables(clock.now(), session.flow.locale)
+    if "next_open" in known:
+        text = f"{text} {fill(session.flow.back_text, known)}"[:MAX_TEXT]
     return await conversations.add_messages(*session.place, [NewMessage(role="bot", content=text)])
 
 

@@ -11,7 +11,7 @@ from litestar.params import FromPath
 from litestar.response import Stream
 from msgspec import Meta, Struct
 
-from leadwire.domain.bots import engine, faq, reads, runtime
+from leadwire.domain.bots import attachments, engine, faq, reads, runtime
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
@@ -49,10 +49,11 @@ Short = Annotated[str, Meta(max_length=64, pattern=_PLAIN)]
 _R = Request[Any, Any, Any]
 
 
-class Greeting(Struct, frozen=True):
+class Greeting(Struct, frozen=True, omit_defaults=True):
     """A message of the bot before the visitor's first."""
 
     content: str
+    parts: attachments.Shown | None = None
 
 
 class BotConfig(Struct, frozen=True):
@@ -94,7 +95,8 @@ async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[BotConfig
     """The bot's looks and its first turn. Cacheable: the same for everybody."""
     bot = await _bot(bot_id)
     state, effects = engine.begin(bot.flow)
-    greeting = [Greeting(one.text) for one in effects if isinstance(one, engine.Reply)]
+    said = [one.text for one in effects if isinstance(one, engine.Reply)]
+    greeting = [Greeting(text, attachments.shown(text, bot.flow.nodes)) for text in said]
     config = BotConfig(bot.id, bot.flow.title, bot.flow.locale, bot.color, greeting, engine.prompt(bot.flow, state))
     tag = f'"{hashlib.sha256(msgspec.json.encode(config)).hexdigest()[:24]}"'
     headers = [(b"etag", tag.encode()), (b"cache-control", b"no-cache")]
@@ -200,7 +202,8 @@ async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
                 return
             for message in await conversation_reads.messages(session.workspace, session.conversation_id, after):
                 after = message.seq
-                yield b"id: %d\ndata: %s\n\n" % (after, msgspec.json.encode(message))
+                line = attachments.for_widget(message, session.flow.nodes)
+                yield b"id: %d\ndata: %s\n\n" % (after, msgspec.json.encode(line))
             if now is None or now.status != "handoff":
                 yield b'event: status\ndata: {"status":"%s"}\n\n' % (now.status if now else "ended").encode()
                 return

@@ -37,6 +37,10 @@ async def migrate(checkout: Path, settings: dict[str, str]) -> None:
     await asyncio.to_thread(subprocess.run, [*COMMAND, "migrate"], cwd=checkout, env=env, check=True)
 
 
+FILLED = {"bot_count"}
+"""Tables that are made with what is known already."""
+
+
 @pytest.mark.flow
 @pytest.mark.parametrize("name", ["the_commit_before", "before_the_last_migration"])  # a push has several commits
 async def test_a_database_of_an_earlier_commit_is_upgraded_with_its_rows(name, servers, connected, tmp_path):
@@ -59,6 +63,7 @@ async def test_a_database_of_an_earlier_commit_is_upgraded_with_its_rows(name, s
     made = {one["name"] for one in columns}
     for table in set(TABLES) - {EveryDelivery}:
         rows = await sql.fetch(str(table.select()))
-        assert len(rows) == 2 * (table._meta.tablename in made), table
+        name = table._meta.tablename
+        assert len(rows) == 2 * (name in made) or (name in FILLED and name not in made), table
     assert len(await sql.fetch(str(EveryDelivery.select()))) == 2 * len({"delivery", "delivery_result"} & made)
     await sql.close()

@@ -30,7 +30,8 @@ UPDATE delivery_result d SET state = 'cancelled', finished_at = now() FROM event
 WHERE v.id = d.event_id AND d.state = 'dead' AND {_ABOUT}""")
 # Blank what receivers answered: it may repeat what was sent.
 _BLANK_ANSWERS: Final = sql(f"""
-UPDATE attempt a SET response_body = NULL, error = NULL FROM event v WHERE v.id = a.event_id AND {_ABOUT}""")
+UPDATE attempt a SET response_body = NULL, response_headers = NULL, error = NULL
+FROM event v WHERE v.id = a.event_id AND {_ABOUT}""")
 # Some events of a workspace, without those that a worker may be sending.
 _SOME: Final = sql("""
 SELECT id FROM event v WHERE workspace_id = :workspace AND NOT EXISTS (
@@ -66,7 +67,8 @@ _BLANK_OLD: Final = (
     sql(f"UPDATE event SET body = '' WHERE {_OF_EVENTS.format('id')}"),
     sql(f"UPDATE delivery_result SET state = 'cancelled', finished_at = now() WHERE state = 'dead'"
         f" AND {_OF_EVENTS.format('event_id')}"),
-    sql(f"UPDATE attempt SET response_body = NULL, error = NULL WHERE {_OF_EVENTS.format('event_id')}"),
+    sql(f"UPDATE attempt SET response_body = NULL, response_headers = NULL, error = NULL"
+        f" WHERE {_OF_EVENTS.format('event_id')}"),
 )  # fmt: skip
 
 

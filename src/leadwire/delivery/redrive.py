@@ -10,6 +10,7 @@ from piccolo.columns import Array, Boolean, Integer, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.delivery.endpoints import due
+from leadwire.delivery.states import State
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, load, param, sql, statement
@@ -82,6 +83,13 @@ _NUMBERED: Final = sql("""
 SELECT event_id, endpoint_id FROM delivery_result
 WHERE endpoint_id = :endpoint_id AND (:workspace::text IS NULL OR workspace_id = :workspace)
   AND sequence BETWEEN :first AND :last AND state IN ('delivered', 'dead')""")
+
+_ONE: Final = "event_id = :event_id AND endpoint_id = :endpoint_id AND workspace_id = :workspace AND NOT test"
+_ENDED: Final = sql(f"SELECT event_id, endpoint_id FROM delivery_result WHERE {_ONE}")
+# What is behind another, or in quarantine, is due never, and stays so.
+_HURRY: Final = sql(f"""
+UPDATE delivery SET due_at = now() WHERE {_ONE} AND state = 'waiting' AND due_at > now() AND due_at < 'infinity'
+RETURNING 1""")
 
 _AGAIN: Final = load(__file__)["again"]
 
@@ -159,6 +167,20 @@ async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, l
         return await _again(batch, replay=True)
 
 
+async def resend(workspace: str, event_id: str, endpoint_id: str) -> bool:
+    """Let one delivery that has ended, however, wait again. Return False where there is none, or it is a test."""
+    async with db.transaction():
+        batch = await _ENDED.rows(workspace=workspace, event_id=event_id, endpoint_id=endpoint_id)
+        return bool(await _again(batch, replay=False, states=("delivered", "dead", "cancelled")))
+
+
+async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> bool:
+    """Make a retry that waits for its time due now. Return False where there is none."""
+    async with db.transaction():
+        await due.wake([endpoint_id])
+        return bool(await _HURRY.rows(workspace=workspace, event_id=event_id, endpoint_id=endpoint_id))
+
+
 async def step() -> int:
     """Take each running job on by what its rate allows. Return how many deliveries were put back to wait."""
     moved = 0
@@ -187,14 +209,15 @@ async def _step_one(seen: list[str]) -> int | None:
         return len(batch)
 
 
-async def _again(batch: Sequence[db.Row], *, replay: bool) -> int:
+async def _again(batch: Sequence[db.Row], *, replay: bool, states: Sequence[State] = ()) -> int:
     """Let these (event, endpoint) wait again. Return how many do; in an order, what comes after them waits for them."""
+    states = states or (("delivered", "dead") if replay else ("dead",))
     if not batch:
         return 0
     asked = lists("events endpoints", batch)
     bounds = {"first": min(asked["events"]), "last": max(asked["events"])}
     known = await due.wake(asked["endpoints"])
-    again = await _AGAIN.rows(**asked, **bounds, states=["delivered", "dead"] if replay else ["dead"], replay=replay)
+    again = await _AGAIN.rows(**asked, **bounds, states=states, replay=replay)
     if any(known.values()):
         await due.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})
     return len(again)

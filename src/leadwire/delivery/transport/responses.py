@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import httpx
@@ -52,6 +52,8 @@ class ReceiverResponse(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+    received: Sequence[tuple[str, str]] = ()
+    """Every header, for people to look at."""
 
 
 def translated(error: rs.PyreqwestError, proxy: str = "") -> ConnectFailed | ProtocolFailed | TimedOut:
@@ -93,7 +95,15 @@ async def read(response: Response, *, whole: bool) -> ReceiverResponse:
     if whole:
         return ReceiverResponse(response.status, response.headers, bytes(body[:most]))
     retry_after = _header(response, _RETRY_AFTER) if response.status >= _MULTIPLE_CHOICES else ""
-    return ReceiverResponse(response.status, {_RETRY_AFTER: retry_after} if retry_after else {}, bytes(body[:most]))
+    needed = {_RETRY_AFTER: retry_after} if retry_after else {}
+    return ReceiverResponse(response.status, needed, bytes(body[:most]), _pairs(response))
+
+
+def _pairs(response: Response) -> Sequence[tuple[str, str]]:
+    try:
+        return list(response.headers.items())
+    except ValueError:  # bytes that are no text
+        return ()
 
 
 def _header(response: Response, name: str) -> str:

@@ -10,6 +10,7 @@ from leadwire.delivery.states import Outcome
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.transport.identity import Identity
+from leadwire.delivery.worker import response_headers
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry import tracing
@@ -69,6 +70,7 @@ class Attempt(NamedTuple):
     error: str | None = None
     response_body: str | None = None
     retry_after: float = 0.0
+    response_headers: str | None = None
 
     @property
     def duration_ms(self) -> int:
@@ -87,13 +89,14 @@ async def attempt(job: ClaimedDelivery, transport: GuardedTransport, settings: S
     error: str | None = None
     status: int | None = None
     body, retry_after = b"", 0.0
+    received: str | None = None
     try:
         answer = await transport.post(job.url, headers, job.body, job.identity)
     except Exception as raised:  # noqa: BLE001 - whatever it is, the ledger has to know
         outcome = getattr(raised, "outcome", "protocol_error")
         error = _text(str(raised) or type(raised).__name__)
     else:
-        status, body = answer.status, answer.body[:_SNIPPET]
+        status, body, received = answer.status, answer.body[:_SNIPPET], response_headers.kept(answer.received)
         outcome = states.of_status(status)
         retry_after = retry.asked_for(answer.headers.get("retry-after"), started_at)
     end = time.perf_counter()
@@ -103,7 +106,7 @@ async def attempt(job: ClaimedDelivery, transport: GuardedTransport, settings: S
         span.annotate(about, failed=outcome != "delivered")
         span.end()
     said = _text(body.decode("utf-8", "replace")) or None
-    return Attempt(job, started_at, start, end, outcome, following, status, error, said, retry_after)
+    return Attempt(job, started_at, start, end, outcome, following, status, error, said, retry_after, received)
 
 
 def headers_of(job: ClaimedDelivery, prefix: str, at: datetime, traceparent: str | None) -> list[tuple[str, str]]:

@@ -21,21 +21,26 @@ BOUNDS: Final = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30
 """Upper ends of the duration buckets in milliseconds; one more bucket holds what took longer."""
 
 _EVERY: Final = 2.0  # seconds
+_PLAIN: Final = 4  # counts before those by duration
 _MOST: Final = 10_000  # endpoints' hours that wait while the database is away
 
 _LATER: Final[tuple[type[BaseException], ...]] = (*db.GONE, *db.REFUSING, db.Deadlock, db.Orphaned, db.Canceled)
 
 # Add to the counts that the hours have.
 _ADD: Final = sql("""
-INSERT INTO endpoint_hour AS known (endpoint_id, hour, delivered, failed, took, last_at, last_outcome)
-SELECT made.endpoint_id, made.hour, made.delivered, made.failed, string_to_array(made.took, ',')::int[], made.last_at,
-    made.last_outcome
-FROM unnest(:endpoints::text[], :hours::timestamptz[], :delivered::int[], :failed::int[], :took::text[],
-    :lasts::timestamptz[], :outcomes::text[]) AS made(endpoint_id, hour, delivered, failed, took, last_at, last_outcome)
+INSERT INTO endpoint_hour AS known (endpoint_id, hour, delivered, failed, first_delivered, first_failed, took, last_at,
+    last_outcome)
+SELECT made.endpoint_id, made.hour, made.delivered, made.failed, made.first_delivered, made.first_failed,
+    string_to_array(made.took, ',')::int[], made.last_at, made.last_outcome
+FROM unnest(:endpoints::text[], :hours::timestamptz[], :delivered::int[], :failed::int[], :firsts::int[],
+    :failing::int[], :took::text[], :lasts::timestamptz[], :outcomes::text[]) AS made(endpoint_id, hour, delivered,
+    failed, first_delivered, first_failed, took, last_at, last_outcome)
 WHERE EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = made.endpoint_id)
 ORDER BY made.endpoint_id, made.hour
 ON CONFLICT (endpoint_id, hour) DO UPDATE SET delivered = known.delivered + EXCLUDED.delivered,
     failed = known.failed + EXCLUDED.failed,
+    first_delivered = known.first_delivered + EXCLUDED.first_delivered,
+    first_failed = known.first_failed + EXCLUDED.first_failed,
     took = ARRAY(SELECT before + more FROM unnest(known.took, EXCLUDED.took) AS pair(before, more)),
     last_at = greatest(known.last_at, EXCLUDED.last_at),
     last_outcome = CASE WHEN EXCLUDED.last_at >= known.last_at THEN EXCLUDED.last_outcome
@@ -46,7 +51,8 @@ class _Hour:
     __slots__ = ("counts", "last")
 
     def __init__(self) -> None:
-        self.counts = [0] * (2 + len(BOUNDS) + 1)  # delivered, failed, and by duration
+        # Delivered, failed, both of first attempts alone, and by duration.
+        self.counts = [0] * (_PLAIN + len(BOUNDS) + 1)
         self.last: tuple[datetime, Outcome] = (datetime.min.replace(tzinfo=UTC), "delivered")
 
 
@@ -60,8 +66,10 @@ def add(settled: Sequence[Attempt]) -> None:
         if one.job.test:
             continue
         hour = _hours[one.job.entry.key.endpoint_id, one.started_at.replace(minute=0, second=0, microsecond=0)]
-        hour.counts[one.outcome != "delivered"] += 1
-        hour.counts[2 + bisect.bisect_left(BOUNDS, one.duration_ms)] += 1
+        failed = one.outcome != "delivered"
+        hour.counts[failed] += 1
+        hour.counts[2 + failed] += one.job.number == 1 and one.job.generation == 1
+        hour.counts[_PLAIN + bisect.bisect_left(BOUNDS, one.duration_ms)] += 1
         hour.last = max(hour.last, (one.started_at, one.outcome))
     if _hours and not _due:
         _due.append(asyncio.get_running_loop().call_later(_EVERY, _start))
@@ -74,10 +82,11 @@ async def flush() -> None:
     if not collected:
         return
     rows = [
-        (*key, *hour.counts[:2], ",".join(map(str, hour.counts[2:])), *hour.last) for key, hour in collected.items()
+        (*key, *hour.counts[:_PLAIN], ",".join(map(str, hour.counts[_PLAIN:])), *hour.last)
+        for key, hour in collected.items()
     ]
     try:
-        await _ADD.rows(**lists("endpoints hours delivered failed took lasts outcomes", rows))
+        await _ADD.rows(**lists("endpoints hours delivered failed firsts failing took lasts outcomes", rows))
     except _LATER as error:
         telemetry.log("hourly_stats.late", level=logging.WARNING, error=error)
         if len(_hours) + len(collected) <= _MOST:

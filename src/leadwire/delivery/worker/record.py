@@ -19,7 +19,9 @@ from leadwire.delivery.worker.attempt import Attempt
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.db.statements import lists, load
 
-_MADE: Final = "events endpoints generations numbers starts durations outcomes statuses errors answers nexts delays"
+_MADE: Final = (
+    "events endpoints generations numbers starts durations outcomes statuses errors answers headers nexts delays"
+)
 _SQL: Final = load(__file__)
 _RECORD, _HEALTH = _SQL["record"], _SQL["health"]
 
@@ -75,7 +77,7 @@ def _made(one: Attempt) -> tuple[Any, ...]:
     """The values of `_MADE`."""
     job, key = one.job, one.job.entry.key
     about = (key.event_id, key.endpoint_id, job.generation, job.number, one.started_at, one.duration_ms, one.outcome)
-    return (*about, one.http_status, one.error, one.response_body, *one.next)
+    return (*about, one.http_status, one.error, one.response_body, one.response_headers, *one.next)
 
 
 def is_informative(one: Attempt) -> bool:

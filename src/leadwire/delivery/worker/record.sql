@@ -4,9 +4,9 @@
 WITH made AS (
     SELECT * FROM unnest(:events::text[], :endpoints::text[], :generations::smallint[], :numbers::smallint[],
         :starts::timestamptz[], :durations::int[], :outcomes::text[], :statuses::smallint[], :errors::text[],
-        :answers::text[], :nexts::text[], :delays::float8[])
+        :answers::text[], :headers::text[], :nexts::text[], :delays::float8[])
     AS made(event_id, endpoint_id, generation, number, started_at, duration_ms, outcome, http_status, error,
-        response_body, next, delay)
+        response_body, response_headers, next, delay)
 ), again AS (
     UPDATE delivery d SET state = 'waiting', attempts = made.number, last_outcome = made.outcome, queued_at = NULL,
         owner = NULL, lease_until = NULL, due_at = CASE WHEN EXISTS (
@@ -31,9 +31,9 @@ WITH made AS (
     SELECT event_id, endpoint_id FROM again UNION ALL SELECT event_id, endpoint_id FROM ended
 ), noted AS (
     INSERT INTO attempt (event_id, endpoint_id, generation, number, started_at, duration_ms, outcome, http_status,
-        error, response_body, counted)
+        error, response_body, response_headers, counted)
     SELECT event_id, endpoint_id, generation, number, started_at, duration_ms, outcome, http_status,
-        error, CASE WHEN counted THEN response_body END, counted
+        error, CASE WHEN counted THEN response_body END, CASE WHEN counted THEN response_headers END, counted
     FROM made, LATERAL (SELECT (event_id, endpoint_id) IN (SELECT event_id, endpoint_id FROM settled)) AS fence(counted)
     ON CONFLICT DO NOTHING
 )

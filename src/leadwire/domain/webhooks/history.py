@@ -51,6 +51,9 @@ WITH about AS MATERIALIZED (
     SELECT id, kind FROM event WHERE workspace_id = :workspace AND {column} = :subject
 ) SELECT id FROM about WHERE id < :before AND id >= :since AND id < :until AND kind = ANY(:kinds)
 ORDER BY id DESC LIMIT :limit"""
+_ITSELF: Final = sql("""
+SELECT id FROM event WHERE workspace_id = :workspace AND id = :subject AND id < :before AND id >= :since
+    AND id < :until AND kind = ANY(:kinds)""")
 _ABOUT_LEAD: Final = sql(_SUBJECT.format(column="lead_id"))
 _ABOUT_CONVERSATION: Final = sql(_SUBJECT.format(column="conversation_id"))
 
@@ -68,8 +71,8 @@ ORDER BY d.event_id DESC, d.endpoint_id LIMIT :limit""")
 
 
 class Filter(Struct, frozen=True, kw_only=True):
-    """What to look for; empty does not restrict. `subject` is a lead's or conversation's id; `since` is inclusive;
-    `tests` are test events, too.
+    """What to look for; empty does not restrict. `subject` is a lead's, a conversation's or an event's id; `since` is
+    inclusive; `tests` are test events, too; `above` and `upto` are events, the first exclusive.
     """
 
     endpoint_id: str = ""
@@ -80,6 +83,8 @@ class Filter(Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     tests: bool = True
+    above: str = ""
+    upto: str = ""
 
 
 class ListedDelivery(Struct, frozen=True):
@@ -140,15 +145,15 @@ async def _events(workspace: str, wanted: Filter, after: str, limit: int) -> lis
     """Return the ids of up to `limit` events whose deliveries may match, newest first."""
     values = {
         "workspace": workspace,
-        "before": after or "evu",  # after every event id
-        "since": ids.floor("evt", wanted.since) if wanted.since else "evt_",
+        "before": after or (f"{wanted.upto}0" if wanted.upto else "evu"),  # after every event id
+        "since": max(ids.floor("evt", wanted.since) if wanted.since else "evt_", f"{wanted.above}0"),
         "until": ids.floor("evt", wanted.until) if wanted.until else "evu",
         "limit": limit,
         "kinds": [wanted.kind] if wanted.kind else list(EVERY_KIND),
         "subject": wanted.subject,
     }
     if wanted.subject:
-        chosen = _ABOUT_LEAD if wanted.subject.startswith("lead_") else _ABOUT_CONVERSATION
+        chosen = {"lead": _ABOUT_LEAD, "evt": _ITSELF}.get(wanted.subject.partition("_")[0], _ABOUT_CONVERSATION)
     else:
         chosen = {"unfinished": _UNFINISHED, "dead": _DEAD}.get(wanted.stage, _NEWEST)
     return [row["id"] for row in await chosen.rows(**{name: values[name] for name in chosen.names})]
@@ -158,5 +163,5 @@ def _check(wanted: Filter, after: str) -> None:
     for name, values in (("stage", _STAGES), ("kind", EVERY_KIND), ("outcome", OUTCOMES)):
         if (value := getattr(wanted, name)) and value not in values:
             raise InvalidParameter(f"`{name}` is one of {', '.join(values)}.")
-    if after and not ids.is_id("evt", after):
+    if any(place and not ids.is_id("evt", place) for place in (after, wanted.above, wanted.upto)):
         raise InvalidParameter("`after` is not a place in this list.")

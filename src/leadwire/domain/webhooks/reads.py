@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC
 from typing import Final
 
+import msgspec
+
 from leadwire.delivery import table
 from leadwire.delivery.endpoints.table import WebhookEndpoint
 from leadwire.delivery.states import State
@@ -91,8 +93,12 @@ async def events_of_numbers(workspace: str | None, endpoint_id: str, first: int,
 
 async def _with_history(row: db.Row) -> DeliveryDetail:
     attempts = await _ATTEMPTS.rows(event_id=row["event_id"], endpoint_id=row["endpoint_id"])
-    history = [Attempt(*clock.texts(one)) for one in attempts]
+    history = [Attempt(*[*values[:-1], _pairs(values[-1])]) for values in map(clock.texts, attempts)]
     return DeliveryDetail(*[*clock.texts(row), history])
+
+
+def _pairs(text: str | None) -> list[tuple[str, str]]:
+    return msgspec.json.decode(text or "[]", type=list[tuple[str, str]])
 
 
 async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[tuple[str, State, str | None]]]:

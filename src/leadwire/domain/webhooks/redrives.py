@@ -89,6 +89,31 @@ async def redrive_event(workspace: str | None, event_id: str, endpoint_id: str |
     return count
 
 
+async def resend(workspace: str, event_id: str, endpoint_id: str) -> None:
+    """Send an event again to an endpoint that it was delivered to, or not: the same event, with the same id.
+
+    Raise NotFound; Conflict when it cannot be sent again.
+    """
+    if not await rows.resend(workspace, event_id, endpoint_id):
+        (found,) = await reads.deliveries_of(workspace, event_id, endpoint_id)
+        if found.state in ("waiting", "queued"):
+            raise Conflict("It is on its way already.", code="wrong_state")
+        if found.test:
+            raise Conflict("A test is sent once. Send another on the endpoint's page.", code="wrong_state")
+        raise Conflict("It cannot be sent again: its endpoint or its content was removed.", code="wrong_state")
+    push.wake_relay()
+
+
+async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> None:
+    """Make the retry that waits now. Raise NotFound; Conflict when none waits for its time."""
+    if not await rows.retry_now(workspace, event_id, endpoint_id):
+        (found,) = await reads.deliveries_of(workspace, event_id, endpoint_id)
+        waits = found.state == "waiting" and found.due_at > "9999"
+        why = "It waits its turn, behind others." if waits else "No retry waits for its time any more."
+        raise Conflict(why, code="wrong_state")
+    push.wake_relay()
+
+
 async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, last: int) -> int:
     """Send what has these numbers to a numbered endpoint again, delivered or dead. Return how many deliveries.
 

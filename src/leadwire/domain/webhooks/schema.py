@@ -84,6 +84,7 @@ class Attempt(Struct, frozen=True):
     http_status: int | None
     error: str | None
     response_body: str | None
+    response_headers: list[tuple[str, str]]
 
 
 class Delivery(Struct, frozen=True):

@@ -19,21 +19,44 @@ from leadwire.interfaces.web.routes import action, screen
 
 _FILTERS: Final = ("endpoint_id", "stage", "kind", "outcome", "subject")
 _TIMES: Final = ("since", "until")
+_NEW: Final = 99  # deliveries that are counted while a list is open
 
 
 @screen("/deliveries", from_standby=True)
 async def deliveries(context: PageContext) -> PageResponse:
-    """Newest first, with filters that are all in the address."""
-    query = context.query
-    page = await history.page(context.workspace, _filter(query), query.text("after"))
+    """Newest first, with filters that are all in the address. With `upto`, an event, what came later is counted only:
+    so an open list asks for itself again, and no row moves.
+    """
+    query, wanted = context.query, _filter(context.query)
+    page = await history.page(context.workspace, wanted, query.text("after"))
+    newest = wanted.upto or (page.rows[0].event_id if page.rows else ids.floor("evt", clock.now()))
+    odd = wanted.subject and not any(ids.is_id(kind, wanted.subject) for kind in ("lead", "conv", "evt"))
     return await context.render(
         "webhooks/deliveries.html",
         page=page,
-        kept={name: query.text(name) for name in (*_FILTERS, *_TIMES)},
-        onward=context.link(after=page.after) if page.after else None,
+        newest="" if query.text("after") or odd else newest,
+        news=await _news(context.workspace, wanted) if wanted.upto else 0,
+        most=_NEW,
+        odd=odd,
+        kept=_kept(query, *_FILTERS),
+        onward=context.link(after=page.after, upto="") if page.after else None,
         endpoints=await reads.endpoints(context.workspace),
         outcomes=history.OUTCOMES,
     )
+
+
+@screen("/deliveries/live")
+async def deliveries_live(context: PageContext) -> PageResponse:
+    """Tells when there is a newer delivery than `upto`, and when one of the list has gone on."""
+    wanted = _filter(context.query)
+    page = await history.page(context.workspace, wanted)
+    unfinished = [row.event_id for row in page.rows if row.state in ("waiting", "queued")]
+
+    async def look() -> tuple[Hashable, bool]:
+        states = await reads.states_of(context.workspace, unfinished) if unfinished else {}
+        return (await _news(context.workspace, wanted), str(states)), False
+
+    return stream(look, context.me.session_id)
 
 
 @screen("/deliveries/{event_id}/{endpoint_id}")
@@ -63,11 +86,18 @@ async def delivery(context: PageContext, event_id: str, endpoint_id: str) -> Pag
 
 @action("/deliveries/{event_id}/{endpoint_id}/redrive", role="agent", shown_on=delivery, audit="delivery.redriven")
 async def redrive_one(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
-    """A dead letter is sent again, as if for the first time."""
+    """What has ended, delivered or not, is sent again: the same event, with the same id."""
     context.entry.detail = endpoint_id
-    sent = await redrives.redrive_event(context.workspace, event_id, endpoint_id)
-    word = "On its way again." if sent else "It is no dead letter: there is nothing to send again."
-    return context.redirect(f"/deliveries/{event_id}/{endpoint_id}", word)
+    await redrives.resend(context.workspace, event_id, endpoint_id)
+    return context.redirect(f"/deliveries/{event_id}/{endpoint_id}", "On its way again.")
+
+
+@action("/deliveries/{event_id}/{endpoint_id}/retry", role="agent", shown_on=delivery, audit="delivery.retried")
+async def retry_now(context: PageContext, event_id: str, endpoint_id: str) -> PageResponse:
+    """The next retry is made now, not when it is due."""
+    context.entry.detail = endpoint_id
+    await redrives.retry_now(context.workspace, event_id, endpoint_id)
+    return context.redirect(f"/deliveries/{event_id}/{endpoint_id}", "The retry is on its way.")
 
 
 @screen("/deliveries/{event_id}/{endpoint_id}/live")
@@ -98,7 +128,7 @@ async def dead_letters(context: PageContext) -> PageResponse:
         page=await history.page(context.workspace, dead, context.query.text("after")),
         total=await redrives.count(context.workspace, _selection(wanted)),
         jobs=await redrives.listed(context.workspace, 10),
-        kept={name: form.text(name) for name in ("endpoint_id", "kind", "outcome", *_TIMES)},
+        kept=_kept(form, "endpoint_id", "kind", "outcome"),
         endpoints=await reads.endpoints(context.workspace),
         outcomes=[name for name in history.OUTCOMES if name != "delivered"],
     )
@@ -138,9 +168,22 @@ async def change_job(context: PageContext, job_id: str, step: str) -> PageRespon
     return context.redirect(f"/redrives/{job_id}")
 
 
+async def _news(workspace: str, wanted: history.Filter) -> int:
+    """How many deliveries that match are newer than `upto`, up to one more than `_NEW`."""
+    newer = structs.replace(wanted, above=wanted.upto, upto="")
+    return len((await history.page(workspace, newer, limit=_NEW + 1)).rows) if wanted.upto else 0
+
+
+def _kept(query: Form, *names: str) -> dict[str, str]:
+    """The filters as fields of a form show them; times to the minute, in UTC."""
+    moments = {name: _moment(name, query.text(name)) for name in _TIMES}
+    times = {name: f"{moment:%Y-%m-%dT%H:%M}" if moment else "" for name, moment in moments.items()}
+    return {name: query.text(name) for name in names} | times
+
+
 def _filter(query: Form) -> history.Filter:
     """The filter that an address or a form holds. Raises InvalidParameter."""
-    given: dict[str, Any] = {name: query.text(name) for name in _FILTERS}
+    given: dict[str, Any] = {name: query.text(name) for name in (*_FILTERS, "upto")}
     given |= {name: _moment(name, query.text(name)) for name in _TIMES}
     return history.Filter(**given)
 

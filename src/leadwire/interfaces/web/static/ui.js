@@ -132,7 +132,8 @@ function refresh() {
   if (loading || pressed || !due.size) return;
   const selectors = [...due].join();
   due.clear();
-  load(location.href, { quiet: true, alone: true }, selectors, false);
+  const at = document.querySelector("[data-at]")?.dataset.at ?? location.href; // a list as it was when it was opened
+  load(at, { quiet: true, alone: true }, selectors, false);
 }
 addEventListener("pointerdown", () => (pressed = true));
 for (const kind of ["pointerup", "pointercancel"]) {

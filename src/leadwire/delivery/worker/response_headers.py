@@ -1,0 +1,26 @@
+"""What is kept of a receiver's response headers, for people: bounded, and without what is a secret of its. Pure."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+MASKED: Final = "(masked)"
+_SECRET: Final = re.compile(r"cookie|authoriz|token|secret|passw|session|api-?key|csrf|signature", re.IGNORECASE)
+_LARGEST: Final = 4096  # characters of all
+_LONGEST: Final = 500  # of one value
+
+_encode = msgspec.json.Encoder().encode
+
+
+def kept(headers: Iterable[tuple[str, str]]) -> str | None:
+    """Return headers as JSON, a list of pairs, in their order; None without any. What is too much is left out."""
+    found, size = [], 0
+    for name, value in headers:
+        shown = MASKED if _SECRET.search(name) else value[:_LONGEST]
+        size += len(name) + len(shown) + 6
+        if size > _LARGEST:
+            break
+        found.append((name[:_LONGEST], shown))
+    return _encode(found).decode() if found else None

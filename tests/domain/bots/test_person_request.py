@@ -1,4 +1,4 @@
-"""Who asks for a person, in five languages, and who only seems to."""
+"""Who asks for a person, in the ten languages of the widget, and who only seems to."""
 
 import re
 from pathlib import Path
@@ -55,6 +55,26 @@ WISHES = [
     "أُرِيدُ أَنْ أَتَحَدَّثَ مَعَ إِنْسَان",
     "حولني إلى خدمة العملاء",
     "موظف من فضلك",
+    "Posso falar com um humano, por favor?",
+    "Quero falar com um atendente",
+    "Preciso de uma pessoa real",
+    "Olá, gostaria de falar com alguém da sua equipe",
+    "Queria falar com uma pessoa, se faz favor",
+    "Atendente, por favor!",
+    "Falar com uma pessoa",
+    "Vorrei parlare con una persona reale, per favore",
+    "Posso parlare con un operatore?",
+    "Parla con una persona",
+    "C'è un operatore con cui posso parlare?",
+    "Kan ik met een mens praten?",
+    "Ik wil graag met een medewerker spreken",
+    "Met een mens praten",
+    "Czy mogę porozmawiać z człowiekiem?",
+    "Chciałbym rozmawiać z konsultantem",
+    "Porozmawiaj z człowiekiem",
+    "担当者と話す",
+    "人と話したいです。",
+    "すみません、オペレーターにつないでください",
 ]
 NONE = [
     "",
@@ -105,12 +125,39 @@ NONE = [
     "لا أريد التحدث إلى شخص",
     "أنا موظف",
     "شخص",
+    "I am a person",
+    "I am a real person, not a bot",
+    "Is this a person?",
+    "I talk to people all day",
+    "Ich bin ein Mensch",
+    "Je suis une personne",
+    "Soy una persona",
+    "Sou uma pessoa",
+    "uma pessoa",
+    "Não quero falar com uma pessoa",
+    "Somos 20 pessoas",
+    "Trabalho com recursos humanos",
+    "Falar de preços",
+    "Você é humano?",
+    "Sono una persona",
+    "Non voglio parlare con una persona",
+    "una persona vera?",
+    "Siamo venti persone",
+    "Ik ben een mens",
+    "Ik wil niet met een mens praten",
+    "We hebben 20 medewerkers",
+    "Jestem człowiekiem",
+    "Nie chcę rozmawiać z człowiekiem",
+    "Mamy 20 pracowników",
+    "私は人間です",
+    "人と話したくない",
+    "担当者は私です",
     "Can I speak to a human please? " + "We have been waiting for our order for three weeks by now. " * 3,
 ]
 
 
 def test_the_button_has_a_text_in_each_language():
-    assert len(BUTTONS) == len(inputs._LANGUAGES) == 5
+    assert len(BUTTONS) <= len(inputs._LANGUAGES) == 10
 
 
 @pytest.mark.parametrize("text", WISHES)
@@ -147,6 +194,14 @@ def test_the_button_says_what_the_words_say():
     asked = engine.ask_for_person(flow, state)
     assert asked == engine.step(flow, state, "May I talk to a person?")
     assert asked[1][0].text == "One moment, Ada."
+
+
+@pytest.mark.parametrize("words", ["Can I speak to a human please?", "Posso falar com uma pessoa?"])
+def test_it_is_understood_as_the_first_message_at_a_choice(words):
+    flow = shipped("lead-qualification")
+    state, _ = engine.begin(flow)
+    assert engine.prompt(flow, state).kind == "choice"
+    assert engine.step(flow, state, words)[1][-1] == HandedOff("the visitor asked for a person")
 
 
 def test_an_answer_that_is_offered_is_that_answer():

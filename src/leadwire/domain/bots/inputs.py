@@ -83,11 +83,14 @@ def _url(text: str) -> str:
 
 
 def asks_for_person(text: str) -> bool:
-    """Whether the visitor asks for a person, in English, German, French, Spanish or Arabic.
+    """Whether the visitor asks for a person, in one of the languages of the widget.
 
     Only a text that is such a request from its first to its last word counts: "I am a human resources manager" is none.
     """
-    return len(text) <= _LONGEST_REQUEST and any(pattern.fullmatch(_plain(text)) for pattern in _PATTERNS)
+    if len(text) > _LONGEST_REQUEST:
+        return False
+    plain = _plain(text)
+    return any(pattern.fullmatch(plain) for pattern in _PATTERNS)
 
 
 def _plain(text: str) -> str:
@@ -97,7 +100,8 @@ def _plain(text: str) -> str:
 
 
 def _pattern(language: dict[str, list[str]]) -> re.Pattern[str]:
-    part = {name: f"(?:{'|'.join(map(_plain, phrases))})" for name, phrases in language.items()}
+    part = dict.fromkeys(("can", "talk", "need", "who", "end"), "(?!)")  # matches nothing
+    part |= {name: f"(?:{'|'.join(map(_plain, phrases))})" for name, phrases in language.items()}
     # Every repetition has an end and every word stands between blanks, so that no text takes long.
     polite = f"(?:{part['polite']} )"
     last = f" {polite}?{part['verb']}" if "verb" in part else ""

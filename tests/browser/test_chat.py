@@ -88,8 +88,7 @@ async def test_what_is_said_survives_a_reload_and_a_cut_network(chat, visit):
     read = await chat.read()
     assert read[: len(before)] == before
     assert read.count("1-10") == 1
-    await chat.page.reload()
-    await chat.open()
+    await chat.page.reload()  # the chat stays open
     await expect(chat.log).to_contain_text("work e-mail")
     assert await chat.read() == read
     visit.complaints = [told for told in visit.complaints if "ERR_INTERNET_DISCONNECTED" not in told]

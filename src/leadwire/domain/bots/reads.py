@@ -8,6 +8,7 @@ from leadwire.domain.accounts import keys
 from leadwire.domain.bots import schema, table
 from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow import Flow
+from leadwire.domain.bots.look import Look, stored
 from leadwire.domain.bots.parse import parse_stored
 from leadwire.domain.bots.schema import (
     BotDetail,
@@ -32,10 +33,11 @@ _LISTED: Final = statement(
     .where(if_given(Bot.workspace_id, "workspace"))
     .order_by("created_at", "id")
 )
+_LOOK: Final = statement(Bot.select("look").where(*_BOT))
 _DETAIL: Final = statement(Bot.select(*BotDetail.__struct_fields__).where(*_BOT))
 # A bot that answers, and whether its workspace is suspended.
 _LIVE: Final = sql("""
-SELECT b.workspace_id, b.published_version, b.color, w.suspended_at IS NOT NULL
+SELECT b.workspace_id, b.published_version, b.color, b.look, w.suspended_at IS NOT NULL
 FROM bot b JOIN workspace w ON w.id = b.workspace_id WHERE b.id = :bot AND b.published_version IS NOT NULL""")
 # The websites that may show a bot, by its id or by that of a conversation with it.
 _ORIGINS: Final = sql("""
@@ -123,6 +125,11 @@ async def detail(workspace: str, bot_id: str) -> BotDetail:
     return BotDetail(*clock.texts(await _DETAIL.one(no_bot(), workspace=workspace, bot=bot_id)))
 
 
+async def look(workspace: str, bot_id: str) -> Look:
+    """How a bot's chat looks. Raise NotFound."""
+    return stored((await _LOOK.one(no_bot(), workspace=workspace, bot=bot_id))["look"])
+
+
 async def versions(workspace: str, bot_id: str) -> list[BotVersion]:
     """Every published version of a bot, newest first."""
     return [BotVersion(*clock.texts(row)) for row in await _VERSIONS.rows(workspace=workspace, bot=bot_id)]
@@ -151,10 +158,10 @@ async def live(bot_id: str) -> LiveBot:
     """A bot as visitors find it, by its id alone. Raise NotFound, also with nothing published; WorkspaceSuspended."""
     if not is_id("bot", bot_id):
         raise no_bot()
-    workspace, version, color, suspended = await _LIVE.one(no_bot(), bot=bot_id)
+    workspace, version, color, look, suspended = await _LIVE.one(no_bot(), bot=bot_id)
     if suspended:
         raise closed()
-    return LiveBot(workspace, bot_id, version, color, await flow(workspace, bot_id, version))
+    return LiveBot(workspace, bot_id, version, color, await flow(workspace, bot_id, version), stored(look))
 
 
 async def origins(bot_or_conversation: str) -> list[str]:

@@ -4,6 +4,7 @@ from msgspec import Struct, field
 
 from leadwire.domain.bots.engine import Prompt, State
 from leadwire.domain.bots.flow import Flow
+from leadwire.domain.bots.look import Look
 from leadwire.domain.conversations.schema import Status, StoredMessage
 
 
@@ -49,13 +50,14 @@ class BotVersion(Struct, frozen=True):
 
 
 class LiveBot(Struct, frozen=True):
-    """A bot that answers visitors: its published version, that version's flow, and its color on their screens."""
+    """A bot that answers visitors: its published version, that version's flow, its color and its look."""
 
     workspace: str
     id: str
     version: int
     color: str
     flow: Flow
+    look: Look = Look()
 
 
 class VisitorSession(Struct, frozen=True):

@@ -11,7 +11,8 @@ from litestar.params import FromPath
 from litestar.response import Stream
 from msgspec import Meta, Struct
 
-from leadwire.domain.bots import attachments, engine, faq, reads, runtime
+from leadwire.domain.bots import attachments, faq, reads, runtime
+from leadwire.domain.bots.opening import BotConfig, opening
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
@@ -49,24 +50,6 @@ Short = Annotated[str, Meta(max_length=64, pattern=_PLAIN)]
 _R = Request[Any, Any, Any]
 
 
-class Greeting(Struct, frozen=True, omit_defaults=True):
-    """A message of the bot before the visitor's first."""
-
-    content: str
-    parts: attachments.Shown | None = None
-
-
-class BotConfig(Struct, frozen=True):
-    """All that a widget needs to open. Nothing is stored until the visitor sends a message."""
-
-    id: str
-    title: str
-    locale: str
-    color: str
-    messages: list[Greeting]
-    input: engine.Prompt | None
-
-
 class NewVisitorMessage(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A message, or the option that the visitor chose."""
 
@@ -92,14 +75,11 @@ class NewRating(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 @get("/bots/{bot_id:str}")
 async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[BotConfig]:
-    """The bot's looks and its first turn. Cacheable: the same for everybody."""
+    """The bot's look and its first turn. Cacheable: the same for everybody who reads that language."""
     bot = await _bot(bot_id)
-    state, effects = engine.begin(bot.flow)
-    said = [one.text for one in effects if isinstance(one, engine.Reply)]
-    greeting = [Greeting(text, attachments.shown(text, bot.flow.nodes)) for text in said]
-    config = BotConfig(bot.id, bot.flow.title, bot.flow.locale, bot.color, greeting, engine.prompt(bot.flow, state))
+    config = opening(bot.id, bot.flow, bot.color, bot.look, request.headers.get("accept-language", ""))
     tag = f'"{hashlib.sha256(msgspec.json.encode(config)).hexdigest()[:24]}"'
-    headers = [(b"etag", tag.encode()), (b"cache-control", b"no-cache")]
+    headers = [(b"etag", tag.encode()), (b"cache-control", b"no-cache"), (b"vary", b"Accept-Language")]
     if tag in request.headers.get("if-none-match", ""):
         return JSONResponse(None, status_code=304, headers=headers)  # type: ignore[arg-type]
     return JSONResponse(config, headers=headers)

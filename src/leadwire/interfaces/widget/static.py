@@ -3,6 +3,7 @@
 import functools
 import gzip
 import hashlib
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from leadwire.interfaces.http.routes import get
 _DIRECTORY: Final = Path(__file__).with_name("javascript")
 _DEMO: Final = Path(__file__).with_name("demo_site")
 # The parts share one scope, in this order; there is nothing to build.
-_PARTS: Final = ("words", "conversation", "elements", "colors", "panel", "start")
+_PARTS: Final = ("words", "conversation", "elements", "colors", "look", "panel", "start")
 _HEADERS: Final = {
     "Cache-Control": "public, max-age=300",
     "Cross-Origin-Resource-Policy": "cross-origin",  # also for pages that let in only what says so
@@ -32,8 +33,10 @@ _POLICY: Final = {
 @functools.cache
 def source() -> bytes:
     """The script's text."""
-    look = msgspec.json.encode((_DIRECTORY / "look.css").read_text(encoding="utf-8")).decode()
+    style = re.sub(r"/\*.*?\*/", "", (_DIRECTORY / "look.css").read_text(encoding="utf-8"), flags=re.DOTALL)
+    look = msgspec.json.encode("".join(re.findall(r"(\S.*\n)", style))).decode()
     parts = "".join((_DIRECTORY / f"{part}.js").read_text(encoding="utf-8") for part in _PARTS)
+    parts = "".join(re.findall(r"^ *((?!//)\S.*\n)", parts, re.MULTILINE))  # no indentation, no lines of comment
     return f'(() => {{\n"use strict";\nconst LOOK = {look};\n{parts}}})();\n'.encode()
 
 

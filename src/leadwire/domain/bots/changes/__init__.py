@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+import msgspec
+
 from leadwire.domain.accounts import quotas
 from leadwire.domain.bots import reads
+from leadwire.domain.bots.look import Look
 from leadwire.domain.bots.parse import parse
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
 from leadwire.infrastructure import clock, cpu_work, db, ids
@@ -16,6 +19,7 @@ from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFou
 MAX_ORIGINS: Final = 50
 _NEWEST: Final = 2**31 - 1  # what the column holds
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
+_HEX: Final = "A color is written like #4f46e5."
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
 _ADD: Final = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at)
@@ -33,6 +37,7 @@ _SET_VERSION: Final = statement(Bot.update(published_version=param("version")).w
 _SET_APPEARANCE: Final = statement(
     Bot.update(allowed_origins=param("origins"), color=param("color")).where(*_BOT).returning(Bot.id)
 )
+_SET_LOOK: Final = statement(Bot.update(look=param("look"), color=param("color")).where(*_BOT).returning(Bot.id))
 _COUNT: Final = statement(Bot.count().where(Bot.workspace_id == param("workspace")))
 _COUNT_VERSIONS: Final = statement(BotVersion.count().where(BotVersion.workspace_id == param("workspace"), _OF_BOT))
 # The bytes of all flows of a workspace: drafts and published versions.
@@ -109,11 +114,19 @@ async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], co
     if len(origins) > MAX_ORIGINS:
         faults.append(FieldError("too_many", f"At most {MAX_ORIGINS} origins.", "/origins"))
     if not _COLOR.fullmatch(color):
-        faults.append(FieldError("wrong_value", "A color is written like #4f46e5.", "/color"))
+        faults.append(FieldError("wrong_value", _HEX, "/color"))
     if faults:
         raise Invalid("The bot cannot be embedded like that.", errors=tuple(faults))
     hosts = list(dict.fromkeys(origin.lower() for origin in origins))
     await _SET_APPEARANCE.one(reads.no_bot(), workspace=workspace, bot=bot_id, origins=hosts, color=color.lower())
+
+
+async def set_look(workspace: str, bot_id: str, look: Look, color: str) -> None:
+    """Set how a bot's chat looks. Raise NotFound, Invalid."""
+    if not _COLOR.fullmatch(color):
+        raise Invalid("1 field is not valid.", errors=(FieldError("wrong_value", _HEX, "/color"),))
+    text = msgspec.json.encode(look).decode()
+    await _SET_LOOK.one(reads.no_bot(), workspace=workspace, bot=bot_id, look=text, color=color.lower())
 
 
 async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str) -> None:

@@ -12,8 +12,8 @@ const store = (area, key, value) => {
 };
 
 class Conversation {
-  constructor(base, bot, changed) {
-    Object.assign(this, { base, bot, changed, key: `leadwire:${bot}` });
+  constructor(base, bot, changed, call) {
+    Object.assign(this, { base, bot, changed, key: `leadwire:${bot}` }, call && { call }); // `call`: instead of the network
     this.kept = stored("localStorage", this.key) ?? {}; // id, token, status, seen: shared by the tabs of a website
     this.unsent = stored("sessionStorage", this.key) ?? []; // this tab's, in order
     this.said = new Map(); // by place
@@ -56,6 +56,12 @@ class Conversation {
   }
   end() { this.put({ action: "end" }); }
   mail() { this.put({ action: "transcript" }); }
+  rate(rating, comment) {
+    this.kept.rated = comment === undefined ? rating : "said";
+    this.keep();
+    this.put({ action: "rating", rating, comment: comment ?? "" });
+  }
+  keep() { store("localStorage", this.key, this.kept.id ? this.kept : null); }
   put(one) {
     this.unsent.push(one);
     store("sessionStorage", this.key, this.unsent);
@@ -79,10 +85,10 @@ class Conversation {
   // Another tab has said or begun something.
   adopt() {
     const kept = stored("localStorage", this.key) ?? {};
-    if (kept.id === this.kept.id && kept.status === this.kept.status) return;
+    const news = kept.id !== this.kept.id || kept.status !== this.kept.status;
     if (kept.id !== this.kept.id) this.said.clear();
     this.kept = kept;
-    kept.id ? this.refresh() : this.changed();
+    kept.id && news ? this.refresh() : this.changed();
   }
 
   // One thing at a time, in order: so no answer is ever older than what is known. A message is sent until it is answered,
@@ -94,7 +100,7 @@ class Conversation {
       const [one] = this.unsent;
       try {
         this.changed();
-        if (one) { this.take(await this.deliver(one)); this.drop(); }
+        if (one) { this.take(await this.deliver(one)); this.drop(); this.room.postMessage({ id: this.kept.id }); }
         else { this.stale = false; this.take(await this.call(`conversations/${this.kept.id}/messages?after=${this.place}`)); }
         tries = 0;
         this.trouble = null;
@@ -109,7 +115,7 @@ class Conversation {
   }
 
   deliver({ action, ...message }) {
-    if (this.kept.id) return this.call(`conversations/${this.kept.id}/${action ?? "messages"}`, action ? null : message);
+    if (this.kept.id) return this.call(`conversations/${this.kept.id}/${action ?? "messages"}`, message.content || message.rating ? message : null);
     if (action) return { status: "active", messages: [], input: this.prompt };
     return this.call(`bots/${this.bot}/conversations`, {
       ...message, page_url: location.href.slice(0, 2048), referrer: document.referrer.slice(0, 2048),
@@ -152,7 +158,7 @@ class Conversation {
     this.asked = answer.input;
     this.mailable = answer.transcript;
     this.kept.status = answer.status;
-    if (this.kept.id) store("localStorage", this.key, this.kept);
+    if (this.kept.id) this.keep();
   }
   hear(line) { this.said.set(line.seq, line); this.changed(); }
 
@@ -167,7 +173,7 @@ class Conversation {
     const theirs = [...this.said.values()].filter((one) => one.role !== "user" && one.seq > (this.kept.seen ?? 0));
     if (!looking || !theirs.length) return theirs.length;
     this.kept.seen = Math.max(...theirs.map((one) => one.seq));
-    store("localStorage", this.key, this.kept);
+    this.keep();
     return 0;
   }
 

@@ -9,12 +9,13 @@ sheet.replaceSync(LOOK);
 
 class LeadwireChat extends HTMLElement {
   connectedCallback() {
-    this.conversation = new Conversation(this.dataset.base, this.dataset.bot, () => this.render());
+    this.conversation = new Conversation(this.dataset.base, this.dataset.bot, () => this.render(), this.call);
+    this.hidden = true; // until it is known how it looks, and whether it shows itself on this page
     this.shown = new Map();
     this.build();
-    this.paint(this.dataset.color);
     this.listen();
     this.render();
+    arrive(this);
   }
   disconnectedCallback() { this.off.abort(); this.conversation.leave(); }
 
@@ -23,7 +24,7 @@ class LeadwireChat extends HTMLElement {
     root.adoptedStyleSheets = [sheet];
     const press = (handler) => ({ type: "button", onclick: handler });
     this.badge = el("span", { class: "badge", "aria-hidden": "true", hidden: "" });
-    this.launcher = el("button", { class: "launcher", "aria-expanded": "false", "aria-controls": "panel", ...press(() => this.toggle()) }, icon("chat"), icon("down"), this.badge);
+    this.launcher = el("button", { class: "launcher", "aria-expanded": "false", "aria-controls": "panel", ...press(() => this.toggle()) });
     this.heading = el("h2", { id: "title", dir: "auto" });
     this.who = el("p", { class: "who" });
     this.shut = el("button", press(() => this.close()), icon("close"));
@@ -38,16 +39,19 @@ class LeadwireChat extends HTMLElement {
     this.send = el("button", { class: "send" }, icon("send"));
     this.form = el("form", { novalidate: "", onsubmit: (event) => { event.preventDefault(); this.submit(); } }, this.line, this.area, this.send);
     this.again = el("button", { class: "again", ...press(() => { this.conversation.renew(); this.focusField(); }) });
-    this.over = el("div", { class: "over" }, this.again);
+    this.rating = ratingOf(this);
+    this.over = el("div", { class: "over" }, this.rating, this.again);
+    this.hello = el("div", { class: "hello", role: "status" });
+    this.face = el("span", { class: "face" });
     this.person = el("button", press(() => this.conversation.askForPerson(this.words.person)));
     this.finish = el("button", press(() => this.conversation.end()));
     this.mail = el("button", press(() => this.conversation.mailed || this.conversation.mail()));
     this.more = el("div", { class: "more" }, this.person, this.mail, this.finish);
     this.panel = el("div", { class: "panel", id: "panel", role: "dialog", "aria-labelledby": "title", hidden: "" },
-      el("div", { class: "top" }, el("span", { class: "face" }, icon("chat")), el("div", {}, this.heading, this.who), this.shut),
+      el("div", { class: "top" }, this.face, el("div", {}, this.heading, this.who), this.shut),
       this.log, this.picks, this.note, this.form, this.over, this.more);
     this.panel.onkeydown = (event) => this.pressed(event);
-    root.replaceChildren(this.panel, this.launcher);
+    root.replaceChildren(this.panel, this.hello, this.launcher);
   }
 
   listen() {
@@ -57,12 +61,16 @@ class LeadwireChat extends HTMLElement {
     on(window, "offline", () => { if (this.conversation.unsent.length) this.conversation.trouble = "offline"; this.render(); });
     on(window, "pageshow", (event) => event.persisted && this.conversation.wake());
     on(window, "pagehide", () => this.conversation.stopStream?.abort());
-    on(window, "storage", (event) => event.key === this.conversation.key && this.conversation.adopt());
+    on(window, "storage", (event) => {
+      if (event.key === this.conversation.key) this.conversation.adopt();
+      if (event.key === this.shelf) adopt(this);
+    });
+    on(window, "popstate", () => visit(this));
+    if (window.navigation) on(navigation, "navigatesuccess", () => visit(this)); // a page that a script has changed
     on(document, "visibilitychange", () => document.hidden || !this.isOpen && this.conversation.status !== "handoff" || this.conversation.wake());
     on(document, "click", (event) => { // a link to #leadwire opens the chat, wherever it is on the page
       if (event.target.closest?.('a[href$="#leadwire"]')) { event.preventDefault(); this.open(); }
     });
-    for (const kind of ["pointerenter", "focus"]) on(this.launcher, kind, () => this.conversation.meet());
     if (window.visualViewport) { // what a phone's keyboard leaves
       on(visualViewport, "resize", () => this.style.setProperty("--room", `${visualViewport.height}px`));
     }
@@ -75,18 +83,24 @@ class LeadwireChat extends HTMLElement {
 
   get isOpen() { return !this.panel.hidden; }
   toggle() { this.isOpen ? this.close() : this.open(); }
-  async open() {
-    this.panel.hidden = false;
+  async open(focus = true) {
+    this.panel.hidden = this.hidden = false;
+    keep(this, { open: true, opened: true, greeted: true });
+    count(this, "opened");
+    this.hello.replaceChildren();
+    if (this.look) face(this);
     this.render();
-    this.focusField();
+    if (focus) this.focusField();
     if (this.conversation.kept.id) this.conversation.refresh();
-    await this.conversation.meet();
+    if (!this.conversation.bot_) await arrive(this);
   }
   close() {
     this.panel.hidden = true;
+    keep(this, { open: false });
     this.render();
     this.launcher.focus();
   }
+  get shelf() { return `${this.conversation.key}:ui`; }
   get field() { return this.line.hidden ? this.area : this.line; }
   // The log instead, on a touch screen, where a keyboard would cover what there is to read, and while there are answers
   // to pick: they are the next thing after it.
@@ -108,6 +122,7 @@ class LeadwireChat extends HTMLElement {
   measure() {
     this.area.style.height = "40px";
     this.area.style.height = `${Math.min(this.area.scrollHeight, 132)}px`;
+    if (this.field.value !== (known(this).draft ?? "")) keep(this, { draft: this.field.value });
     this.tell();
   }
   submit() {
@@ -123,11 +138,10 @@ class LeadwireChat extends HTMLElement {
   render() {
     if (!this.panel) return;
     const { conversation } = this;
-    const locale = conversation.bot_?.locale ?? document.documentElement.lang;
-    this.words = wordsIn(locale);
+    const locale = conversation.bot_?.language ?? conversation.bot_?.locale ?? "en";
+    this.words = { ...WORDS, ...conversation.bot_?.words };
     this.panel.lang = locale;
     this.panel.dir = directionOf(locale);
-    if (conversation.bot_ && !this.dataset.color) this.paint(conversation.bot_.color);
     this.label();
     if (!this.isOpen) return;
     this.draw();
@@ -140,7 +154,7 @@ class LeadwireChat extends HTMLElement {
     this.badge.hidden = !unread;
     put(this.badge, unread > 9 ? "9+" : String(unread));
     this.launcher.setAttribute("aria-expanded", String(this.isOpen));
-    this.launcher.setAttribute("aria-label", this.isOpen ? words.close : words.open + (unread ? `, ${unread} ${words.unread}` : ""));
+    this.launcher.setAttribute("aria-label", this.isOpen ? words.close : (this.look?.launcher || words.open) + (unread ? `, ${unread} ${words.unread}` : ""));
     this.shut.setAttribute("aria-label", words.close);
     this.log.setAttribute("aria-label", words.log);
     this.picks.setAttribute("aria-label", words.field);
@@ -192,6 +206,7 @@ class LeadwireChat extends HTMLElement {
     const options = (!ended && !conversation.waiting && conversation.prompt?.options) || [];
     this.form.hidden = ended;
     this.over.hidden = !ended;
+    if (ended) askRating(this);
     this.person.hidden = conversation.status !== "active";
     this.finish.hidden = ended || !conversation.kept.id;
     if (options.join("\n") !== this.offered) {

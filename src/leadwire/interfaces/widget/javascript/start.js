@@ -6,7 +6,7 @@ const begin = () => {
   if (!bot || document.querySelector(`leadwire-chat[data-bot="${window.CSS.escape(bot)}"]`)) return; // the snippet, twice
   const chat = el("leadwire-chat", { "data-bot": bot, "data-base": new URL(script.src).origin });
   if (color) chat.dataset.color = color;
-  if (theme) chat.setAttribute("theme", theme);
+  if (theme) chat.dataset.theme = theme;
   document.body.append(chat);
 };
 if (!customElements.get("leadwire-chat")) customElements.define("leadwire-chat", LeadwireChat);

@@ -54,12 +54,12 @@ _TWO_SOURCES: Final = statement(
     .limit(2)
 )
 # A visitor's session with the state of its conversation, and whether its network is blocked, its workspace
-# suspended, and an e-mail address known.
+# suspended, an e-mail address known; and how far an operator has read.
 _SESSION: Final = """
 SELECT v.workspace_id, v.conversation_id, v.bot_id, c.flow_version, c.status, v.state, c.variables, c.lead_id,
     EXISTS (SELECT 1 FROM blocked_visitor b WHERE b.workspace_id = v.workspace_id AND b.address = v.address),
     EXISTS (SELECT 1 FROM workspace w WHERE w.id = v.workspace_id AND w.suspended_at IS NOT NULL),
-    c.lead_id IS NOT NULL AND c.visitor_email IS NOT NULL
+    c.lead_id IS NOT NULL AND c.visitor_email IS NOT NULL, c.seen_by_agent_seq
 FROM visit v JOIN conversation c ON c.id = v.conversation_id"""
 _BY_TOKEN: Final = sql(f"{_SESSION} WHERE v.token_hash = :hash")
 _BY_START: Final = sql(f"{_SESSION} WHERE v.start_key = :key")

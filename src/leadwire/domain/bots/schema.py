@@ -75,6 +75,8 @@ class VisitorSession(Struct, frozen=True):
     """Whether the workspace is."""
     has_email: bool = False
     """Whether the visitor has given an e-mail address."""
+    seen: int = 0
+    """How far an operator has read."""
 
     @property
     def place(self) -> tuple[str, str]:

@@ -3,22 +3,22 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
 from litestar import Request, Router, post
 from litestar.params import FromPath
 from litestar.response import Stream
-from msgspec import Meta, Struct
 
 from leadwire.domain.bots import attachments, faq, reads, runtime
 from leadwire.domain.bots.opening import BotConfig, opening
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations import reads as conversation_reads
-from leadwire.domain.conversations.changes import ratings
+from leadwire.domain.conversations.changes import ratings, seen
 from leadwire.domain.conversations.pubsub import hub
-from leadwire.domain.conversations.schema import MAX_TEXT, ConversationNotFound, Origin
+from leadwire.domain.conversations.schema import ConversationNotFound, Origin
 from leadwire.domain.leads.schema import Source
 from leadwire.domain.notices.changes import transcript
 from leadwire.infrastructure import settings
@@ -32,6 +32,7 @@ from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
 from leadwire.interfaces.widget import counts, visitor
 from leadwire.interfaces.widget.origins import Origins
+from leadwire.interfaces.widget.schema import Activity, NewConversation, NewRating, NewVisitorMessage
 
 # A minute, per network and bot. Redis holds the networks' keyed hashes only.
 _STARTS: Final = RateLimit("conversations", 30, shared=True)
@@ -41,36 +42,7 @@ _DIGITS: Final = 9  # of a position in a conversation
 _MOST_STREAMS: Final = 4  # at once, per conversation and process: a browser needs one for all its tabs
 _PING: Final = 15.0  # seconds: proxies cut what is silent for longer
 
-_PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"
-
-Content = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT, pattern=r"^[^\x00]*(?![\s\S])")]
-ClientId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{16,64}\Z")]
-Url = Annotated[str, Meta(max_length=2048, pattern=_PLAIN)]
-Short = Annotated[str, Meta(max_length=64, pattern=_PLAIN)]
 _R = Request[Any, Any, Any]
-
-
-class NewVisitorMessage(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A message, or the option that the visitor chose."""
-
-    content: Content
-    client_message_id: ClientId
-
-
-class NewConversation(NewVisitorMessage, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """The first message. `client_message_id` is random, and the same when it is sent again."""
-
-    page_url: Url | None = None
-    referrer: Url | None = None
-    locale: Short | None = None
-    timezone: Short | None = None
-
-
-class NewRating(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What the visitor thinks of a conversation that has ended."""
-
-    rating: Annotated[int, Meta(ge=1, le=5)]
-    comment: Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*(?![\s\S])")] = ""
 
 
 @get("/bots/{bot_id:str}")
@@ -165,6 +137,18 @@ async def rate(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn
     return JSONResponse(runtime.turn_of(session, []))
 
 
+@post("/conversations/{conversation_id:str}/activity")
+async def note_activity(request: _R, conversation_id: FromPath[str]) -> JSONResponse[Turn]:
+    """Tell who answers that the visitor types, or how far they have read. Nobody answers: nothing is noted."""
+    session = await _session(request, conversation_id)
+    given = body.fields(await body.json_object(request), Activity)
+    if session.status == "handoff" and not session.blocked:
+        if given.typing:
+            pubsub.publish(*session.place, "typing_visitor")
+        await seen.by_visitor(*session.place, given.seen)
+    return JSONResponse(runtime.turn_of(session, []))
+
+
 async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
     """The stream's bytes. Ends when nobody but the bot is there any more, or when the process stops; at once when there
     are too many, as several may have been let in at the same moment.
@@ -173,7 +157,8 @@ async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
     is lost with a connection, a process or Redis, and `Last-Event-ID` is all there is to resume.
     """
     yield b"retry: 2000\n\n"
-    with hub.watch(session.workspace, session.conversation_id) as watch:
+    read = 0
+    with hub.watch(session.workspace, session.conversation_id, ("changed", "typing_agent")) as watch:
         if hub.watchers(session.workspace, session.conversation_id) > _MOST_STREAMS:
             return
         while not hub.leaving:
@@ -187,8 +172,14 @@ async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
             if now is None or now.status != "handoff":
                 yield b'event: status\ndata: {"status":"%s"}\n\n' % (now.status if now else "ended").encode()
                 return
-            if not await watch.changed(_PING):
+            if now.seen > read:
+                read = now.seen
+                yield b'event: seen\ndata: {"seq":%d}\n\n' % read
+            changes = await watch.changed(_PING)
+            if not changes:
                 yield b":\n\n"
+            if any(kind == "typing_agent" for _, kind in changes):
+                yield b"event: typing\ndata: {}\n\n"
 
 
 async def _bot(bot_id: str) -> LiveBot:
@@ -222,7 +213,7 @@ def _position(text: str) -> int:
 
 _HANDLERS: Final = (
     show_bot, start_conversation, send_message, read_messages, stream_events, request_handoff, end, send_transcript,
-    rate, counts.count,
+    rate, note_activity, counts.count,
 )  # fmt: skip
 router = Router(
     "/widget/v1",

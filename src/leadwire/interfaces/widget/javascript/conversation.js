@@ -1,15 +1,6 @@
 // The conversation: what is to be sent, what was said, and that both survive a bad network. Knows nothing of the screen.
 const MOST = 4000; // characters of a message
 const SILENT = 40_000; // ms until a stream without a sign of life counts as dead; the server sends one every 15 s
-const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("");
-
-// Storage that a page or a browser may forbid: then the conversation lives as long as the page.
-const stored = (area, key) => {
-  try { return JSON.parse(window[area].getItem(key)); } catch { return null; }
-};
-const store = (area, key, value) => {
-  try { value ? window[area].setItem(key, JSON.stringify(value)) : window[area].removeItem(key); } catch { /* see above */ }
-};
 
 class Conversation {
   constructor(base, bot, changed, call) {
@@ -21,7 +12,7 @@ class Conversation {
     this.refused = [];
     this.wakers = new Set();
     this.room = new BroadcastChannel(this.key);
-    this.room.onmessage = ({ data }) => data.id === this.kept.id && (data.line ? this.hear(data.line) : this.refresh());
+    this.room.onmessage = ({ data }) => this.learn(data);
     if (this.kept.status === "handoff" || this.unsent.length) this.refresh();
   }
 
@@ -160,7 +151,7 @@ class Conversation {
     this.kept.status = answer.status;
     if (this.kept.id) this.keep();
   }
-  hear(line) { this.said.set(line.seq, line); this.changed(); }
+  hear(line) { this.said.set(line.seq, line); this.theyType = false; this.changed(); }
 
   // The last place before the first gap: what is asked for again begins there.
   get place() {
@@ -174,6 +165,7 @@ class Conversation {
     if (!looking || !theirs.length) return theirs.length;
     this.kept.seen = Math.max(...theirs.map((one) => one.seq));
     this.keep();
+    this.signal({ seen: this.kept.seen });
     return 0;
   }
 
@@ -214,10 +206,24 @@ class Conversation {
   async happened(block) {
     const data = /^data: ?(.*)$/m.exec(block)?.[1];
     if (!data) return;
-    const line = /^event: ?status$/m.test(block) ? null : JSON.parse(data);
-    this.room.postMessage({ id: this.kept.id, line });
-    line ? this.hear(line) : await this.refresh();
+    const news = { id: this.kept.id, kind: /^event: ?(\w+)$/m.exec(block)?.[1] ?? "line", data: JSON.parse(data) };
+    this.room.postMessage(news);
+    await this.learn(news);
   }
+  learn({ id, kind, data }) { // from the stream, or from another tab
+    if (id !== this.kept.id) return;
+    if (kind === "line") return this.hear(data);
+    if (kind === "seen") { this.kept.shown = data.seq; this.keep(); }
+    else if (kind === "typing") {
+      clearTimeout(this.bell);
+      this.theyType = true;
+      this.bell = setTimeout(() => { this.theyType = false; this.changed(); }, 6000);
+    } else return this.refresh();
+    this.changed();
+  }
+  types() { if (!(Date.now() - this.typedAt < 3000)) { this.typedAt = Date.now(); this.signal({ typing: true }); } }
+  // Tells who answers that the visitor types, or how far they have read.
+  signal(body) { if (this.status === "handoff") this.call(`conversations/${this.kept.id}/activity`, body).catch(() => {}); }
 
   // Wait, but not for longer than until there is reason to look again.
   async pause(ms) {

@@ -1,6 +1,5 @@
 // How the chat looks and when it shows itself, as its owner has chosen; and what tabs and pages share of that.
 const PLAIN = { side: "right", x: 20, y: 20, theme: "auto", icon: "chat", avatar: "", launcher: "", greeting_after: 5, open_after: 10, rating: true };
-const FRESH = 1_800_000; // ms for which a chat left open, and what was half-written, is still there on another page
 const isPhone = () => matchMedia("(max-width: 480px)").matches;
 
 // Whether a path is what a pattern says, in which * stands for anything.
@@ -13,12 +12,6 @@ const matches = (pattern, path) => {
 };
 const isOn = (patterns = []) => patterns.some((one) => matches(one, location.pathname));
 
-// What is kept for all the tabs of a website: whether the chat is open, and the draft; `opened` and `greeted` for good.
-const known = (chat) => {
-  const kept = stored("localStorage", chat.shelf) ?? {};
-  return Date.now() - kept.at < FRESH ? kept : { opened: kept.opened, greeted: kept.greeted };
-};
-const keep = (chat, change) => store("localStorage", chat.shelf, { ...known(chat), ...change, at: Date.now() });
 const adopt = (chat) => {
   const { open, draft = "" } = known(chat);
   if (!isPhone() && Boolean(open) !== chat.isOpen) { // a phone's panel is its whole screen
@@ -86,7 +79,13 @@ const greet = (chat) => {
 };
 
 // How often the chat was shown and opened is counted once a tab, without a cookie and without anything of the visitor.
-const count = (chat, kind) => {};
+const count = (chat, kind) => {
+  const key = `${chat.shelf}:counted`, counted = stored("sessionStorage", key) ?? [];
+  if (chat.call || counted.includes(kind)) return;
+  store("sessionStorage", key, [...counted, kind]);
+  const { base, bot } = chat.dataset;
+  fetch(`${base}/widget/v1/bots/${bot}/counts`, { method: "POST", body: kind, mode: "no-cors", credentials: "omit", keepalive: true }).catch(() => {});
+};
 
 // How it was, once it is over: 1 to 5, then a comment.
 const ratingOf = (chat) => {

@@ -33,7 +33,7 @@ class LeadwireChat extends HTMLElement {
     this.log = el("div", { class: "log", role: "log", "aria-live": "polite", tabindex: "0" }, this.lines, this.dots);
     this.picks = el("div", { class: "picks", role: "group" });
     this.note = el("p", { class: "note", role: "status" });
-    const typing = { dir: "auto", oninput: () => this.measure(), onkeydown: (event) => this.typed(event) };
+    const typing = { dir: "auto", oninput: () => { this.measure(); this.conversation.types(); }, onkeydown: (event) => this.typed(event) };
     this.line = el("input", { ...typing, hidden: "", spellcheck: "false" });
     this.area = el("textarea", { ...typing, rows: "1", enterkeyhint: "send", autocomplete: "off" });
     this.send = el("button", { class: "send" }, icon("send"));
@@ -162,7 +162,7 @@ class LeadwireChat extends HTMLElement {
     for (const field of [this.line, this.area]) field.setAttribute("aria-label", words.field);
     put(this.heading, conversation.bot_?.title ?? "");
     const live = conversation.lines.some((one) => one.role === "agent");
-    put(this.who, { handoff: live ? words.live : words.waiting, ended: words.ended }[conversation.status] ?? words.bot);
+    put(this.who, conversation.theyType ? `${words.team} ${words.types}` : { handoff: live ? words.live : words.waiting, ended: words.ended }[conversation.status] ?? words.bot);
     this.who.toggleAttribute("data-live", conversation.status !== "ended");
     put(this.again, words.again); put(this.person, words.person); put(this.finish, words.end);
     put(this.mail, words[conversation.mailed ?? "mail"]);
@@ -174,16 +174,17 @@ class LeadwireChat extends HTMLElement {
     const { lines } = this.conversation, keys = new Set(lines.map((one) => one.key));
     const low = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80;
     for (const [key, node] of this.shown) if (!keys.has(key)) { node.remove(); this.shown.delete(key); }
+    const seen = lines.findLast((one) => one.role === "user" && one.seq <= this.conversation.kept.shown)?.key;
     let before = null;
     for (const one of lines) {
       let node = this.shown.get(one.key);
       if (!node) this.shown.set(one.key, (node = one.rule ? el("p", { class: "rule" }, this.words.ended) : this.lineOf(one)));
-      if (!one.rule) this.mark(node, one);
+      if (!one.rule) this.mark(node, one, one.key === seen);
       const next = before ? before.nextSibling : this.lines.firstChild;
       if (node !== next) this.lines.insertBefore(node, next);
       before = node;
     }
-    this.dots.hidden = !this.conversation.waiting;
+    this.dots.hidden = !this.conversation.waiting && !this.conversation.theyType;
     if (low || lines.at(-1)?.key !== this.last && lines.at(-1)?.role === "user") this.log.scrollTop = this.log.scrollHeight;
     this.last = lines.at(-1)?.key;
   }
@@ -192,13 +193,13 @@ class LeadwireChat extends HTMLElement {
     const name = el("p", { class: one.role === "agent" ? "name" : "unseen" }, by);
     return el("div", { class: "line", "data-role": one.role }, name, el("p", { class: "text", dir: "auto" }), el("p", { class: "state", hidden: "" }));
   }
-  mark(node, one) {
+  mark(node, one, seen) {
     const [, text, state] = node.children;
     if (text.textContent !== one.content) text.replaceChildren(...linked(one.content)); // a choice may come back in the bot's words
     if (one.created_at) text.title = new Date(one.created_at).toLocaleString();
     node.classList.toggle("failed", Boolean(one.failed));
-    state.hidden = !(one.failed || (one.unsent && this.conversation.trouble));
-    put(state, one.failed ? this.words.failed : this.words.unsent);
+    state.hidden = !(one.failed || seen || (one.unsent && this.conversation.trouble));
+    put(state, one.failed ? this.words.failed : seen ? this.words.seen : this.words.unsent);
   }
 
   ask() {

@@ -1,0 +1,45 @@
+"""What the widget sends."""
+
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from leadwire.domain.conversations.schema import MAX_MESSAGES, MAX_TEXT
+
+_PLAIN: Final = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$(?!\n)"
+
+Content = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT, pattern=r"^[^\x00]*(?![\s\S])")]
+ClientId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{16,64}\Z")]
+Url = Annotated[str, Meta(max_length=2048, pattern=_PLAIN)]
+Short = Annotated[str, Meta(max_length=64, pattern=_PLAIN)]
+
+
+class NewVisitorMessage(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A message, or the option that the visitor chose."""
+
+    content: Content
+    client_message_id: ClientId
+
+
+class NewConversation(NewVisitorMessage, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The first message. `client_message_id` is random, and the same when it is sent again."""
+
+    page_url: Url | None = None
+    referrer: Url | None = None
+    locale: Short | None = None
+    timezone: Short | None = None
+
+
+class NewRating(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What the visitor thinks of a conversation that has ended."""
+
+    rating: Annotated[int, Meta(ge=1, le=5)]
+    comment: Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*(?![\s\S])")] = ""
+
+
+class Activity(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What the visitor does while a person answers."""
+
+    typing: bool = False
+    seen: Annotated[int, Meta(ge=0, le=MAX_MESSAGES)] = 0
+    """How far they have read."""

@@ -21,6 +21,7 @@ from leadwire_client import (
     Unreadable,
 )
 from tests import make
+from tests.delivery.test_feed import settled
 from tests.receiver import Receiver
 
 
@@ -73,6 +74,26 @@ async def test_bots_messages_and_the_key_itself(api, workspace, bot):
     assert (page.total, [one.content for one in page.data]) == (1, ["Hello"])
     me = await api.me.get()
     assert (me.workspace.id, me.limits.burst, me.expires_at) == (workspace, 200, None)
+
+
+async def test_events_are_read_back_and_followed(api, workspace, bot):
+    lead = await make.lead(workspace, bot)
+    await settled()
+    told = [event async for event in api.events.list()]
+    assert [event.kind for event in told][-1] == "lead.created"
+    assert told[-1].data.id == lead.id
+    assert await api.events.get(told[-1].id) == told[-1]
+    page = await api.events.page(limit=1, types="lead.created", wait=0)
+    assert (page.data, page.has_next, page.next_cursor) == ([told[-1]], False, told[-1].id)
+    following = api.events.list(cursor=told[-1].id, types="lead.updated", follow=True)
+    coming = asyncio.create_task(anext(following))
+    await api.leads.update(lead.id, name="Grace")
+    event = await coming
+    assert (event.kind, event.data.previous_attributes) == ("lead.updated", {"name": "Ada"})
+    await following.aclose()
+    with pytest.raises(Invalid) as refused:
+        await api.events.page(cursor="evt_1")
+    assert refused.value.errors[0].code == "invalid_cursor"
 
 
 async def test_the_blocking_client_does_the_same(base_url, api_key, workspace, bot):

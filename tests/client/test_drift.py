@@ -16,6 +16,7 @@ from leadwire_client.bots import Bots
 from leadwire_client.call import Moment
 from leadwire_client.connection import method
 from leadwire_client.conversations import ConversationFilters, Conversations
+from leadwire_client.feed import Events
 from leadwire_client.leads import LeadChanges, LeadFilters, Leads
 from leadwire_client.me import OwnKey
 
@@ -42,6 +43,8 @@ OPERATIONS = {
     "list_messages": (Conversations.messages, Conversations.messages(None, "x")),
     "list_bots": (Bots.page, Bots.page(None)),
     "show_bot": (Bots.get, Bots.get(None, "x")),
+    "list_events": (Events.page, Events.page(None)),
+    "show_event": (Events.get, Events.get(None, "x")),
     "show_me": (OwnKey.get, OwnKey.get(None)),
     "end_conversation": (Conversations.end, Conversations.end(None, "x")),
 }
@@ -91,6 +94,7 @@ def test_words_of_hints_and_of_schemas():
     [
         (LeadFilters, Leads.page, "list_leads"),
         (ConversationFilters, Conversations.page, "list_conversations"),
+        (Events.page, Events.page, "list_events"),
     ],
 )
 async def test_a_list_takes_the_parameters_of_the_operation(document, filters, page, operation):
@@ -130,9 +134,9 @@ async def test_every_operation_has_its_method(document):
 
 
 def test_there_is_no_method_without_its_operation():
-    members = [member for kind in (Leads, Conversations, Bots, OwnKey) for member in vars(kind).values()]
+    members = [member for kind in (Leads, Conversations, Bots, Events, OwnKey) for member in vars(kind).values()]
     methods = {member.build for member in members if isinstance(member, method)}
-    assert methods == {one for one, _ in OPERATIONS.values()} | {Leads.list, Conversations.list}
+    assert methods == {one for one, _ in OPERATIONS.values()} | {Leads.list, Conversations.list, Events.list}
 
 
 def test_methods_document_themselves():

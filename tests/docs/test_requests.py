@@ -36,18 +36,19 @@ async def test_every_request_is_answered(anonymous, api_key, workspace, bot):
     await conversations.hand_off(workspace, conversation, "why")
     values = {"KEY": api_key, "URL": "http://test", "LEAD": lead.id, "CONVERSATION": conversation}
     requests = [request(words, values) for words in commands(API) if words[0] == "curl"]
-    assert len(requests) == TEXT.count("curl -s") == 10
+    assert len(requests) == TEXT.count("curl -s") == 12
     answers = [
         await anonymous.request(method, url, headers=headers, content=body) for method, url, headers, body in requests
     ]
-    assert [answer.status_code for answer in answers] == [200] * 10, [answer.text for answer in answers]
-    listed, one, patched, deleted, waiting, talk, ended, found, best, changed = (answer.json() for answer in answers)
+    assert [answer.status_code for answer in answers] == [200] * 12, [answer.text for answer in answers]
+    listed, one, patched, deleted, waiting, talk, ended, found, best, changed, *events = (one.json() for one in answers)
     assert [found["id"] for found in listed["data"]] == [one["data"]["id"]] == [lead.id]
     assert (patched["data"]["name"], patched["data"]["custom_fields"]) == ("Grace Hopper", {"stage": "won"})
     assert deleted["data"] == {"id": lead.id, "deleted": True}
     assert [found["id"] for found in waiting["data"]] == [talk["data"]["id"]] == [conversation]
     assert ended["data"]["status"] == "ended"
     assert found["data"] == best["data"] == changed["data"] == [], "the lead was deleted above"
+    assert "conversation.started" in {event["event"] for event in events[1]["data"]}
     assert best["meta"]["next_cursor"] is changed["meta"]["next_cursor"] is None
 
 

@@ -43,6 +43,11 @@ SELECT found.* FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
 # An event's place in the feed.
 _PLACE: Final = sql("SELECT xact::text, position FROM event WHERE workspace_id = :workspace AND id = :id")
 
+# An event that the feed has.
+_ONE: Final = sql("""
+SELECT id, kind, occurred_at, body FROM event
+WHERE workspace_id = :workspace AND id = :id AND kind = ANY(:kinds) AND test_endpoint_id IS NULL AND body <> ''""")
+
 # Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
 _ABOUT: Final = f"""
 WITH about AS MATERIALIZED (
@@ -85,16 +90,28 @@ async def about(workspace: str, whom: Literal["lead_id", "conversation_id"], sub
     return [StoredEvent(*row) for row in await latest.rows(workspace=workspace, subject=subject)]
 
 
-async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit: int = 100) -> list[FeedEvent]:
+async def one(workspace: str, event_id: str) -> FeedEvent | None:
+    """Return an event of the feed by its id; None without it, or when it is about somebody who was erased."""
+    if not ids.is_id("evt", event_id) or not (
+        found := await _ONE.row(workspace=workspace, id=event_id, kinds=list(KINDS))
+    ):
+        return None
+    return FeedEvent(found["id"], found["kind"], clock.iso(found["occurred_at"]), found["body"])
+
+
+async def feed(
+    workspace: str, after: str = "", kinds: Sequence[str] = (), limit: int = 100, *, whole: bool = False
+) -> list[FeedEvent]:
     """Return events after an event, by its id, or from an ISO 8601 time on (empty: all that are kept).
 
     `kinds`: only these; by default all but those of the audit log. Events about somebody who was erased are left out.
+    `whole` refuses an event whose day is no longer kept, since others that followed it may be gone, too.
     Raise InvalidParameter, also where the event was lost in a restore or a failover; the message then has the time from
     which to read on.
     """
     if unknown := [kind for kind in kinds if kind not in EVERY_KIND]:
         raise _refused("event", f"No such event: {', '.join(unknown)}. There are: {', '.join(EVERY_KIND)}.")
-    xact, position, floor = await _place(workspace, after) if after else ("0", 0, "evt_")
+    xact, position, floor = await _place(workspace, after, whole=whole) if after else ("0", 0, "evt_")
     values = {"kinds": list(kinds or KINDS), "workspace": workspace, "floor": floor}
     found: list[db.Row] = []
     for first, end in await epochs.spans():
@@ -107,25 +124,29 @@ async def feed(workspace: str, after: str = "", kinds: Sequence[str] = (), limit
     return [FeedEvent(id_, kind, clock.iso(at), body) for *_, id_, kind, at, body in found]
 
 
-async def _place(workspace: str, after: str) -> tuple[str, int, str]:
+async def _place(workspace: str, after: str, *, whole: bool) -> tuple[str, int, str]:
     """Return the transaction and position after which to read, and an event id below which nothing can be."""
     try:
         if not (named := _CURSOR.fullmatch(after)):
             return "0", 0, ids.floor("evt", clock.parse(after))
         floor = ids.floor("evt", ids.moment(named[1]) - _LONGEST_TRANSACTION)
     except (ValueError, OverflowError):
-        raise _refused("after", "This is no cursor of ours.") from None
+        raise _refused("after", "This is no cursor of ours.", "invalid_cursor") from None
     if found := await _PLACE.row(workspace=workspace, id=named[1]):
         return found["xact"], found["position"], floor
     if named[1] < await partitions.kept_from():
+        if whole:
+            message = f"The day of {named[1]} is no longer kept, nor is what may have followed it. Begin again."
+            raise _refused("after", message, "expired_cursor")
         return "0", 0, floor  # its day was dropped: all that is here came later
     since = clock.iso(ids.moment(named[1]) - _BEFORE_LOSS)
     raise _refused(
         "after",
         f"{named[1]} is not here: a restore or a failover has lost it, or it is another workspace's. Events since then"
         f" come after {since}; you have had those of the first minutes already.",
+        "foreign_cursor",
     )
 
 
-def _refused(parameter: str, message: str) -> InvalidParameter:
-    return InvalidParameter(message, errors=(FieldError("invalid_parameter", message, parameter=parameter),))
+def _refused(parameter: str, message: str, code: str = "invalid_parameter") -> InvalidParameter:
+    return InvalidParameter(message, errors=(FieldError(code, message, parameter=parameter),))

@@ -15,7 +15,7 @@ import msgspec
 from piccolo.columns import BigInt, Column, Text, Timestamptz
 from piccolo.table import Table
 
-from leadwire.delivery import envelope, metrics, push
+from leadwire.delivery import envelope, metrics, push, wakes
 from leadwire.delivery.envelope import AuditKind, EventKind, Unsent
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, ids, telemetry
@@ -158,6 +158,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             db.after_commit(push.wake_relay)
         db.after_commit(functools.partial(metrics.committed, self.kind, start, relayed=not made["left_to_relay"]))
         db.after_commit(functools.partial(telemetry.recorded, self.workspace, event_id))
+        db.after_commit(functools.partial(wakes.wake, self.workspace, self.kind))
         return event_id, True
 
     def _values(self, event_id: str) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from leadwire.app import create_app
+from leadwire.delivery import wakes
 from leadwire.domain.accounts.changes import failed_sign_ins, password_reset, sessions, sso_sign_in
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.conversations import pubsub
@@ -44,7 +45,8 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
 
 async def _leave(stop: asyncio.Event) -> None:
     await stop.wait()
-    pubsub.hub.leave()  # before the server waits for its connections: an open stream would keep it
+    pubsub.hub.leave()
+    wakes.wake_all()  # before the server waits for its connections: an open stream would keep it
 
 
 async def _hourly(chore: Callable[[], Awaitable[None]]) -> None:

@@ -23,6 +23,8 @@ ROUTES = [
     ("GET", "/v1/conversations/{talk}", "conversations:read"),
     ("GET", "/v1/conversations/{talk}/messages", "conversations:read"),
     ("POST", "/v1/conversations/{talk}/end", "conversations:write"),
+    ("GET", "/v1/events", "events:read"),
+    ("GET", "/v1/events/{event}", "events:read"),
     ("GET", "/v1/bots", "bots:read"),
     ("GET", "/v1/bots/{bot}", "bots:read"),
 ]
@@ -184,7 +186,7 @@ async def test_no_other_overlap(workspace, overlap):
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
 async def test_each_route_asks_for_its_scope_and_no_other(anonymous, workspace, bot, method, path, scope):
     lead = await make.lead(workspace, bot)
-    path = path.format(lead=lead.id, talk=lead.conversation_id, bot=bot)
+    path = path.format(lead=lead.id, talk=lead.conversation_id, bot=bot, event=await _event())
     _, only = await changes.create_key(workspace, "only", [scope])
     _, others = await changes.create_key(workspace, "others", [other for other in keys.SCOPES if other != scope])
     sent = {"json": {"name": "Grace"}} if method == "PATCH" else {}
@@ -195,6 +197,10 @@ async def test_each_route_asks_for_its_scope_and_no_other(anonymous, workspace, 
         assert scope in refused.json()["detail"]
     answer = await anonymous.request(method, path, headers={"Authorization": f"Bearer {only}"}, **sent)
     assert answer.status_code == 200
+
+
+async def _event() -> str:
+    return await db.value("SELECT id FROM event ORDER BY id LIMIT 1")
 
 
 async def test_the_scope_is_asked_before_anything_is_looked_up(anonymous, workspace):

@@ -31,7 +31,8 @@ async def theirs(database):
     """The ids of another workspace, by the names of path parameters."""
     workspace = await accounts.create_workspace("Other")
     lead = await make.lead(workspace, await bots.create(workspace, "Bot"))
-    return {"lead_id": lead.id, "conversation_id": lead.conversation_id, "bot_id": lead.bot_id}
+    event = await make.db.value("SELECT min(id) FROM event WHERE workspace_id = $1", workspace)
+    return {"lead_id": lead.id, "conversation_id": lead.conversation_id, "bot_id": lead.bot_id, "event_id": event}
 
 
 async def _asked(client, method, path, known):
@@ -44,9 +45,9 @@ async def _asked(client, method, path, known):
 
 
 def test_there_are_routes_to_walk():
-    assert len(ONE) == 11
+    assert len(ONE) == 13
     others = {path for method, path in V1 if method == "GET" and "{" not in path} - {*LISTS}
-    assert others == {"/v1/bots", "/v1/me"}  # their own tests look there
+    assert others == {"/v1/bots", "/v1/events", "/v1/me"}  # their own tests look there
 
 
 @pytest.mark.parametrize(("method", "path"), ONE)

@@ -158,7 +158,7 @@ async def test_links_lead_to_operations(document):
     links = [
         link for _, _, operation in _operations(document) for link in operation["responses"]["200"]["links"].values()
     ]
-    assert len(links) == 19
+    assert len(links) == 20
     for link in links:
         assert link["parameters"].keys() <= parameters[link["operationId"]]
 
@@ -224,6 +224,8 @@ async def test_every_good_answer_is_what_it_says(document, call, workspace, bot)
         await call("GET", f"{path}?limit=1&page=2&since=2020-01-01", 200)
     await call("GET", url, 200)
     await call("GET", "/v1/me", 200)
+    await call("GET", "/v1/events?limit=1&types=lead.created&wait=0", 200)
+    await call("GET", f"/v1/events/{await db.value('SELECT min(id) FROM event')}", 200)
     await call("GET", "/v1/bots", 200)
     await call("GET", f"/v1/bots/{bot}", 200)
     await call("GET", f"{talk}/messages?limit=1&page=2", 200)

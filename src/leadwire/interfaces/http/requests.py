@@ -45,6 +45,12 @@ def expected_versions(request: "Request[Any, Any, Any]") -> frozenset[int] | Non
     return frozenset(int(text) for text in plain if text.isascii() and text.isdigit() and len(text) < 10)
 
 
+async def disconnected(request: "Request[Any, Any, Any]") -> None:
+    """Return when the caller has gone away. A body is read and ignored."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 def pairs_of(encoded: bytes, what: str = "query string", most: int = 50) -> list[tuple[str, str]]:
     """Return the decoded names and values. Raise InvalidParameter when they are not UTF-8 or more than `most`."""
     if not encoded:

@@ -48,6 +48,24 @@ class Page(Struct, Generic[T], frozen=True):
     """Where this page is in the list."""
 
 
+class FeedMeta(Struct, frozen=True):
+    """Where to read on."""
+
+    next_cursor: str
+    """The `cursor` of the page that follows, now or later."""
+    has_more: bool
+    """Whether more is there already."""
+
+
+class Feed(Struct, Generic[T], frozen=True):
+    """A page of what goes on and on."""
+
+    data: list[T]
+    """The resources on this page, in their order."""
+    meta: FeedMeta
+    """Where to read on."""
+
+
 class Tagged(Struct, Generic[T], frozen=True):
     """One resource and its version: sent as a `Single` with an `ETag`."""
 

@@ -22,11 +22,11 @@ from leadwire.domain.accounts import schema as accounts
 from leadwire.infrastructure import errors, standby_reads
 from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.http import body, requests, responses
-from leadwire.interfaces.http.responses import JSONResponse, Page, Single, Tagged
+from leadwire.interfaces.http.responses import Feed, JSONResponse, Page, Single, Tagged
 
 S = TypeVar("S", bound=Struct)
 P = TypeVar("P", bound=Struct)
-Handler = Callable[..., Awaitable[Page[Any] | Single[Any] | Tagged[Any]]]
+Handler = Callable[..., Awaitable[Page[Any] | Feed[Any] | Single[Any] | Tagged[Any]]]
 
 _BODY_ERRORS: Final = (
     errors.MalformedJson, errors.BodyTooLarge, errors.UnsupportedMediaType,
@@ -34,6 +34,7 @@ _BODY_ERRORS: Final = (
 )  # fmt: skip
 RESPONSES: dict[Any, Callable[..., JSONResponse[Any]]] = {
     Page: responses.page,
+    Feed: lambda _, found: JSONResponse(found),
     Single: lambda _, found: JSONResponse(found),
     Tagged: responses.tagged,
 }
@@ -77,6 +78,8 @@ def _merge_patch(change: Any) -> Input:
     return Input(read, _BODY_ERRORS, body=patch)
 
 
+Asked = Annotated[Request[Any, Any, Any], Input(lambda request: request)]
+"""The request itself."""
 Caller = Annotated[accounts.Caller, Input(lambda request: request.scope["auth"])]
 """Whose API key it is."""
 Query = Annotated[S, _query]
@@ -102,7 +105,7 @@ class Operation(NamedTuple):
     inputs: Mapping[str, Input]
     """By the name of the parameter."""
     envelope: Any
-    """`Page`, `Single` or `Tagged`."""
+    """`Page`, `Feed`, `Single` or `Tagged`."""
     data: Any
     """What is in the envelope."""
 

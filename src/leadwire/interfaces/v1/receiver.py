@@ -83,7 +83,7 @@ async def replay(request: _R) -> JSONResponse[Single[Replayed]]:
 async def fetch(request: _R) -> JSONResponse[Single[Batch]]:
     """Hand deliveries out. Without any, wait for one; nothing is handed out to a caller that has gone away."""
     query = requests.parse(requests.pairs_of(request.scope["query_string"]), Wanted)
-    gone = asyncio.create_task(_disconnected(request))
+    gone = asyncio.create_task(requests.disconnected(request))
 
     def over() -> bool:
         return gone.done() or pubsub.hub.leaving
@@ -102,12 +102,6 @@ async def acknowledge(request: _R) -> JSONResponse[Single[Acknowledged]]:
     """Take note of what has arrived. Also while the workspace is suspended: it was handed out before."""
     given = body.fields(await body.json_object(request), Arrived)
     return JSONResponse(Single(await receivers.acknowledge(request.auth, given.lease, given.ids)))
-
-
-async def _disconnected(request: _R) -> None:
-    """Return when the caller has gone away. A body is read and ignored."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _guarded(app: ASGIApp) -> ASGIApp:

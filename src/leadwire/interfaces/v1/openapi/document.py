@@ -23,7 +23,13 @@ from leadwire.interfaces.v1.operations import Operation
 _SKELETON: Final = Path(__file__).with_name("skeleton.toml")
 _METHODS: Final = ("get", "post", "patch", "delete")
 _AT: Final = "2026-01-02T03:04:05.678Z"
-_EXAMPLES: Final = {"score_min": 50, "cursor": "first", "email": "ada@example.com"}
+_EXAMPLES: Final = {
+    "score_min": 50,
+    "cursor": "first",
+    "types": "lead.created,lead.updated",
+    "wait": 0,
+    "email": "ada@example.com",
+}
 _TIMES: Final = " ISO 8601, extended or basic format, 1970 to 9998. A date alone, or a time without offset, is in UTC."
 _BY_KEY: Final = (InvalidParameter, IdempotencyInProgress, IdempotencyMismatch)  # of what takes an Idempotency-Key
 
@@ -36,9 +42,10 @@ def document(
     operations = _operations(app)
     bodies = [body for operation in operations for body in _bodies(operation)]
     returned = [(Single if one.envelope is Tagged else one.envelope)[one.data] for one in operations]
+    event = {"id": f"evt_{'0' * 26}", "event": "lead.created", "timestamp": _AT, "data": samples["lead.created"]}
     refs, components = schemas.of([*returned, *bodies, Problem])
     everything = schemas.of(events.values())[1] | components
-    examples = schemas.examples(everything, [*samples.values(), *made.pop("samples")])
+    examples = schemas.examples(everything, [*samples.values(), *made.pop("samples"), event])
     errors = ErrorResponses(components, made.pop("field_errors"))
     paths: dict[str, dict[str, Any]] = {}
     for operation, ref in zip(operations, refs, strict=False):

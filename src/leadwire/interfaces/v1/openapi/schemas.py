@@ -15,7 +15,7 @@ from leadwire.infrastructure import ids
 
 REF: Final = "#/components/schemas/{name}"
 _ID: Final = re.compile(f"([a-z]+)_{ids.FORM}")
-_GENERIC: Final = re.compile(rb'\b(Single|Page)[\[_](\w+?)[\]_]"')
+_GENERIC: Final = re.compile(rb'\b(Single|Page|Feed)[\[_](\w+?)[\]_]"')
 MOMENT: Final = {
     "type": "string",
     "format": "date-time",
@@ -43,7 +43,7 @@ def of(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
             value["description"] = described.get(field, "")
             if not partial:  # what we send always has every key
                 value.pop("default", None)
-            for choice in (value, *value.get("anyOf", ())) if field.endswith("_at") else ():
+            for choice in (value, *value.get("anyOf", ())) if field.endswith("_at") or field == "timestamp" else ():
                 choice.update(MOMENT if choice.get("type") == "string" else {})
         if not partial:
             absent = {field.name for field in msgspec.structs.fields(structs[name]) if field.default is msgspec.UNSET}
@@ -108,6 +108,8 @@ def _example(schema: Json, components: dict[str, Json], pool: list[Mapping[str, 
         return {"integer": 1, "boolean": True, "object": {}}.get(schema.get("type", ""), "")
     wanted = schema["properties"]
     best = max(pool, key=lambda sample: (len(wanted.keys() & sample.keys()), -len(sample)))
+    if len(wanted.keys() & best.keys()) < 2:  # an envelope; an event has `data`, too
+        best = {}
     return {
         field: best[field] if field in best else _example(value, components, pool) for field, value in wanted.items()
     }

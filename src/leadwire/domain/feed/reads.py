@@ -1,0 +1,105 @@
+"""The feed of a workspace: its events in the order of their commits, with waiting for the next one."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+from msgspec import Struct, structs
+
+from leadwire.delivery import events, wakes
+from leadwire.delivery.envelope import KINDS
+from leadwire.domain.feed.schema import Event, FeedQuery
+from leadwire.domain.listing import cursors
+from leadwire.infrastructure.errors import InvalidParameter, NotFound, RateLimited
+
+MOST_WAITING: Final = 5
+"""Requests of one key that wait at a time in one process."""
+MOST_WAITING_IN_ALL: Final = 500
+"""The same of all keys."""
+_LOOK: Final = 1.0  # seconds; what a wake-up that was lost costs
+_SOON: Final = 0.004  # seconds until the next look after a wake-up: an older transaction may still be open
+
+_waiting: Counter[str] = Counter()
+
+
+class _Envelope(Struct):
+    event: str
+    timestamp: str
+    data: msgspec.Raw
+
+
+async def page(
+    workspace: str, key_id: str, query: FeedQuery, over: Callable[[], bool] = lambda: False
+) -> tuple[list[Event], str, bool]:
+    """Return events, the cursor behind the last of them, and whether there are more already.
+
+    Without any, wait for the first as long as the query says, or until `over`, which is looked at after each wake-up.
+    Raise InvalidParameter for a cursor that cannot be used; RateLimited when too many wait.
+    """
+    if unknown := [kind for kind in query.kinds if kind not in KINDS]:
+        message = f"No such kind: {', '.join(unknown)}. There are: {', '.join(KINDS)}."
+        raise cursors.refused("types", "invalid_parameter", message)
+    after = "" if query.cursor == cursors.FIRST else query.cursor
+    found = await _read(workspace, after, query)
+    if not found and query.wait:
+        with _place(key_id), wakes.waiting(workspace, query.kinds) as woken:
+            found = await _wait(workspace, after, query, woken, over)
+    shown = [_event(one) for one in found[: query.limit]]
+    return shown, shown[-1].id if shown else query.cursor, len(found) > query.limit
+
+
+async def one(workspace: str, event_id: str) -> Event:
+    """Return an event. Raise NotFound, also when whom it is about was erased, or it is no longer kept."""
+    found = await events.one(workspace, event_id)
+    if found is None:
+        raise NotFound("There is no such event.")
+    return _event(found)
+
+
+async def _wait(
+    workspace: str, after: str, query: FeedQuery, woken: asyncio.Event, over: Callable[[], bool]
+) -> list[events.FeedEvent]:
+    """Look when woken, and at intervals. Nothing is held meanwhile but the connection of the caller."""
+    clock = asyncio.get_running_loop().time
+    end, pause = clock() + query.wait, _SOON
+    while True:
+        found = await _read(workspace, after, query)
+        left = end - clock()
+        if found or left <= 0 or over():
+            return found
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(left, pause)):
+                await woken.wait()
+        pause = _SOON if woken.is_set() else min(2 * pause, _LOOK)
+        woken.clear()
+
+
+async def _read(workspace: str, after: str, query: FeedQuery) -> list[events.FeedEvent]:
+    try:
+        return await events.feed(workspace, after, query.kinds, query.limit + 1, whole=True)
+    except InvalidParameter as error:
+        faults = tuple(structs.replace(fault, parameter="cursor") for fault in error.errors)
+        raise InvalidParameter("Cannot use: cursor.", errors=faults) from None
+
+
+@contextlib.contextmanager
+def _place(key_id: str) -> Iterator[None]:
+    """Count a request that waits. Raise RateLimited when there are too many."""
+    if _waiting[key_id] >= MOST_WAITING or _waiting.total() >= MOST_WAITING_IN_ALL:
+        message = f"At most {MOST_WAITING} requests of a key wait for events at a time."
+        raise RateLimited(message, headers={"Retry-After": "1"})
+    _waiting[key_id] += 1
+    try:
+        yield
+    finally:
+        _waiting[key_id] -= 1
+        if not _waiting[key_id]:
+            del _waiting[key_id]
+
+
+def _event(found: events.FeedEvent) -> Event:
+    sent = msgspec.json.decode(found.body, type=_Envelope)
+    return Event(found.id, sent.event, sent.timestamp, sent.data)  # type: ignore[arg-type]

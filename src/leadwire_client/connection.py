@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from leadwire_client.call import Call
 from leadwire_client.retry import Attempts, Retry
-from leadwire_client.walk import R, Walk
+from leadwire_client.walk import Pages
 
 P = ParamSpec("P")
 B = TypeVar("B")
@@ -38,7 +38,7 @@ class Connection(Struct, frozen=True):
                 return call.result(outcome)
             time.sleep(wait)
 
-    def walk(self, walk: Walk[R]) -> Iterator[R]:
+    def walk(self, walk: Pages[T]) -> Iterator[T]:
         """The rows of every page."""
         while walk.call:
             yield from walk.rows(self.run(walk.call))
@@ -66,7 +66,7 @@ class AsyncConnection(Struct, frozen=True):
                 return call.result(outcome)
             await asyncio.sleep(wait)
 
-    async def walk(self, walk: Walk[R]) -> AsyncIterator[R]:
+    async def walk(self, walk: Pages[T]) -> AsyncIterator[T]:
         """The rows of every page."""
         while walk.call:
             for row in walk.rows(await self.run(walk.call)):
@@ -105,11 +105,11 @@ class method(Generic[P, B]):  # noqa: N801 - a decorator
         self: "method[P, Call[T]]", of: Resource[AsyncConnection], owner: type
     ) -> Callable[P, Coroutine[Any, Any, T]]: ...
     @overload
-    def __get__(self: "method[P, Walk[R]]", of: Resource[Connection], owner: type) -> Callable[P, Iterator[R]]: ...
+    def __get__(self: "method[P, Pages[T]]", of: Resource[Connection], owner: type) -> Callable[P, Iterator[T]]: ...
     @overload
     def __get__(
-        self: "method[P, Walk[R]]", of: Resource[AsyncConnection], owner: type
-    ) -> Callable[P, AsyncIterator[R]]: ...
+        self: "method[P, Pages[T]]", of: Resource[AsyncConnection], owner: type
+    ) -> Callable[P, AsyncIterator[T]]: ...
     def __get__(self, of: Resource[Any] | None, owner: type) -> Callable[..., Any]:
         if of is None:
             return self.build
@@ -118,6 +118,6 @@ class method(Generic[P, B]):  # noqa: N801 - a decorator
         @functools.wraps(build)
         def send(*args: Any, **kwargs: Any) -> Any:
             built = build(*args, **kwargs)
-            return connection.walk(built) if isinstance(built, Walk) else connection.run(built)
+            return connection.walk(built) if isinstance(built, Pages) else connection.run(built)
 
         return send

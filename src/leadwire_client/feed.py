@@ -11,7 +11,7 @@ from leadwire_client.call import Call, params, path_to, single
 from leadwire_client.connection import C, Resource, method
 from leadwire_client.events import DATA, Event
 from leadwire_client.types import Page
-from leadwire_client.walk import Walk
+from leadwire_client.walk import Pages
 
 _LARGEST: Final = 100  # events of a page
 _WAIT: Final = 20  # seconds: less than a client waits for an answer
@@ -59,7 +59,7 @@ class Events(Resource[C]):
         return Call(method="GET", path=path_to("events", event_id), read=lambda answer: _event(_SINGLE(answer)))
 
     @method
-    def list(self, *, cursor: str = "first", types: str | None = None, follow: bool = False) -> Walk[Event]:
+    def list(self, *, cursor: str = "first", types: str | None = None, follow: bool = False) -> Pages[Event]:
         """Every event behind `cursor`, in the order of commits; with `follow`, those that come later, too, without end.
 
         Keep the `id` of the last event that you have dealt with: it is the `cursor` to go on from. Raises Invalid, with
@@ -68,7 +68,7 @@ class Events(Resource[C]):
         return _Following(cursor, types, _WAIT if follow else None)
 
 
-class _Following(Walk[Event]):
+class _Following(Pages[Event]):
     def __init__(self, cursor: str, types: str | None, wait: int | None) -> None:
         self._types, self._wait = types, wait
         self.call = self._ask(cursor)

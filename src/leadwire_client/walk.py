@@ -27,10 +27,21 @@ class Row(Protocol):
     def created_at(self) -> datetime: ...
 
 
+T = TypeVar("T")
 R = TypeVar("R", bound=Row)
 
 
-class Walk(Generic[R]):
+class Pages(Generic[T]):
+    """Page after page: `call` says what to ask next (None at the end), `rows` takes the answer."""
+
+    call: Call[Page[T]] | None
+
+    def rows(self, page: Page[T]) -> list[T]:
+        """The rows of `page` that were not seen before."""
+        raise NotImplementedError
+
+
+class Walk(Pages[R]):
     """One walk: `call` says what to ask next (None at the end), `rows` takes the answer."""
 
     def __init__(
@@ -47,7 +58,7 @@ class Walk(Generic[R]):
         if self._by_cursor and first != 1:
             raise ValueError("page: a walk in another order than newest first begins at its first page")
         start = {"cursor": "first"} if self._by_cursor else {"page": first}
-        self.call: Call[Page[R]] | None = page(limit=self._limit, **start, **filters)
+        self.call = page(limit=self._limit, **start, **filters)
 
     def rows(self, page: Page[R]) -> list[R]:
         """The rows of `page` that were not seen before."""

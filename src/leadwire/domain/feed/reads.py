@@ -4,15 +4,16 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Meta, Struct, structs
 
 from leadwire.delivery import events, wakes
 from leadwire.delivery.envelope import KINDS
-from leadwire.domain.feed.schema import Event, FeedQuery
+from leadwire.domain.feed.schema import Event
 from leadwire.domain.listing import cursors
+from leadwire.domain.listing.listing import Limit
 from leadwire.infrastructure.errors import InvalidParameter, NotFound, RateLimited
 
 MOST_WAITING: Final = 5
@@ -23,6 +24,26 @@ _LOOK: Final = 1.0  # seconds; what a wake-up that was lost costs
 _SOON: Final = 0.004  # seconds until the next look after a wake-up: an older transaction may still be open
 
 _waiting: Counter[str] = Counter()
+_KIND: Final = f"({'|'.join(KINDS)})".replace(".", "[.]")
+
+
+class FeedQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which events, and from where on."""
+
+    limit: Limit = 20
+    """Results per page."""
+    cursor: Annotated[str, Meta(min_length=1, max_length=100)] = "first"
+    """Where to read on: `first`, what `meta.next_cursor` of the page before says, the id of an event, or a time
+    (ISO 8601). It lasts for as long as events are kept."""
+    types: Annotated[str, Meta(max_length=200, extra_json_schema={"pattern": f"^{_KIND}(,{_KIND})*$"})] | None = None
+    """Only these kinds, with a comma between them. By default all."""
+    wait: Annotated[int, Meta(ge=0, le=30)] = 0
+    """Seconds to wait for the first event when there is none."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds that are asked for."""
+        return KINDS if self.types is None else tuple(dict.fromkeys(self.types.split(",")))
 
 
 class _Envelope(Struct):

@@ -7,7 +7,8 @@ from litestar import Router
 
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.feed import reads
-from leadwire.domain.feed.schema import Event, FeedQuery
+from leadwire.domain.feed.reads import FeedQuery
+from leadwire.domain.feed.schema import Event
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.http.middleware import WAITED
 from leadwire.interfaces.http.responses import Feed, FeedMeta, Single

@@ -1,7 +1,10 @@
 """The command `leadwire`: which commands there are, which servers they act on, and how an error is shown."""
 
+import functools
 import importlib
 import sys
+import tomllib
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -11,6 +14,7 @@ from leadwire.development.instance import servers
 from leadwire.infrastructure.errors import DomainError, OperatorError
 from leadwire.interfaces.cli.runtime import explain
 
+_EXAMPLES: Final = Path(__file__).parent / "interfaces/cli/examples.toml"
 # name -> module, function. Imported only when called, so that `--help` is quick.
 COMMANDS: Final = {
     "up": ("leadwire.development.up", "up"),
@@ -20,7 +24,9 @@ COMMANDS: Final = {
     "migrate": ("leadwire.interfaces.cli.maintenance", "migrate"),
     "bots": ("leadwire.interfaces.cli.bots", "bots"),
     "endpoints": ("leadwire.interfaces.cli.endpoints", "endpoints"),
+    "api": ("leadwire.interfaces.cli.api", "api"),
     "keys": ("leadwire.interfaces.cli.keys", "keys"),
+    "trigger": ("leadwire.interfaces.cli.trigger", "trigger"),
     "listen": ("leadwire.interfaces.cli.listen", "listen"),
     "mail": ("leadwire.interfaces.cli.mail", "mail"),
     "users": ("leadwire.interfaces.cli.users", "users"),
@@ -34,6 +40,7 @@ COMMANDS: Final = {
     "reseal": ("leadwire.interfaces.cli.maintenance", "reseal"),
     "audit": ("leadwire.interfaces.cli.audit", "audit"),
     "ledger": ("leadwire.interfaces.cli.maintenance", "ledger"),
+    "completion": ("leadwire.interfaces.cli.completion", "completion"),
     "visitors": ("leadwire.development.up", "visitors"),
 }
 
@@ -47,7 +54,22 @@ class _Lazy(click.Group):
             return None
         module, function = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), function)
+        _add_examples(command, cmd_name)
         return command
+
+
+def _add_examples(command: click.Command, path: str) -> None:
+    """Let `--help` end with examples, also that of the commands of a group."""
+    if isinstance(command, click.Group):
+        for name, one in command.commands.items():
+            _add_examples(one, f"{path} {name}")
+    elif lines := _examples().get(path):
+        command.epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+
+
+@functools.cache
+def _examples() -> dict[str, list[str]]:
+    return tomllib.loads(_EXAMPLES.read_text())
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -2,7 +2,9 @@
 
 import importlib.util
 import re
+import shlex
 import shutil
+import tomllib
 from pathlib import Path
 
 import click
@@ -11,6 +13,7 @@ import pytest
 from tests.docs.commands import DOCS, DOCUMENTS, ROOT, commands, leaves, resolved
 
 OURS = [document for document in DOCUMENTS if document.parent.name != "runbooks"]  # tests/ops/test_runbooks.py
+EXAMPLES = tomllib.loads((ROOT / "src/leadwire/interfaces/cli/examples.toml").read_text())
 
 
 def _of_leadwire(words):
@@ -87,6 +90,22 @@ def _shown():
         for other in others:
             name, *rest = other.split()
             yield (*path[:-1], name), rest
+
+
+@pytest.mark.parametrize(("path", "lines"), EXAMPLES.items())
+def test_an_example_of_help_is_a_command_line(path, lines, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("support.toml", "client.pem", "client.key"):
+        (tmp_path / name).touch()
+    for line in lines:
+        words = shlex.split(line.partition(" > ")[0].removeprefix('eval "$(').removesuffix(')"'))
+        command, rest = resolved(words[1:])
+        assert command.name == path.split()[-1]
+        command.make_context("leadwire", list(rest)).close()
+
+
+def test_help_has_an_example_of_every_command():
+    assert {tuple(path.split()) for path in EXAMPLES} == set(leaves())
 
 
 def test_the_table_lists_every_command():

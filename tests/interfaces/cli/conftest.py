@@ -1,6 +1,9 @@
-"""`leadwire doctor` on the servers of the tests."""
+"""Commands, and `leadwire doctor`, on the servers of the tests."""
 
+import asyncio
 import json
+from collections.abc import Awaitable, Callable
+from subprocess import CompletedProcess
 
 import pytest
 from redis import Redis
@@ -20,6 +23,22 @@ def examined(**settings: str) -> tuple[int, dict[str, dict[str, str]]]:
     assert (document["errors"], document["warnings"]) == (levels.count("error"), levels.count("warning"))
     assert document["sound"] == (result.returncode == 0)
     return result.returncode, {one["about"]: one for one in document["findings"]}
+
+
+@pytest.fixture
+def access(servers: Services) -> dict[str, str]:
+    """The settings of a command that acts on the tests' servers."""
+    return {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "SECRET_KEY": KEY}
+
+
+@pytest.fixture
+def command(access: dict[str, str]) -> Callable[..., Awaitable[CompletedProcess[str]]]:
+    """Run a command on the tests' servers."""
+
+    async def ran(*arguments: str, **settings: str) -> CompletedProcess[str]:
+        return await asyncio.to_thread(run, *arguments, **access, **settings)
+
+    return ran
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What every command has in common, and what some print."""
 
-import asyncio
 import json
 
 import click
@@ -20,21 +19,6 @@ NEEDING = (
     ("endpoints", "create", "--url", "https://example.com/", "--event", "lead.created"), ("events", "tail"),
     ("reseal",), ("serve", "--port", "0"), ("relay",), ("deliver",),
 )  # fmt: skip
-
-
-@pytest.fixture
-def command(servers):
-    """Run a command on the tests' database."""
-    access = {
-        "DATABASE_URL": servers.database_url,
-        "REDIS_URL": servers.redis_url,
-        "SECRET_KEY": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
-    }
-
-    async def ran(*arguments, **settings):
-        return await asyncio.to_thread(run, *arguments, **access, **settings)
-
-    return ran
 
 
 def leaves(group, *path):

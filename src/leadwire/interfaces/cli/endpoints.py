@@ -1,6 +1,5 @@
 """`leadwire endpoints`, for operators; customers use the web area."""
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,14 +16,12 @@ from leadwire.interfaces.cli.runtime import (
     the_workspace,
     workspace_option,
 )
+from leadwire.interfaces.cli.trigger import result
 
 if TYPE_CHECKING:
     from msgspec import UnsetType
 
-    from leadwire.domain.webhooks.schema import Attempt, Endpoint
-
-_POLL: Final = 0.05  # seconds
-_LONGEST_WAIT: Final = 35.0  # seconds, more than a delivery may take
+    from leadwire.domain.webhooks.schema import Endpoint
 
 _URL_HELP: Final = (
     "Where to send events: https and public, or in LEADWIRE_ALLOWED_NETWORKS; pull:NAME for a receiver that fetches."
@@ -197,27 +194,7 @@ async def test(endpoint_id: str, kind: str | None) -> Result:
     """Send a signed test event like any other and show the response. Exit 1 if it was not a 2xx."""
     from leadwire.domain.webhooks import changes
 
-    event_id = await changes.send_test(None, endpoint_id, kind)
-    attempt = await _first_attempt(event_id, endpoint_id)
-    document = {"event_id": event_id, "attempt": attempt}
-    if attempt is None:
-        note = f"{event_id} is not sent yet. Are `leadwire relay` and `leadwire deliver` running?"
-        return Result(document, "", 1, note)
-    answer = attempt.http_status or attempt.error
-    text = f"{event_id}: {attempt.outcome} ({answer}) in {attempt.duration_ms} ms"
-    return Result(document, text, 0 if attempt.outcome == "delivered" else 1)
-
-
-async def _first_attempt(event_id: str, endpoint_id: str) -> "Attempt | None":
-    """Wait for the first attempt of a delivery. Return None when there is none in time."""
-    from leadwire.domain.webhooks import reads
-
-    for _ in range(int(_LONGEST_WAIT / _POLL)):
-        for delivery in await reads.deliveries_of(None, event_id, endpoint_id, awaited=True):
-            if delivery.history:
-                return delivery.history[0]
-        await asyncio.sleep(_POLL)
-    return None
+    return await result(await changes.send_test(None, endpoint_id, kind), endpoint_id)
 
 
 def _line(endpoint: "Endpoint") -> str:

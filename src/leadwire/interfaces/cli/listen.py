@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -14,6 +15,7 @@ import msgspec
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import LARGEST_WEBHOOK
 from leadwire.interfaces.cli.receiver import Receiver, Seen, plain
+from leadwire.interfaces.cli.runtime import running, the_workspace, workspace_option
 
 _MARKS: Final = {True: ("verified", "green"), False: ("REFUSED ", "red"), None: ("unsigned", "yellow")}
 
@@ -29,27 +31,58 @@ _MARKS: Final = {True: ("verified", "green"), False: ("REFUSED ", "red"), None: 
     "--fail-first", default=0, type=click.IntRange(0), help="Answer 500 to the first N attempts of each event."
 )
 @click.option("--delay", default=0.0, type=click.FloatRange(0, 3600), help="Seconds to wait before answering.")
+@click.option("--forward", metavar="URL", help="Send each delivery on to URL and answer what it answers.")
+@click.option("--event", "kinds", multiple=True, help="With --forward alone: only events of this kind. Repeatable.")
 @click.option("--pull", metavar="URL", help="Fetch an endpoint's deliveries from the Leadwire there instead.")
 @click.option("--token", help="The endpoint's token, for --pull (or LEADWIRE_LISTEN_TOKEN).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line.")
+@workspace_option
 def listen(
-    host: str, port: int, secret: str | None, pull: str | None, token: str | None, as_json: bool, **answers: Any
+    host: str, port: int, secret: str | None, forward: str | None, pull: str | None, as_json: bool, **more: Any
 ) -> None:
     """Receive webhooks, verify and print them. Answers 401 if a signature does not match.
 
-    With --pull it fetches them instead, and acknowledges those that it would answer with a 2xx status.
+    With --pull it fetches them instead, and acknowledges those that it would answer with a 2xx status. With --forward
+    and neither --pull nor --secret, it fetches the events of this installation from now on, under an endpoint that it
+    removes when it stops.
     """
     secret = secret or os.environ.get("LEADWIRE_LISTEN_SECRET") or None
     if secret and not _is_secret(secret):
         raise OperatorError("--secret must be the endpoint's secret, as it was copied: whsec_...")
     show = _show_json if as_json else _show
+    answers = {name: more[name] for name in ("status", "fail_first", "delay")}
     receiver = Receiver(secret, show=show, **answers)
-    if pull is None:
+    if forward:
+        from leadwire.interfaces.cli.fetching import forwarding
+
+        receiver.forward = forwarding(forward)
+    if forward and not (pull or secret):
+        _forward(receiver, forward, more["kinds"], more["workspace"], as_json=as_json)
+    elif pull is None:
         asyncio.run(_listen(receiver, host, port, as_json=as_json))
-    elif token := token or os.environ.get("LEADWIRE_LISTEN_TOKEN"):
+    elif token := more["token"] or os.environ.get("LEADWIRE_LISTEN_TOKEN"):
         asyncio.run(_pull(receiver, pull, token))
     else:
         raise OperatorError("--pull needs --token, the endpoint's token: leadwire endpoints token ID.")
+
+
+@running
+async def _forward(
+    receiver: Receiver, target: str, kinds: Sequence[str], workspace: str | None, *, as_json: bool
+) -> None:
+    from leadwire.domain.webhooks.samples import SAMPLES
+    from leadwire.infrastructure.serving import stop_event
+    from leadwire.interfaces.cli.fetching import Local, fetch_all, own_endpoint
+
+    owner = await the_workspace(workspace, create=False)
+    receiver.stop = stop_event()
+    async with own_endpoint(owner, kinds or list(SAMPLES), target) as made:
+        receiver.secret = made.secret
+        if as_json:
+            _print(json.dumps({"forwarding": target, "endpoint": made.id, "secret": made.secret}))
+        else:
+            click.echo(f"forwarding to {target}, signed with {made.secret}", err=True)
+        await fetch_all(receiver, Local(owner, made.id))
 
 
 async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) -> None:
@@ -70,11 +103,12 @@ async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) ->
 
 async def _pull(receiver: Receiver, url: str, token: str) -> None:
     from leadwire.infrastructure.serving import stop_event
-    from leadwire.interfaces.cli.fetching import fetch_all
+    from leadwire.interfaces.cli.fetching import Remote, fetch_all
 
+    source = Remote(url, token)
     receiver.stop = stop_event()
     click.echo(f"fetching from {url}", err=True)
-    await fetch_all(receiver, url, token)
+    await fetch_all(receiver, source)
 
 
 async def _quiet(stop: asyncio.Event) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -34,13 +34,20 @@ class Seen(Struct):
     headers: dict[str, str]
 
 
+Forward = Callable[[bytes, dict[str, str]], Awaitable[tuple[int, str | None]]]
+"""Hands a delivery on. Returns the status that was answered, and what went wrong if nobody answered."""
+
+
 class Receiver:
-    """Answers `status`, but 401 to what does not verify and 500 to the first `fail_first` tries of each event."""
+    """Answers `status`, or what `forward` answers; but 401 to what does not verify and 500 to the first `fail_first`
+    tries of each event.
+    """
 
     def __init__(
         self, secret: str | None, *, status: int, fail_first: int, delay: float, show: Callable[[Seen], None]
     ) -> None:
-        self._secret = secret
+        self.secret = secret
+        self.forward: Forward | None = None
         self._status = status
         self._fail_first = fail_first
         self._delay = delay
@@ -78,19 +85,23 @@ class Receiver:
 
     async def take(self, body: bytes, headers: dict[str, str]) -> int:
         """Report a delivery, whose headers are in lower case. Return the status to answer, in time."""
-        status = self._receive(body, headers)
-        if self._delay:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self.stop.wait(), self._delay)
-        return status
-
-    def _receive(self, body: bytes, headers: dict[str, str]) -> int:
         verified, reason = self._verify(body, headers)
         webhook_id = headers.get("webhook-id", "")
         if len(self._tries) > 100_000:  # events
             self._tries.clear()
         self._tries[webhook_id] += 1
         status = 401 if verified is False else 500 if self._tries[webhook_id] <= self._fail_first else self._status
+        if self.forward and status == self._status:
+            status, reason = await self.forward(body, headers)
+        self._report(body, headers, verified, reason, status)
+        if self._delay:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.stop.wait(), self._delay)
+        return status
+
+    def _report(
+        self, body: bytes, headers: dict[str, str], verified: bool | None, reason: str | None, status: int
+    ) -> None:
         decoded: Any = None
         with suppress(ValueError, RecursionError):
             decoded = json.loads(body)
@@ -101,7 +112,7 @@ class Receiver:
             status=status,
             event=_text(decoded, "event"),
             subject=_text(decoded, "data", "id"),
-            webhook_id=webhook_id,
+            webhook_id=headers.get("webhook-id", ""),
             attempt=_ours(headers, "attempt"),
             test=_ours(headers, "test") == "true",
             timestamp=_text(decoded, "timestamp"),
@@ -111,13 +122,12 @@ class Receiver:
         )
         self._recent.append(f"{seen.received_at} {seen.event[:100]!a} {seen.webhook_id[:100]!a} answered {status}")
         self._show(seen)
-        return status
 
     def _verify(self, body: bytes, headers: dict[str, str]) -> tuple[bool | None, str | None]:
-        if self._secret is None:
+        if self.secret is None:
             return None, None
         try:
-            signing.verify(body, headers, self._secret, now=int(clock.now().timestamp()))
+            signing.verify(body, headers, self.secret, now=int(clock.now().timestamp()))
         except ValueError as error:
             return False, str(error)
         return True, None

@@ -1,0 +1,104 @@
+"""`leadwire listen --forward` as a real process: the events of an installation reach a program of a developer."""
+
+import asyncio
+import json
+import signal
+
+import pytest
+
+from leadwire.delivery import signing
+from leadwire.domain.webhooks import reads
+from leadwire.infrastructure import clock
+from tests import make
+from tests.delivery.test_delivery import states
+from tests.flows.commands import Started, refused, run
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def forwarding(access, receiver):
+    """Start one with these options."""
+    started = []
+
+    def start(*options):
+        started.append(Started("listen", "--json", "--forward", receiver.url, *options, **access))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+async def lines(process, count):
+    """What it has printed, once that is so many lines."""
+    await eventually(lambda: process.out.count("\n") >= count)
+    return [json.loads(line) for line in process.out.splitlines()]
+
+
+async def endpoints(workspace):
+    return [one.id for one in await reads.endpoints(workspace)]
+
+
+async def test_events_arrive_signed_and_the_endpoint_goes_with_the_command(workspace, bot, wire, receiver, forwarding):
+    process = forwarding("--event", "lead.created")
+    (begun,) = await lines(process, 1)
+    assert await endpoints(workspace) == [begun["endpoint"]]
+    await make.lead(workspace, bot)
+    await wire.relay()
+    (arrived,) = await receiver.received(1)
+    signing.verify(arrived.body, arrived.headers, begun["secret"], now=int(clock.now().timestamp()))
+    _, seen = await lines(process, 2)
+    assert (seen["verified"], seen["status"], seen["event"]) == (True, 204, "lead.created")
+    assert seen["webhook_id"] == arrived.webhook_id
+
+    async def delivered():
+        return await states() == {"delivered": 1}
+
+    await eventually(delivered)
+    assert await asyncio.to_thread(process.signal) == 0
+    assert await endpoints(workspace) == []
+
+
+async def test_what_the_program_refuses_is_tried_again(workspace, bot, wire, receiver, forwarding):
+    receiver.answer = 503
+    process = forwarding("--event", "lead.created")
+    await lines(process, 1)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    _, seen = await lines(process, 2)
+    assert (seen["status"], seen["reason"]) == (503, None)
+    assert await states() == {"queued": 1}
+
+
+async def test_only_the_kinds_that_are_wanted(workspace, bot, wire, receiver, forwarding):
+    process = forwarding("--event", "lead.updated")
+    await lines(process, 1)
+    (one,) = await reads.endpoints(workspace)
+    assert one.events == ["lead.updated"]
+
+
+async def test_one_that_was_killed_is_replaced(workspace, forwarding):
+    process = forwarding()
+    (first,) = await lines(process, 1)
+    process.signal(signal.SIGKILL)
+    assert await endpoints(workspace) == [first["endpoint"]]
+    (second,) = await lines(forwarding(), 1)
+    assert await endpoints(workspace) == [second["endpoint"]]
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ftp://localhost/", "http://", "http://[::1"])
+def test_an_address_that_nothing_can_be_sent_to(address, tmp_path):
+    assert "--forward needs an address" in refused(run("listen", "--forward", address, DATA_DIR=str(tmp_path)))
+
+
+async def test_a_program_that_is_not_there_is_said(workspace, bot, wire, access):
+    process = Started("listen", "--json", "--forward", "http://127.0.0.1:1/hooks", "--event", "lead.created", **access)
+    try:
+        await lines(process, 1)
+        await make.lead(workspace, bot)
+        await wire.relay()
+        _, seen = await lines(process, 2)
+        assert seen["status"] == 502
+        assert seen["reason"].startswith("http://127.0.0.1:1/hooks does not answer")
+    finally:
+        process.close()

@@ -1,0 +1,61 @@
+"""Steps that many flows need, ready to be inserted into one: as nodes for the builder, as text for the editor. Pure."""
+
+import functools
+import tomllib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from leadwire.infrastructure.errors import NotFound
+
+_DIRECTORY: Final = Path(__file__).with_name("blocks")
+_NAMES: Final = ("contact", "email", "consent")
+_AFTER: Final = "after"  # in the files: the node that the flow continues with
+_WAYS: Final = ("next", "on_fail", "on_fallback", "otherwise")
+
+
+class Block(Struct, frozen=True):
+    """A block. `source` is its nodes as TOML, which continue with `after`."""
+
+    name: str
+    label: str
+    about: str
+    source: str
+
+
+@functools.cache
+def offered() -> tuple[Block, ...]:
+    """Every block, in the order in which they are offered."""
+    found = []
+    for name in _NAMES:
+        label, about, source = (_DIRECTORY / f"{name}.toml").read_text(encoding="utf-8").split("\n", 2)
+        found.append(Block(name, label.removeprefix("# "), about.removeprefix("# "), source.strip()))
+    return tuple(found)
+
+
+def nodes(name: str, taken: Collection[str], after: str = "") -> list[dict[str, Any]]:
+    """The nodes of a block as plain data, the first to be entered, with IDs that are not `taken`.
+
+    They continue with the node `after`; without it, what would name it is left out. Raise NotFound.
+    """
+    block = next((one for one in offered() if one.name == name), None)
+    if block is None:
+        raise NotFound("There is no such block.")
+    found: list[dict[str, Any]] = tomllib.loads(block.source)["nodes"]
+    ids: dict[str, str] = {}
+    for node in found:
+        ids[node["id"]] = next(_free(node["id"], {*taken, *ids.values()}))
+    for node in found:
+        node["id"] = ids[node["id"]]
+        for one in (node, *node.get("options", ()), *node.get("cases", ())):
+            for way in (way for way in _WAYS if way in one):
+                one[way] = after if one[way] == _AFTER else ids[one[way]]
+                if not one[way]:
+                    del one[way]
+    return found
+
+
+def _free(name: str, taken: Collection[str]) -> Iterator[str]:
+    yield from (one for one in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3))) if one not in taken)

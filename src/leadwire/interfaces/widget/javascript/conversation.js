@@ -32,7 +32,7 @@ class Conversation {
 
   // Everything to be shown, in order. A line keeps its key from the moment it is written.
   get lines() {
-    const greeting = (this.bot_?.messages ?? []).map((one, place) => ({ key: `hello ${place + 1}`, role: "bot", content: one.content }));
+    const greeting = (this.bot_?.messages ?? []).map((one, place) => ({ key: `hello ${place + 1}`, role: "bot", ...one }));
     const said = [...this.said.values()].sort((a, b) => a.seq - b.seq).map((one) => (
       { ...one, key: one.client_message_id ?? (one.role === "bot" && one.seq <= greeting.length ? `hello ${one.seq}` : one.id) }));
     const unsent = this.unsent.filter((one) => one.content && !said.some((line) => line.key === one.client_message_id));

@@ -3,6 +3,7 @@ const SHAPES = {
   email: { inputmode: "email", autocomplete: "email" }, phone: { inputmode: "tel", autocomplete: "tel" },
   number: { inputmode: "decimal" }, url: { inputmode: "url", autocomplete: "url" },
   name: { autocomplete: "name", autocapitalize: "words" }, company: { autocomplete: "organization" },
+  date: {},
 };
 const sheet = new CSSStyleSheet(); // not a <style>: the page's Content-Security-Policy may forbid those
 sheet.replaceSync(LOOK);
@@ -191,11 +192,12 @@ class LeadwireChat extends HTMLElement {
   lineOf(one) {
     const by = { user: this.words.you, bot: this.words.says, agent: this.words.team }[one.role];
     const name = el("p", { class: one.role === "agent" ? "name" : "unseen" }, by);
-    return el("div", { class: "line", "data-role": one.role }, name, el("p", { class: "text", dir: "auto" }), el("p", { class: "state", hidden: "" }));
+    return el("div", { class: "line", "data-role": one.role }, name, el("p", { class: "text", dir: "auto" }), el("p", { class: "state", hidden: "" }), ...extrasOf(one.parts));
   }
   mark(node, one, seen) {
     const [, text, state] = node.children;
-    if (text.textContent !== one.content) text.replaceChildren(...linked(one.content)); // a choice may come back in the bot's words
+    const said = one.parts?.text ?? one.content;
+    if (text.textContent !== said) text.replaceChildren(...linked(said)); // a choice may come back in the bot's words
     if (one.created_at) text.title = new Date(one.created_at).toLocaleString();
     node.classList.toggle("failed", Boolean(one.failed));
     state.hidden = !(one.failed || seen || (one.unsent && this.conversation.trouble));
@@ -212,12 +214,13 @@ class LeadwireChat extends HTMLElement {
     this.finish.hidden = ended || !conversation.kept.id;
     if (options.join("\n") !== this.offered) {
       this.offered = options.join("\n");
-      this.picks.replaceChildren(...options.map((one) => el("button", { type: "button", dir: "auto", onclick: () => this.pick(one) }, one)));
+      this.picks.replaceChildren(...options.map((one) => pickOf(one, conversation.prompt.links?.[one], () => this.pick(one))));
       if (options.length) this.log.scrollTop = this.log.scrollHeight;
       const { activeElement } = this.shadowRoot; // none: the focus is somewhere on the page, and stays there
       if (activeElement === this.log || activeElement === this.field && !this.field.value) this.focusField();
     }
     const shape = SHAPES[conversation.prompt?.kind] ?? SHAPES[conversation.prompt?.field];
+    shapeDate(this.line, !ended && conversation.prompt);
     const was = this.field, focused = this.shadowRoot.activeElement === was;
     this.line.hidden = !shape || conversation.status !== "active";
     this.area.hidden = !this.line.hidden;

@@ -94,6 +94,7 @@ SCREENS: dict[str, Way] = {
     "lead": _lead,
     "conversations": "/conversations",
     "conversation": _conversation,
+    "search": "/search?q=team",
     "webhooks": "/webhooks",
     "endpoint": _endpoint,
     "setup-address": "/webhooks/new",

@@ -24,6 +24,7 @@ READS = {
     "domain/notices": {"bot", "conversation", "delivery_result", "user_account", "webhook_endpoint", "workspace"},
     # A copy of all that is known of somebody reads all that names them.
     "domain/privacy": {"workspace", "lead", "consent", "conversation", "event", "mail", "mail_suppression"},
+    "domain/search": {"conversation", "conversation_note", "lead", "message"},
     "domain/webhooks": {
         "attempt",
         "delivery",

@@ -1,5 +1,5 @@
-"""The relay process: relays events, sends mail, ends silent conversations, applies retention, chains audit logs, and
-observes the servers.
+"""The relay process: relays events, sends mail, ends silent conversations, applies retention, writes what is found
+by search, chains audit logs, and observes the servers.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from leadwire.domain.bots import inactivity
 from leadwire.domain.mail.loop import Mailer
 from leadwire.domain.notices import loop as notices
 from leadwire.domain.privacy import retention
+from leadwire.domain.search import loop as search
 from leadwire.infrastructure import redis_pool
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.settings import Settings
@@ -30,7 +31,7 @@ async def relay(settings: Settings) -> None:
         health.stuck = lambda: relaying.stuck() or mailer.stuck()
         async with asyncio.TaskGroup() as group:
             works = (relaying.run(stop), mailer.run(stop), inactivity.run(stop), Observer(redis, settings).run(stop))
-            for work in (*works, notices.run(stop), retention.run(stop)):
+            for work in (*works, notices.run(stop), retention.run(stop), search.run(stop)):
                 group.create_task(work)
             group.create_task(chain.run(stop, settings.audit_retention_days))
 

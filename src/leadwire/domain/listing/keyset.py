@@ -52,6 +52,8 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
     descending: bool = True
     text: str = "''"
     """The expression that is searched in."""
+    looked_at: int | None = None
+    """Instead of `LOOKED_AT`."""
 
     def used(self, query: object) -> dict[str, Any]:
         """The filters that `query` sets, with their values. An empty text is not set."""
@@ -68,6 +70,13 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
         conditions = ["workspace_id = :workspace", *(self.filters[one] for one in used)]
         return f"FROM {self.table} WHERE {' AND '.join(conditions)}"
 
+    def sought(self, words: str) -> tuple[str, dict[str, Any]]:
+        """The condition for `words`, which must all be in the text, in any case; and the values in it."""
+        return (
+            f"lower({self.text}) LIKE ALL (:patterns::text[])",
+            {"patterns": [f"%{_escaped(word)}%" for word in words.lower().split()]},
+        )
+
     async def page(self, workspace: str, query: object, after: str, limit: int, words: str = "") -> Found[T]:
         """Return one page. `words` must all be in the text, in any case. Raise InvalidParameter for a wrong `after`."""
         values = self.used(query)
@@ -78,15 +87,15 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
             places = ", ".join(f":after_{column}::{kind}" for column, kind in self.key.items())
             ordered += f" AND ({', '.join(self.key)}) {'<' if self.descending else '>'} ({places})"
         source = ordered = f"{ordered} {self.order}"
-        patterns = {"patterns": [f"%{_escaped(word)}%" for word in words.lower().split()]} if words else {}
+        most, patterns = self.looked_at or LOOKED_AT, {}
         if words:  # they are compared with a bounded number of rows in the order of the list
-            source = f"""FROM (SELECT * {ordered} LIMIT {LOOKED_AT}) looked_at
-                WHERE lower({self.text}) LIKE ALL (:patterns::text[]) {self.order}"""
+            condition, patterns = self.sought(words)
+            source = f"FROM (SELECT * {ordered} LIMIT {most}) looked_at WHERE {condition} {self.order}"
         rows = await sql(f"SELECT {self.columns} {source} LIMIT {limit + 1:d}").rows(**values, **patterns)
         stopped = bool(words) and len(rows) <= limit
         last = rows[limit - 1] if len(rows) > limit else None
         if stopped:  # the last row that was looked at, where the search goes on
-            last = await sql(f"SELECT {', '.join(self.key)} {ordered} OFFSET {LOOKED_AT - 1} LIMIT 1").row(**values)
+            last = await sql(f"SELECT {', '.join(self.key)} {ordered} OFFSET {most - 1} LIMIT 1").row(**values)
         items = [self.make(row) for row in rows[:limit]]
         return Found(items, self.place(last) if last else None, stopped=stopped and last is not None)
 

@@ -16,6 +16,7 @@ from leadwire.domain.conversations.table import Conversation, ConversationNote, 
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import schema as lead_schema
 from leadwire.domain.leads.schema import Lead, LeadPatch, Source
+from leadwire.domain.search import changes as search
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import Statement, any_of, columns, delete_some, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, Invalid
@@ -192,6 +193,7 @@ async def erase(workspace: str, lead: Lead) -> list[str]:
     conversation_ids = [row["id"] for row in found]
     await _ERASE_MESSAGES.rows(conversation_ids=conversation_ids)
     await _DELETE_NOTES.rows(conversation_ids=conversation_ids)
+    await search.forget(workspace, conversation_ids)
     return conversation_ids
 
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from leadwire.domain.conversations import events
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message
+from leadwire.domain.search import changes as search
 from leadwire.infrastructure.db.statements import any_of, param, statement
 
 _MINE: Final = Conversation.workspace_id == param("workspace")
@@ -29,3 +30,4 @@ async def blank(workspace: str, conversation_ids: list[str]) -> None:
     await _BLANK_VARIABLES.rows(workspace=workspace, conversation_ids=conversation_ids)
     for statement_ in _BLANK:
         await statement_.rows(conversation_ids=conversation_ids)
+    await search.forget(workspace, conversation_ids)

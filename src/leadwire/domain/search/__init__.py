@@ -1,0 +1,1 @@
+"""Search: words in conversations and notes; names, addresses and custom fields of leads."""

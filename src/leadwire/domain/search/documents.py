@@ -1,0 +1,93 @@
+"""What is found by what: the lexemes of documents, and those that a search asks for. Pure.
+
+A document is a tsvector made here, so that the same words are found whatever the locale of the database: words without
+case and accents, in the order of the text. Besides, it has marks, which are no words: `lead ws_...` is its kind and
+workspace; then `bot:`, `status:`, `tag:`; every three characters of names and addresses, `=ada`; of custom fields
+`.name`, and `.name=` with a digest of the value.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Final
+
+LONGEST: Final = 100_000
+"""Characters of a conversation that are indexed: their words always fit into a tsvector, which has at most 1 MB."""
+_LONGEST_WORD: Final = 60
+_POSITIONS: Final = 16_383  # that a tsvector tells apart
+_PREFIX: Final = 3  # characters from which on a word also finds longer ones
+# Scripts that do not separate words: each character is a word, and what is asked for a phrase.
+_WORD: Final = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|"
+    r"[^\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
+)
+
+
+def plain(text: str) -> str:
+    """A text without case and accents."""
+    if text.isascii():
+        return text.lower()
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(one for one in parts if not unicodedata.combining(one))
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, plain and in their order."""
+    return [word[:_LONGEST_WORD] for word in _WORD.findall(plain(text))]
+
+
+def vector(text: str, marks: Iterable[str]) -> str:
+    """A document as the text of a tsvector."""
+    places = defaultdict(list)
+    for at, word in enumerate(words(text[:LONGEST]), 1):
+        places[word].append(str(min(at, _POSITIONS)))
+    found = [f"'{word}':{','.join(at[:255])}" for word, at in places.items()]
+    return " ".join([*found, *map(_quoted, sorted(set(marks)))])
+
+
+def of_kind(kind: str, workspace: str) -> str:
+    """The mark of all documents of a kind in a workspace."""
+    return f"{kind} {workspace}"
+
+
+def parts(*names: str | None) -> set[str]:
+    """Marks by which names and addresses are found by any three characters in a row."""
+    known = (" ".join(words(name)) for name in names if name)
+    return {f"={name[at : at + 3]}" for name in known for at in range(len(name) - 2)}
+
+
+def field(name: str, value: Any = None) -> str:
+    """The mark of leads that have a custom field; with a value, of those where it is this one, in any case."""
+    return f".{name}" if value is None else f".{name}={hashlib.sha256(plain(text_of(value)).encode()).hexdigest()[:16]}"
+
+
+def text_of(value: Any) -> str:
+    """A custom field's value as people write it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def all_of(marks: Iterable[str]) -> str:
+    """A tsquery, as text, for documents with all of these marks."""
+    return " & ".join(map(_quoted, marks))
+
+
+def row_of(term: str, *, beginning: bool = False) -> str | None:
+    """A tsquery, as text, for the words of a term in a row; `beginning`: also for longer words than its last. None for
+    a term without words.
+    """
+    found = words(term)
+    quoted = [_quoted(word) for word in found]
+    if beginning and found and len(found[-1]) >= _PREFIX:
+        quoted[-1] += ":*"
+    return f"({' <-> '.join(quoted)})" if quoted else None
+
+
+def contained(term: str) -> str | None:
+    """A tsquery, as text, for names and addresses that contain a term. None for a term that is too short."""
+    return f"({all_of(sorted(found))})" if (found := parts(term)) else None
+
+
+def _quoted(lexeme: str) -> str:
+    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,0 +1,110 @@
+"""Finding documents: newest first, by page. Every query takes the workspace first. Rows are for templates.
+
+The newest documents are looked at first: they have a page of what is in most. What few have is found by the index of
+lexemes, and sorted. What more than `FEW` have is found by walking on from the newest, `WALKED` at a time: so no word is
+slow, however often it occurs.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct, structs
+
+from leadwire.domain.listing.keyset import BY_TIME, Found, Keyset
+from leadwire.domain.search.asked import Asked, Kind
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import sql
+
+FEW: Final = 2_000
+WALKED: Final = 10_000
+"""Documents that one page of a search walks at most."""
+
+# Some of the documents with these lexemes. The limit is inside, so that the index of lexemes is the only way to them.
+_SOME: Final = sql("""
+SELECT id FROM (SELECT id, workspace_id FROM search_document WHERE lexemes @@ :lexemes::tsquery LIMIT :most) found
+WHERE workspace_id = :workspace""")
+# Leads, conversations with the first messages that have one of the words, and notes.
+_LEADS: Final = sql("""
+SELECT id, bot_id, created_at, name, email, phone, company, score FROM lead
+WHERE workspace_id = :workspace AND id = ANY(:ids::text[])""")
+_CONVERSATIONS: Final = sql("""
+SELECT c.id, c.bot_id, c.created_at, c.status, c.tags, c.messages_count,
+    coalesce(l.name, c.visitor_name, l.email, c.visitor_email) AS name,
+    ARRAY(SELECT (m.role, m.content) FROM message m
+        WHERE m.conversation_id = c.id AND m.content ~* :pattern ORDER BY m.seq LIMIT 3) AS said
+FROM conversation c LEFT JOIN lead l ON l.id = c.lead_id
+WHERE c.workspace_id = :workspace AND c.id = ANY(:ids::text[])""")
+_NOTES: Final = sql("""
+SELECT n.id, n.conversation_id, c.bot_id, n.created_at, n.user_id, n.content
+FROM conversation_note n JOIN conversation c ON c.id = n.conversation_id
+WHERE n.workspace_id = :workspace AND n.id = ANY(:ids::text[])""")
+
+
+class _Wanted(Struct, frozen=True):
+    kind: Kind
+    since: datetime | None
+    until: datetime | None
+    ids: list[str] | None = None
+
+
+class _Documents(Keyset[str], frozen=True, kw_only=True):
+    def sought(self, words: str) -> tuple[str, dict[str, Any]]:
+        """As every list; here, words are a tsquery."""
+        return "lexemes @@ :lexemes::tsquery", {"lexemes": words}
+
+
+_NEWEST: Final = _Documents(
+    make=lambda row: str(row["id"]),
+    table="search_document",
+    columns="id, created_at",
+    filters={
+        "kind": "kind = :kind",
+        "since": "created_at >= :since",
+        "until": "created_at < :until",
+        "ids": "id = ANY(:ids::text[])",
+    },
+    key=BY_TIME,
+    looked_at=WALKED,
+)
+_FIRST: Final = structs.replace(_NEWEST, looked_at=500)
+
+
+async def few(workspace: str, lexemes: str) -> list[str] | None:
+    """Return the ids of the documents with these lexemes (a tsquery); None when there are more than `FEW`."""
+    found = await _SOME.rows(workspace=workspace, lexemes=lexemes, most=FEW + 1)
+    return [row["id"] for row in found] if len(found) <= FEW else None
+
+
+async def page(workspace: str, kind: Kind, asked: Asked, after: str = "", limit: int = 20) -> Found[str]:
+    """Return the ids of one page, newest first. Raise InvalidParameter for an `after` that no page gave."""
+    lexemes, wanted = asked.lexemes(workspace, kind), _Wanted(kind, asked.since, asked.until)
+    first = await _FIRST.page(workspace, wanted, after, limit, lexemes)
+    if not first.stopped:
+        return first
+    known = await few(workspace, lexemes)
+    if known is None:
+        return await _NEWEST.page(workspace, wanted, after, limit, lexemes)
+    if not known:
+        return Found([], None)
+    return await _NEWEST.page(workspace, structs.replace(wanted, ids=known), after, limit)
+
+
+async def leads(workspace: str, ids: list[str]) -> list[db.Row]:
+    """Return these leads, in this order; what has gone meanwhile is left out."""
+    return _in_order(ids, await _LEADS.rows(workspace=workspace, ids=ids))
+
+
+async def notes(workspace: str, ids: list[str]) -> list[db.Row]:
+    """Return these notes, in this order."""
+    return _in_order(ids, await _NOTES.rows(workspace=workspace, ids=ids))
+
+
+async def conversations(workspace: str, ids: list[str], asked: Asked) -> list[db.Row]:
+    """Return these conversations, in this order; `said` has role and text of messages with one of the words."""
+    return _in_order(ids, await _CONVERSATIONS.rows(workspace=workspace, ids=ids, pattern=asked.pattern))
+
+
+def _in_order(ids: list[str], rows: Iterable[db.Row]) -> list[db.Row]:
+    found = {row["id"]: row for row in rows}
+    return [found[one] for one in ids if one in found]

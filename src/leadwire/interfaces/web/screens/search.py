@@ -1,0 +1,50 @@
+"""Search: what visitors, bots and people have said, notes and leads."""
+
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct
+
+from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.bots import reads as bots
+from leadwire.domain.search import asked as words
+from leadwire.domain.search import reads
+from leadwire.domain.search.asked import Kind
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.routes import screen
+
+_OF_ALL: Final = 5  # of each kind, where all are shown
+_OF_ONE: Final = 20
+
+
+class _Wanted(Struct, frozen=True, forbid_unknown_fields=True):
+    q: Annotated[str, Meta(max_length=200)] = ""
+    kind: Literal["", "conversation", "note", "lead"] = ""
+    after: Annotated[str, Meta(max_length=100)] = ""
+
+
+@screen("/search", from_standby=True)
+async def search(context: PageContext) -> PageResponse:
+    wanted = context.query_as(_Wanted)
+    names = await bots.names(context.workspace)
+    asked = words.parse(wanted.q, names)
+    may: list[Kind] = ["conversation", "note", "lead"] if context.may("agent") else ["conversation", "lead"]
+    kinds = [kind for kind in may if kind in asked.only and wanted.kind in ("", kind)] if asked else []
+    limit = _OF_ONE if wanted.kind else _OF_ALL
+    found = {kind: await reads.page(context.workspace, kind, asked, wanted.after, limit) for kind in kinds}
+    ids = {kind: page.items for kind, page in found.items()}
+    if asked:
+        context.note_read("search.listed")
+    return await context.render(
+        "search.html",
+        wanted=wanted,
+        asked=asked,
+        kinds=may,
+        found=found,
+        conversations=await reads.conversations(context.workspace, ids.get("conversation", []), asked),
+        notes=await reads.notes(context.workspace, ids.get("note", [])),
+        leads=await reads.leads(context.workspace, ids.get("lead", [])),
+        people={one.id: one.email for one in await accounts.users(context.workspace)} if ids.get("note") else {},
+        bots=names,
+        filters=words.FILTERS,
+        walked=reads.WALKED,
+    )

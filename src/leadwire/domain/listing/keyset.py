@@ -87,7 +87,7 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
             places = ", ".join(f":after_{column}::{kind}" for column, kind in self.key.items())
             ordered += f" AND ({', '.join(self.key)}) {'<' if self.descending else '>'} ({places})"
         source = ordered = f"{ordered} {self.order}"
-        most, patterns = self.looked_at or LOOKED_AT, {}
+        most, patterns = self.looked_at or LOOKED_AT, dict[str, Any]()
         if words:  # they are compared with a bounded number of rows in the order of the list
             condition, patterns = self.sought(words)
             source = f"FROM (SELECT * {ordered} LIMIT {most}) looked_at WHERE {condition} {self.order}"

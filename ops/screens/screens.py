@@ -109,7 +109,7 @@ SCREENS: dict[str, Way] = {
     "bots": "/bots",
     "bot": _bot,
     "bot-format": _format,
-    **{f"bot-{part}": _bot_part(part) for part in ("preview", "knowledge", "versions", "install")},
+    **{f"bot-{part}": _bot_part(part) for part in ("preview", "look", "knowledge", "versions", "install")},
     "keys": "/keys",
     "team": "/team",
     "single-sign-on": "/single-sign-on",

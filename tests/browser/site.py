@@ -28,7 +28,7 @@ async def website(door, bot, policy=None):
     }
 
     async def app(scope, receive, send):
-        kind, body = kinds[scope["path"]]
+        kind, body = kinds.get(scope["path"], kinds["/"])
         headers = [(b"content-type", kind.encode()), (b"content-security-policy", policy.encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body.encode()})

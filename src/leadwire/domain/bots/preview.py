@@ -4,51 +4,87 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from leadwire.domain.bots import engine
-from leadwire.domain.bots.engine import Consented, Ended, HandedOff, Prompt, Reply, Saved, Scored
+from leadwire.domain.bots import engine, runtime
+from leadwire.domain.bots.engine import Consented, Effect, Ended, HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.faq import Answerer, Question
-from leadwire.domain.bots.flow import Flow
+from leadwire.domain.bots.flow import Ask, Flow
+from leadwire.domain.bots.inputs import option
+from leadwire.domain.bots.schema import Turn, VisitorSession
+from leadwire.domain.conversations.schema import Role, Status, StoredMessage
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.errors import Conflict
 
 MOST_LINES = 100
 
 
 class Preview(Struct, frozen=True):
-    """The conversation so far, and what the visitor is asked for now; None when it is over."""
+    """The conversation so far."""
 
-    lines: list[tuple[str, str]]
-    """`bot`, `user`, or `note` for what would have happened, and a text."""
-    prompt: Prompt | None
+    turn: Turn
+    """What the widget gets, with every message from the first."""
+    notes: list[str]
+    """What would have happened besides."""
 
 
-async def run(workspace: str, bot_id: str, flow: Flow, messages: Sequence[str], answerer: Answerer) -> Preview:
-    """Run the flow from its start through the visitor's messages."""
+async def run(
+    workspace: str, bot_id: str, flow: Flow, messages: Sequence[str], answerer: Answerer, *, person: bool = False
+) -> Preview:
+    """Run the flow from its start through the visitor's messages; with `person`, they ask for one then.
+
+    Raise Conflict where a draft that is not complete leads to a step that is not there.
+    """
+    try:
+        return await _run(workspace, bot_id, flow, messages[:MOST_LINES], answerer, person=person)
+    except KeyError as missing:
+        raise Conflict(f"There is no step {missing}: the draft is not complete.", code="draft_incomplete") from missing
+
+
+async def _run(
+    workspace: str, bot_id: str, flow: Flow, messages: Sequence[str], answerer: Answerer, *, person: bool
+) -> Preview:
     state, effects = engine.begin(flow)
-    lines = [_line(effect) for effect in effects]
-    for text in messages[:MOST_LINES]:
-        if _is_over(effects):
-            break
+    said, all_effects = _replies(effects), list(effects)
+    for text in messages:
+        asked = flow.node(state.at) if state.at else None
+        chosen = option(asked, text) if isinstance(asked, Ask) else None
+        said.append(("user", chosen.label if chosen else text))
+        if _status(all_effects) != "active":
+            continue  # a person would answer
         is_question = engine.questions(flow, state, text)
         answer = await answerer(Question(workspace, bot_id, text, state.asked)) if is_question else None
         state, effects = engine.step(flow, state, text, answer)
-        lines += [("user", text), *(_line(effect) for effect in effects)]
-    return Preview(lines, None if _is_over(effects) else engine.prompt(flow, state))
+        said += _replies(effects)
+        all_effects += effects
+    if person and _status(all_effects) == "active":
+        state, effects = engine.ask_for_person(flow, state)
+        said += _replies(effects)
+        all_effects += effects
+    session = VisitorSession(workspace, "trial", bot_id, flow, _status(all_effects), state, None)
+    at = clock.iso(clock.now())
+    stored = [StoredMessage(f"msg_{seq}", role, text, at, seq) for seq, (role, text) in enumerate(said, 1)]
+    return Preview(runtime.turn_of(session, stored), [note for effect in all_effects if (note := _note(effect))])
 
 
-def _is_over(effects: Sequence[engine.Effect]) -> bool:
-    return any(isinstance(effect, HandedOff | Ended) for effect in effects)
+def _replies(effects: Sequence[Effect]) -> list[tuple[Role, str]]:
+    return [("bot", effect.text) for effect in effects if isinstance(effect, Reply)]
 
 
-def _line(effect: engine.Effect) -> tuple[str, str]:
+def _status(effects: Sequence[Effect]) -> Status:
+    last = next((one for one in reversed(effects) if isinstance(one, HandedOff | Ended)), None)
+    return "active" if last is None else "handoff" if isinstance(last, HandedOff) else "ended"
+
+
+def _note(effect: Effect) -> str:
     match effect:
         case Reply():
-            return "bot", effect.text
+            return ""
         case Saved():
-            return "note", f"keeps {effect.field or 'for the flow'}: {effect.value}"
+            return f"Saves {effect.field or 'for the flow'}: {effect.value}"
         case Scored():
-            return "note", f"{effect.points:+d} points: {effect.label}"
+            return f"{effect.points:+d} points: {effect.label}"
         case Consented():
-            return "note", f"records {'consent' if effect.given else 'that consent is refused'}: {effect.text}"
+            return f"Records {'consent' if effect.given else 'that consent is refused'}: {effect.text}"
         case HandedOff():
-            return "note", f"asks for a person: {effect.reason}"
+            return f"Asks for a person: {effect.reason}"
         case Ended():
-            return "note", f"ends: {effect.reason}"
+            return f"Ends: {effect.reason}"

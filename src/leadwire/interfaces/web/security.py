@@ -19,6 +19,7 @@ CONTENT_SECURITY_POLICY: Final = (
     "style-src 'self'; "
     "img-src 'self' data:; "
     "connect-src 'self'; "
+    "frame-src 'self'; "
     "form-action 'self'; "
     "frame-ancestors 'none'; "
     "base-uri 'none'; "
@@ -35,6 +36,12 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "X-Frame-Options": "DENY",
+}
+_FRAMED: Final = CONTENT_SECURITY_POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'")
+# For the page of the trial chat, which screens of ours show in a frame; a bot's images are on any website.
+FRAMED: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": _FRAMED.replace("img-src 'self' data:", "img-src 'self' data: https:"),
+    "X-Frame-Options": "SAMEORIGIN",
 }
 
 

@@ -1,12 +1,11 @@
-"""Bots: their flows, trying one, what they were taught, and how a website shows them."""
+"""Bots: their flows, what they were taught, and which websites show them."""
 
 from typing import Final
 
-from leadwire.domain.bots import changes, faq, library, preview, reads, text_diff
+from leadwire.domain.bots import changes, library, reads, text_diff
 from leadwire.domain.bots.check import FlowError
-from leadwire.domain.bots.parse import LARGEST, BadFlow, parse, parse_stored
+from leadwire.domain.bots.parse import LARGEST, BadFlow, parse
 from leadwire.infrastructure import cpu_work
-from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web import flow_reference, security
 from leadwire.interfaces.web.charts import Picture, picture
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
@@ -92,16 +91,6 @@ async def rollback(context: PageContext, bot_id: str) -> PageResponse:
     return context.redirect(f"/bots/{bot_id}/versions", f"New conversations run version {version}.")
 
 
-@screen("/bots/{bot_id}/preview")
-async def trial(context: PageContext, bot_id: str) -> PageResponse:
-    """A chat with the draft; everything said so far is in the address, and nothing is kept."""
-    one = await reads.detail(context.workspace, bot_id)
-    said = [text[:4000] for text in context.query.all("said") if text.strip()]
-    flow = await cpu_work.run(parse_stored, one.draft) if one.draft else None
-    conversation = await preview.run(context.workspace, one.id, flow, said, faq.answer) if flow else None
-    return await context.render("bots/preview.html", tab="preview", bot=one, conversation=conversation, said=said)
-
-
 @screen("/bots/{bot_id}/knowledge")
 async def knowledge(context: PageContext, bot_id: str) -> PageResponse:
     one = await reads.detail(context.workspace, bot_id)
@@ -133,15 +122,10 @@ async def install(context: PageContext, bot_id: str) -> PageResponse:
 
 @action("/bots/{bot_id}/install", shown_on=install, audit="bot.embedded")
 async def embed(context: PageContext, bot_id: str) -> PageResponse:
-    origins, color = context.form.text("origins").split(), context.form.text("color")
-    if not color:
-        raise Invalid("Choose a color.")
+    origins = context.form.text("origins").split()
     before = await reads.detail(context.workspace, bot_id)
-    context.entry.detail = (
-        f"websites: {' '.join(before.allowed_origins) or 'none'} -> {' '.join(origins) or 'none'};"
-        f" color: {before.color} -> {color}"
-    )
-    await changes.set_appearance(context.workspace, bot_id, origins, color)
+    context.entry.detail = f"websites: {' '.join(before.allowed_origins) or 'none'} -> {' '.join(origins) or 'none'}"
+    await changes.set_appearance(context.workspace, bot_id, origins, before.color)
     return context.redirect(f"/bots/{bot_id}/install", "Saved.")
 
 

@@ -101,6 +101,7 @@ class LeadwireChat extends HTMLElement {
     this.render();
     this.launcher.focus();
   }
+  wearAgain() { this.conversation.bot_ = null; return arrive(this); }
   get shelf() { return `${this.conversation.key}:ui`; }
   get field() { return this.line.hidden ? this.area : this.line; }
   // The log instead, on a touch screen, where a keyboard would cover what there is to read, and while there are answers

@@ -1,0 +1,110 @@
+"""How a bot's chat looks on websites, and the trial chat: the widget itself, with the draft, in a frame."""
+
+from typing import Any, Final
+
+import msgspec
+from litestar import Response
+
+from leadwire.domain.bots import changes, faq, library, preview, reads
+from leadwire.domain.bots.flow import Flow
+from leadwire.domain.bots.look import LANGUAGES, Look
+from leadwire.domain.bots.opening import opening
+from leadwire.domain.bots.parse import BadFlow, parse_stored
+from leadwire.domain.bots.schema import BotDetail
+from leadwire.infrastructure import cpu_work
+from leadwire.interfaces.http import body
+from leadwire.interfaces.web import security
+from leadwire.interfaces.web.forms import Form
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.routes import action, screen
+
+_NUMBERS: Final = ("x", "y", "greeting_after", "open_after")
+_PATTERNS: Final = ("greeting_pages", "open_pages", "hide_pages")
+_BOXES: Final = ("opens", "open_on_phones", "rating")
+_TEXTS: Final = (
+    "theme", "side", "avatar", "icon", "launcher", "title", "placeholder", "language", "greeting",
+)  # fmt: skip
+_LARGEST: Final = 1024 * 1024  # bytes of a trial conversation
+
+
+@screen("/bots/{bot_id}/look")
+async def look(context: PageContext, bot_id: str) -> PageResponse:
+    """How the chat looks and when it shows itself, beside the chat."""
+    one = await reads.detail(context.workspace, bot_id)
+    present = await reads.look(context.workspace, bot_id)
+    values = msgspec.structs.asdict(present) | {"color": one.color}
+    values |= {name: "\n".join(values[name]) for name in _PATTERNS}
+    if context.refusal:
+        values = {name: context.form.raw(name) for name in values}
+    languages = {"flow": "As the flow", "browser": "As the visitor's browser", **LANGUAGES}
+    return await context.render("bots/look.html", tab="look", bot=one, values=values, languages=languages)
+
+
+@action("/bots/{bot_id}/look", shown_on=look, audit="bot.look_changed")
+async def save_look(context: PageContext, bot_id: str) -> PageResponse:
+    before = msgspec.structs.asdict(await reads.look(context.workspace, bot_id))
+    after = _look(context.form)
+    await changes.set_look(context.workspace, bot_id, after, context.form.text("color"))
+    changed = [name for name, value in msgspec.structs.asdict(after).items() if value != before[name]]
+    context.entry.detail = f"color: {context.form.text('color')}; changed: {', '.join(changed) or 'nothing else'}"
+    return context.redirect(f"/bots/{bot_id}/look", "Saved. Websites show it from the next page on.")
+
+
+@screen("/bots/{bot_id}/preview")
+async def try_it(context: PageContext, bot_id: str) -> PageResponse:
+    """The draft in the widget, and what it would have done."""
+    one = await reads.detail(context.workspace, bot_id)
+    try:
+        usable = bool(one.draft) and bool(await cpu_work.run(parse_stored, one.draft or ""))
+    except BadFlow:
+        usable = False
+    return await context.render("bots/preview.html", tab="preview", bot=one, usable=usable)
+
+
+@screen("/bots/{bot_id}/trial")
+async def trial(context: PageContext, bot_id: str) -> PageResponse:
+    """The page in the frame. `open`: with the chat open."""
+    one = await reads.detail(context.workspace, bot_id)
+    page = await context.render("bots/trial.html", bot=one, opened=context.query.on("open"))
+    page.headers.update(security.FRAMED)
+    return page
+
+
+@screen("/bots/{bot_id}/trial/config")
+async def trial_config(context: PageContext, bot_id: str) -> PageResponse:
+    """What the widget there needs to open; with the fields of the form, it looks as they say."""
+    one = await reads.detail(context.workspace, bot_id)
+    asked = context.query
+    present = _look(asked) if asked else await reads.look(context.workspace, bot_id)
+    accepted = context.request.headers.get("accept-language", "")
+    return _json(opening(one.id, await _flow(one), asked.text("color") or one.color, present, accepted))
+
+
+@action("/bots/{bot_id}/trial", role="viewer", largest=_LARGEST)
+async def trial_turn(context: PageContext, bot_id: str) -> PageResponse:
+    """Everything said so far (`said`) through the draft; `person`: and then the visitor asked for a person."""
+    one = await reads.detail(context.workspace, bot_id)
+    said = [text[:4000] for text in context.form.all("said") if text.strip()]
+    flow, person = await _flow(one), context.form.on("person")
+    return _json(await preview.run(context.workspace, one.id, flow, said, faq.answer, person=person))
+
+
+def _look(form: Form) -> Look:
+    """What the form says. Raise Invalid."""
+    given: dict[str, Any] = {name: form.text(name) for name in _TEXTS if form.text(name)}
+    given |= {name: number for name in _NUMBERS if (number := form.number(name)) is not None}
+    given |= {name: [line.strip() for line in form.text(name).split("\n") if line.strip()] for name in _PATTERNS}
+    return body.fields(given | {name: form.on(name) for name in _BOXES}, Look)
+
+
+async def _flow(one: BotDetail) -> Flow:
+    """The draft; until there is one that can be used, something to look at."""
+    try:
+        return await cpu_work.run(parse_stored, one.draft or "")
+    except BadFlow:
+        return await cpu_work.run(parse_stored, library.text(library.NAMES[0]))
+
+
+def _json(value: msgspec.Struct) -> PageResponse:
+    headers = {"Cache-Control": "no-store", **security.HEADERS}
+    return Response(msgspec.json.encode(value), media_type="application/json", headers=headers)

@@ -1,0 +1,70 @@
+"""What a look may be, and which language the widget speaks."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import leadwire.interfaces.widget
+from leadwire.domain.bots import opening
+from leadwire.domain.bots.look import LANGUAGES, Look, stored
+from tests.domain.bots.flows import shipped
+
+SCRIPTS = Path(leadwire.interfaces.widget.__file__).with_name("javascript")
+
+
+def test_what_is_as_in_a_new_bot_is_not_stored():
+    assert msgspec.json.encode(Look()) == b"{}"
+    assert stored("{}") == Look()
+    assert msgspec.json.encode(Look(side="left")) == b'{"side":"left"}'
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"x": -1}, {"y": 201}, {"theme": "blue"}, {"avatar": "http://a.example/i.png"}, {"avatar": "javascript:alert(1)"},
+     {"avatar": "https://a.example/' onload='x"}, {"avatar": "ABCDE"}, {"launcher": "x" * 31}, {"title": "a\nb"},
+     {"hide_pages": ["pricing"]}, {"hide_pages": ["/a b"]}, {"hide_pages": ["/" + "x" * 200]}, {"language": "xx"},
+     {"hide_pages": ["/a"] * 21}, {"greeting_after": 3601}, {"color": "#ffffff"}, {"greeting": "a\u202eb"}],
+)  # fmt: skip
+def test_what_is_no_look_is_refused(wrong):
+    with pytest.raises(msgspec.ValidationError):
+        stored(msgspec.json.encode(wrong).decode())
+
+
+@pytest.mark.parametrize("avatar", ["", "LW", "🌱", "https://a.example/i.png?x=1"])
+def test_an_avatar_is_an_image_or_some_letters(avatar):
+    assert stored(msgspec.json.encode({"avatar": avatar}).decode()).avatar == avatar
+
+
+@pytest.mark.parametrize(
+    ("chosen", "accepted", "spoken"),
+    [("flow", "de", "en"), ("browser", "de-CH,de;q=0.9,en;q=0.8", "de"), ("browser", "sw, xx;q=1, JA-jp", "ja"),
+     ("browser", "", "en"), ("browser", "," * 5000, "en"), ("ar", "de", "ar")],
+)  # fmt: skip
+def test_the_language_is_the_flows_the_browsers_or_always_one(chosen, accepted, spoken):
+    flow = shipped("lead-qualification")
+    config = opening.opening("bot_1", flow, "#000000", Look(language=chosen), accepted)
+    assert (config.language or config.locale) == spoken
+    assert config.words == opening.words().get(spoken)
+    assert config.locale == "en"
+
+
+def test_texts_of_its_own_come_before_those_of_the_flow():
+    config = opening.opening("bot_1", shipped("lead-qualification"), "#000000", Look(title="Hi", placeholder="Ask us"))
+    assert (config.title, config.words) == ("Hi", {"field": "Ask us"})
+
+
+def test_every_language_says_everything():
+    english = re.findall(r"\b(\w+): \"", (SCRIPTS / "words.js").read_text())
+    assert len(english) > 25
+    assert set(opening.words()) == set(LANGUAGES) - {"en"}
+    for language, said in opening.words().items():
+        assert sorted(said) == sorted(english), language
+        assert all(text.strip() for text in said.values())
+
+
+def test_the_widget_knows_the_same_defaults():
+    plain = re.search(r"const PLAIN = {(.+)};", (SCRIPTS / "look.js").read_text())[1]
+    for name, text in re.findall(r"(\w+): ([^,]+)", plain):
+        assert msgspec.json.decode(text.strip()) == getattr(Look(), name)

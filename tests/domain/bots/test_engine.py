@@ -1,5 +1,6 @@
 """Running flows: golden conversations, and what no conversation may ever do."""
 
+from datetime import UTC, datetime
 from typing import get_args
 
 import pytest
@@ -12,6 +13,7 @@ from leadwire.domain.bots.engine import Ended, HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.expressions import fill, holds
 from leadwire.domain.bots.flow import Branch, Case, End, Flow
 from leadwire.domain.bots.parse import parse
+from leadwire.infrastructure import clock
 from tests.domain.bots.flows import SMALL, shipped, small
 
 
@@ -187,7 +189,7 @@ GOLDEN = {
         HandedOff("qualified"), 90,
     ),
     "demo-booking": (
-        ("webhooks", "Ada", "ada@engines.example", "engines.example", "4", "Friday", "Morning", "+14155552671"),
+        ("hooks", "Ada", "ada@engines.example", "engines.example", "4", "27.11.2026", "Morning", "+14155552671", "Yes"),
         Ended("demo booked"), 85,
     ),
     "support-triage": (
@@ -200,7 +202,8 @@ GOLDEN = {
 @pytest.mark.parametrize("name", library.NAMES)
 def test_a_visitor_who_answers_gets_through_a_shipped_flow(name):
     said, last, score = GOLDEN[name]
-    state, _, rest = talk(shipped(name), *said)
+    with clock.at(datetime(2026, 11, 23, tzinfo=UTC)):
+        state, _, rest = talk(shipped(name), *said)
     assert rest[-1] == last
     assert state.score == score
 

@@ -18,7 +18,7 @@ def test_a_good_flow_is_called_good(tmp_path):
     file.write_text(library.text("demo-booking"))
     result = leadwire("bots", "validate", str(file))
     assert (result.returncode, result.stderr) == (0, "")
-    assert "11 nodes" in result.stdout
+    assert "12 nodes" in result.stdout
 
 
 def test_faults_are_printed_where_editors_find_them(tmp_path):

@@ -89,6 +89,8 @@ class Visitor:
             return self._chance.choice(_CHAT)
         if options := question.get("options"):
             return str(self._chance.choice(options))
+        if question["kind"] == "date":
+            return str(question["min"])
         lead = self._visit.lead
         field = str(question.get("field") or question["kind"]).rpartition(".")[2]
         if field in ("email", "name", "phone", "company"):

@@ -88,6 +88,7 @@ async def _demo(page: Page) -> None:
 SCREENS: dict[str, Way] = {
     "demo": _demo,
     "overview": "/",
+    "reports": "/reports",
     "inbox": "/inbox",
     "inbox-thread": _thread,
     "leads": "/leads",

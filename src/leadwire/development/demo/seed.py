@@ -10,6 +10,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import library
+from leadwire.domain.bots.changes import counts
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
@@ -36,6 +37,7 @@ async def seed() -> str:
         moments = sorted(start + timedelta(days=_DAYS) * chance.random() for _ in range(_CONVERSATIONS))
         for number, moment in enumerate(moments):
             await _past_visit(workspace, bot_ids, moment, visit(chance, number))
+    await counts.write()
     # The history is relayed like everything else; there is no endpoint yet, so it reaches nobody.
     while (await fan_out()).events:
         pass
@@ -55,19 +57,32 @@ async def _past_visit(workspace: str, bot_ids: list[str], moment: datetime, visi
     """Record a past visit through the operations that bots use, each step 17 s after the one before."""
     moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     with clock.at(moment) as set_clock:
-        conversation = await conversations.start(workspace, bot_ids[visit.bot % len(bot_ids)], visit.origin)
+        bot_id = bot_ids[visit.bot % len(bot_ids)]
+        conversation = await conversations.start(workspace, bot_id, visit.origin)
+        _count(bot_id, visit)
         for line in visit.lines:
             await conversations.add_message(workspace, conversation, line.role, line.text, answers=line.answers)
             set_clock(clock.now() + _STEP)
         if visit.lead:
             lead = await conversations.capture_lead(workspace, conversation, visit.lead)
+            counts.captured(bot_id, lead, conversation)
             if visit.later_score:
                 set_clock(clock.now() + _STEP)
                 await leads.update(workspace, lead.id, LeadPatch(score=visit.later_score), unchanged={})
         if visit.ending == "handoff":
             await conversations.hand_off(workspace, conversation, "asked for a person")
+            counts.count(bot_id, "handoff")
         elif visit.ending == "ended":
             await conversations.end(workspace, conversation, "visitor", "closed")
     if moment < clock.now() - _OPEN:
         with clock.at(moment + _OPEN):
             await conversations.end(workspace, conversation, "agent", "answered")
+
+
+def _count(bot_id: str, visit: Visit) -> None:
+    """Count what the widget and the bot would have counted."""
+    for _ in range(9):
+        counts.count(bot_id, "shown")
+    for _ in range(2):
+        counts.count(bot_id, "opened")
+    counts.began(bot_id, visit.origin.source)

@@ -2,11 +2,12 @@
 however many conversations there are.
 """
 
-from datetime import date, datetime
-from typing import Final
+from datetime import date, datetime, timedelta
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from leadwire.domain.bots.changes.counts import Kind
 from leadwire.infrastructure.db.statements import sql
 
 _OF: Final = """bot_count c JOIN bot b ON b.id = c.bot_id
@@ -16,6 +17,22 @@ _STEPS: Final = sql(f"""
 SELECT c.name, coalesce(sum(total) FILTER (WHERE c.kind = 'entered'), 0)::int,
     coalesce(sum(total) FILTER (WHERE c.kind = 'passed'), 0)::int
 FROM {_OF} AND c.day >= :since AND c.kind IN ('entered', 'passed') GROUP BY 1""")
+# What happened of each kind and name in a period, and in the one before.
+_SUMS: Final = sql(f"""
+SELECT c.kind, c.name, coalesce(sum(total) FILTER (WHERE c.day >= :since), 0)::int,
+    coalesce(sum(total) FILTER (WHERE c.day < :since), 0)::int
+FROM {_OF} AND c.day >= :before AND c.kind NOT IN ('entered', 'passed') GROUP BY 1, 2 ORDER BY 3 DESC, 4 DESC, 2""")
+# The same of each bot.
+_BY_BOT: Final = sql(f"""
+SELECT b.id, c.kind, sum(total)::int
+FROM {_OF} AND c.day >= :since AND c.kind IN ('shown', 'opened', 'started', 'lead', 'handoff') GROUP BY 1, 2""")
+
+
+class Pair(NamedTuple):
+    """A figure of a period, and of the one before."""
+
+    now: int = 0
+    before: int = 0
 
 
 class StepCount(Struct, frozen=True):
@@ -32,3 +49,23 @@ async def steps(workspace: str, bot_id: str, since: datetime | date) -> dict[str
     day = since.date() if isinstance(since, datetime) else since
     found = await _STEPS.rows(workspace=workspace, bot_id=bot_id, since=day)
     return {node: StepCount(entered, max(0, entered - passed)) for node, entered, passed in found}
+
+
+async def sums(workspace: str, bot_id: str | None, since: date, days: int) -> dict[Kind, dict[str, Pair]]:
+    """Return by kind and name how often something happened in so many days since one, and in as many before.
+
+    Names are in the order of their figures; what has none is of the name "".
+    """
+    before = since - timedelta(days=days)
+    found: dict[Kind, dict[str, Pair]] = {}
+    for kind, name, *pair in await _SUMS.rows(workspace=workspace, bot_id=bot_id, since=since, before=before):
+        found.setdefault(kind, {})[name] = Pair(*pair)
+    return found
+
+
+async def by_bot(workspace: str, since: date) -> dict[str, dict[Kind, int]]:
+    """Return by bot and kind how often something happened since a day."""
+    found: dict[str, dict[Kind, int]] = {}
+    for bot_id, kind, total in await _BY_BOT.rows(workspace=workspace, bot_id=None, since=since):
+        found.setdefault(bot_id, {})[kind] = total
+    return found

@@ -39,6 +39,11 @@ async def as_json(workspace: str, query: LeadSearch) -> AsyncIterator[bytes]:
     yield b"\n]\n" if before == b",\n" else b"[]\n"
 
 
+async def table(rows: list[tuple[object, ...]]) -> AsyncIterator[bytes]:
+    """Any rows as such a file, the first one with the names of the columns."""
+    yield _rows(rows, start=_BOM)
+
+
 def _cells(lead: Lead, bots: Mapping[str, str]) -> tuple[object, ...]:
     source = lead.source
     fields = msgspec.json.encode(lead.custom_fields).decode()

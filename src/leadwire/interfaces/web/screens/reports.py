@@ -1,0 +1,212 @@
+"""Reports: from visitors who saw the widget to leads, where they stop and where they come from; how people answer, and
+what visitors think. Each beside the period before, and as a file.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from leadwire.domain.bots import figures, reads
+from leadwire.domain.bots.changes.counts import Kind
+from leadwire.domain.bots.check import levels, onward
+from leadwire.domain.bots.figures import Pair
+from leadwire.domain.conversations import figures as conversations
+from leadwire.domain.leads import export
+from leadwire.domain.listing.listing import BotId
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.errors import NotFound
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.routes import screen
+
+_FUNNEL: Final[dict[Kind, str]] = {
+    "shown": "Widget shown",
+    "opened": "Widget opened",
+    "started": "First message",
+    "lead": "Left contact details",
+    "handoff": "Asked for a person",
+}
+_MOST: Final = 20  # rows of websites and campaigns on the screen; a file has 1000
+_FILE: Final = 1000
+Cell = str | float | None
+
+
+class Column(Struct, frozen=True):
+    """A column: `kind` is text, count, share (of 1) or change (0.1: a tenth more)."""
+
+    name: str
+    kind: str = "count"
+
+
+class Report(Struct, frozen=True):
+    """A table. `about` says what its figures are. `bars`: the first one is drawn, too."""
+
+    key: str
+    title: str
+    about: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    bars: bool = True
+
+    @property
+    def largest(self) -> float:
+        """What the bars are drawn against; 0 for none."""
+        firsts = [row[1] for row in self.rows] if self.bars else []
+        return max((first for first in firsts if first and not isinstance(first, str)), default=0)
+
+
+class ReportQuery(Struct, frozen=True, kw_only=True):
+    """The query string."""
+
+    days: Annotated[int, Meta(ge=1, le=92)] = 30
+    bot_id: BotId | None = None
+
+
+_NOW: Final = (Column("Now"), Column("Before"), Column("Change", "change"))
+
+
+@screen("/reports", from_standby=True)
+async def reports(context: PageContext) -> PageResponse:
+    """Everything of a period. Days are UTC."""
+    shown, names = await _query(context)
+    found = await _all(context.workspace, shown, names, _MOST)
+    return await context.render("reports.html", shown=shown, bots=names, reports=found)
+
+
+@screen("/reports/{key}/csv", from_standby=True)
+async def report_file(context: PageContext, key: str) -> PageResponse:
+    """One of them as a file."""
+    shown, names = await _query(context)
+    one = next((one for one in await _all(context.workspace, shown, names, _FILE) if one.key == key), None)
+    if one is None:
+        raise NotFound("There is no such report.")
+    head = tuple(column.name for column in one.columns)
+    return context.download(f"{key}.csv", "text/csv", export.table([head, *map(tuple, one.rows)]))
+
+
+async def _query(context: PageContext) -> tuple[ReportQuery, dict[str, str]]:
+    shown, names = context.query_as(ReportQuery), await reads.names(context.workspace)
+    if shown.bot_id is not None and shown.bot_id not in names:
+        raise NotFound("There is no such bot.")
+    return shown, names
+
+
+async def _all(workspace: str, shown: ReportQuery, names: dict[str, str], most: int) -> list[Report]:
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    since, length = today - timedelta(days=shown.days - 1), timedelta(days=shown.days)
+    sums = await figures.sums(workspace, shown.bot_id, since.date(), shown.days)
+    found = [_funnel(sums)]
+    if shown.bot_id:
+        found.append(await _steps(workspace, shown.bot_id, await figures.steps(workspace, shown.bot_id, since)))
+    elif len(names) > 1:
+        found.append(_bots(names, await figures.by_bot(workspace, since.date())))
+    found += [
+        _origins("sources", "Website", sums, "source", most),
+        _origins("campaigns", "Campaign", sums, "campaign", most),
+    ]
+    now = await conversations.responses(workspace, shown.bot_id, since, clock.now())
+    before = await conversations.responses(workspace, shown.bot_id, since - length, since)
+    found.append(_people(now, before, await conversations.waiting(workspace, shown.bot_id)))
+    found.append(_ratings(await conversations.ratings(workspace, shown.bot_id, since, length)))
+    return found
+
+
+def _funnel(sums: dict[Kind, dict[str, Pair]]) -> Report:
+    pairs = [(name, sums.get(kind, {}).get("", Pair())) for kind, name in _FUNNEL.items()]
+    started = pairs[2][1].now
+    rows = [
+        (name, pair.now, _share(pair.now, pairs[place - 1][1].now if place < 3 else started) if place else None,
+         pair.before, _change(*pair))
+        for place, (name, pair) in enumerate(pairs)
+    ]  # fmt: skip
+    columns = (Column("Step", "text"), _NOW[0], Column("Of the step before", "share"), *_NOW[1:])
+    about = "Page views with the widget, then conversations. The last two are shares of first messages."
+    return Report("funnel", "From visitor to lead", about, columns, rows)
+
+
+async def _steps(workspace: str, bot_id: str, counts: dict[str, figures.StepCount]) -> Report:
+    """The messages and questions of the published flow, in its order."""
+    bot = await reads.detail(workspace, bot_id)
+    rows: list[Sequence[Cell]] = []
+    if bot.published_version:
+        flow = await reads.flow(workspace, bot_id, bot.published_version)
+        for node in (flow.node(one) for level in levels(onward(flow), [flow.start]) for one in level):
+            one = counts.get(node.id, figures.StepCount(0, 0))
+            if text := getattr(node, "text", None):
+                rows.append((f"{node.id}: {text[:80]}", one.entered, one.left, _share(one.left, one.entered)))
+    columns = (Column("Step", "text"), Column("Came here"), Column("Came no further"), Column("Lost", "share"))
+    about = "Conversations, each counted once at a step, in the order of the published flow."
+    return Report("steps", "Where visitors stop", about, columns, rows)
+
+
+def _bots(names: dict[str, str], known: dict[str, dict[Kind, int]]) -> Report:
+    rows: list[Sequence[Cell]] = [
+        (name, *(known.get(bot_id, {}).get(kind, 0) for kind in _FUNNEL)) for bot_id, name in names.items()
+    ]
+    columns = (Column("Bot", "text"), *map(Column, _FUNNEL.values()))
+    return Report("bots", "Bots", "Choose a bot above to see where its visitors stop.", columns, rows, bars=False)
+
+
+def _origins(key: str, name: str, sums: dict[Kind, dict[str, Pair]], kind: Kind, most: int) -> Report:
+    leads = sums.get("source_lead" if kind == "source" else "campaign_lead", {})
+    rows: list[Sequence[Cell]] = []
+    for one, pair in list(sums.get(kind, {}).items())[:most]:
+        new = leads.get(one, Pair()).now
+        rows.append((one, pair.now, new, _share(new, pair.now), pair.before, _change(*pair)))
+    columns = (
+        Column(name, "text"), Column("Conversations"), Column("New leads"), Column("Leads each", "share"), *_NOW[1:]
+    )  # fmt: skip
+    about = {
+        "sources": "The website that led to the page where the conversation began.",
+        "campaigns": "The utm_campaign of the page where the conversation began.",
+    }[key]
+    return Report(key, f"{name}s", about, columns, rows)
+
+
+def _people(now: conversations.Responses, before: conversations.Responses, waiting: conversations.Waiting) -> Report:
+    longest = (clock.now() - waiting.since).total_seconds() if waiting.since else None
+    rows: list[Sequence[Cell]] = [
+        ("Asked for a person", str(now.asked), str(before.asked)),
+        ("Answered by a person", str(now.answered), str(before.answered)),
+        ("First response, half within", _span(now.median), _span(before.median)),
+        ("First response, 9 in 10 within", _span(now.most), _span(before.most)),
+        ("Waiting at this moment", str(waiting.count), None),
+        ("Longest wait at this moment", _span(longest), None),
+    ]
+    columns = (Column("", "text"), Column("Now", "figure"), Column("Before", "figure"))
+    about = f"From asking for a person to a person's first message, of the latest {conversations.MOST:,} conversations."
+    return Report("people", "How soon people answer", about, columns, rows)
+
+
+def _ratings(found: dict[int, tuple[int, int]]) -> Report:
+    totals = [sum(pair[place] for pair in found.values()) for place in (0, 1)]
+    means = [
+        sum(rating * pair[place] for rating, pair in found.items()) / totals[place] if totals[place] else None
+        for place in (0, 1)
+    ]
+    rows: list[Sequence[Cell]] = [
+        (f"{rating} of 5", now, _share(now, totals[0]), before, _change(now, before))
+        for rating, (now, before) in found.items()
+    ]
+    mean = f"On average {means[0]:.1f} of 5" if means[0] else "No ratings yet"
+    about = f"{mean}{f', before {means[1]:.1f}' if means[1] else ''}. Visitors rate a conversation that has ended."
+    columns = (Column("Rating", "text"), _NOW[0], Column("Share", "share"), *_NOW[1:])
+    return Report("ratings", "Satisfaction", about, columns, rows)
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _change(now: float, before: float) -> float | None:
+    return now / before - 1 if before else None
+
+
+def _span(seconds: float | None) -> str | None:
+    """12 s, 3 min 5 s, 2 h 10 min."""
+    if seconds is None:
+        return None
+    minutes, rest = divmod(round(seconds), 60)
+    hours, left = divmod(minutes, 60)
+    return f"{hours} h {left} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -7,12 +7,13 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes, library, reads
-from leadwire.domain.bots.check import levels, onward
+from leadwire.domain.bots.check import onward
 from leadwire.domain.bots.conditions import Op
 from leadwire.domain.bots.expressions import DERIVED
 from leadwire.domain.bots.flow import Input
+from leadwire.domain.bots.parse import read
 from leadwire.infrastructure import db
-from leadwire.interfaces.web.charts import picture
+from leadwire.interfaces.web.flow_picture import picture
 from leadwire.interfaces.web.rendering import coded
 from tests.domain.bots import flow_words
 from tests.domain.bots.flows import shipped
@@ -29,7 +30,7 @@ async def greeter(admin):
 async def test_from_nothing_to_a_published_bot(admin, workspace, greeter):
     page = await admin.open(f"/bots/{greeter}")
     assert "Not published" in page
-    assert '<svg class="flow"' in page
+    assert '<svg id="flow"' in page
     page = await admin.fill(f"/bots/{greeter}/draft", source=library.text("lead-qualification"), publish="1")
     assert "new conversations run version 1" in page
     assert (await reads.detail(workspace, greeter)).published_version == 1
@@ -38,10 +39,13 @@ async def test_from_nothing_to_a_published_bot(admin, workspace, greeter):
 async def test_faults_are_told_with_their_lines_and_the_text_stays(admin, workspace, greeter):
     text = library.text("lead-qualification").replace('next = "goal"', 'next = "gaol"')
     await admin.open(f"/bots/{greeter}")
-    page = await admin.fill(f"/bots/{greeter}/draft", 422, source=text)
+    page = await admin.fill(f"/bots/{greeter}/draft", source=text)
     assert "<b>Line " in page
     assert "gaol" in page
-    assert (await reads.detail(workspace, greeter)).draft == library.text("lead-qualification")
+    assert (await reads.detail(workspace, greeter)).draft == text
+    page = await admin.fill(f"/bots/{greeter}/draft", 422, source=text, publish="1")
+    assert "gaol" in page
+    assert (await reads.detail(workspace, greeter)).published_version is None
     for nonsense in ("{", "</textarea><script>alert(1)</script>", "x" * 100_000):
         page = await admin.fill(f"/bots/{greeter}/draft", 422, source=nonsense)
         assert "<script>alert" not in page
@@ -49,7 +53,7 @@ async def test_faults_are_told_with_their_lines_and_the_text_stays(admin, worksp
 
 
 async def test_the_editor_has_the_format_at_hand(admin, viewer, greeter):
-    page = await admin.open(f"/bots/{greeter}")
+    page = await admin.open(f"/bots/{greeter}/text")
     [told] = re.findall(r'<details class="format">.+?</details>', page, re.DOTALL)
     assert "style=" not in told
     assert "<script" not in told
@@ -60,7 +64,7 @@ async def test_the_editor_has_the_format_at_hand(admin, viewer, greeter):
     for name in (*get_args(Op), *get_args(Input), *DERIVED):
         assert f"<dt><code>{name}</code></dt>" in told
     assert "<code>{{name|there}}</code>" in told
-    assert '<details class="format">' in await viewer.open(f"/bots/{greeter}")
+    assert '<details class="format">' in await viewer.open(f"/bots/{greeter}/text")
 
 
 def test_what_stands_between_backticks_is_code_and_nothing_is_markup():
@@ -71,7 +75,7 @@ async def test_a_draft_kept_under_older_rules_can_be_tried_and_says_what_is_wron
     older = library.text("lead-qualification").replace('op = "gte", value = 60', 'op = "contains", value = ""')
     await db.rows("UPDATE bot SET draft = $2 WHERE id = $1", greeter, older)
     assert "What brings you here?" in (await admin.get(f"/bots/{greeter}/trial/config")).text
-    assert "contains takes a text that is not empty." in await admin.open(f"/bots/{greeter}")
+    assert "contains takes a text that is not empty." in await admin.open(f"/bots/{greeter}/text")
 
 
 async def test_versions_differ_and_come_back(admin, workspace, greeter):
@@ -108,22 +112,22 @@ async def test_where_it_may_be_shown(admin, workspace, greeter):
 
 
 async def test_a_viewer_may_look_and_another_workspace_may_not(viewer, greeter):
-    page = await viewer.open(f"/bots/{greeter}")
+    page = await viewer.open(f"/bots/{greeter}/text")
     assert "readonly" in page
     assert 'name="publish"' not in page
+    assert "/publish" not in await viewer.open(f"/bots/{greeter}?step=start")
     other = await accounts.create_workspace("Other")
     theirs = await changes.create(other, "Theirs")
-    for part in ("", "/preview", "/knowledge", "/versions", "/install"):
+    for part in ("", "/text", "/preview", "/knowledge", "/versions", "/install"):
         await viewer.open(f"/bots/{theirs}{part}", 404)
 
 
 @pytest.mark.parametrize("name", library.NAMES)
-def test_every_node_has_its_place_in_the_picture(name):
+def test_every_step_has_its_place_in_the_picture(name):
     flow = shipped(name)
     ways = onward(flow)
-    placed = [node for column in levels(ways, [flow.start]) for node in column]
-    assert sorted(placed) == sorted(node.id for node in flow.nodes)
-    assert {end for ends in ways.values() for end in ends} <= set(placed)
-    drawn = picture(flow)
-    assert len({(x, y) for x, y, *_ in drawn.boxes}) == len(drawn.boxes) == len(placed)
-    assert len(drawn.ways) >= len({(node, end) for node, ends in ways.items() for end in ends})
+    drawn = picture(read(library.text(name)))
+    assert sorted(box.id for box in drawn.boxes) == sorted(node.id for node in flow.nodes)
+    assert len({(box.x, box.y) for box in drawn.boxes}) == len(drawn.boxes)
+    for box in drawn.boxes:
+        assert {way.target for way in box.ways if way.line} == set(ways[box.id])

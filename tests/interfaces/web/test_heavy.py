@@ -5,8 +5,9 @@ import threading
 import pytest
 
 from leadwire.domain.bots import changes, library, parse, reads, text_diff
+from leadwire.domain.bots.changes import drafts
 from leadwire.interfaces.web import rendering
-from leadwire.interfaces.web.screens import bots as screen
+from leadwire.interfaces.web.screens import bot_text as screen
 
 FLOW = library.text("lead-qualification")
 
@@ -46,12 +47,13 @@ async def test_one_pair_of_versions_is_compared_in_a_thread(viewer, greeter, mon
 
 
 async def test_a_draft_is_parsed_in_a_thread(admin, greeter, monkeypatch):
-    threads = [watched(monkeypatch, screen, "parse"), watched(monkeypatch, changes, "parse")]
-    page = await admin.open(f"/bots/{greeter}")
+    watches = [(screen, "examined"), (drafts, "read"), (changes, "parse")]
+    threads = [watched(monkeypatch, owner, name) for owner, name in watches]
+    page = await admin.open(f"/bots/{greeter}/text")
     assert "as published" in page
     await admin.fill(f"/bots/{greeter}/draft", source=FLOW, publish="1")
-    assert [len(found) for found in threads] == [2, 2]  # two pages; the draft and its publication
-    assert threading.main_thread() not in threads[0] + threads[1]
+    assert [len(found) for found in threads] == [2, 2, 1]  # two pages; the draft and the one before; its publication
+    assert threading.main_thread() not in [one for found in threads for one in found]
 
 
 async def test_a_published_flow_is_read_in_a_thread(viewer, greeter, monkeypatch):

@@ -5,6 +5,16 @@ from typing import Final
 
 _DIRECTORY: Final = Path(__file__).with_name("flows")
 NAMES: Final = ("lead-qualification", "demo-booking", "support-triage")
+BLANK: Final = """\
+format = 1
+start = "welcome"
+
+[[nodes]]
+type = "say"
+id = "welcome"
+text = "Hello! How can we help you?"
+"""
+"""What a bot without a shipped flow begins with: a greeting that leads nowhere yet."""
 
 
 def text(name: str) -> str:

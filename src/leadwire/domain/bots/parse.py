@@ -1,5 +1,6 @@
 """Read a flow from TOML or JSON; every error is reported at once, with node and line. Pure."""
 
+import functools
 import re
 import tomllib
 from collections.abc import Mapping
@@ -9,7 +10,8 @@ import msgspec
 from msgspec import inspect
 
 from leadwire.domain.bots.check import FlowError, errors_of
-from leadwire.domain.bots.flow import MAX_NODES, AnyNode, Flow
+from leadwire.domain.bots.fields import KINDS
+from leadwire.domain.bots.flow import MAX_NODES, Flow
 from leadwire.infrastructure.errors import FieldError, Invalid
 
 _Path = tuple[str | int, ...]
@@ -18,9 +20,8 @@ _Lines = dict[_Path, int]
 
 LARGEST: Final = 256 * 1024  # characters
 
-_KINDS: Final = {str(kind.__struct_config__.tag): kind for kind in AnyNode.__args__}
 _MULTILINE: Final = re.compile(r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
-_NODE: Final = re.compile(r"\s*\[\[\s*[\"']?nodes[\"']?\s*\]\]")
+NODE: Final = re.compile(r"\s*\[\[\s*[\"']?nodes[\"']?\s*\]\]")
 _OTHER_TABLE: Final = re.compile(r"\s*\[+\s*(?:nodes\s*\.\s*)?([A-Za-z0-9_.-]+)\s*\]+\s*(?:#.*)?$")
 _KEY: Final = re.compile(r"\s*[\"']?([A-Za-z0-9_-]+)[\"']?(?:\s*\.\s*[A-Za-z0-9_-]+)*\s*=(?!=)")
 _TOKEN: Final = re.compile(r'"(?P<text>(?:\\.|[^"\\])*)"(?P<key>\s*:)?|[{}\[\],]|[^\s{}\[\]:,"]+')
@@ -50,22 +51,55 @@ def parse(text: str) -> Flow:
 
 
 def parse_stored(text: str) -> Flow:
-    """A flow that `parse` has accepted, perhaps under older rules. Raise BadFlow when its nodes are none any more."""
-    return _shaped(text)[0]
+    """A flow that can run, perhaps one that `parse` has accepted under older rules.
+
+    Raise BadFlow when its nodes are none any more, or lead nowhere.
+    """
+    flow, lines = _shaped(text)
+    if nowhere := [flaw for flaw in errors_of(flow) if flaw.code == "unknown_node"]:
+        raise BadFlow(_placed(nowhere, lines))
+    return flow
 
 
-def _shaped(text: str) -> tuple[Flow, _Lines]:
-    """The flow, whatever may be wrong between its nodes, and its lines. Raise BadFlow."""
+@functools.lru_cache(maxsize=16)  # of a draft that is looked at again and again; the texts are bounded
+def examined(text: str) -> tuple[dict[str, Any], list[FlowError]]:
+    """The data that a draft is, not to be changed, and everything that is wrong with it as a flow. Raise BadFlow when
+    it cannot be read.
+    """
+    raw = read(text)
+    lines = _json_lines(text) if is_json(text) else _toml_lines(text)
+    if shape := _shape_flaws(raw):
+        return raw, _placed(shape, lines)
+    return raw, _placed(errors_of(msgspec.convert(raw, Flow)), lines)
+
+
+def read(text: str) -> dict[str, Any]:
+    """The data that `text` is, whatever is wrong with it as a flow. Raise BadFlow when it is neither TOML nor JSON."""
     if len(text) > LARGEST:
         raise BadFlow([FlowError("too_long", f"At most {LARGEST} characters.")])
-    is_json = text.lstrip().startswith("{")
     try:
-        raw = msgspec.json.decode(text.encode()) if is_json else tomllib.loads(text)
+        raw: dict[str, Any] = msgspec.json.decode(text.encode()) if is_json(text) else tomllib.loads(text)
     except (msgspec.DecodeError, tomllib.TOMLDecodeError) as error:
         raise BadFlow([FlowError("syntax", f"{error}.", line=_line_of_error(text, str(error)))]) from error
     except (RecursionError, UnicodeEncodeError) as error:
         raise BadFlow([FlowError("syntax", "The text cannot be read.")]) from error
-    lines = _json_lines(text) if is_json else _toml_lines(text)
+    return raw
+
+
+def is_json(text: str) -> bool:
+    """Whether a flow's text is JSON, not TOML."""
+    return text.lstrip().startswith("{")
+
+
+def without_long_strings(text: str) -> str:
+    """TOML with its strings of several lines emptied, line by line as before."""
+    return _MULTILINE.sub(lambda quoted: '""' + "\n" * quoted[0].count("\n"), text)
+
+
+def _shaped(text: str) -> tuple[Flow, _Lines]:
+    """The flow, whatever may be wrong between its nodes, and its lines. Raise BadFlow."""
+    raw = read(text)
+    lines = _json_lines(text) if is_json(text) else _toml_lines(text)
     if shape := _shape_flaws(raw):
         raise BadFlow(_placed(shape, lines))
     return msgspec.convert(raw, Flow), lines
@@ -87,9 +121,9 @@ def _node_flaws(node: Any, place: int) -> list[FlowError]:
     if not isinstance(node, Mapping):
         return [FlowError("wrong_type", "A node is a table.", path)]
     name, kind = (text if isinstance(text := node.get(key), str) else None for key in ("id", "type"))
-    if (model := _KINDS.get(kind or "")) is None:
+    if (model := KINDS.get(kind or "")) is None:
         given = f"'{node['type']}' is no type of node" if "type" in node else "The type is missing"
-        return [FlowError("type", f"{given}. There are: {', '.join(_KINDS)}.", (*path, "type"), name)]
+        return [FlowError("type", f"{given}. There are: {', '.join(KINDS)}.", (*path, "type"), name)]
     return _members(node, model, path, name, "type")
 
 
@@ -153,11 +187,11 @@ def _placed(found: list[FlowError], lines: _Lines) -> list[FlowError]:
 
 def _toml_lines(text: str) -> _Lines:
     """The lines of top-level keys, of `[[nodes]]` and of the keys in them."""
-    bare = _MULTILINE.sub(lambda quoted: '""' + "\n" * quoted[0].count("\n"), text)
+    bare = without_long_strings(text)
     lines: _Lines = {}
     place, prefix = -1, ()  # type: int, tuple[str | int, ...]
     for number, line in enumerate(bare.split("\n"), 1):
-        if _NODE.match(line):
+        if NODE.match(line):
             place += 1
             prefix = ("nodes", place)
             lines[prefix] = number

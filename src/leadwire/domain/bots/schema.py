@@ -40,6 +40,16 @@ class BotDetail(BotSummary, frozen=True):
     draft: str | None
     draft_saved_at: str | None
     color: str
+    description: str
+    draft_revision: int
+    draft_saved_by: str | None
+
+
+class History(Struct, frozen=True):
+    """How many steps back and forth there are from a draft."""
+
+    undo: int
+    redo: int
 
 
 class BotVersion(Struct, frozen=True):

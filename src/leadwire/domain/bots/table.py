@@ -29,6 +29,12 @@ class Bot(Table, db=DB, tablename="bot"):
     allowed_origins = Array(Text())  # websites that may embed it; `*` = any
     color = Text()
     look = JSON()  # look.Look, without the color
+    description = Text()
+    draft_revision = Integer()
+    draft_saved_by = Text(null=True, default=None)  # null: not on a screen
+    draft_authors = JSON()  # who changed a step last, by its id
+    draft_undo = Array(Text())  # what the draft was before, the latest last
+    draft_redo = Array(Text())  # what was taken back, the latest last
 
 
 class BotVersion(Table, db=DB, tablename="bot_version"):

@@ -11,12 +11,8 @@ from typing import Final
 
 import msgspec
 
-from leadwire.domain.bots.check import levels, onward, targets
-from leadwire.domain.bots.flow import AnyNode, Branch, Flow, Score
-
 _STEPS: Final = (1, 2, 2.5, 5, 10, 20, 25)
 _LABELS: Final = 5  # along the bottom, at the most or so
-_MARGIN, _WIDE, _HIGH, _GAP_X, _GAP_Y = 10, 150, 44, 56, 18  # pixels of a flow's picture
 
 Bar = tuple[str, str, str, str, str]
 """The tone, x, y, width and height of a rectangle: Jinja formats numbers ten times as slowly."""
@@ -108,60 +104,6 @@ def ticks(peak: float, *, whole: bool = False) -> list[float]:
     steps = (s * power / 10 for s in _STEPS if peak <= 5 * s * power / 10)
     step = next(step for step in steps if not whole or step.is_integer())
     return [step * place for place in range(math.ceil(peak / step) + 1)]
-
-
-class Picture(msgspec.Struct, frozen=True):
-    """A flow in pixels: nodes in columns by their distance from the start, ways on as curves."""
-
-    width: int
-    height: int
-    boxes: list[tuple[int, int, str, str, str]]
-    """Of each node, the left and upper end, the id, the kind and the text."""
-    ways: list[tuple[str, str]]
-    """Of each way, the kind and the path."""
-    box: tuple[int, int] = _WIDE, _HIGH
-
-
-def picture(flow: Flow) -> Picture:
-    """The nodes that can be reached."""
-    columns = levels(onward(flow), [flow.start])
-    places = {
-        node: (_MARGIN + x * (_WIDE + _GAP_X), _MARGIN + y * (_HIGH + _GAP_Y))
-        for x, column in enumerate(columns)
-        for y, node in enumerate(column)
-    }
-    ways = dict.fromkeys((_kind(field), node.id, target) for node in flow.nodes for field, target in targets(node))
-    return Picture(
-        width=2 * _MARGIN + len(columns) * (_WIDE + _GAP_X) - _GAP_X,
-        height=2 * _MARGIN + max(map(len, columns), default=1) * (_HIGH + _GAP_Y) - _GAP_Y + 24,
-        boxes=[
-            (*places[node.id], node.id, str(node.__struct_config__.tag), _text(node))
-            for node in flow.nodes
-            if node.id in places
-        ],
-        ways=[(kind, _curve(places[start], places[end])) for kind, start, end in ways if start in places],
-    )
-
-
-def _text(node: AnyNode) -> str:
-    """What a node is about, in a few words."""
-    text = getattr(node, "text", None) or getattr(node, "reason", None)
-    return text or {Branch: "decides", Score: "adds points"}.get(type(node), "")
-
-
-def _kind(field: str) -> str:
-    """Of a way: `fail` when the visitor's answer does not fit or is not known, `if` when it depends on the answer."""
-    if field.startswith("on_"):
-        return "fail"
-    return "if" if "/" in field else "next"
-
-
-def _curve(start: tuple[int, int], end: tuple[int, int]) -> str:
-    x1, y1 = start[0] + _WIDE, start[1] + _HIGH / 2
-    x2, y2 = end[0], end[1] + _HIGH / 2
-    bend = 28 if x2 > x1 else 60
-    lift = 0 if x2 > x1 else _HIGH  # a way back runs below its nodes
-    return f"M{x1} {y1:g}C{x1 + bend} {y1 + lift:g} {x2 - bend} {y2 + lift:g} {x2} {y2:g}"
 
 
 def short(value: float) -> str:

@@ -10,7 +10,7 @@ from leadwire.interfaces.http import body, requests
 
 C = TypeVar("C", bound=str)
 
-_MOST_FIELDS: Final = 200
+_MOST_FIELDS: Final = 200  # in a form of the usual size
 
 
 class Form:
@@ -77,12 +77,12 @@ async def read(request: "Request[Any, Any, Any]", largest: int = body.LARGEST) -
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise UnsupportedMediaType("Send application/x-www-form-urlencoded.")
-    return parsed(await body.read(request, largest))
+    return parsed(await body.read(request, largest), _MOST_FIELDS * max(1, largest // body.LARGEST))
 
 
-def parsed(encoded: bytes) -> Form:
+def parsed(encoded: bytes, most: int = _MOST_FIELDS) -> Form:
     """Url-encoded pairs. Raises InvalidParameter for what is not UTF-8, holds NUL, or has too many fields."""
-    pairs = requests.pairs_of(encoded, "form", _MOST_FIELDS)
+    pairs = requests.pairs_of(encoded, "form", most)
     if any("\0" in value for _, value in pairs):
         raise InvalidParameter("A NUL character is not text.")
     return Form(pairs)

@@ -9,6 +9,8 @@ import msgspec
 
 from leadwire.domain.accounts import quotas
 from leadwire.domain.bots import reads
+from leadwire.domain.bots.changes import drafts
+from leadwire.domain.bots.changes.drafts import COUNT_BYTES
 from leadwire.domain.bots.look import Look
 from leadwire.domain.bots.parse import parse
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
@@ -18,14 +20,12 @@ from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFou
 
 MAX_ORIGINS: Final = 50
 _NEWEST: Final = 2**31 - 1  # what the column holds
+LONGEST_DESCRIPTION: Final = 500
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 _HEX: Final = "A color is written like #4f46e5."
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
 _ADD: Final = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at)
-_SAVE_DRAFT: Final = statement(
-    Bot.update(draft=param("draft"), draft_saved_at=param("now")).where(*_BOT).returning(Bot.id)
-)
 _LOCK: Final = statement(Bot.select("draft", "published_version").where(*_BOT).lock_rows())
 _OF_BOT: Final = BotVersion.bot_id == param("bot")
 # The next version of a bot, numbered from 1.
@@ -38,13 +38,11 @@ _SET_APPEARANCE: Final = statement(
     Bot.update(allowed_origins=param("origins"), color=param("color")).where(*_BOT).returning(Bot.id)
 )
 _SET_LOOK: Final = statement(Bot.update(look=param("look"), color=param("color")).where(*_BOT).returning(Bot.id))
+_DESCRIBE: Final = statement(
+    Bot.update(name=param("name"), description=param("description")).where(*_BOT).returning(Bot.id)
+)
 _COUNT: Final = statement(Bot.count().where(Bot.workspace_id == param("workspace")))
 _COUNT_VERSIONS: Final = statement(BotVersion.count().where(BotVersion.workspace_id == param("workspace"), _OF_BOT))
-# The bytes of all flows of a workspace: drafts and published versions.
-_COUNT_BYTES: Final = sql("""
-SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
-    SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
-FROM bot b WHERE b.workspace_id = :workspace""")
 # An entry with its search document: the question's words weigh more than the answer's.
 _ADD_ENTRY: Final = sql("""
 INSERT INTO faq_entry (id, workspace_id, bot_id, question, answer, created_at, search)
@@ -69,12 +67,34 @@ async def create(workspace: str, name: str) -> str:
     return bot_id
 
 
+async def describe(workspace: str, bot_id: str, name: str, description: str) -> None:
+    """Rename a bot, and say what it is for. Raise NotFound, Invalid."""
+    if len(description) > LONGEST_DESCRIPTION or any(not one.isprintable() and one != "\n" for one in description):
+        wrong = FieldError("too_long", f"At most {LONGEST_DESCRIPTION} characters.", "/description")
+        raise Invalid("This is no description.", errors=(wrong,))
+    await _DESCRIBE.one(reads.no_bot(), workspace=workspace, bot=bot_id, name=name, description=description)
+
+
+async def duplicate(workspace: str, bot_id: str, name: str) -> str:
+    """Add a bot with the draft, the description, the FAQ and the appearance of another, on no website yet. Return its
+    id. Raise NotFound, QuotaExceeded.
+    """
+    one = await reads.detail(workspace, bot_id)
+    async with db.transaction():
+        copy = await create(workspace, name)
+        await describe(workspace, copy, name, one.description)
+        await set_look(workspace, copy, await reads.look(workspace, bot_id), one.color)
+        for entry in await reads.faq(workspace, bot_id):
+            await add_faq_entry(workspace, copy, entry.question, entry.answer)
+        if one.draft is not None:
+            await drafts.replace(workspace, copy, one.draft)
+    return copy
+
+
 async def save_draft(workspace: str, bot_id: str, source: str) -> None:
     """Save the text of a flow as the draft. Raise NotFound, QuotaExceeded; BadFlow when the flow cannot be used."""
     await cpu_work.run(parse, source)
-    async with db.transaction():
-        await _SAVE_DRAFT.one(reads.no_bot(), workspace=workspace, bot=bot_id, draft=source, now=clock.now())
-        await quotas.check(workspace, "flow_bytes", _COUNT_BYTES)
+    await drafts.replace(workspace, bot_id, source)
 
 
 async def publish(workspace: str, bot_id: str) -> int:
@@ -92,7 +112,7 @@ async def publish(workspace: str, bot_id: str) -> int:
         version = await _ADD_VERSION.value(workspace=workspace, bot=bot_id, source=draft, now=clock.now())
         await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
         await quotas.check(workspace, "bot_versions", _COUNT_VERSIONS, bot=bot_id)
-        await quotas.check(workspace, "flow_bytes", _COUNT_BYTES)
+        await quotas.check(workspace, "flow_bytes", COUNT_BYTES)
     return int(version)
 
 

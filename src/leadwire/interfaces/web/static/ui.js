@@ -79,8 +79,9 @@ addEventListener("submit", async (event) => {
   if (said) toEnd(document.querySelector(".conversation"));
   button?.setAttribute("aria-busy", "true");
   if (form.method === "get") await load(`${addressOf(form).split("?")[0]}?${body}`, {}, selectors, true);
-  else if (await load(addressOf(form), { method: "POST", body }, selectors, false) && said) sentDraft(...said);
+  else if (await load(addressOf(form), { method: "POST", body, quiet: "quiet" in form.dataset }, selectors, false) && said) sentDraft(...said);
   button?.removeAttribute("aria-busy");
+  dispatchEvent(new CustomEvent("done", { detail: form }));
 });
 
 addEventListener("click", async (event) => {
@@ -88,7 +89,8 @@ addEventListener("click", async (event) => {
   const link = event.target.closest("a[data-update]");
   if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  if (!("stay" in link.dataset)) return load(link.href, {}, link.dataset.update, true);
+  const href = link.href.baseVal ?? link.href; // of a link in a picture
+  if (!("stay" in link.dataset)) return load(href, { quiet: href !== link.href }, link.dataset.update, true);
   const field = () => document.querySelector(`${link.dataset.update} textarea`), draft = field()?.value.trim();
   await load(link.href, {}, link.dataset.update, false); // the address of a moment, not to be reloaded
   if (!field()) return;

@@ -1,0 +1,130 @@
+"""Every change of a bot's draft: one after the other, each of which can be taken back."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from leadwire.domain.accounts import quotas
+from leadwire.domain.bots import draft_reads, editing, reads
+from leadwire.domain.bots.editing import Draft
+from leadwire.domain.bots.parse import LARGEST, BadFlow, read
+from leadwire.domain.bots.rewriting import rewritten
+from leadwire.domain.bots.table import Bot
+from leadwire.infrastructure import clock, cpu_work, db
+from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.errors import Conflict, Invalid
+
+KEPT: Final = 50
+"""Changes that can be taken back; fewer of a large flow, see `_KEPT_BYTES`."""
+_KEPT_BYTES: Final = 2_000_000  # of the drafts before, and of those after, unless they are fewer than three
+
+_LOCK: Final = statement(
+    Bot.select("draft", "draft_revision", "draft_saved_by", "draft_authors")
+    .where(Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
+    .lock_rows()
+)
+# The new draft; what it was before is kept, as far as there is room.
+_SAVE: Final = sql("""
+UPDATE bot SET draft = :draft, draft_revision = draft_revision + 1, draft_saved_at = :now, draft_saved_by = :user,
+    draft_authors = :authors, draft_redo = '{}',
+    draft_undo = CASE WHEN draft IS NULL THEN draft_undo
+        ELSE (draft_undo || draft)[greatest(1, cardinality(draft_undo) + 2 - :kept) :] END
+WHERE workspace_id = :workspace AND id = :bot""")
+_UNDO: Final = sql("""
+UPDATE bot SET draft = draft_undo[cardinality(draft_undo)], draft_revision = draft_revision + 1, draft_saved_at = :now,
+    draft_saved_by = :user, draft_undo = trim_array(draft_undo, 1), draft_redo = draft_redo || draft
+WHERE workspace_id = :workspace AND id = :bot AND cardinality(draft_undo) > 0 RETURNING id""")
+_REDO: Final = sql("""
+UPDATE bot SET draft = draft_redo[cardinality(draft_redo)], draft_revision = draft_revision + 1, draft_saved_at = :now,
+    draft_saved_by = :user, draft_redo = trim_array(draft_redo, 1), draft_undo = draft_undo || draft
+WHERE workspace_id = :workspace AND id = :bot AND cardinality(draft_redo) > 0 RETURNING id""")
+# The bytes of all flows of a workspace: drafts and published versions.
+COUNT_BYTES: Final = sql("""
+SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (
+    SELECT coalesce(sum(octet_length(v.source)), 0) FROM bot_version v WHERE v.bot_id = b.id)), 0)
+FROM bot b WHERE b.workspace_id = :workspace""")
+
+Edit = Callable[[Draft], Draft]
+
+
+async def replace(
+    workspace: str, bot_id: str, source: str, user_id: str | None = None, revision: int | None = None
+) -> None:
+    """Save a text as the draft, also one that is no complete flow.
+
+    Raise NotFound, QuotaExceeded; BadFlow when it cannot be read; Conflict when somebody else has changed the draft
+    since its `revision`, if that is given.
+    """
+    raw = await cpu_work.run(read, source)
+    async with db.transaction():
+        before, at, by, authors = await _LOCK.one(reads.no_bot(), workspace=workspace, bot=bot_id)
+        if revision not in (None, at) and by != user_id and before != source:
+            raise Conflict("Somebody else has changed the draft since you opened it.", code="draft_changed")
+        old = await cpu_work.run(_readable, before or "")
+        await _save(workspace, bot_id, source, user_id, _authors(authors, old, raw, user_id))
+
+
+async def edit(workspace: str, bot_id: str, user_id: str, change: Edit, seen: tuple[str, str] | None = None) -> None:
+    """Edit the draft. `seen` is a step and its digest as the user saw it, from `editing.seen`.
+
+    Raise NotFound, Invalid, QuotaExceeded, BadFlow; Conflict when somebody else has changed that step meanwhile, or
+    there is no draft.
+    """
+    async with db.transaction():
+        before, _, _, authors = await _LOCK.one(reads.no_bot(), workspace=workspace, bot=bot_id)
+        if before is None:
+            raise Conflict("There is no draft to edit.", code="no_draft")
+        known = msgspec.json.decode(authors, type=dict[str, str])
+        if seen and known.get(seen[0]) == user_id:
+            seen = None  # what has changed is their own
+        source, old, new = await cpu_work.run(_edited, before, change, seen)
+        if source != before:
+            await _save(workspace, bot_id, source, user_id, _authors(authors, old, new, user_id))
+
+
+async def undo(workspace: str, bot_id: str, user_id: str, *, redo: bool = False) -> None:
+    """Take the last change of the draft back, whoever made it, or with `redo` bring back what was taken back last.
+
+    Raise NotFound; Conflict when there is nothing.
+    """
+    missing = Conflict(f"There is nothing to {'redo' if redo else 'undo'}.", code="nothing_to_undo")
+    await draft_reads.revision(workspace, bot_id)
+    await (_REDO if redo else _UNDO).one(missing, workspace=workspace, bot=bot_id, user=user_id, now=clock.now())
+
+
+async def _save(workspace: str, bot_id: str, source: str, user_id: str | None, authors: Mapping[str, str]) -> None:
+    size = max(1, len(source.encode()))
+    await _SAVE.rows(
+        workspace=workspace, bot=bot_id, draft=source, user=user_id, now=clock.now(),
+        authors=msgspec.json.encode(authors).decode(), kept=max(3, min(KEPT, _KEPT_BYTES // size)),
+    )  # fmt: skip
+    await quotas.check(workspace, "flow_bytes", COUNT_BYTES)
+
+
+def _edited(before: str, change: Edit, seen: tuple[str, str] | None) -> tuple[str, Draft, Draft]:
+    old = read(before)
+    if seen and editing.seen(editing.step(old, seen[0])) != seen[1]:
+        raise Conflict("Somebody else has changed this step meanwhile.", code="draft_changed")
+    new = change(old)
+    source = rewritten(before, old, new)
+    if len(source) > LARGEST:
+        raise Invalid(f"A flow has at most {LARGEST} characters.")
+    return source, old, new
+
+
+def _readable(source: str) -> Draft:
+    try:
+        return read(source)
+    except BadFlow:
+        return {}
+
+
+def _authors(stored: Any, old: Draft, new: Draft, user_id: str | None) -> dict[str, str]:
+    """Who changed each step last, once `user_id` (None: nobody on a screen) has turned `old` into `new`."""
+    known, before = msgspec.json.decode(stored, type=dict[str, str]), {one["id"]: one for one in editing.steps(old)}
+    return {
+        one["id"]: author
+        for one in editing.steps(new)
+        if (author := known.get(one["id"], "") if before.get(one["id"]) == one else user_id or "")
+    }

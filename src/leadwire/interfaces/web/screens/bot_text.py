@@ -1,0 +1,68 @@
+"""A bot's draft as text, TOML or JSON, and its publication."""
+
+from typing import Final
+
+from leadwire.domain.bots import changes, reads, text_diff
+from leadwire.domain.bots.changes import drafts
+from leadwire.domain.bots.check import FlowError
+from leadwire.domain.bots.parse import LARGEST, BadFlow, examined
+from leadwire.infrastructure import cpu_work
+from leadwire.infrastructure.errors import Conflict
+from leadwire.interfaces.web import flow_reference
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.routes import action, screen
+
+_FLAWS: Final = 50  # shown of a draft
+
+
+@screen("/bots/{bot_id}/text")
+async def text(context: PageContext, bot_id: str) -> PageResponse:
+    """The same draft as text, and what is wrong with it line by line."""
+    one = await reads.detail(context.workspace, bot_id)
+    typed = context.form.raw("source").replace("\r\n", "\n")
+    source = typed or one.draft or ""
+    flaws = await cpu_work.run(_lines, source)
+    theirs = None
+    if isinstance(context.refusal, Conflict):
+        theirs = await cpu_work.run(text_diff.compare, source, one.draft or "")
+    published = one.published_version and (await reads.source(context.workspace, one.id, one.published_version))[0]
+    return await context.render(
+        "bots/text.html",
+        tab="text",
+        bot=one,
+        source=source,
+        flaws=flaws,
+        theirs=theirs,
+        format=flow_reference.tables(),
+        published=published,
+    )
+
+
+@action("/bots/{bot_id}/draft", shown_on=text, largest=4 * LARGEST, audit="bot.draft_saved")
+async def save(context: PageContext, bot_id: str) -> PageResponse:
+    """Keep a text as the draft, and with `publish` let new conversations run it."""
+    source = context.form.raw("source").replace("\r\n", "\n")
+    revision = None if context.form.on("mine") else context.form.number("revision")
+    await drafts.replace(context.workspace, bot_id, source, context.me.user_id, revision)
+    if context.form.on("publish"):
+        return await publish_draft(context, bot_id, "/text")
+    return context.redirect(f"/bots/{bot_id}/text", "The draft is kept.")
+
+
+async def publish_draft(context: PageContext, bot_id: str, shown: str = "") -> PageResponse:
+    """Publish the draft and note it as the action's entry in the audit log."""
+    before = (await reads.detail(context.workspace, bot_id)).published_version or "none"
+    version = await changes.publish(context.workspace, bot_id)
+    context.entry.action, context.entry.detail = "bot.published", f"version: {before} -> {version}"
+    return context.redirect(f"/bots/{bot_id}{shown}", f"Published: new conversations run version {version}.")
+
+
+def _lines(source: str) -> list[tuple[FlowError, str]]:
+    """What is wrong with a text, each fault with the beginning of its line."""
+    try:
+        flaws = examined(source)[1] if source else []
+    except BadFlow as bad:
+        flaws = bad.flaws
+    lines = source.split("\n")
+    numbers = ((flaw, flaw.line or 0) for flaw in flaws[:_FLAWS])
+    return [(flaw, "".join(lines[max(0, number - 1) : number])[:160]) for flaw, number in numbers]

@@ -1,0 +1,239 @@
+"""The builder: a bot's draft as a picture and a panel of fields."""
+
+import asyncio
+from collections.abc import Callable, Hashable
+from datetime import timedelta
+from typing import Any, Final
+
+from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.bots import blocks, changes, draft_reads, editing, fields, figures, reads
+from leadwire.domain.bots.changes import drafts
+from leadwire.domain.bots.check import FlowError
+from leadwire.domain.bots.editing import Draft
+from leadwire.domain.bots.flow import MAX_NODES
+from leadwire.domain.bots.parse import BadFlow, examined
+from leadwire.domain.conversations import pubsub
+from leadwire.infrastructure import clock, cpu_work
+from leadwire.infrastructure.errors import Conflict
+from leadwire.interfaces.http import body
+from leadwire.interfaces.web import flow_picture, live_updates, step_words
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.screens.bot_text import publish_draft
+
+_FLAWS: Final = 50  # shown of a draft
+_LOOKS_EVERY: Final = 15.0  # seconds between two notes that somebody has the builder open
+_COUNTED: Final = timedelta(days=30)
+_LARGE: Final = 16 * body.LARGEST  # of a form with all the fields that a step can have
+
+
+@screen("/bots/{bot_id}")
+async def builder(context: PageContext, bot_id: str) -> PageResponse:
+    """The draft's picture and, with `step` in the address, the fields of one step."""
+    one = await reads.detail(context.workspace, bot_id)
+    try:
+        draft, flaws = await cpu_work.run(examined, one.draft or "")
+        picture = await cpu_work.run(flow_picture.picture, draft)
+    except BadFlow as bad:
+        draft, flaws, picture = {}, bad.flaws, None
+    steps = {step["id"]: step for step in editing.steps(draft)}
+    chosen = context.request.path_params.get("step_id") or context.query.text("step")
+    step = steps.get(chosen)
+    if step and context.refusal:
+        given = _given(context)
+        step = fields.filled(fields.of(str(step.get("type"))), step, given)
+    published = one.published_version and (await reads.source(context.workspace, one.id, one.published_version))[0]
+    return await context.render(
+        "bots/builder.html",
+        tab="flow",
+        bot=one,
+        draft=draft,
+        drawn=picture,
+        steps=steps,
+        step=step,
+        seen=context.form.text("seen") or (editing.seen(steps[chosen]) if step else ""),
+        theirs=steps.get(chosen) if isinstance(context.refusal, Conflict) else None,
+        flaws=[(flaw, _said(flaw, steps)) for flaw in flaws[:_FLAWS]],
+        more_flaws=max(0, len(flaws) - _FLAWS),
+        words=step_words,
+        fields=fields,
+        **_offered(list(steps.values())),
+        full=len(steps) >= MAX_NODES,
+        live=bool(published) and published == one.draft,
+        history=await draft_reads.history(context.workspace, one.id),
+        others=await _others(context, one.id),
+        saver=await _name(context, one.draft_saved_by),
+        counts=await figures.steps(context.workspace, one.id, clock.now() - _COUNTED) if published else {},
+    )
+
+
+@screen("/bots/{bot_id}/live")
+async def live(context: PageContext, bot_id: str) -> PageResponse:
+    """Tells when the draft has changed, or who else has it open."""
+    loop, noted = asyncio.get_running_loop(), float("-inf")
+    await draft_reads.revision(context.workspace, bot_id)
+
+    async def look() -> tuple[Hashable, bool]:
+        nonlocal noted
+        if context.may("admin") and loop.time() - noted > _LOOKS_EVERY:
+            noted = loop.time()
+            pubsub.publish(_space(context), bot_id, "looking", context.me.user_id)
+        others = pubsub.hub.lookers.of(bot_id) - {context.me.user_id}
+        return (await draft_reads.revision(context.workspace, bot_id), frozenset(others)), False
+
+    return live_updates.stream(look, context.me.session_id)
+
+
+@action("/bots/{bot_id}/publish", shown_on=builder, audit="bot.published")
+async def publish(context: PageContext, bot_id: str) -> PageResponse:
+    """Let new conversations run the draft."""
+    return await publish_draft(context, bot_id)
+
+
+@action("/bots/{bot_id}/steps", shown_on=builder)
+async def add(context: PageContext, bot_id: str) -> PageResponse:
+    """Another step: by itself, or after another by one of its ways on."""
+    kind, after, way = (context.form.text(name) for name in ("kind", "after", "way"))
+    made = ""
+
+    def change(draft: Draft) -> Draft:
+        nonlocal made
+        found, made = editing.add(draft, kind, after, way)
+        return found
+
+    await _edit(context, bot_id, change)
+    return _to_step(context, bot_id, made)
+
+
+@action("/bots/{bot_id}/steps/{step_id}", shown_on=builder, largest=_LARGE)
+async def fill(context: PageContext, bot_id: str, step_id: str) -> PageResponse:
+    """Fill in a step's fields; then add, remove or move one of its rows, copy it or delete it."""
+    shown = step_id
+
+    def change(draft: Draft) -> Draft:
+        nonlocal shown
+        deed, given = context.form.text("do"), _given(context)
+        if deed == "delete":
+            shown = ""
+            return editing.delete(draft, step_id)
+        before = {one["id"] for one in editing.steps(draft)}
+        found, shown = editing.change(draft, step_id, given)
+        following = [given.get(way, "") for way in ("next", "otherwise")]
+        fresh = [one["id"] for one in editing.steps(found) if one["id"] not in before and one["id"] != shown]
+        found = _with_rows(context, found, shown)
+        if deed == "duplicate":
+            found, shown = editing.duplicate(found, shown)
+        elif fresh and any(one.startswith(editing.NEW) for one in following):
+            shown = fresh[-1]
+        return found
+
+    seen = context.form.text("seen")
+    deleted = context.form.text("do") == "delete"
+    await _edit(context, bot_id, change, (step_id, seen) if seen and not context.form.on("mine") else None)
+    return context.redirect(f"/bots/{bot_id}") if deleted else _to_step(context, bot_id, shown)
+
+
+@action("/bots/{bot_id}/wire", shown_on=builder)
+async def wire(context: PageContext, bot_id: str) -> PageResponse:
+    """Let a step lead to another."""
+    step_id, way, target = (context.form.text(name) for name in ("step", "way", "to"))
+    await _edit(context, bot_id, lambda draft: editing.wire(draft, step_id, way, target))
+    return _to_step(context, bot_id, step_id)
+
+
+@action("/bots/{bot_id}/settings", shown_on=builder, largest=_LARGE)
+async def settings(context: PageContext, bot_id: str) -> PageResponse:
+    """Fill in what holds for the whole flow; add or remove one of its rows."""
+    given = _given(context)
+    await _edit(context, bot_id, lambda draft: _with_rows(context, editing.settings(draft, given), ""))
+    return context.redirect(f"/bots/{bot_id}?whole=1")
+
+
+@action("/bots/{bot_id}/undo", shown_on=builder)
+async def undo(context: PageContext, bot_id: str) -> PageResponse:
+    """Take the last change of the draft back, or bring it back."""
+    await drafts.undo(context.workspace, bot_id, context.me.user_id, redo=context.form.on("redo"))
+    return _to_step(context, bot_id, context.form.text("step"))
+
+
+@action("/bots/{bot_id}/about", shown_on=builder, audit="bot.renamed")
+async def describe(context: PageContext, bot_id: str) -> PageResponse:
+    """Rename a bot and say what it is for."""
+    context.entry.detail = name = context.form.required_name("Give the bot a name.")
+    await changes.describe(context.workspace, bot_id, name, context.form.text("description"))
+    return context.redirect(f"/bots/{bot_id}", "Saved.")
+
+
+@action("/bots/{bot_id}/duplicate", shown_on=builder, audit="bot.created")
+async def duplicate(context: PageContext, bot_id: str) -> PageResponse:
+    """Another bot with the same draft and knowledge."""
+    one = await reads.detail(context.workspace, bot_id)
+    context.entry.detail = name = f"Copy of {one.name}"[:100]
+    context.entry.subject = copy = await changes.duplicate(context.workspace, bot_id, name)
+    return context.redirect(f"/bots/{copy}", "This is the copy. It is not published, and no website shows it.")
+
+
+def _offered(steps: list[fields.Step]) -> dict[str, Any]:
+    """What the lists of the panel offer."""
+    own = sorted({str(one["save_to"]) for one in steps if str(one.get("save_to", "")).startswith("custom_fields.")})
+    rows = [row for one in steps if isinstance(found := one.get("options"), list) for row in found]
+    labels = [str(row.get("value", row.get("label", ""))) for row in rows if isinstance(row, dict)]
+    return {
+        "named_steps": {one["id"]: step_words.named(one) for one in steps},
+        "known": step_words.known(steps),
+        "saved": {**step_words.SAVED, **{name: f"Field: {name.partition('.')[2]}" for name in own}},
+        "values": list(dict.fromkeys(filter(None, labels)))[:100],
+        "choices": step_words.choices,
+        "blocks": blocks.offered(),
+    }
+
+
+async def _edit(
+    context: PageContext, bot_id: str, change: Callable[[Draft], Draft], seen: tuple[str, str] | None = None
+) -> None:
+    await drafts.edit(context.workspace, bot_id, context.me.user_id, change, seen)
+    await context.note_edit("bot.draft_saved", bot_id)
+
+
+def _with_rows(context: PageContext, draft: Draft, step_id: str) -> Draft:
+    """Add or remove the row of a list that a button of the form names."""
+    if path := context.form.text("add"):
+        draft = editing.add_row(draft, step_id, path)
+    if path := context.form.text("remove"):
+        draft = editing.remove_row(draft, step_id, path)
+    return draft
+
+
+def _to_step(context: PageContext, bot_id: str, step_id: str) -> PageResponse:
+    return context.redirect(context.link(f"/bots/{bot_id}", step=step_id))
+
+
+def _given(context: PageContext) -> dict[str, str]:
+    """What was filled in, by the names of the fields; of boxes with the same name one a line."""
+    given: dict[str, str] = {}
+    for name, value in context.form.pairs:
+        given[name] = f"{given[name]}\n{value}" if name in given else value
+    return given
+
+
+def _said(flaw: FlowError, steps: dict[str, Any]) -> str:
+    step = steps.get(flaw.node or "")
+    return step_words.fault(flaw, step) if step else flaw.message
+
+
+def _space(context: PageContext) -> str:
+    """Where the builders of a workspace tell each other who is there: not where its inboxes listen."""
+    return f"{context.workspace}/bots"
+
+
+async def _others(context: PageContext, bot_id: str) -> list[str]:
+    here = pubsub.hub.lookers.of(bot_id) - {context.me.user_id}
+    return [person.email for person in await accounts.users(context.workspace) if person.id in here] if here else []
+
+
+async def _name(context: PageContext, user_id: str | None) -> str:
+    if user_id is None:
+        return ""
+    if user_id == context.me.user_id:
+        return "you"
+    return next((one.email for one in await accounts.users(context.workspace) if one.id == user_id), "somebody")

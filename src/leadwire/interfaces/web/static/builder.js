@@ -1,0 +1,236 @@
+// The builder works without this file. It saves by itself, zooms, pans, draws wires and goes by keyboard.
+const all = "#state,#flow,#panel";
+const picture = () => document.querySelector("#picture");
+const flow = () => document.querySelector("svg.flow");
+const steps = () => [...document.querySelectorAll("svg.flow a[data-step]")];
+const linkOf = (id) => document.getElementById(`step-${id}`);
+
+// ---- saving: one form at a time, a while after the last letter, or at once when a field is left
+
+let timer, saving = false, waiting = null;
+
+function save(form, selectors, button) {
+  clearTimeout(timer);
+  form.pending = false;
+  if (saving) waiting = { form, selectors: waiting?.selectors === all ? all : selectors, button: button ?? waiting?.button };
+  else if (form.isConnected) {
+    saving = true;
+    form.dataset.update = selectors;
+    form.requestSubmit(button);
+  }
+}
+
+addEventListener("done", ({ detail }) => {
+  if (!detail.matches("[data-autosave]")) return;
+  saving = false;
+  const next = waiting;
+  waiting = null;
+  if (next) save(next.form, next.selectors, next.button);
+});
+
+const fieldsOf = (form) => form.dataset.update.replace(/,?#panel/, "");
+addEventListener("input", ({ target }) => {
+  const form = target.form;
+  if (!form?.matches("[data-autosave]") || target.matches("select")) return;
+  clearTimeout(timer);
+  timer = setTimeout(() => save(form, fieldsOf(form)), 900);
+  form.pending = true;
+});
+addEventListener("change", ({ target }) => {
+  const form = target.form;
+  if (!form?.matches("[data-autosave]")) return;
+  const shapes = form.closest(".sheet") && target.matches("select, [name=id], [name=save_to_own]"); // other fields follow
+  save(form, shapes ? all : fieldsOf(form));
+});
+addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-autosave] button[name]");
+  if (!button) return;
+  event.preventDefault();
+  save(button.form, all, button);
+}, true);
+addEventListener("pagehide", () => {
+  const form = document.querySelector("form[data-autosave]");
+  if (form?.pending) fetch(form.getAttribute("action"), { method: "POST", body: new URLSearchParams(new FormData(form)), keepalive: true });
+});
+
+// ---- the panel: Enter saves, a variable goes where the caret is
+
+addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.isComposing || !event.target.matches?.("[data-autosave] input")) return;
+  event.preventDefault();
+  event.target.dispatchEvent(new Event("change", { bubbles: true }));
+});
+addEventListener("click", ({ target }) => {
+  const button = target.closest?.("[data-insert]");
+  if (!button) return;
+  const field = button.form.elements[button.dataset.into], at = field.selectionEnd ?? field.value.length;
+  field.setRangeText(button.dataset.insert, field.selectionStart ?? at, at, "end");
+  field.focus();
+  field.dispatchEvent(new Event("change", { bubbles: true }));
+});
+
+// ---- zoom: the size of the picture; it stays when another picture comes
+
+let zoom = 1, chosen = null, wantsField = false;
+
+function resize() {
+  const svg = flow();
+  if (!svg) return;
+  const { width, height } = svg.viewBox.baseVal;
+  for (const [name, size] of [["width", width], ["height", height]]) {
+    const wanted = String(Math.round(size * zoom));
+    if (svg.getAttribute(name) !== wanted) svg.setAttribute(name, wanted);
+  }
+}
+
+function zoomTo(wanted) {
+  const box = picture(), before = zoom;
+  zoom = Math.min(2, Math.max(0.15, wanted));
+  const x = (box.scrollLeft + box.clientWidth / 2) / before, y = (box.scrollTop + box.clientHeight / 2) / before;
+  resize();
+  box.scrollTo(x * zoom - box.clientWidth / 2, y * zoom - box.clientHeight / 2);
+}
+
+function fit() {
+  const { width, height } = flow().viewBox.baseVal, box = picture();
+  zoomTo(Math.min(1, box.clientWidth / width, box.clientHeight / height));
+}
+
+addEventListener("click", ({ target }) => {
+  const by = target.closest?.("[data-zoom]")?.dataset.zoom;
+  if (by === "0") fit();
+  else if (by) zoomTo(zoom * 1.25 ** by);
+});
+
+// ---- what came: the chosen step is seen, and its first field has the focus if it was opened by hand
+
+function show() {
+  resize();
+  document.querySelectorAll(".zoom[hidden]").forEach((one) => (one.hidden = !flow()));
+  const link = document.querySelector("a[data-step][aria-current]"), id = link?.dataset.step ?? null;
+  if (id !== chosen && link) {
+    link.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const box = picture(), at = link.getBoundingClientRect(), frame = box.getBoundingClientRect();
+    box.scrollBy(Math.max(0, at.right + 60 - frame.right), 0);
+  }
+  if (id !== chosen && wantsField && id) document.querySelector("#panel :is(textarea, input:not([type=hidden]), select)")?.focus();
+  if (id !== chosen) wantsField = false;
+  if (!id && chosen && document.activeElement === document.body) linkOf(chosen)?.focus({ preventScroll: true });
+  chosen = id;
+}
+
+// ---- the keyboard: arrows between steps, Enter opens (a link does), Delete deletes, Escape closes
+
+function nearest(from, key) {
+  const side = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
+  if (!side) return null;
+  const middle = (link) => { const box = link.getBBox(); return [box.x + box.width / 2, box.y + box.height / 2]; };
+  const [x, y] = middle(from);
+  const far = (link) => {
+    const [a, b] = middle(link), along = (a - x) * side[0] + (b - y) * side[1];
+    const across = Math.abs((a - x) * side[1]) + Math.abs((b - y) * side[0]);
+    return along > 5 ? along + 2 * across : Infinity;
+  };
+  const found = steps().map((link) => [far(link), link]).filter(([way]) => way < Infinity).sort((a, b) => a[0] - b[0]);
+  return found[0]?.[1];
+}
+
+function post(action, fields) {
+  const form = document.createElement("form"), token = document.querySelector("[name=form_token]");
+  Object.assign(form, { method: "post", hidden: true });
+  form.setAttribute("action", action);
+  Object.assign(form.dataset, { update: all, quiet: "" });
+  for (const [name, value] of Object.entries({ form_token: token.value, ...fields })) {
+    form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
+  }
+  document.body.append(form);
+  form.requestSubmit();
+  form.remove();
+}
+
+const base = () => location.pathname.split("/").slice(0, 3).join("/");
+
+addEventListener("keydown", (event) => {
+  const { key, target } = event, command = event.ctrlKey || event.metaKey;
+  const typing = target.closest?.("input, textarea, select, [contenteditable]");
+  if (!document.querySelector(".builder")) return;
+  if (command && !typing && (key === "z" || key === "Z" || key === "y")) {
+    event.preventDefault();
+    return document.querySelectorAll("#state form[action$='/undo'] button")[key === "z" ? 0 : 1]?.click();
+  }
+  if (key === "Escape" && target.closest?.("#panel.sheet")) {
+    wantsField = false;
+    target.dispatchEvent(new Event("change", { bubbles: true }));
+    linkOf(chosen)?.focus();
+    return;
+  }
+  const step = target.closest?.("a[data-step]");
+  if (target === picture() && key.startsWith("Arrow")) return;
+  if (!step || command) return;
+  if (key === "Enter") { wantsField = true; return; }
+  const next = nearest(step, key);
+  if (key.startsWith("Arrow")) {
+    event.preventDefault();
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+  if ((key === "Delete" || key === "Backspace") && flow().dataset.wire) {
+    event.preventDefault();
+    post(`${base()}/steps/${encodeURIComponent(step.dataset.step)}`, { do: "delete" });
+    picture().focus();
+  }
+});
+
+// ---- the pointer: drag from a port to a step, or the picture itself
+
+let wire = null, pan = null;
+
+function place(event) {
+  const svg = flow(), point = new DOMPoint(event.clientX, event.clientY);
+  return point.matrixTransform(svg.getScreenCTM().inverse());
+}
+
+const under = (event) => document.elementFromPoint(event.clientX, event.clientY)?.closest("svg.flow g.step");
+
+addEventListener("pointerdown", (event) => {
+  const port = event.target.closest?.("svg.flow[data-wire] .port");
+  if (port) {
+    event.preventDefault();
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    line.setAttribute("class", "way drawn");
+    flow().append(line);
+    wire = { port, line };
+  } else if (event.pointerType === "mouse" && !event.button && event.target.closest?.("#picture") && !event.target.closest("a")) {
+    pan = [event.clientX, event.clientY];
+    picture().classList.add("panning");
+  }
+});
+addEventListener("pointermove", (event) => {
+  if (pan) {
+    picture().scrollBy(pan[0] - event.clientX, pan[1] - event.clientY);
+    pan = [event.clientX, event.clientY];
+  }
+  if (!wire) return;
+  const { x, y } = place(event), from = [wire.port.cx.baseVal.value, wire.port.cy.baseVal.value];
+  wire.line.setAttribute("d", `M${from}C${from[0] + 40} ${from[1]} ${x - 40} ${y} ${x} ${y}`);
+  document.querySelectorAll("g.over").forEach((one) => one.classList.remove("over"));
+  under(event)?.classList.add("over");
+});
+for (const kind of ["pointerup", "pointercancel"]) {
+  addEventListener(kind, (event) => {
+    picture()?.classList.remove("panning");
+    pan = null;
+    if (!wire) return;
+    const { port, line } = wire, target = kind === "pointerup" && under(event)?.querySelector("a").dataset.step;
+    wire = null;
+    line.remove();
+    document.querySelectorAll("g.over").forEach((one) => one.classList.remove("over"));
+    if (target) post(flow().dataset.wire, { step: port.dataset.from, way: port.dataset.way, to: target });
+  });
+}
+
+new MutationObserver(show).observe(document.querySelector("main"), {
+  childList: true, subtree: true, attributeFilter: ["width"],
+});
+show();
+if (flow() && !chosen && matchMedia("(max-width: 760px)").matches) zoomTo(0.8);

@@ -1,0 +1,120 @@
+"""What the builder calls the kinds of steps and their fields, and what of them it shows at once."""
+
+import functools
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from leadwire.domain.bots import fields, variables
+from leadwire.domain.bots.check import FlowError
+from leadwire.domain.bots.expressions import DERIVED
+from leadwire.domain.bots.fields import Field, Step
+from leadwire.interfaces.web import flow_reference
+
+_FILE: Final = Path(__file__).with_suffix(".toml")
+_WORDS: Final[Mapping[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+STEPS: Final[Mapping[str, str]] = _WORDS["steps"]
+INPUTS: Final[Mapping[str, str]] = _WORDS["inputs"]
+OPERATORS: Final[Mapping[str, str]] = _WORDS["operators"]
+SAVED: Final[Mapping[str, str]] = {"": "Only for this flow", **_WORDS["saved"]}
+
+
+def word(value: str) -> str:
+    """A name of the format in words, where there are none of ours: `max_turns` is Max turns."""
+    return value.replace("_", " ").capitalize()
+
+
+def kind(step: Step) -> str:
+    """What a step is called by its type."""
+    return STEPS.get(str(step.get("type")), word(str(step.get("type", "Step"))))
+
+
+def label(field: Field, inside: str) -> str:
+    """What a field is called; `inside` is the type of the step, or the list that it is in."""
+    labels: Mapping[str, str] = _WORDS["labels"]
+    return labels.get(f"{inside}.{field.name}") or labels.get(field.name) or word(field.name)
+
+
+def choices(field: Field) -> dict[str, str]:
+    """What a list of fixed choices offers, in the order of our words."""
+    names = {**INPUTS, **OPERATORS}
+    known = {name: told for name, told in names.items() if name in field.choices}
+    return known | {name: word(name) for name in field.choices if name not in known}
+
+
+def one(field: Field) -> str:
+    """What one row of a list is called."""
+    return str(_WORDS["rows"].get(field.name, "row"))
+
+
+def parts(found: Sequence[Field], values: Step, inside: str) -> tuple[list[Field], list[Field]]:
+    """The fields to show at once, and those under More. Answers to choose from are for a text or a choice."""
+    hidden = {"options"} if values.get("input", "text") not in ("text", "choice") else set()
+    named = {one.name for one in found if one.name in _WORDS["at_once"] or one.required}
+    at_once = {name for name in named if f"{inside}.{name}" not in _WORDS["seldom"]} - hidden
+    shown = [one for one in found if one.name in at_once]
+    return shown, [one for one in found if one.name not in at_once | hidden]
+
+
+@functools.cache
+def hint(kind: str, name: str) -> str:
+    """What the reference of the format says of a field."""
+    rows = (row for table in flow_reference.tables() if table.name == kind for row in table.rows)
+    return next((about for field, _, about in rows if field == name), "")
+
+
+def text(step: Step) -> str:
+    """What a step is about, in a few words."""
+    found = step.get("text") or step.get("reason")
+    if isinstance(found, str):
+        return found
+    return {"branch": "chooses a way", "score": "adds points"}.get(str(step.get("type")), "")
+
+
+def named(step: Step) -> str:
+    """A step in a list to choose from."""
+    about = " ".join(text(step).split())
+    return f"{kind(step)}: {about[:48]}{'…' if len(about) > 48 else ''}" if about else f"{kind(step)} ({step['id']})"
+
+
+def known(steps: Sequence[Step]) -> dict[str, str]:
+    """Every variable that texts and conditions can use, with what it holds."""
+    asked = {variables.name(one): " ".join(text(one).split())[:48] for one in steps if one.get("type") == "ask"}
+    return {name: f"{name}: {about}" if about else name for name, about in asked.items()} | {
+        name: _WORDS["derived"].get(name, word(name)) for name in sorted(DERIVED)
+    }
+
+
+def way(step: Step, path: str) -> str:
+    """What a way on from a step is called: the answer, the condition, or a word of ours."""
+    if "/" not in path:
+        return _WORDS["exits"].get(path) or word(path)
+    inside, _ = fields.at(step, path)
+    if isinstance(found := inside.get("label"), str):
+        return found
+    when = inside.get("when")
+    listed = [*_listed(when, "all"), *_listed(when, "any")] if isinstance(when, dict) else []
+    said = [
+        f"{one.get('var', '')} {OPERATORS.get(str(one.get('op')), '…')} {fields.shown(one.get('value'))}"
+        for one in listed
+    ]
+    return ", ".join(" ".join(one.split()) for one in said) or f"Way {path.split('/')[1]}"
+
+
+def _listed(when: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    found = when.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def fault(flaw: FlowError, step: Step) -> str:
+    """What is wrong with a step, in the words of its panel."""
+    if flaw.code == "missing_field":
+        name = flaw.message.partition("'")[2].partition("'")[0]
+        for field in fields.of(str(step.get("type"))):
+            if field.name == name:
+                told = label(field, str(step.get("type")))
+                return f"Choose where this leads: {told}." if field.kind == "step" else f"Fill in: {told}."
+    if flaw.code == "unreachable":
+        return "No step leads here yet. Choose it in the step before."
+    return flaw.message

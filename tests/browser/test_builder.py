@@ -1,0 +1,245 @@
+"""The builder in a browser: somebody who knows no TOML builds a bot, and a visitor talks to it."""
+
+import pytest
+from playwright.async_api import expect
+
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.bots import library, reads
+from leadwire.domain.bots.changes import drafts
+from leadwire.domain.bots.parse import parse, read
+from leadwire.infrastructure import db
+from tests.browser.builder import Builder
+from tests.browser.conftest import visiting
+from tests.browser.desk import signed_in
+from tests.browser.site import website
+from tests.browser.visitor import Chat
+
+
+@pytest.fixture
+async def bot_id(workspace):
+    """A bot with nothing but a greeting."""
+    made = await bots.create(workspace, "Greeter")
+    await drafts.replace(workspace, made, library.BLANK)
+    return made
+
+
+async def draft_of(workspace, bot_id):
+    return read((await reads.detail(workspace, bot_id)).draft)
+
+
+async def test_a_bot_is_built_from_blank_by_clicking_and_a_visitor_talks_to_it(page, visit, door, workspace):
+    await page.goto(f"{door}/bots")
+    await page.get_by_label("Name").fill("Greeter")
+    await page.get_by_role("button", name="Create bot").click()
+    builder = Builder(page)
+    await builder.opens("Message: Hello!")
+    await builder.writes("Message", "Hi there!")
+    await builder.chooses("Then", "+ Question")
+
+    await expect(builder.panel.get_by_role("heading", name="Question", exact=True)).to_be_visible()
+    await builder.writes("Question", "What do you need?")
+    await builder.chooses("Kind of answer", "Choose from answers")
+    await builder.writes("Answer", "A quote", builder.row("Answer 1"))
+    await builder.writes("Answer", "Help", builder.row("Answer 2"))
+    await builder.chooses("Then", "+ Decision")
+
+    await expect(builder.panel.get_by_role("heading", name="Decision", exact=True)).to_be_visible()
+    way = builder.row("Way 1")
+    await builder.chooses("What", "question: What do you need?", way)
+    await builder.chooses("Comparison", "is", way)
+    await builder.writes("Value", "A quote", way)
+    await builder.chooses("Leads to", "+ Question", way)
+    await builder.chooses("Otherwise", "+ Talk to a person")
+
+    await expect(builder.panel.get_by_role("heading", name="Talk to a person", exact=True)).to_be_visible()
+    await builder.writes("Message", "A colleague will help you here.")
+    await expect(page.get_by_text("to finish")).to_be_visible()
+    await builder.opens("Question: question-2")
+    await builder.writes("Question", "Where can we write to you?")
+    await builder.chooses("Kind of answer", "E-mail address")
+    await expect(builder.field("Save the answer as")).to_have_value("email")
+    await builder.chooses("Then", "Talk to a person: A colleague will help you here.")
+
+    await expect(builder.steps).to_have_count(5)
+    await page.get_by_role("button", name="Publish").click()
+    await expect(page.get_by_text("Published: new conversations run version 1.")).to_be_visible()
+    bot_id = await db.value("SELECT id FROM bot")
+    parse((await reads.detail(workspace, bot_id)).draft)
+
+    await bots.set_appearance(workspace, bot_id, ["*"], "#0f766e")
+    async with website(door, bot_id) as address:
+        shop = await visit.page()
+        await shop.goto(address)
+        chat = Chat(shop)
+        await chat.open()
+        await chat.hears("Hi there!")
+        await chat.hears("What do you need?")
+        await chat.picks("A quote")
+        await chat.hears("Where can we write to you?")
+        await chat.says("grace@example.com")
+        await chat.hears("A colleague will help you here.")
+    assert await db.value("SELECT email FROM lead") == "grace@example.com"
+
+
+async def test_what_was_done_is_undone_and_done_again(page, door, workspace, bot_id):
+    await page.goto(f"{door}/bots/{bot_id}")
+    builder = Builder(page)
+    await expect(builder.undo).to_be_disabled()
+    await builder.opens("Message: Hello!")
+    await builder.writes("Message", "Good morning")
+    await builder.chooses("Then", "+ End")
+    await expect(builder.steps).to_have_count(2)
+    await builder.undo.click()
+    await expect(builder.steps).to_have_count(1)
+    await page.reload()  # what can be undone is kept
+    await builder.undo.click()
+    await expect(builder.step("Message: Hello!")).to_be_visible()
+    await expect(builder.undo).to_be_disabled()
+    await builder.redo.click()
+    await expect(builder.step("Message: Good morning")).to_be_visible()
+    await builder.redo.click()
+    await expect(builder.steps).to_have_count(2)
+    assert [one["id"] for one in (await draft_of(workspace, bot_id))["nodes"]] == ["welcome", "end"]
+
+
+async def test_by_keyboard_alone(page, door, workspace, bot_id):
+    await drafts.replace(workspace, bot_id, library.text("support-triage"))
+    await page.goto(f"{door}/bots/{bot_id}")
+    builder = Builder(page)
+    many = await builder.steps.count()
+    await builder.step("Question: Hi!").focus()
+    await page.keyboard.press("ArrowRight")
+    right = await page.evaluate("document.activeElement.dataset.step")
+    assert right != "hello"
+    await page.keyboard.press("ArrowLeft")
+    await expect(builder.step("Question: Hi!")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(builder.field("Question")).to_be_focused()
+    await page.keyboard.press("Control+A")
+    await page.keyboard.type("How can I help?")
+    await page.keyboard.press("Escape")
+    await expect(builder.step("Question: How can I help?")).to_be_focused()
+    await page.keyboard.press("ArrowRight")
+    await page.keyboard.press("Delete")
+    await expect(builder.steps).to_have_count(many - 1)
+    await page.keyboard.press("Control+z")
+    await expect(builder.steps).to_have_count(many)
+    draft = await draft_of(workspace, bot_id)
+    assert draft["nodes"][0]["text"] == "How can I help?"
+    assert right in {one["id"] for one in draft["nodes"]}
+
+
+async def test_a_wire_is_dragged_and_the_picture_fits(page, door, workspace, bot_id):
+    await drafts.replace(workspace, bot_id, library.text("lead-qualification"))
+    await page.goto(f"{door}/bots/{bot_id}")
+    builder = Builder(page)
+    await page.get_by_role("button", name="Fit").click()
+    port = page.locator("circle[data-from=goal][data-way='options/0/next']")
+    target = builder.steps.last.locator("rect")
+    before = await draft_of(workspace, bot_id)
+    goal = next(one for one in before["nodes"] if one["id"] == "goal")
+    assert "next" not in goal["options"][0]
+    await port.hover()
+    await page.mouse.down()
+    box = await target.bounding_box()
+    await page.mouse.move(box["x"] + 10, box["y"] + box["height"] / 2, steps=4)
+    async with page.expect_response(lambda answer: answer.request.method == "POST"):
+        await page.mouse.up()
+    await expect(builder.step("Question: What brings")).to_have_attribute("aria-current", "true")
+    after = await draft_of(workspace, bot_id)
+    goal = next(one for one in after["nodes"] if one["id"] == "goal")
+    assert goal["options"][0]["next"] == await builder.steps.last.get_attribute("data-step")
+    frame = await page.locator("#picture").bounding_box()
+    drawn = await page.locator("svg.flow").bounding_box()
+    assert drawn["width"] <= frame["width"]
+
+
+async def test_two_people_edit_one_flow(page, browser, door, workspace, bot_id):
+    ada = Builder(page)
+    await page.goto(f"{door}/bots/{bot_id}")
+    await ada.opens("Message: Hello!")
+    await ada.chooses("Then", "+ End")
+    async with visiting(browser) as other:
+        theirs = await signed_in(other, door, workspace, "grace@example.org")
+        await theirs.goto(f"{door}/bots/{bot_id}?step=welcome")
+        grace = Builder(theirs)
+        await ada.opens("End: end")
+        await ada.writes("Message", "Bye!")
+        await expect(grace.step("End: Bye!")).to_be_visible()  # by itself
+        await ada.opens("Message: Hello!")
+        await ada.field("Message").press_sequentially("?")  # not saved yet
+        await grace.writes("Message", "Grace was here")
+        await ada.field("Message").fill("Ada was here")
+        await ada.field("Message").blur()
+        await expect(ada.panel.get_by_text("changed this step while you did")).to_be_visible()
+        await expect(ada.panel.get_by_text("Grace was here", exact=True)).to_be_visible()
+        await expect(ada.field("Message")).to_have_value("Ada was here")
+        assert (await draft_of(workspace, bot_id))["nodes"][0]["text"] == "Grace was here"
+        await ada.panel.get_by_role("button", name="Save mine").click()
+        await expect(ada.step("Message: Ada was here")).to_be_visible()
+        await expect(grace.step("Message: Ada was here")).to_be_visible()
+
+
+async def test_on_a_phone_the_panel_comes_from_below(browser, door, workspace, bot_id):
+    async with visiting(browser, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as visit:
+        page = await signed_in(visit, door, workspace, "grace@example.org")
+        await page.goto(f"{door}/bots/{bot_id}")
+        builder = Builder(page)
+        await builder.step("Message: Hello!").tap()
+        await expect(builder.panel.get_by_role("heading", name="Message", exact=True)).to_be_visible()
+        sheet = await builder.panel.bounding_box()
+        assert sheet["y"] > 300
+        assert sheet["y"] + sheet["height"] == 844
+        await expect(builder.step("Message: Hello!")).to_be_in_viewport()
+        await builder.chooses("Then", "+ Question")
+        await builder.writes("Question", "Who are you?")
+        await page.get_by_role("link", name="Close").tap()
+        await expect(builder.step("Question: Who are you?")).to_be_visible()
+        assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") == 0
+        assert visit.complaints == []
+
+
+async def test_without_script_every_form_works(browser, door, workspace, bot_id):
+    async with visiting(browser) as visit:
+        page = await signed_in(visit, door, workspace, "grace@example.org")
+        state = await page.context.storage_state()
+    async with visiting(browser, java_script_enabled=False, storage_state=state) as visit:
+        page = await visit.page()
+        await page.goto(f"{door}/bots/{bot_id}")
+        builder = Builder(page)
+        await builder.step("Message: Hello!").click()
+        await builder.field("Message").fill("No script")
+        await builder.field("Then").select_option(label="+ Question")
+        await page.get_by_role("button", name="Save", exact=True).click()
+        await builder.field("Question").fill("Which colour?")
+        await page.get_by_role("button", name="Add answer").click()
+        await builder.field("Answer").fill("Red")
+        await page.get_by_role("button", name="Save", exact=True).click()
+        assert (await draft_of(workspace, bot_id))["nodes"] == [
+            {"type": "say", "id": "welcome", "text": "No script", "next": "question"},
+            {
+                "type": "ask", "id": "question", "text": "Which colour?", "input": "choice",
+                "options": [{"label": "Red"}],
+            },
+        ]  # fmt: skip
+        await page.get_by_role("button", name="Delete", exact=True).click()
+        await expect(builder.steps).to_have_count(1)
+        await builder.undo.click()
+        await expect(builder.steps).to_have_count(2)
+        assert visit.complaints == []
+
+
+async def test_text_and_picture_are_one_draft_and_comments_stay(page, door, workspace, bot_id):
+    await page.goto(f"{door}/bots/{bot_id}/text")
+    source = library.BLANK.replace("[[nodes]]", "# The first words.\n[[nodes]]")
+    await page.get_by_label("The flow").fill(source)
+    await page.get_by_role("button", name="Keep draft").click()
+    await expect(page.get_by_text("The draft is kept.")).to_be_visible()
+    await expect(page.get_by_text("'next' is missing.")).to_be_visible()
+    await page.get_by_role("link", name="Flow", exact=True).click()
+    builder = Builder(page)
+    await builder.opens("Message: Hello!")
+    await builder.writes("Message", "Hello from the picture")
+    await page.get_by_role("link", name="Text", exact=True).click()
+    expected = source.replace("Hello! How can we help you?", "Hello from the picture")
+    await expect(page.get_by_label("The flow")).to_have_value(expected)

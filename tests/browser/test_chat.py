@@ -5,9 +5,10 @@ import gzip
 import msgspec
 from playwright.async_api import expect
 
+from leadwire.domain.conversations.changes import due
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.workspaces import changes as workspaces
-from leadwire.infrastructure import db, settings
+from leadwire.infrastructure import clock, db, settings
 from leadwire.interfaces.widget.static import source
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
@@ -49,8 +50,10 @@ async def test_from_hello_to_the_end_in_two_browsers(browser, chat, door, worksp
         await expect(draft).to_have_value("Hello Grace, Ada here.")  # and the draft has stayed
         await draft.press("Enter")
         await chat.hears("Hello Grace, Ada here.")
-        await desk.get_by_text("End", exact=True).click()
-        await desk.get_by_role("button", name="End conversation").click()
+        await desk.get_by_role("button", name="End", exact=True).click()
+        await expect(desk.locator("#state")).to_contain_text("ends in a few seconds")
+        with clock.at(clock.now() + due.UNDO):
+            await due.sweep()
         await expect(desk.locator("#head .pill")).to_have_text("Ended")
 
     await expect(chat.dialog).to_contain_text("ended")

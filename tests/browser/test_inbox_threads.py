@@ -7,8 +7,9 @@ from playwright.async_api import expect
 
 from leadwire.domain.bots import runtime
 from leadwire.domain.conversations import changes as conversation_reads
+from leadwire.domain.conversations.changes import due
 from leadwire.domain.conversations.changes import inbox as acts
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
 from tests.domain.bots.conftest import Visitor, live  # noqa: F401 - a fixture
@@ -47,7 +48,9 @@ async def belongs(inbox, people, name):
     for part in ("#head h2", "#about h2 >> nth=0"):
         await expect(inbox.locator(part)).to_have_text(PEOPLE[name])
     assert inbox.url.endswith(f"?c={conversation}")
-    targets = await inbox.locator("#inbox form").evaluate_all("forms => forms.map(one => one.getAttribute('action'))")
+    targets = await inbox.locator("#inbox form[method=post]").evaluate_all(
+        "forms => forms.map(one => one.getAttribute('action'))"
+    )
     deeds = {target.rpartition("/")[2] for target in targets}
     assert {"reply", "claim", "lead", "note", "block"} <= deeds
     assert {target.rpartition("/")[0] for target in targets} == {f"/inbox/{conversation}"}
@@ -161,14 +164,22 @@ async def test_a_draft_stays_with_its_thread(inbox, people):
     assert await inbox.evaluate("sessionStorage.length") == 0
 
 
-async def test_the_end_is_asked_about_and_keeps_the_name(inbox, people, workspace):
+async def test_the_end_can_be_undone_for_ten_seconds_and_keeps_the_name(inbox, people, workspace):
     await opened(inbox, people, "ada")
     await inbox.get_by_role("button", name="Take", exact=True).click()
-    await inbox.get_by_text("End", exact=True).click()
-    status = "SELECT status FROM conversation WHERE id = $1"
-    assert await db.value(status, people["ada"].conversation) == "handoff"
-    await inbox.get_by_role("button", name="End conversation").click()
+    due_at = "SELECT end_due_at FROM conversation WHERE id = $1"
+    for last in (False, True):
+        await inbox.get_by_role("button", name="End", exact=True).click()
+        await expect(inbox.locator("#state")).to_contain_text("ends in a few seconds")
+        assert await db.value(due_at, people["ada"].conversation) is not None
+        if not last:
+            await inbox.get_by_role("button", name="Undo").click()
+            await expect(inbox.locator("#state")).not_to_contain_text("ends in a few seconds")
+            assert await db.value(due_at, people["ada"].conversation) is None
+    with clock.at(clock.now() + due.UNDO):
+        await due.sweep()
     await expect(inbox.locator("#head .pill")).to_have_text("Ended")
+    await expect(inbox.locator("#answer")).to_have_count(0)
     await expect(inbox.locator("#head h2")).to_have_text(PEOPLE["ada"])
 
 

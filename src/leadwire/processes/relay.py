@@ -1,5 +1,5 @@
-"""The relay process: relays events, sends mail, ends silent conversations, applies retention, writes what is found
-by search, chains audit logs, and observes the servers.
+"""The relay process: relays events, sends mail, ends silent conversations, ends and wakes what operators have put off,
+applies retention, writes what is found by search, chains audit logs, and observes the servers.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.domain.accounts.changes import chain
 from leadwire.domain.bots import inactivity
+from leadwire.domain.conversations.changes import due
 from leadwire.domain.mail.loop import Mailer
 from leadwire.domain.notices import loop as notices
 from leadwire.domain.privacy import retention
@@ -31,7 +32,7 @@ async def relay(settings: Settings) -> None:
         health.stuck = lambda: relaying.stuck() or mailer.stuck()
         async with asyncio.TaskGroup() as group:
             works = (relaying.run(stop), mailer.run(stop), inactivity.run(stop), Observer(redis, settings).run(stop))
-            for work in (*works, notices.run(stop), retention.run(stop), search.run(stop)):
+            for work in (*works, notices.run(stop), retention.run(stop), search.run(stop), due.run(stop)):
                 group.create_task(work)
             group.create_task(chain.run(stop, settings.audit_retention_days))
 

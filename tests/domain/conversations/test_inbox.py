@@ -7,8 +7,9 @@ import pytest
 from leadwire.domain.bots import runtime
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.conversations import reads
-from leadwire.domain.conversations.changes import inbox
+from leadwire.domain.conversations.changes import due, inbox
 from leadwire.domain.conversations.reads import ConversationQuery
+from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests import make
 from tests.domain.bots.conftest import Visitor, live, operators, visitor  # noqa: F401 - fixtures
@@ -21,6 +22,12 @@ async def waiting(visitor):  # noqa: F811
     await runtime.hand_off(await visitor.visit())
     await make.emitted(forget=True)
     return visitor
+
+
+async def ended(waiting):
+    """What is due in ten seconds is done."""
+    with clock.at(clock.now() + due.UNDO):
+        assert await due.sweep() == 1
 
 
 def code(refused):
@@ -94,8 +101,10 @@ async def test_given_back_the_bot_goes_on_where_it_was(workspace, waiting, opera
 
 
 async def test_an_operator_ends_it_once(workspace, waiting, operators):  # noqa: F811
-    await inbox.end(workspace, waiting.conversation, operators[0])
-    await inbox.end(workspace, waiting.conversation, operators[0])
+    await due.end(workspace, waiting.conversation, operators[0])
+    await due.end(workspace, waiting.conversation, operators[0])
+    assert await make.kinds() == []
+    await ended(waiting)
     assert await make.kinds() == ["conversation.ended"]
     for attempt in (
         inbox.claim(workspace, waiting.conversation, operators[0]),
@@ -114,10 +123,21 @@ async def test_what_cannot_be_said(workspace, waiting, operators, text):  # noqa
 
 
 async def test_another_workspaces_conversation_is_not_there(waiting, operators):  # noqa: F811
-    for change in (inbox.claim, inbox.release, inbox.give_back, inbox.end, visitor_sessions.block):
+    for change in (
+        inbox.claim,
+        inbox.release,
+        inbox.give_back,
+        due.end,
+        due.undo_end,
+        due.wake,
+        visitor_sessions.block,
+    ):
         with pytest.raises(NotFound):
             await change("ws_other", waiting.conversation, operators[0])
-    for change in (inbox.reply, inbox.note):
+    for change in (inbox.reply, inbox.note, inbox.assign):
+        with pytest.raises((NotFound, Invalid)):
+            await change("ws_other", waiting.conversation, operators[0], operators[1])
+    for change in (inbox.tag, inbox.untag):
         with pytest.raises(NotFound):
-            await change("ws_other", waiting.conversation, operators[0], "x")
+            await change("ws_other", waiting.conversation, "x")
     assert await reads.notes(workspace="ws_other", conversation_id=waiting.conversation) == []

@@ -69,10 +69,10 @@ async def test_who_looks_is_known_everywhere_until_they_leave(workspace, redis):
         with hub.watch(workspace) as watch:
             await watch.changed(60)
         pubsub.publish(workspace, "conv_a", "looking", "user_a")
-        await eventually(lambda: hub.lookers.of("conv_a") == {"user_a"})
-        assert hub.lookers.of("conv_b") == set()
-        assert not hub.lookers.note("conv_a", "user_a", here=True)  # no news
+        await eventually(lambda: hub.lookers.of((workspace, "conv_a")) == {"user_a"})
+        assert hub.lookers.of((workspace, "conv_b")) == set()
+        assert not hub.lookers.note((workspace, "conv_a"), "user_a", here=True)  # no news
         pubsub.publish(workspace, "conv_a", "left", "user_a")
-        await eventually(lambda: not hub.lookers.of("conv_a"))
+        await eventually(lambda: not hub.lookers.of((workspace, "conv_a")))
     finally:
         listening.cancel()

@@ -5,7 +5,8 @@ import pytest
 from leadwire.domain.bots import runtime
 from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations import reads
-from leadwire.infrastructure import db
+from leadwire.domain.conversations.changes import due
+from leadwire.infrastructure import clock, db
 from tests import make
 from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
 
@@ -34,7 +35,11 @@ async def test_who_asks_for_a_person_is_found_answered_and_ended(agent, workspac
     page = await agent.fill(f"/inbox/{waiting}/note", note="A <i>friend</i> of ours")
     assert "A &lt;i&gt;friend&lt;/i&gt; of ours" in page
     page = await agent.fill(f"/inbox/{waiting}/end")
-    assert "Ended" in page
+    assert "This conversation ends in a few seconds" in page
+    with clock.at(clock.now() + due.UNDO):
+        await due.sweep()
+    page = await agent.open(f"/inbox?c={waiting}")
+    assert "It has ended for good" in page
     assert 'name="content"' not in page
     assert [kind for kind in await make.kinds() if kind.startswith("conversation")] == [
         "conversation.started",

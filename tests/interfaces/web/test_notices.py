@@ -13,7 +13,11 @@ from tests.interfaces.web.conftest import signed_in
 from tests.mailing import mails
 
 ONE_CLICK = b"List-Unsubscribe=One-Click"
-DEFAULTS = {"admin": ["endpoints", "dead_letters", "waiting"], "agent": ["waiting"], "viewer": []}
+DEFAULTS = {
+    "admin": ["endpoints", "dead_letters", "waiting", "mentions"],
+    "agent": ["waiting", "mentions"],
+    "viewer": [],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +52,7 @@ async def test_a_choice_is_kept_and_audited_and_nobody_elses(admin, agent):
     assert "Your choice of mails is saved." in page
     assert ticked(page) == ["endpoints", "waiting"]
     assert ticked(await admin.fill("/account/notices")) == []
-    assert ticked(await agent.open("/account")) == ["waiting"]
+    assert ticked(await agent.open("/account")) == ["waiting", "mentions"]
     told = await db.rows("SELECT actor, detail FROM audit_entry WHERE action = 'user.notices_changed' ORDER BY id")
     assert [tuple(row) for row in told] == [("ada@example.org", "waiting endpoints"), ("ada@example.org", "none")]
 
@@ -72,8 +76,8 @@ async def test_a_link_in_a_mail_asks_and_its_button_ends_one_kind(admin, strange
     assert await chosen(user) is None
     await admin.open("/account")
     assert "You get no more mails about webhook endpoints." in await stranger.fill(link)
-    assert await chosen(user) == ["dead_letters", "waiting"]
-    assert ticked(await admin.open("/account")) == ["dead_letters", "waiting"]
+    assert await chosen(user) == ["dead_letters", "waiting", "mentions"]
+    assert ticked(await admin.open("/account")) == ["dead_letters", "waiting", "mentions"]
     detail = await db.value("SELECT detail FROM audit_entry WHERE action = 'user.notices_changed'")
     assert detail == "unsubscribed from endpoints by a link"
 
@@ -85,7 +89,7 @@ async def test_one_click_of_a_mail_program_needs_no_session_and_may_come_again(a
     headers = {"content-type": kind} if kind else {}
     for _ in range(2):
         assert (await anonymous.post(link, content=ONE_CLICK, headers=headers)).status_code == 200
-        assert await chosen(user) == ["endpoints", "waiting"]
+        assert await chosen(user) == ["endpoints", "waiting", "mentions"]
 
 
 async def test_another_site_cannot_press_it(anonymous, admin, workspace):

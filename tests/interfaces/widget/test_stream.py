@@ -77,7 +77,7 @@ async def test_what_a_person_says_arrives_and_the_visitors_own_lines_name_themse
     await eventually(lambda: len(follower.seen) == 2)
     assert follower.said() == ["Hello, this is Grace.", "Hi Grace"]
     assert follower.seen[1]["client_message_id"] == "my-own-message-id"
-    await inbox.end(workspace, caller.conversation, operators[0])
+    await changes.end(workspace, caller.conversation, "agent")
     await eventually(follower.task.done)
     assert follower.status == "ended"
 

@@ -25,7 +25,7 @@ LATERAL (SELECT now() - c.updated_at > CASE
     WHEN c.status = 'handoff' THEN interval '24 hours'
     WHEN v.nudged_at >= c.updated_at THEN (v.inactivity_minutes - v.nudge_minutes) * interval '1 minute'
     ELSE v.inactivity_minutes * interval '1 minute' END AS so) over
-WHERE c.status <> 'ended' AND c.updated_at < now() - interval '1 minute'
+WHERE c.status <> 'ended' AND c.snoozed_until IS NULL AND c.updated_at < now() - interval '1 minute'
   AND (over.so OR c.status = 'active' AND v.nudged_at IS NULL
        AND now() - c.updated_at > v.nudge_minutes * interval '1 minute')"""
 _DUE: Final = sql(f"{_SILENT} ORDER BY c.updated_at LIMIT {_AT_ONCE}")

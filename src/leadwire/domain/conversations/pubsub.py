@@ -25,9 +25,11 @@ Kind = Literal["changed", "typing_visitor", "typing_agent", "looking", "left"]
 """What happened in a conversation: something that is stored, somebody types, or a colleague looks at it or leaves."""
 Change = tuple[str, str]
 """The conversation and the kind."""
+Place = tuple[str, str]
+"""The workspace and the conversation."""
 _STORED: Final[tuple[Kind, ...]] = ("changed",)
 
-_pending: set[str] = set()
+_pending: dict[str, None] = {}  # in their order: who leaves and comes back is there
 
 
 def publish(workspace: str, conversation_id: str, kind: Kind = "changed", user_id: str = "") -> None:
@@ -39,7 +41,7 @@ def publish(workspace: str, conversation_id: str, kind: Kind = "changed", user_i
 def _schedule(channel: str) -> None:
     if redis_pool.client() is None:
         return
-    _pending.add(channel)
+    _pending[channel] = None
     if len(_pending) == 1:
         redis_pool.run_in_background(_publish())
 
@@ -84,25 +86,25 @@ class Lookers:
     """Who looks at which conversation, as the streams of every process say again and again. Nothing is stored."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, dict[str, float]] = {}  # by conversation: when each user was there last
+        self._seen: dict[Place, dict[str, float]] = {}  # by conversation: when each user was there last
 
-    def note(self, conversation_id: str, user_id: str, *, here: bool) -> bool:
+    def note(self, place: Place, user_id: str, *, here: bool) -> bool:
         """Note that somebody is there, or no longer. Return whether that is news."""
-        known = user_id in self.of(conversation_id)
+        known = user_id in self.of(place)
         if here:
-            self._seen.setdefault(conversation_id, {})[user_id] = time.monotonic()
+            self._seen.setdefault(place, {})[user_id] = time.monotonic()
         else:
-            self._seen.get(conversation_id, {}).pop(user_id, None)
+            self._seen.get(place, {}).pop(user_id, None)
         return here != known
 
-    def of(self, conversation_id: str) -> set[str]:
+    def of(self, place: Place) -> set[str]:
         """The users who look at a conversation."""
         late = time.monotonic() - _LOOKING
         for one, users in list(self._seen.items()):
             self._seen[one] = {user_id: at for user_id, at in users.items() if at > late}
             if not self._seen[one]:
                 del self._seen[one]
-        return set(self._seen.get(conversation_id, ()))
+        return set(self._seen.get(place, ()))
 
 
 class Hub:
@@ -155,7 +157,9 @@ class Hub:
 
     def _wake(self, channel: str) -> None:
         workspace, conversation_id, kind, user_id = [*channel.removeprefix(_PREFIX).split(":"), "changed", ""][:4]
-        if kind in ("looking", "left") and not self.lookers.note(conversation_id, user_id, here=kind == "looking"):
+        if kind in ("looking", "left") and not self.lookers.note(
+            (workspace, conversation_id), user_id, here=kind == "looking"
+        ):
             return
         for watched in (conversation_id, ""):
             for watch in self._watches.get(f"{_PREFIX}{workspace}:{watched}", ()):

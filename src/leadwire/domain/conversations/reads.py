@@ -15,7 +15,7 @@ from leadwire.domain.conversations.table import ConversationNote, Message, Saved
 from leadwire.domain.leads import schema as leads
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Keyset
 from leadwire.domain.listing.listing import Figures, Listing, PageQuery, SearchQuery
-from leadwire.infrastructure import clock, db
+from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.ids import is_id
 
@@ -97,26 +97,6 @@ SELECT seq, (SELECT min(seq) FROM message n WHERE n.conversation_id = m.conversa
     AND n.role = 'user') AS next
 FROM message m WHERE workspace_id = :workspace AND conversation_id = :conversation_id
   AND client_message_id = :client_message_id""")
-_IN_INBOX: Final = 100  # conversations of each status
-# The newest open conversations of each status, with the visitor's name and the last message. `unanswered`: that is the
-# visitor's, and no bot will answer it.
-_THREADS: Final = sql(f"""
-SELECT c.id, c.bot_id, coalesce(l.name, l.email, c.visitor_name, c.visitor_email) AS name,
-    CASE WHEN c.status = 'active' THEN 'bot' WHEN c.assigned_to IS NULL THEN 'waiting'
-        WHEN c.assigned_to = :user_id THEN 'mine' ELSE 'theirs' END AS place,
-    c.assigned_to, coalesce(c.handoff_requested_at, c.created_at) AS since, last.role AS last_role,
-    left(last.content, 160) AS last_message, last.created_at AS last_at, last.user_id AS last_user_id,
-    last.role = 'user' AND c.status <> 'active' AS unanswered
-FROM (
-    (SELECT * FROM conversation WHERE workspace_id = :workspace AND status = 'handoff'
-        ORDER BY created_at DESC, id DESC LIMIT {_IN_INBOX})
-    UNION ALL
-    (SELECT * FROM conversation WHERE workspace_id = :workspace AND status = 'active'
-        ORDER BY created_at DESC, id DESC LIMIT {_IN_INBOX})
-) AS c
-LEFT JOIN lead l ON l.id = c.lead_id
-LEFT JOIN LATERAL (SELECT m.role, m.content, m.created_at, m.user_id FROM message m WHERE m.conversation_id = c.id
-    ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS last ON true""")
 # What operators noted in a conversation for each other, oldest first. Never part of an event or of /v1.
 notes: Final = statement(
     ConversationNote.select("id", "user_id", "content", "created_at")
@@ -208,16 +188,6 @@ async def openers(conversations: Sequence[Conversation]) -> dict[str, tuple[str 
     """Return by id the name of the lead that the visitor became, if any, and the visitor's first message."""
     found = await _OPENERS.rows(conversation_ids=[one.id for one in conversations])
     return {conversation_id: (lead, message or "") for conversation_id, lead, message in found}
-
-
-async def threads(workspace: str, user_id: str) -> dict[str, list[db.Row]]:
-    """Return open conversations by place: `waiting` the longest wait first, the others the last message first."""
-    found = await _THREADS.rows(workspace=workspace, user_id=user_id)
-    places: dict[str, list[db.Row]] = {"waiting": [], "mine": [], "theirs": [], "bot": []}
-    for thread in sorted(found, key=lambda one: one["last_at"] or one["since"], reverse=True):
-        places[thread["place"]].append(thread)
-    places["waiting"].sort(key=lambda one: one["since"])
-    return places
 
 
 def fill_in(content: str, name: str | None) -> str:

@@ -19,7 +19,7 @@ AccountKind = Literal[
 ]
 """About somebody's account: they wait for these, or have to act, so these go before all others."""
 
-Kind = AccountKind | Literal["endpoints", "dead_letters", "waiting", "transcript"]
+Kind = AccountKind | Literal["endpoints", "dead_letters", "waiting", "mentions", "transcript"]
 """Each is written by the template of its name."""
 
 URGENT: Final[tuple[str, ...]] = get_args(AccountKind)

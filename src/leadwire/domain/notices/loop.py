@@ -10,7 +10,7 @@ from leadwire.delivery import metrics
 from leadwire.delivery.relay.loop import Loop
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices import changes, reads
-from leadwire.domain.notices.schema import OFFERS, Kind
+from leadwire.domain.notices.schema import SWEPT, Kind
 from leadwire.infrastructure import telemetry
 
 _EVERY: Final = 20.0  # seconds
@@ -23,14 +23,14 @@ async def run(stop: asyncio.Event) -> None:
 
     async def look() -> float:
         seldom = next(rounds) % _DEAD_LETTERS_EVERY == 0
-        await sweep([kind for kind in OFFERS if seldom or kind != "dead_letters"])
+        await sweep([kind for kind in SWEPT if seldom or kind != "dead_letters"])
         return _EVERY
 
     if mail.enabled():
         await Loop("notices", look).run(stop)
 
 
-async def sweep(kinds: Collection[Kind] = tuple(OFFERS)) -> int:
+async def sweep(kinds: Collection[Kind] = SWEPT) -> int:
     """Tell of all that is new, each workspace in a transaction of its own: one that fails does not hold up the others.
     Return how many mails were written.
     """

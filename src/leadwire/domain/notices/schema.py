@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from leadwire.domain.accounts.schema import ROLES, Role, has_role
 
-Kind = Literal["endpoints", "dead_letters", "waiting"]
+Kind = Literal["endpoints", "dead_letters", "waiting", "mentions"]
 MOST_DEAD: Final = 10_000
 """Dead letters that are counted for one mail."""
 
@@ -60,8 +60,18 @@ WAITING: Final = Offer(
     default="agent",
     pause=timedelta(minutes=5),
 )
-OFFERS: Final[dict[Kind, Offer]] = {one.kind: one for one in (ENDPOINTS, DEAD_LETTERS, WAITING)}
+MENTIONS: Final = Offer(
+    kind="mentions",
+    title="Mentions",
+    about="A colleague mentions you in a note beside a conversation.",
+    role="agent",
+    default="agent",
+    pause=timedelta(0),
+)
+OFFERS: Final[dict[Kind, Offer]] = {one.kind: one for one in (ENDPOINTS, DEAD_LETTERS, WAITING, MENTIONS)}
 """Every kind, in the order in which they are shown."""
+SWEPT: Final[tuple[Kind, ...]] = (ENDPOINTS.kind, DEAD_LETTERS.kind, WAITING.kind)
+"""Those that are looked for now and then; the others are told of at once."""
 
 
 def offered(role: Role) -> list[Offer]:

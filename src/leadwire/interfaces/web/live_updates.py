@@ -10,6 +10,7 @@ from litestar import Response
 from litestar.response import Stream
 
 from leadwire.domain.accounts.changes import sessions
+from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.infrastructure import clock
 from leadwire.interfaces.web import security
@@ -19,6 +20,8 @@ _LOOK: Final = 1.0  # seconds between them
 _PING: Final = 15.0  # seconds: proxies end connections that are silent for longer
 _LEAST_PAUSE: Final = 0.3  # seconds between two events
 _KIND: Final = "text/event-stream"
+_PRESENCE: Final[tuple[pubsub.Kind, ...]] = ("looking", "left")
+_KINDS: Final[tuple[pubsub.Kind, ...]] = ("changed", "typing_visitor", *_PRESENCE)
 _HEADERS: Final = {**security.HEADERS, "Cache-Control": "no-store"}
 
 _STREAMS: Final = 12
@@ -38,16 +41,17 @@ def stream(look: Look, session_id: str) -> Response[Any]:
     return Stream(_poll(look, session_id), headers=_HEADERS, media_type=_KIND)
 
 
-def conversation_events(workspace: str, session_id: str) -> Response[Any]:
-    """Send `changed` when anything happens in a conversation of the workspace, at most three times a second. While it
-    is open, the session's user counts as present.
+def conversation_events(workspace: str, session_id: str, user_id: str = "", looks_at: str = "") -> Response[Any]:
+    """Send `changed` when anything happens in a conversation of the workspace, at most three times a second, and
+    `typing` with a conversation where the visitor types. While it is open, the session's user counts as present, and as
+    looking at the conversation `looks_at`.
     """
-    return Stream(_listen(workspace, session_id), headers=_HEADERS, media_type=_KIND)
+    return Stream(_listen(workspace, session_id, user_id, looks_at), headers=_HEADERS, media_type=_KIND)
 
 
-async def _listen(workspace: str, session_id: str) -> AsyncIterator[bytes]:
+async def _listen(workspace: str, session_id: str, user_id: str = "", looks_at: str = "") -> AsyncIterator[bytes]:
     loop, noted = asyncio.get_running_loop(), float("-inf")
-    with _slot(session_id) as free, hub.watch(workspace) as watch:
+    with _slot(session_id) as free, hub.watch(workspace, kinds=_KINDS) as watch, _looking(workspace, looks_at, user_id):
         if not free:
             yield _DONE
             return
@@ -56,11 +60,29 @@ async def _listen(workspace: str, session_id: str) -> AsyncIterator[bytes]:
             if loop.time() - noted > sessions.PRESENCE_EVERY:
                 noted = loop.time()
                 await sessions.update(session_id, present_at=clock.now())
-            message = await watch.changed(_PING)
+            changes = await watch.changed(_PING)
             if not await sessions.is_active(session_id):
                 break
-            yield b"event: changed\ndata:\n\n" if message else b":\n\n"
+            if looks_at:
+                pubsub.publish(workspace, looks_at, "looking", user_id)
+            for conversation_id in {one for one, kind in changes if kind == "typing_visitor"}:
+                yield f"event: typing\ndata: {conversation_id}\n\n".encode()
+            news = any(kind == "changed" or (one == looks_at and kind in _PRESENCE) for one, kind in changes)
+            yield b"event: changed\ndata:\n\n" if news else b":\n\n"
             await asyncio.sleep(_LEAST_PAUSE)
+
+
+@contextmanager
+def _looking(workspace: str, conversation_id: str, user_id: str) -> Iterator[None]:
+    """Let colleagues know that somebody looks at a conversation, if at any, for the length of the block."""
+    if not conversation_id:
+        yield
+        return
+    pubsub.publish(workspace, conversation_id, "looking", user_id)
+    try:
+        yield
+    finally:
+        pubsub.publish(workspace, conversation_id, "left", user_id)
 
 
 async def _poll(look: Look, session_id: str) -> AsyncIterator[bytes]:

@@ -37,8 +37,10 @@ _START: Final = insert(
 )
 # The row lock of this count gives each message its place, and no message is added once the conversation has ended.
 _COUNTED: Final = QueryString("{} + {}", Conversation.messages_count, param("count"))
+# A message calls off an end that can still be undone; the visitor's also wakes a conversation that is snoozed.
+_WOKEN: Final = QueryString("CASE WHEN {} THEN NULL ELSE {} END", param("woken"), Conversation.snoozed_until)
 _COUNT: Final = statement(
-    Conversation.update(messages_count=_COUNTED, updated_at=_NOW)
+    Conversation.update(messages_count=_COUNTED, updated_at=_NOW, end_due_at=None, snoozed_until=_WOKEN)
     .where(*_ONE, _OPEN)
     .returning(Conversation.messages_count, Conversation.bot_id)
 )
@@ -59,7 +61,10 @@ _HANDOFF: Final = {"status": "handoff", "handoff_reason": param("reason"), "hand
 _HAND_OFF: Final = statement(
     Conversation.update(**_HANDOFF, updated_at=_NOW).where(*_ONE, Conversation.status == "active").returning(*_RETURNED)
 )
-_ENDED: Final = {"status": "ended", "ended_at": _NOW, "ended_by": param("by"), "end_reason": param("reason")}
+_ENDED: Final[dict[str, Any]] = {
+    "status": "ended", "ended_at": _NOW, "ended_by": param("by"), "end_reason": param("reason"),
+    "end_due_at": None, "snoozed_until": None,
+}  # fmt: skip
 _END: Final = statement(Conversation.update(**_ENDED, updated_at=_NOW).where(*_ONE, _OPEN).returning(*_RETURNED))
 _STATUS: Final = statement(Conversation.select("status", "ended_at").where(*_ONE))
 # The lead that a conversation's visitor became. A change of it that is under way is waited for: its event is before
@@ -76,7 +81,7 @@ SELECT 1 FROM conversation WHERE workspace_id = :workspace
 _ERASED: Final = ("visitor_email", "visitor_name", "lead_id", "source_url", "source_referrer", "rating_comment")
 _OF_LEAD: Final = (Conversation.lead_id == param("lead_id")) | (Conversation.id == param("conversation_id"))
 _ERASE: Final = statement(
-    Conversation.update({**dict.fromkeys(_ERASED), "variables": "{}", "updated_at": _NOW})
+    Conversation.update({**dict.fromkeys(_ERASED), "variables": "{}", "tags": "{}", "updated_at": _NOW})
     .where(Conversation.workspace_id == param("workspace"), _OF_LEAD)
     .returning(Conversation.id)
 )
@@ -119,9 +124,11 @@ async def add_messages(workspace: str, conversation_id: str, messages: Sequence[
         raise Invalid(f"A message has at most {MAX_TEXT} characters.")
     async with db.transaction():
         now = clock.now()
-        counted = await _COUNT.row(workspace=workspace, id=conversation_id, now=now, count=len(messages))
+        place = {"workspace": workspace, "id": conversation_id}
+        woken = any(one.role == "user" for one in messages)
+        counted = await _COUNT.row(**place, now=now, count=len(messages), woken=woken)
         if counted is None:
-            await _STATUS.one(ConversationNotFound(), workspace=workspace, id=conversation_id)
+            await _STATUS.one(ConversationNotFound(), **place)
             raise schema.AlreadyEnded
         last, bot_id = counted
         if last > MAX_MESSAGES:
@@ -187,7 +194,7 @@ async def lock_of_lead(workspace: str, lead_id: str) -> None:
 
 
 async def erase(workspace: str, lead: Lead) -> list[str]:
-    """Erase a person from their conversations: names, messages, variables, notes. Return the conversations' ids."""
+    """Erase a person from their conversations: names, messages, notes, tags. Return the conversations' ids."""
     which = {"lead_id": lead.id, "conversation_id": lead.conversation_id}
     found = await _ERASE.rows(workspace=workspace, now=clock.now(), **which)
     conversation_ids = [row["id"] for row in found]

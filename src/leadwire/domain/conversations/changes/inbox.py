@@ -1,14 +1,18 @@
-"""What operators do in a conversation: claim it, reply, note, give it back, end it; and their saved replies.
+"""What operators do in a conversation: claim it, assign it, reply, note, tag, give it back; and their saved replies.
 
-`bots.runtime.hand_back` also lets the bot go on; `bots.changes.visitor_sessions.block` blocks the visitor.
+`due` beside it ends and snoozes; `bots.runtime.hand_back` also lets the bot go on; `visitor_sessions.block` of
+`bots.changes` blocks the visitor.
 """
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.accounts.schema import UserListed, has_role
 from leadwire.domain.conversations import changes, pubsub
+from leadwire.domain.conversations.changes import seen
 from leadwire.domain.conversations.schema import MAX_TEXT, AlreadyEnded, ConversationNotFound, NewMessage, StoredMessage
 from leadwire.domain.conversations.table import Conversation, ConversationNote, SavedReply
 from leadwire.infrastructure import clock, db, ids
@@ -17,13 +21,29 @@ from leadwire.infrastructure.errors import Conflict, FieldError, Invalid, NotFou
 
 _MOST_REPLIES: Final = 100  # in a workspace
 _LONGEST_NAME: Final = 60
+_MOST_TAGS: Final = 20  # of a conversation
+_LONGEST_TAG: Final = 40
+_MENTION: Final = re.compile(r"(?<![\w@])@([\w.+-]+(?:@[\w-]+(?:\.[\w-]+)+)?)")
 
 _ONE: Final = (Conversation.workspace_id == param("workspace"), Conversation.id == param("id"))
 _LOCK: Final = statement(Conversation.select(Conversation.status, Conversation.assigned_to).where(*_ONE), "FOR UPDATE")
-_ASSIGN: Final = statement(Conversation.update(assigned_to=param("user_id"), assigned_at=param("at")).where(*_ONE))
-_GIVE_BACK: Final = statement(
-    Conversation.update(status="active", assigned_to=None, assigned_at=None, updated_at=param("now")).where(*_ONE)
+_ASSIGN: Final = statement(
+    Conversation.update(
+        assigned_to=param("user_id"), assigned_at=param("at"), end_due_at=None, snoozed_until=None
+    ).where(*_ONE)
 )
+_RESPONDED: Final = statement(
+    Conversation.update(first_response_at=param("at")).where(*_ONE, Conversation.first_response_at.is_null())
+)
+_FREE: Final[dict[str, Any]] = {"assigned_to": None, "assigned_at": None, "end_due_at": None, "snoozed_until": None}
+_GIVE_BACK: Final = statement(Conversation.update(status="active", **_FREE, updated_at=param("now")).where(*_ONE))
+_TAG: Final = statement(Conversation.update(tags=param("tags")).where(*_ONE))
+_TAGS: Final = statement(Conversation.select("tags").where(*_ONE))
+# Lets operators see that a note mentions them.
+_MENTIONED: Final = sql("""
+INSERT INTO conversation_read (user_id, conversation_id, workspace_id, mentioned_at)
+SELECT user_id, :id, :workspace, :at FROM unnest(:users::text[]) AS mentioned (user_id)
+ON CONFLICT (user_id, conversation_id) DO UPDATE SET mentioned_at = EXCLUDED.mentioned_at""")
 _ADD_NOTE: Final = insert(*ConversationNote.all_columns())
 # Adds a reply unless the workspace has as many as it may.
 _ADD_REPLY: Final = sql("""
@@ -42,52 +62,89 @@ async def claim(workspace: str, conversation_id: str, user_id: str, *, held_by: 
     Of two who try at once, one gets it. Raise ConversationNotFound, AlreadyEnded; Conflict `already_claimed` when
     another user has it.
     """
-    async with _locked(workspace, conversation_id) as (status, holder):
-        await _check(workspace, status, holder, held_by, user_id)
-        if status == "active":
-            await changes.hand_off(workspace, conversation_id, "taken over by an operator")
-        await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=user_id, at=clock.now())
+    await _give(workspace, conversation_id, user_id, user_id, held_by, "taken over by an operator")
+
+
+async def assign(
+    workspace: str, conversation_id: str, user_id: str, to: str, *, held_by: str | None = None
+) -> UserListed:
+    """Give a conversation to somebody who answers visitors, who is returned. Raise as `claim`; Invalid."""
+    people = [one for one in await accounts.users(workspace) if one.id == to and has_role(one.role, "agent")]
+    if not people:
+        raise Invalid("Choose somebody who answers visitors.")
+    await _give(workspace, conversation_id, user_id, to, held_by, "assigned by an operator")
+    return people[0]
 
 
 async def release(workspace: str, conversation_id: str, user_id: str) -> None:
     """Return a conversation to the queue. Raise as `claim`; Conflict when it is not this user's."""
-    async with _locked(workspace, conversation_id) as (status, holder):
-        await _check(workspace, status, holder, user_id)
+    async with locked(workspace, conversation_id) as (status, holder):
+        await check(workspace, status, holder, user_id)
         await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=None, at=None)
 
 
 async def reply(workspace: str, conversation_id: str, user_id: str, content: str) -> StoredMessage:
     """Reply to the visitor; that claims a conversation nobody has. Raise as `claim`; Invalid."""
     message = NewMessage(role="agent", content=_text(content), user_id=user_id)
-    async with _locked(workspace, conversation_id) as (status, holder):
+    async with locked(workspace, conversation_id) as (status, holder):
         with_bot = "The bot has this conversation: claim it first."
-        await _check(workspace, status, holder, None, user_id, with_bot=with_bot)
+        await check(workspace, status, holder, None, user_id, with_bot=with_bot)
         if holder is None:
             await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=user_id, at=clock.now())
         (stored,) = await changes.add_messages(workspace, conversation_id, [message])
+        await _RESPONDED.rows(workspace=workspace, id=conversation_id, at=clock.now())
+        await seen.by_agent(workspace, conversation_id, user_id, stored.seq)
     return stored
 
 
-async def note(workspace: str, conversation_id: str, user_id: str, content: str) -> None:
-    """Add a note for the other operators, at any time. Raise ConversationNotFound, Invalid."""
-    values = {"user_id": user_id, "content": _text(content), "mentions": [], "created_at": clock.now()}
-    async with _locked(workspace, conversation_id):
-        await _ADD_NOTE.rows(id=ids.new("note"), workspace_id=workspace, conversation_id=conversation_id, **values)
+async def note(workspace: str, conversation_id: str, user_id: str, content: str) -> list[UserListed]:
+    """Add a note for the other operators, at any time. Return those whom it mentions: by `@` and their address, or the
+    part of it before the `@`. Raise ConversationNotFound, Invalid.
+    """
+    content, now = _text(content), clock.now()
+    names = {name.rstrip(".-").lower() for name in _MENTION.findall(content)}
+    people = [one for one in await accounts.users(workspace) if has_role(one.role, "agent")] if names else []
+    mentioned = [one for one in people if {one.email.lower(), one.email.lower().partition("@")[0]} & names]
+    others = [one for one in mentioned if one.id != user_id]
+    async with locked(workspace, conversation_id):
+        await _ADD_NOTE.rows(
+            id=ids.new("note"), workspace_id=workspace, conversation_id=conversation_id, user_id=user_id,
+            content=content, created_at=now, mentions=[one.id for one in mentioned],
+        )  # fmt: skip
+        if others:
+            users = [one.id for one in others]
+            await _MENTIONED.rows(workspace=workspace, id=conversation_id, users=users, at=now)
+    return others
+
+
+async def tag(workspace: str, conversation_id: str, text: str) -> None:
+    """Add tags, with commas between them, at any time. Raise ConversationNotFound, Invalid."""
+    given = [" ".join(one.split()).lower() for one in text[: _MOST_TAGS * 100].split(",")]
+    wanted = [one for one in given if one]
+    if len(text) > _MOST_TAGS * 100 or any(len(one) > _LONGEST_TAG or "\0" in one for one in wanted):
+        raise Invalid(f"A tag has at most {_LONGEST_TAG} characters, a conversation at most {_MOST_TAGS} tags.")
+    if not wanted:
+        raise Invalid("Write a tag.")
+    async with locked(workspace, conversation_id):
+        known = (await _TAGS.one(ConversationNotFound(), workspace=workspace, id=conversation_id))["tags"]
+        tags = list(dict.fromkeys([*known, *wanted]))
+        if len(tags) > _MOST_TAGS:
+            raise Invalid(f"A conversation has at most {_MOST_TAGS} tags: remove one first.")
+        await _TAG.rows(workspace=workspace, id=conversation_id, tags=tags)
+
+
+async def untag(workspace: str, conversation_id: str, text: str) -> None:
+    """Remove a tag. Raise ConversationNotFound."""
+    async with locked(workspace, conversation_id):
+        known = (await _TAGS.one(ConversationNotFound(), workspace=workspace, id=conversation_id))["tags"]
+        await _TAG.rows(workspace=workspace, id=conversation_id, tags=[one for one in known if one != text])
 
 
 async def give_back(workspace: str, conversation_id: str, user_id: str) -> None:
     """Give the conversation back to the bot: handoff -> active. There is no event for it. Raise as `claim`."""
-    async with _locked(workspace, conversation_id) as (status, holder):
-        await _check(workspace, status, holder, None, user_id, with_bot="The bot has it already.")
+    async with locked(workspace, conversation_id) as (status, holder):
+        await check(workspace, status, holder, None, user_id, with_bot="The bot has it already.")
         await _GIVE_BACK.rows(workspace=workspace, id=conversation_id, now=clock.now())
-
-
-async def end(workspace: str, conversation_id: str, user_id: str) -> None:
-    """End the conversation, unless another operator has it. Raise as `claim`."""
-    async with _locked(workspace, conversation_id) as (status, holder):
-        if status == "handoff":
-            await _check(workspace, status, holder, None, user_id)
-        await changes.end(workspace, conversation_id, "agent", "closed by an operator")
 
 
 async def add_reply(workspace: str, name: str, content: str) -> str:
@@ -116,8 +173,16 @@ async def remove_reply(workspace: str, reply_id: str) -> str:
     return str(removed["name"])
 
 
+async def _give(workspace: str, conversation_id: str, by: str, to: str, held_by: str | None, reason: str) -> None:
+    async with locked(workspace, conversation_id) as (status, holder):
+        await check(workspace, status, holder, held_by, by)
+        if status == "active":
+            await changes.hand_off(workspace, conversation_id, reason)
+        await _ASSIGN.rows(workspace=workspace, id=conversation_id, user_id=to, at=clock.now())
+
+
 @asynccontextmanager
-async def _locked(workspace: str, conversation_id: str) -> AsyncIterator[tuple[str, str | None]]:
+async def locked(workspace: str, conversation_id: str) -> AsyncIterator[tuple[str, str | None]]:
     """Lock a conversation in a transaction: its status and who has it. Wakes watchers. Raise ConversationNotFound."""
     async with db.transaction():
         status, holder = await _LOCK.one(ConversationNotFound(), workspace=workspace, id=conversation_id)
@@ -125,7 +190,7 @@ async def _locked(workspace: str, conversation_id: str) -> AsyncIterator[tuple[s
         pubsub.publish(workspace, conversation_id)
 
 
-async def _check(workspace: str, status: str, holder: str | None, *may: str | None, with_bot: str = "") -> None:
+async def check(workspace: str, status: str, holder: str | None, *may: str | None, with_bot: str = "") -> None:
     """Raise AlreadyEnded; Conflict unless `holder` is one of `may`, and with the text `with_bot` while a bot has it."""
     if status == "ended":
         raise AlreadyEnded

@@ -15,7 +15,9 @@ _BLANK: Final = (
     statement(ConversationNote.delete().where(any_of(ConversationNote.conversation_id, "conversation_ids"))),
 )
 _BLANK_VARIABLES: Final = statement(
-    Conversation.update(variables="{}", rating_comment=None).where(_MINE, any_of(Conversation.id, "conversation_ids"))
+    Conversation.update(variables="{}", tags="{}", rating_comment=None).where(
+        _MINE, any_of(Conversation.id, "conversation_ids")
+    )
 )
 
 

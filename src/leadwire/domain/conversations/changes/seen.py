@@ -32,7 +32,7 @@ INSERT INTO conversation_read AS r (user_id, conversation_id, workspace_id, seq)
 SELECT :user_id, id, workspace_id, least(:seq::int, messages_count) FROM conversation
 WHERE workspace_id = :workspace AND id = :id
 ON CONFLICT (user_id, conversation_id) DO UPDATE SET seq = greatest(r.seq, EXCLUDED.seq), mentioned_at = NULL
-WHERE r.seq < EXCLUDED.seq OR r.mentioned_at IS NOT NULL""")
+WHERE r.seq < EXCLUDED.seq OR r.mentioned_at IS NOT NULL RETURNING 1""")
 
 
 async def by_visitor(workspace: str, conversation_id: str, seq: int) -> None:
@@ -43,7 +43,8 @@ async def by_visitor(workspace: str, conversation_id: str, seq: int) -> None:
 async def by_agent(workspace: str, conversation_id: str, user_id: str, seq: int) -> None:
     """Note that an operator has seen all messages up to the place `seq`, and the notes."""
     async with db.transaction():
-        await _READ.rows(workspace=workspace, id=conversation_id, user_id=user_id, seq=seq)
+        if await _READ.rows(workspace=workspace, id=conversation_id, user_id=user_id, seq=seq):
+            pubsub.publish(workspace, conversation_id)  # for their other pages
         await _note(_BY_AGENT, workspace=workspace, id=conversation_id, seq=seq)
 
 

@@ -78,7 +78,7 @@ async def live(context: PageContext, bot_id: str) -> PageResponse:
         if context.may("admin") and loop.time() - noted > _LOOKS_EVERY:
             noted = loop.time()
             pubsub.publish(_space(context), bot_id, "looking", context.me.user_id)
-        others = pubsub.hub.lookers.of(bot_id) - {context.me.user_id}
+        others = pubsub.hub.lookers.of((_space(context), bot_id)) - {context.me.user_id}
         return (await draft_reads.revision(context.workspace, bot_id), frozenset(others)), False
 
     return live_updates.stream(look, context.me.session_id)
@@ -227,7 +227,7 @@ def _space(context: PageContext) -> str:
 
 
 async def _others(context: PageContext, bot_id: str) -> list[str]:
-    here = pubsub.hub.lookers.of(bot_id) - {context.me.user_id}
+    here = pubsub.hub.lookers.of((_space(context), bot_id)) - {context.me.user_id}
     return [person.email for person in await accounts.users(context.workspace) if person.id in here] if here else []
 
 

@@ -78,7 +78,7 @@ function merge(old, fresh) {
 
 // ---- drafts: an answer that is half-written stays with its conversation, in this tab, until it is sent
 
-const draftKey = (field) => `draft ${addressOf(field.form)}`;
+const draftKey = (field) => `draft ${addressOf(field.form).split("?")[0]}`;
 const drafts = () => [...document.querySelectorAll("[data-draft]")];
 
 function keepDraft(field) {

@@ -151,6 +151,7 @@ function follow() {
     const source = new EventSource(url), changed = () => { due.add(selectors); refresh(); };
     let lost = false;
     source.addEventListener("changed", changed);
+    source.addEventListener("typing", (event) => dispatchEvent(new CustomEvent("typing", { detail: event.data })));
     source.addEventListener("done", () => source.close());
     source.onerror = () => (lost = true);
     source.onopen = () => { if (lost) changed(); lost = false; };
@@ -211,6 +212,7 @@ function ready() {
   tellAll();
   restoreDrafts();
   follow();
+  dispatchEvent(new Event("swapped"));
 }
 
 ready();

@@ -1,0 +1,138 @@
+"""What operators put off: an end that can be undone for ten seconds, a conversation that comes back."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from leadwire.domain.bots import inactivity, runtime
+from leadwire.domain.conversations import changes, reads, threads
+from leadwire.domain.conversations.changes import due, inbox, seen
+from leadwire.domain.conversations.threads import Wanted
+from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.errors import Conflict, Invalid
+from tests import make
+from tests.domain.bots.conftest import live, operators, visitor  # noqa: F401 - fixtures
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+async def talk(workspace, visitor, operators):  # noqa: F811
+    """A conversation that the first operator has."""
+    await visitor.says("what?")
+    await runtime.hand_off(await visitor.visit())
+    await inbox.claim(workspace, visitor.conversation, operators[0])
+    await make.emitted(forget=True)
+    return visitor
+
+
+async def status(workspace, talk):
+    return (await reads.detail(workspace, talk.conversation)).status
+
+
+async def later(span):
+    """Sweep as if so much time had passed. Return how many were due."""
+    with clock.at(clock.now() + span):
+        return await due.sweep()
+
+
+async def place_of(workspace, talk, user, **more):
+    found = await threads.threads(workspace, user, Wanted(**more))
+    return [place for place, some in found.places.items() for one in some if one["id"] == talk.conversation]
+
+
+async def test_an_end_is_done_after_ten_seconds_and_once(workspace, talk, operators):  # noqa: F811
+    await due.end(workspace, talk.conversation, operators[0])
+    assert await later(due.UNDO - timedelta(seconds=1)) == 0
+    assert (await status(workspace, talk), await make.kinds()) == ("handoff", [])
+    counts = await asyncio.gather(*(later(due.UNDO) for _ in range(5)))
+    assert set(counts) <= {0, 1}
+    assert (await status(workspace, talk), await make.kinds()) == ("ended", ["conversation.ended"])
+    assert await later(DAY) == 0
+    with pytest.raises(Conflict):
+        await due.undo_end(workspace, talk.conversation, operators[0])
+
+
+async def test_an_end_is_undone(workspace, talk, operators):  # noqa: F811
+    await due.end(workspace, talk.conversation, operators[0])
+    with pytest.raises(Conflict):
+        await due.undo_end(workspace, talk.conversation, operators[1])
+    await due.undo_end(workspace, talk.conversation, operators[0])
+    assert await later(DAY) == 0
+    assert (await status(workspace, talk), await make.kinds()) == ("handoff", [])
+
+
+async def test_a_visitor_who_still_writes_calls_the_end_off(workspace, talk, operators):  # noqa: F811
+    await due.end(workspace, talk.conversation, operators[0])
+    await talk.says("One thing more")
+    assert await later(DAY) == 0
+    assert await status(workspace, talk) == "handoff"
+
+
+async def test_the_api_ends_it_at_once_meanwhile(workspace, talk, operators):  # noqa: F811
+    await due.end(workspace, talk.conversation, operators[0])
+    await changes.end(workspace, talk.conversation, "api")
+    assert await later(DAY) == 0
+    assert await make.kinds() == ["conversation.ended"]
+
+
+async def test_one_that_fails_does_not_hold_up_the_others(workspace, talk, operators, monkeypatch):  # noqa: F811
+    await due.end(workspace, talk.conversation, operators[0])
+    end = changes.end
+
+    async def refused(*_):
+        raise Conflict("Not now.")
+
+    monkeypatch.setattr(changes, "end", refused)
+    assert await later(due.UNDO) == 1
+    monkeypatch.setattr(changes, "end", end)
+    assert await later(due.UNDO) == 1
+    assert await status(workspace, talk) == "ended"
+
+
+async def test_a_snoozed_conversation_comes_back_as_new(workspace, talk, operators):  # noqa: F811
+    last = await db.value("SELECT messages_count FROM conversation")
+    await seen.by_agent(workspace, talk.conversation, operators[0], last)
+    await due.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
+    assert await place_of(workspace, talk, operators[0]) == ["snoozed"]
+    assert await place_of(workspace, talk, operators[1]) == ["theirs"]
+    assert await later(timedelta(hours=23)) == 0
+    assert await later(DAY) == 1
+    found = await threads.threads(workspace, operators[0], Wanted())
+    assert [(one["id"], one["unread"]) for one in found.places["mine"]] == [(talk.conversation, 1)]
+    assert await make.kinds() == []
+
+
+async def test_a_snoozed_conversation_wakes_when_the_visitor_writes(workspace, talk, operators):  # noqa: F811
+    await due.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
+    await inbox.reply(workspace, talk.conversation, operators[0], "I will find out")
+    assert await place_of(workspace, talk, operators[0]) == ["snoozed"]
+    await talk.says("Any news?")
+    assert await place_of(workspace, talk, operators[0]) == ["mine"]
+    assert await later(DAY) == 0
+
+
+async def test_it_is_woken_by_hand_released_or_taken_over(workspace, talk, operators):  # noqa: F811
+    for wake in (due.wake, inbox.release):
+        await due.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
+        await wake(workspace, talk.conversation, operators[0])
+        assert await db.value("SELECT snoozed_until FROM conversation") is None
+    await due.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
+    await inbox.claim(workspace, talk.conversation, operators[1], held_by=operators[0])
+    assert await place_of(workspace, talk, operators[1]) == ["mine"]
+
+
+async def test_snoozed_is_not_silent(workspace, talk, operators):  # noqa: F811
+    await due.snooze(workspace, talk.conversation, operators[0], clock.now() + 7 * DAY)
+    await db.rows("UPDATE conversation SET updated_at = now() - interval '3 days'")
+    assert await inactivity.sweep() == (0, 0)
+    await db.rows("UPDATE conversation SET snoozed_until = now() - interval '1 second'")
+    assert await due.sweep() == 1
+    assert await inactivity.sweep() == (0, 0)  # silence begins when it has come back
+
+
+@pytest.mark.parametrize("span", [timedelta(seconds=-1), timedelta(days=91)])
+async def test_times_that_are_no_time_to_come_back(workspace, talk, operators, span):  # noqa: F811
+    with pytest.raises(Invalid):
+        await due.snooze(workspace, talk.conversation, operators[0], clock.now() + span)

@@ -133,6 +133,21 @@ async def test_it_opens_by_itself_once_and_not_on_phones(browser, door, qualifie
         await expect(chat.dialog).to_be_visible()
 
 
+async def test_axe_finds_nothing_at_the_end(browser, door, qualifier):
+    axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text()
+    look = Look(theme="dark", avatar="LW", launcher="Questions?")
+    async with looking(browser, door, qualifier, look, "#d9f99d", bypass_csp=True) as (chat, _):
+        await chat.open()
+        await chat.picks("Just looking")
+        await expect(chat.dialog.get_by_role("button", name="1-10", exact=True)).to_be_visible()
+        await chat.dialog.get_by_role("button", name="End chat").click()
+        await chat.dialog.get_by_role("button", name="5, Very good").click()
+        await expect(chat.dialog.get_by_role("textbox", name="Anything to add?")).to_be_visible()
+        await chat.page.evaluate(axe)
+        told = await chat.page.evaluate("axe.run('leadwire-chat').then(told => told.violations.map(one => one.id))")
+    assert told == []
+
+
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844), (844, 390)])
 @pytest.mark.parametrize("side", ["left", "right"])
 async def test_everywhere_it_may_be_is_on_the_screen(browser, door, qualifier, side, width, height):

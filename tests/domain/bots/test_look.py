@@ -28,8 +28,10 @@ def test_what_is_as_in_a_new_bot_is_not_stored():
      {"hide_pages": ["/a"] * 21}, {"greeting_after": 3601}, {"color": "#ffffff"}, {"greeting": "a\u202eb"}],
 )  # fmt: skip
 def test_what_is_no_look_is_refused(wrong):
+    text = msgspec.json.encode(wrong)
     with pytest.raises(msgspec.ValidationError):
-        stored(msgspec.json.encode(wrong).decode())
+        msgspec.json.decode(text, type=Look)
+    assert stored(text.decode()) == Look()  # as a later version may have written it: no visitor sees an error
 
 
 @pytest.mark.parametrize("avatar", ["", "LW", "🌱", "https://a.example/i.png?x=1"])

@@ -64,5 +64,8 @@ _decoder: Final = msgspec.json.Decoder(Look)
 
 
 def stored(text: str) -> Look:
-    """The look in the column's text."""
-    return _decoder.decode(text)
+    """The look in the column's text; a new bot's where a later version has written what this one does not know."""
+    try:
+        return _decoder.decode(text)
+    except msgspec.ValidationError:
+        return Look()

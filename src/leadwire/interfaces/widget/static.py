@@ -37,6 +37,7 @@ def source() -> bytes:
     look = msgspec.json.encode("".join(re.findall(r"(\S.*\n)", style))).decode()
     parts = "".join((_DIRECTORY / f"{part}.js").read_text(encoding="utf-8") for part in _PARTS)
     parts = "".join(re.findall(r"^ *((?!//)\S.*\n)", parts, re.MULTILINE))  # no indentation, no lines of comment
+    parts = re.sub(r"(?<=[;{},)\]]) // .*$", "", parts, flags=re.MULTILINE)  # nor comments behind code
     return f'(() => {{\n"use strict";\nconst LOOK = {look};\n{parts}}})();\n'.encode()
 
 

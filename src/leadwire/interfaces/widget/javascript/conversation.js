@@ -218,7 +218,7 @@ class Conversation {
       clearTimeout(this.bell);
       this.theyType = true;
       this.bell = setTimeout(() => { this.theyType = false; this.changed(); }, 6000);
-    } else return this.refresh();
+    } else if (kind || !document.hidden) return this.refresh(); // a tab that nobody sees asks when somebody does
     this.changed();
   }
   types() { if (!(Date.now() - this.typedAt < 3000)) { this.typedAt = Date.now(); this.signal({ typing: true }); } }

@@ -98,8 +98,9 @@ const ratingOf = (chat) => {
     chat.opinion.value = "";
     chat.again.focus();
   } }, chat.opinion, el("button", { class: "send" }, icon("send")));
+  chat.ends = el("p", { class: "ends", "aria-hidden": "true" }, el("span"), el("span"));
   chat.asked = el("p", { id: "rate", role: "status" });
-  return el("div", { class: "rate", role: "group", "aria-labelledby": "rate" }, chat.asked, el("div", { class: "marks" }, ...chat.marks), chat.tellMore);
+  return el("div", { class: "rate", role: "group", "aria-labelledby": "rate" }, chat.asked, el("div", { class: "marks" }, ...chat.marks), chat.ends, chat.tellMore);
 };
 const askRating = (chat) => {
   const { words, conversation, opinion } = chat, { id, rated } = conversation.kept;
@@ -110,6 +111,8 @@ const askRating = (chat) => {
     one.setAttribute("aria-label", [place + 1, { 0: words.poor, 4: words.great }[place]].filter(Boolean).join(", "));
     one.parentNode.hidden = rated === "said";
   });
+  [words.poor, words.great].forEach((word, end) => put(chat.ends.children[end], word));
+  chat.ends.hidden = Boolean(rated);
   chat.tellMore.hidden = !(rated > 0);
   opinion.placeholder = words.comment;
   opinion.setAttribute("aria-label", words.comment);

@@ -107,7 +107,7 @@ def _input(node: AnyNode) -> Iterator[_Fault]:
     if (node.earliest or node.latest) and node.input != "date":
         yield "range", "earliest and latest are for input = 'date' only.", limit
     for wrong in dates.faults(node.earliest, node.latest):
-        yield "range", wrong, limit
+        yield "date", wrong, limit
 
 
 def _addresses(node: AnyNode) -> Iterator[_Fault]:

@@ -11,7 +11,7 @@ from leadwire.domain.bots import dates, engine
 from leadwire.domain.bots.engine import Reply, Saved
 from leadwire.domain.bots.flow import Ask
 from leadwire.domain.bots.hours import Hours, Schedule
-from leadwire.domain.bots.parse import BadFlow, parse
+from leadwire.domain.bots.parse import BadFlow, parse, parse_stored
 from leadwire.infrastructure import clock
 
 WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -211,6 +211,15 @@ def test_what_cannot_be_is_refused_by_name_with_its_line(old, new, told):
     with pytest.raises(BadFlow) as refused:
         parse(broken)
     assert str(refused.value.flaws[0]).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Europe/Berlin", "Nowhere"), ('"17:30"', '"late"'), ('"today"', '"soon"'), ('"today+14"', '"today+"')],
+)
+def test_a_draft_that_cannot_be_run_is_not(old, new):
+    with pytest.raises(BadFlow):
+        parse_stored(FLOW.replace(old, new, 1))
 
 
 def test_hours_that_touch_are_no_fault():

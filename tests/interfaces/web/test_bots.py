@@ -4,9 +4,10 @@ import re
 from typing import get_args
 
 import pytest
+from markupsafe import escape
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.bots import changes, library, reads
+from leadwire.domain.bots import blocks, changes, library, reads
 from leadwire.domain.bots.check import onward
 from leadwire.domain.bots.conditions import Op
 from leadwire.domain.bots.expressions import DERIVED
@@ -64,6 +65,9 @@ async def test_the_editor_has_the_format_at_hand(admin, viewer, greeter):
     for name in (*get_args(Op), *get_args(Input), *DERIVED):
         assert f"<dt><code>{name}</code></dt>" in told
     assert "<code>{{name|there}}</code>" in told
+    for block in blocks.offered():
+        assert f"<h4>{escape(block.label)}</h4>" in told
+        assert escape(block.source) in told
     assert '<details class="format">' in await viewer.open(f"/bots/{greeter}/text")
 
 

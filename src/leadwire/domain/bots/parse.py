@@ -18,6 +18,7 @@ _Path = tuple[str | int, ...]
 _Lines = dict[_Path, int]
 """Path from the top -> line, from 1. `("nodes", 2, "text")` is the text of the third node."""
 
+_STUCK: Final = ("unknown_node", "timezone", "hours", "date")  # faults with which a flow cannot run
 LARGEST: Final = 256 * 1024  # characters
 
 _MULTILINE: Final = re.compile(r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
@@ -53,11 +54,11 @@ def parse(text: str) -> Flow:
 def parse_stored(text: str) -> Flow:
     """A flow that can run, perhaps one that `parse` has accepted under older rules.
 
-    Raise BadFlow when its nodes are none any more, or lead nowhere.
+    Raise BadFlow when its nodes are none any more, or lead nowhere, or its hours and dates are none.
     """
     flow, lines = _shaped(text)
-    if nowhere := [flaw for flaw in errors_of(flow) if flaw.code == "unknown_node"]:
-        raise BadFlow(_placed(nowhere, lines))
+    if stuck := [flaw for flaw in errors_of(flow) if flaw.code in _STUCK]:
+        raise BadFlow(_placed(stuck, lines))
     return flow
 
 

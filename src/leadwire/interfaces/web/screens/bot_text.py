@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from leadwire.domain.bots import changes, reads, text_diff
+from leadwire.domain.bots import blocks, changes, reads, text_diff
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.check import FlowError
 from leadwire.domain.bots.parse import LARGEST, BadFlow, examined
@@ -34,6 +34,7 @@ async def text(context: PageContext, bot_id: str) -> PageResponse:
         flaws=flaws,
         theirs=theirs,
         format=flow_reference.tables(),
+        blocks=blocks.offered(),
         published=published,
     )
 

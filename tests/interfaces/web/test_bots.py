@@ -12,6 +12,7 @@ from leadwire.domain.bots.check import onward
 from leadwire.domain.bots.conditions import Op
 from leadwire.domain.bots.expressions import DERIVED
 from leadwire.domain.bots.flow import Input
+from leadwire.domain.bots.hours import Weekday
 from leadwire.domain.bots.parse import read
 from leadwire.infrastructure import db
 from leadwire.interfaces.web.flow_picture import picture
@@ -135,3 +136,11 @@ def test_every_step_has_its_place_in_the_picture(name):
     assert len({(box.x, box.y) for box in drawn.boxes}) == len(drawn.boxes)
     for box in drawn.boxes:
         assert {way.target for way in box.ways if way.line} == set(ways[box.id])
+
+
+async def test_the_builder_offers_the_days_in_the_order_of_the_week(admin, workspace, greeter):
+    hours = 'hours = [{ days = ["tue"], opens = "09:00", closes = "17:00" }]\n'
+    await changes.save_draft(workspace, greeter, hours + library.text("lead-qualification"))
+    page = await admin.open(f"/bots/{greeter}")
+    days = re.findall(r'type="checkbox" name="hours/0/days" value="(\w+)"( checked)?', page)
+    assert days == [(day, " checked" if day == "tue" else "") for day in get_args(Weekday)]

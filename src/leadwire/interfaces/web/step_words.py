@@ -38,7 +38,7 @@ def label(field: Field, inside: str) -> str:
 
 def choices(field: Field) -> dict[str, str]:
     """What a list of fixed choices offers, in the order of our words."""
-    names = {**INPUTS, **OPERATORS}
+    names = {**INPUTS, **OPERATORS, **_WORDS["days"]}
     known = {name: told for name, told in names.items() if name in field.choices}
     return known | {name: word(name) for name in field.choices if name not in known}
 

@@ -25,6 +25,7 @@ READS = {
     # A copy of all that is known of somebody reads all that names them.
     "domain/privacy": {"workspace", "lead", "consent", "conversation", "event", "mail", "mail_suppression"},
     "domain/search": {"conversation", "conversation_note", "lead", "message"},
+    "domain/worklists": {"workspace"},
     "domain/webhooks": {
         "attempt",
         "delivery",

@@ -13,6 +13,7 @@ TABLES = table_finder(
         "leadwire.domain.privacy.table",
         "leadwire.domain.conversations.table",
         "leadwire.domain.notices.table",
+        "leadwire.domain.worklists.table",
         "leadwire.delivery.endpoints.table",
         "leadwire.delivery.endpoints.discard",
         "leadwire.delivery.epochs",

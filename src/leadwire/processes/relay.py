@@ -14,6 +14,7 @@ from leadwire.domain.mail.loop import Mailer
 from leadwire.domain.notices import loop as notices
 from leadwire.domain.privacy import retention
 from leadwire.domain.search import loop as search
+from leadwire.domain.worklists import loop as worklists
 from leadwire.infrastructure import redis_pool
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.settings import Settings
@@ -32,7 +33,8 @@ async def relay(settings: Settings) -> None:
         health.stuck = lambda: relaying.stuck() or mailer.stuck()
         async with asyncio.TaskGroup() as group:
             works = (relaying.run(stop), mailer.run(stop), inactivity.run(stop), Observer(redis, settings).run(stop))
-            for work in (*works, notices.run(stop), retention.run(stop), search.run(stop), due.run(stop)):
+            more = (notices.run(stop), retention.run(stop), search.run(stop), due.run(stop), worklists.run(stop))
+            for work in (*works, *more):
                 group.create_task(work)
             group.create_task(chain.run(stop, settings.audit_retention_days))
 

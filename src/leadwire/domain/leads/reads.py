@@ -10,6 +10,8 @@ from leadwire.domain.leads import table
 from leadwire.domain.leads.schema import COLUMNS, Email, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Found, Keyset
 from leadwire.domain.listing.listing import Figures, Listing, PageQuery, SearchQuery
+from leadwire.domain.search import documents
+from leadwire.domain.search import reads as documents_found
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import NotFound
@@ -37,6 +39,17 @@ class LeadSearch(SearchQuery, frozen=True, kw_only=True):
 
     score_min: Score | None = None
     sort: Literal["newest", "oldest", "score"] = "newest"
+    field: Annotated[str, Meta(max_length=64)] = ""
+    """A custom field, which is to pass the `test`."""
+    test: Literal["equals", "contains", "set"] = "equals"
+    value: Annotated[str, Meta(max_length=200)] = ""
+    view: Annotated[str, Meta(max_length=40)] = ""
+    """The view that it comes from."""
+
+
+class _Found(LeadSearch, frozen=True, kw_only=True):
+    ids: list[str]
+    """Among these leads."""
 
 
 class LeadEvent(Struct, frozen=True):
@@ -53,7 +66,21 @@ class _Leads(Listing[Lead]):
         """As every list; but a whole e-mail address is found wherever it is."""
         if "@" in query.q and query == LeadSearch(q=query.q) and (known := await with_email(workspace, query.q)):
             return Found(known, None)
-        return await super().search(workspace, query, limit)
+        if not isinstance(query, LeadSearch) or not query.field:
+            return await super().search(workspace, query, limit)
+        found = None
+        if query.test != "contains":
+            mark = documents.field(query.field, None if query.test == "set" else query.value)
+            asked = documents.all_of([documents.of_kind("lead", workspace), mark])
+            found = await documents_found.few(workspace, asked)
+        if found is not None:
+            query = _Found(**structs.asdict(query), ids=found)
+        order = self.orders.get(query.sort, self.newest)
+        return await order.page(workspace, query.exclusive(), query.after, limit, query)
+
+    async def total(self, workspace: str, query: SearchQuery) -> int | None:
+        """As every list; None where a custom field is looked at."""
+        return None if getattr(query, "field", "") else await super().total(workspace, query)
 
     def order_of(self, query: PageQuery) -> Keyset[Lead]:
         """As every list; the few leads with one address are not looked for in the order."""
@@ -63,7 +90,23 @@ class _Leads(Listing[Lead]):
         return order
 
 
-_NEWEST: Final = Keyset(
+_TESTS: Final = {
+    "equals": "lower(custom_fields ->> :field) = lower(:value)",
+    "contains": "strpos(lower(custom_fields ->> :field), lower(:value)) > 0",
+    "set": "custom_fields ->> :field IS NOT NULL AND :value::text IS NOT NULL",
+}
+
+
+class _Sought(Keyset[Lead], frozen=True, kw_only=True):
+    def sought(self, words: Any) -> tuple[str, dict[str, Any]]:
+        """As every list; or words with a test of a custom field, of a LeadSearch."""
+        if isinstance(words, str):
+            return super().sought(words)
+        condition, values = super().sought(words.q)
+        return f"{condition} AND {_TESTS[words.test]}", {**values, "field": words.field, "value": words.value}
+
+
+_NEWEST: Final = _Sought(
     make=from_row,
     table="lead",
     columns=COLUMNS,
@@ -75,6 +118,7 @@ _NEWEST: Final = Keyset(
         # By the index of bot and address. An array, so that it is made first, once.
         "email": """id = ANY(ARRAY(SELECT known.id FROM bot JOIN lead known ON known.bot_id = bot.id
             AND lower(known.email) = lower(:email) WHERE bot.workspace_id = :workspace))""",
+        "ids": "id = ANY(:ids::text[])",
         **BY_BOT_AND_TIME,
         **UPDATED,
     },
@@ -120,6 +164,11 @@ _LOCKED: Final = statement(_FIND, "FOR UPDATE")
 _HOLDER: Final = sql("""
 SELECT other.id FROM lead JOIN lead other USING (workspace_id, bot_id)
 WHERE workspace_id = :workspace AND lead.id = :lead_id AND lower(other.email) = lower(:email)""")
+# The custom fields of the newest leads.
+_FIELDS: Final = sql("""
+SELECT key, count(*) FROM (SELECT custom_fields FROM lead WHERE workspace_id = :workspace
+    ORDER BY created_at DESC, id DESC LIMIT 300) newest CROSS JOIN LATERAL json_object_keys(custom_fields) AS key
+GROUP BY key ORDER BY 2 DESC, 1 LIMIT 100""")
 # Each bot's lead with this e-mail address, by the index of bot and address.
 _WITH_EMAIL: Final = sql(f"""
 SELECT {COLUMNS} FROM (SELECT id AS bot FROM bot WHERE workspace_id = :workspace) bots
@@ -128,6 +177,16 @@ JOIN lead ON bot_id = bot AND lower(email) = lower(:email)""")
 captured: Final = Figures(f"""
 SELECT created_at::date, least(score / 10, {BANDS - 1}), count(*) FROM lead
 WHERE workspace_id = :workspace AND created_at >= :since {{bot}} GROUP BY 1, 2""").rows
+
+
+def place(lead: Lead) -> str:
+    """Return where a lead is in the list, newest first, as `after` takes it."""
+    return _NEWEST.place({"created_at": clock.parse(lead.created_at), "id": lead.id})
+
+
+async def field_names(workspace: str) -> list[str]:
+    """Return the names of the custom fields of the newest leads, those first that most of them have."""
+    return [row["key"] for row in await _FIELDS.rows(workspace=workspace)]
 
 
 async def stored(workspace: str, lead_id: str, *, lock: bool = False) -> StoredLead:

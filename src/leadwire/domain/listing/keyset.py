@@ -11,7 +11,6 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import InvalidParameter
 
@@ -70,14 +69,14 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
         conditions = ["workspace_id = :workspace", *(self.filters[one] for one in used)]
         return f"FROM {self.table} WHERE {' AND '.join(conditions)}"
 
-    def sought(self, words: str) -> tuple[str, dict[str, Any]]:
+    def sought(self, words: Any) -> tuple[str, dict[str, Any]]:
         """The condition for `words`, which must all be in the text, in any case; and the values in it."""
         return (
             f"lower({self.text}) LIKE ALL (:patterns::text[])",
             {"patterns": [f"%{_escaped(word)}%" for word in words.lower().split()]},
         )
 
-    async def page(self, workspace: str, query: object, after: str, limit: int, words: str = "") -> Found[T]:
+    async def page(self, workspace: str, query: object, after: str, limit: int, words: Any = "") -> Found[T]:
         """Return one page. `words` must all be in the text, in any case. Raise InvalidParameter for a wrong `after`."""
         values = self.used(query)
         ordered = self.source(values)
@@ -99,7 +98,7 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
         items = [self.make(row) for row in rows[:limit]]
         return Found(items, self.place(last) if last else None, stopped=stopped and last is not None)
 
-    def place(self, row: db.Row) -> str:
+    def place(self, row: Any) -> str:
         """Return where a row is in the list, as `after` takes it."""
         values = [row[column] for column in self.key]
         return ".".join(

@@ -49,7 +49,7 @@ class _Wanted(Struct, frozen=True):
 
 
 class _Documents(Keyset[str], frozen=True, kw_only=True):
-    def sought(self, words: str) -> tuple[str, dict[str, Any]]:
+    def sought(self, words: Any) -> tuple[str, dict[str, Any]]:
         """As every list; here, words are a tsquery."""
         return "lexemes @@ :lexemes::tsquery", {"lexemes": words}
 

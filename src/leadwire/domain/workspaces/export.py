@@ -31,6 +31,7 @@ from leadwire.domain.leads.table import Lead
 from leadwire.domain.listing.exported import columns, shown
 from leadwire.domain.notices.table import NoticeChoice
 from leadwire.domain.privacy.table import Retention
+from leadwire.domain.worklists.table import BulkChange, LeadView
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import Statement, sql
 from leadwire.infrastructure.errors import Invalid
@@ -94,6 +95,8 @@ KINDS: Final = (
     _Kind("endpoint", WebhookEndpoint),
     _Kind("redrive", RedriveJob),
     _Kind("retention", Retention, ("kind",)),
+    _Kind("lead_view", LeadView),
+    _Kind("bulk_change", BulkChange),
     _Kind("lead", Lead, ("created_at", "id")),
     _Kind("consent", Consent),
     _Kind(

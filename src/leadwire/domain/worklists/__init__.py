@@ -1,0 +1,1 @@
+"""Working through leads: saved views, and changes of many at once."""

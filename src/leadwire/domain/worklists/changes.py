@@ -1,0 +1,225 @@
+"""Views are saved and removed; changes of many leads are begun, and made by the relay.
+
+One lead is one transaction, with its event and the place that the change has come to: whatever stops it, it goes on
+where it was, and nothing is done twice. What somebody else has changed since the list was seen is left alone.
+"""
+
+from typing import Final, Literal
+
+import msgspec
+
+from leadwire.domain.leads import changes as leads
+from leadwire.domain.leads import reads
+from leadwire.domain.leads.reads import LeadSearch
+from leadwire.domain.leads.schema import FieldKey, FieldValue, Lead, LeadPatch, custom_fields
+from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.worklists.reads import VIEW
+from leadwire.domain.worklists.table import BulkChange, LeadView
+from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.statements import insert, param, sql, statement
+from leadwire.infrastructure.errors import Conflict, DomainError, FieldError, Invalid, NotFound
+
+Kind = Literal["set", "erase"]
+MOST_COLUMNS: Final = 6
+MOST_CHOSEN: Final = 500
+_MOST_VIEWS: Final = 50  # of a person, and of everybody together
+_LONGEST_NAME: Final = 60
+_AT_ONCE: Final = 50  # leads of a step
+_REPORTED: Final = 100  # leads that are left alone and named
+
+# The columns of a person are kept under no name.
+_CHOOSE: Final = sql("""
+INSERT INTO lead_view (id, workspace_id, user_id, name, query, columns, created_at)
+VALUES (:id, :workspace, :user_id, '', '', :columns, :now)
+ON CONFLICT (workspace_id, coalesce(user_id, ''), lower(name)) DO UPDATE SET columns = excluded.columns""")
+# Adds a view unless there are as many as there may be.
+_SAVE: Final = sql("""
+INSERT INTO lead_view (id, workspace_id, user_id, name, query, columns, created_at)
+SELECT :id, :workspace, :user_id, :name, :query, :columns, :now
+WHERE (SELECT count(*) FROM lead_view WHERE workspace_id = :workspace AND user_id IS NOT DISTINCT FROM :user_id) < :most
+RETURNING id""")
+_REMOVE: Final = statement(
+    LeadView.delete().where(LeadView.workspace_id == param("workspace"), LeadView.id == param("id"))
+)
+_BEGIN: Final = insert(
+    BulkChange.id, BulkChange.workspace_id, BulkChange.user_id, BulkChange.kind, BulkChange.field, BulkChange.value,
+    BulkChange.query, BulkChange.ids, BulkChange.seen_at, BulkChange.created_at, BulkChange.updated_at,
+    BulkChange.state,
+)  # fmt: skip
+# The change that has waited longest for its step.
+_NEXT: Final = sql("""
+SELECT b.* FROM bulk_change b JOIN workspace w ON w.id = b.workspace_id
+WHERE b.state = 'running' AND w.suspended_at IS NULL ORDER BY b.updated_at LIMIT 1""")
+# Takes the change one lead further, unless another process or a person has moved it meanwhile.
+_MOVE: Final = sql("""
+UPDATE bulk_change SET after = :after, done = done + :done, skipped = skipped + :skipped, updated_at = :now,
+    left_alone = left_alone || CASE WHEN :skipped > 0 AND cardinality(left_alone) < :most THEN ARRAY[:lead::text] END
+WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :before RETURNING id""")
+_END: Final = sql("""
+UPDATE bulk_change SET state = :state, query = '', ids = NULL, updated_at = :now
+WHERE workspace_id = :workspace AND id = :id AND state = 'running' RETURNING id""")
+
+
+async def choose_columns(workspace: str, user_id: str, columns: list[str]) -> None:
+    """Remember which custom fields a person sees. Raise Invalid."""
+    columns = _columns(columns)
+    await _CHOOSE.rows(id=ids.new("view"), workspace=workspace, user_id=user_id, columns=columns, now=clock.now())
+
+
+async def save_view(
+    workspace: str, user_id: str, name: str, query: str, columns: list[str], *, shared: bool = False
+) -> str:
+    """Save a view for a person, or `shared` for everybody. Return its id. Raise Invalid, Conflict."""
+    name = name.strip()
+    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
+        error = FieldError("wrong_length", f"1 to {_LONGEST_NAME} characters.", "/name")
+        raise Invalid("A view needs a name.", errors=(error,))
+    values = {"workspace": workspace, "user_id": None if shared else user_id, "name": name, "query": query}
+    try:
+        saved: str | None = await _SAVE.value(
+            id=ids.new("view"), columns=_columns(columns), now=clock.now(), most=_MOST_VIEWS, **values
+        )
+    except db.UniqueViolation as error:
+        raise Conflict(f"There is a view called {name} already.", code="name_taken") from error
+    if saved is None:
+        raise Conflict(f"There are {_MOST_VIEWS} views already: remove one first.", code="too_many")
+    return saved
+
+
+async def remove_view(workspace: str, user_id: str, view_id: str, *, shared: bool) -> str:
+    """Remove a view of this person, or with `shared` one of everybody. Return its name. Raise NotFound."""
+    missing = NotFound("There is no such view.")
+    found = await VIEW.one(missing, workspace=workspace, id=view_id)
+    if found["user_id"] != user_id and not (shared and found["user_id"] is None):
+        raise missing
+    await _REMOVE.rows(workspace=workspace, id=view_id)
+    return str(found["name"])
+
+
+async def edit_field(workspace: str, lead_id: str, field: str, was: str, value: str) -> None:
+    """Set a custom field of a lead, or remove it with an empty text, if it still reads as it `was`.
+
+    Raise NotFound, Invalid; Conflict where somebody else has changed it, Unavailable where the lead changes meanwhile.
+    """
+    stored = await reads.stored(workspace, lead_id)
+    present = custom_fields(stored.lead).get(field)
+    if as_text(present) != was:
+        now = f"It is {as_text(present)} now" if present is not None else "It is empty now"
+        raise Conflict(f"Somebody else has changed {field}. {now}.", code="lead_changed")
+    patch = _patch(field, value or None, present)
+    await leads.update(workspace, lead_id, patch, unchanged={}, if_match=frozenset({stored.version}))
+
+
+async def begin(
+    workspace: str, user_id: str, kind: Kind, chosen: LeadSearch | list[str], seen_at: str,
+    field: str = "", value: str | None = None,
+) -> str:  # fmt: skip
+    """Begin a change of the leads with these ids, or of all that match. Return its id. Raise Invalid."""
+    if kind == "set":
+        _patch(field, value)
+    if isinstance(chosen, list) and not 1 <= len(chosen) <= MOST_CHOSEN:
+        raise Invalid(f"Choose 1 to {MOST_CHOSEN} leads.")
+    which = chosen if isinstance(chosen, list) else msgspec.structs.replace(chosen, after="", sort="newest")
+    now = clock.now()
+    query = "" if isinstance(which, list) else msgspec.json.encode(which).decode()
+    listed = sorted({one for one in which if ids.is_id("lead", one)}) if isinstance(which, list) else None
+    values = {"workspace_id": workspace, "user_id": user_id, "kind": kind, "field": field, "value": value}
+    times = {"seen_at": min(clock.parse(seen_at), now), "created_at": now, "updated_at": now}
+    made = ids.new("bulk")
+    await _BEGIN.rows(id=made, query=query, ids=listed, state="running", **values, **times)
+    return made
+
+
+async def cancel(workspace: str, bulk_id: str) -> None:
+    """End a change where it is. Raise NotFound when it does not run."""
+    await _END.one(
+        NotFound("It has ended already."), workspace=workspace, id=bulk_id, state="cancelled", now=clock.now()
+    )
+
+
+async def step() -> int:
+    """Take a change some leads further. Return how many."""
+    job = await _NEXT.row()
+    if job is None:
+        return 0
+    place, after = {"workspace": job["workspace_id"], "id": job["id"]}, job["after"]
+    found, onward = await _leads(job)
+    for lead, cursor in found:
+        if not await _one(job, lead, after, cursor):
+            return 1  # somebody else goes on with it, or it was cancelled
+        after = cursor
+    if onward is None:
+        await _END.rows(**place, state="finished", now=clock.now())
+    return max(1, len(found))
+
+
+async def _leads(job: db.Row) -> tuple[list[tuple[Lead | str, str]], str | None]:
+    """The next leads, each with the place behind it; and the place to go on from, None at the end."""
+    if job["ids"] is not None:
+        left = [one for one in job["ids"] if one > job["after"]][: _AT_ONCE + 1]
+        return [(one, one) for one in left[:_AT_ONCE]], left[_AT_ONCE - 1] if len(left) > _AT_ONCE else None
+    query = msgspec.json.decode(job["query"], type=LeadSearch)
+    found = await reads.search(job["workspace_id"], msgspec.structs.replace(query, after=job["after"]), _AT_ONCE)
+    return [(lead, reads.place(lead)) for lead in found.items], found.after
+
+
+async def _one(job: db.Row, lead: Lead | str, before: str, after: str) -> bool:
+    """Change one lead. Return False when the change is not at this place any more."""
+    workspace, lead_id = job["workspace_id"], lead if isinstance(lead, str) else lead.id
+    for change in (True, False):  # the second time it is only reported
+        moved = {"done": int(change), "skipped": int(not change), "lead": lead_id, "most": _REPORTED}
+        try:
+            async with db.transaction():
+                here = {"workspace": workspace, "id": job["id"], "before": before, "after": after, "now": clock.now()}
+                if await _MOVE.value(**here, **moved) is None:
+                    return False
+                if change:
+                    await _apply(job, lead_id)
+            return True
+        except DomainError:
+            continue
+    return True
+
+
+async def _apply(job: db.Row, lead_id: str) -> None:
+    """Raise DomainError when it cannot be done, or must not."""
+    stored = await reads.stored(job["workspace_id"], lead_id)
+    if clock.parse(stored.lead.updated_at) > job["seen_at"]:
+        raise Conflict("The lead has changed.", code="lead_changed")
+    match = frozenset({stored.version})
+    if job["kind"] == "erase":
+        await privacy.erase_lead(job["workspace_id"], lead_id, if_match=match)
+    else:
+        patch = _patch(job["field"], job["value"], custom_fields(stored.lead).get(job["field"]))
+        await leads.update(job["workspace_id"], lead_id, patch, unchanged={}, if_match=match)
+
+
+def as_text(value: FieldValue | None) -> str:
+    """A custom field's value as a form has it."""
+    if value is None:
+        return ""
+    return value.replace("\r\n", "\n").strip() if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _patch(field: str, value: str | None, present: FieldValue | None = None) -> LeadPatch:
+    """A number stays a number, and a yes or no stays one, if it still reads like it. Raise Invalid."""
+    typed: FieldValue | None = value
+    if value is not None and isinstance(present, bool | int | float):
+        kind = bool if isinstance(present, bool) else int | float
+        try:
+            typed = msgspec.json.decode(value, type=kind)
+        except msgspec.DecodeError:
+            typed = value
+    try:
+        msgspec.convert(field, FieldKey)
+        return msgspec.convert({"custom_fields": {field: typed}}, LeadPatch)
+    except msgspec.ValidationError as error:
+        fault = FieldError("invalid_field", "A name of 1 to 64 characters, a value of up to 1,000.", "/value")
+        raise Invalid("This custom field cannot be set.", errors=(fault,)) from error
+
+
+def _columns(columns: list[str]) -> list[str]:
+    chosen = list(dict.fromkeys(column.strip() for column in columns if column.strip()))
+    if len(chosen) > MOST_COLUMNS or any(len(column) > 64 or not column.isprintable() for column in chosen):
+        raise Invalid(f"At most {MOST_COLUMNS} columns, each the name of a custom field.")
+    return chosen

@@ -1,0 +1,39 @@
+"""The tables of worklists."""
+
+from piccolo.columns import Array, Integer, Text, Timestamptz
+from piccolo.table import Table
+
+from leadwire.infrastructure.db import DB
+
+
+class LeadView(Table, db=DB, tablename="lead_view"):
+    """Filters, order and columns of the list of leads, under a name."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    user_id = Text(null=True, default=None)  # null: everybody has it
+    name = Text()  # empty: the columns that a person sees without a view
+    query = Text()
+    columns = Array(Text())
+    created_at = Timestamptz()
+
+
+class BulkChange(Table, db=DB, tablename="bulk_change"):
+    """A change of many leads, which the relay makes one by one."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    user_id = Text()
+    kind = Text()
+    field = Text()
+    value = Text(null=True, default=None)
+    query = Text()
+    ids = Array(Text(), null=True, default=None)
+    seen_at = Timestamptz()
+    state = Text()
+    after = Text(default="")
+    done = Integer(default=0)
+    skipped = Integer(default=0)
+    left_alone = Array(Text(), default=list)
+    created_at = Timestamptz()
+    updated_at = Timestamptz()

@@ -1,0 +1,103 @@
+"""Working through the list of leads: columns, views, one cell at a time, many leads at once."""
+
+from typing import Final, get_args
+from urllib.parse import urlencode
+
+from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.leads.reads import LeadSearch
+from leadwire.domain.worklists import changes, reads
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.errors import Invalid
+from leadwire.interfaces.web.forms import wrong
+from leadwire.interfaces.web.live_updates import stream
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.routes import action, screen
+from leadwire.interfaces.web.screens import leads as listed
+
+_KINDS: Final[tuple[changes.Kind, ...]] = get_args(changes.Kind)
+_KEPT: Final = ("bot_id", "score_min", "sort", "field", "test", "value")
+"""What a view keeps. Not what is searched for: that is mostly a person's name, which an erasure would have to find."""
+
+
+@action("/leads/columns", role="viewer", shown_on=listed.leads)
+async def columns(context: PageContext) -> PageResponse:
+    """Which custom fields this person sees."""
+    await changes.choose_columns(context.workspace, context.me.user_id, context.form.all("column"))
+    return context.redirect(context.link("/leads", view=""))
+
+
+@action("/leads/views", role="agent", shown_on=listed.leads, audit="lead_view.saved")
+async def save_view(context: PageContext) -> PageResponse:
+    """The present filters, order and columns, under a name."""
+    wanted, shared = context.query_as(LeadSearch), context.form.on("shared")
+    given = {name: str(value) for name in _KEPT if (value := getattr(wanted, name)) not in (None, "")}
+    query, name = urlencode(given), context.form.text("name")
+    context.entry.detail = f"{name}{', for everybody' if shared else ''}"
+    chosen = context.form.all("column")
+    view = await changes.save_view(context.workspace, context.me.user_id, name, query, chosen, shared=shared)
+    return context.redirect(f"/leads?{query}&view={view}", "Saved.")
+
+
+@action("/leads/views/{view_id}/remove", role="agent", shown_on=listed.leads, audit="lead_view.removed")
+async def remove_view(context: PageContext, view_id: str) -> PageResponse:
+    shared = context.may("admin")
+    name = await changes.remove_view(context.workspace, context.me.user_id, view_id, shared=shared)
+    context.entry.detail = name
+    return context.redirect("/leads", f"{name} is removed.")
+
+
+@action("/leads/{lead_id}/field", role="agent", shown_on=listed.leads, audit="lead.updated")
+async def edit_field(context: PageContext, lead_id: str) -> PageResponse:
+    """One cell of the list, unless somebody else was quicker."""
+    form, field = context.form, context.form.text("field")
+    context.entry.detail = f"custom_fields: {field}"
+    await changes.edit_field(context.workspace, lead_id, field, form.text("was"), form.text("value"))
+    return context.redirect(context.link("/leads"))
+
+
+@action("/leads/bulk", role="agent", shown_on=listed.leads, audit="leads.changed")
+async def begin(context: PageContext) -> PageResponse:
+    """Set a custom field of the leads that were chosen, or of all that match; or, as an admin, erase them."""
+    form = context.form
+    kind = form.choice("kind", _KINDS, "Choose what to do.")
+    seen_at = form.text("seen_at")
+    try:
+        clock.parse(seen_at)
+    except ValueError as error:
+        raise Invalid("Load the list again.") from error
+    field = form.text("field") if kind == "set" else ""
+    if kind == "erase":
+        if not context.may("admin"):
+            raise wrong("kind", "forbidden", "Only admins erase people.")
+        if form.text("confirm").casefold() != "erase":
+            raise wrong("confirm", "not_confirmed", "Type erase to erase these people.")
+    every = form.on("all")
+    chosen = context.query_as(LeadSearch) if every else form.all("lead")
+    value = form.text("value") or None if kind == "set" else None
+    bulk = await changes.begin(context.workspace, context.me.user_id, kind, chosen, seen_at, field, value)
+    which = "all that match" if every else f"{len(form.all('lead'))} chosen"
+    context.entry.action = f"leads.{'set' if kind == 'set' else 'erased'}"
+    context.entry.subject, context.entry.detail = bulk, f"{field}: {which}" if field else which
+    return context.redirect(f"/leads/bulk/{bulk}")
+
+
+@screen("/leads/bulk/{bulk_id}", role="agent")
+async def bulk(context: PageContext, bulk_id: str) -> PageResponse:
+    """How far a change of many leads has come. It goes on when this page is left."""
+    people = {one.id: one.email for one in await accounts.users(context.workspace)}
+    return await context.render("leads/bulk.html", job=await reads.bulk(context.workspace, bulk_id), people=people)
+
+
+@screen("/leads/bulk/{bulk_id}/live", role="agent")
+async def bulk_live(context: PageContext, bulk_id: str) -> PageResponse:
+    async def look() -> tuple[object, bool]:
+        now = await reads.bulk(context.workspace, bulk_id)
+        return (now["done"], now["skipped"], now["state"]), now["state"] != "running"
+
+    return stream(look, context.me.session_id)
+
+
+@action("/leads/bulk/{bulk_id}/cancel", role="agent", shown_on=bulk, audit="leads.cancelled")
+async def cancel(context: PageContext, bulk_id: str) -> PageResponse:
+    await changes.cancel(context.workspace, bulk_id)
+    return context.redirect(f"/leads/bulk/{bulk_id}")

@@ -1,0 +1,235 @@
+"""Working through leads: columns, filters on custom fields, cells, views, and changes of many at once."""
+
+import re
+
+import pytest
+
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.leads import changes as leads
+from leadwire.domain.leads import reads
+from leadwire.domain.leads.schema import LeadPatch, custom_fields
+from leadwire.domain.search import changes as search
+from leadwire.domain.search import reads as found
+from leadwire.domain.worklists import changes
+from leadwire.infrastructure import db
+from tests import make
+from tests.interfaces.web.test_leads import names
+
+
+@pytest.fixture
+async def three(workspace, bot):
+    """Three leads, of which two are in a stage."""
+    made = []
+    for name, fields in (("Ada", {"stage": "New"}), ("Bo", {"stage": "Won", "seats": 5}), ("Cy", {})):
+        email = f"{name}@example.com".lower()
+        made.append(await make.lead(workspace, bot, name=name, email=email, custom_fields=fields))
+    await indexed()
+    return made
+
+
+async def indexed():
+    while await search.write():
+        pass
+
+
+async def finished():
+    for _ in range(100):
+        if not await changes.step():
+            return
+    raise AssertionError("it never ends")
+
+
+async def fields_of(workspace, lead):
+    return custom_fields((await reads.stored(workspace, lead.id)).lead)
+
+
+def seen_at(page):
+    return re.search(r'name="seen_at" value="([^"]+)"', page)[1]
+
+
+@pytest.mark.parametrize("few", [found.FEW, 0])  # by the index, and by walking
+@pytest.mark.parametrize(
+    ("query", "who"),
+    [
+        ("field=stage&test=equals&value=new", ["Ada"]),
+        ("field=stage&test=set", ["Bo", "Ada"]),
+        ("field=stage&test=contains&value=o", ["Bo"]),
+        ("field=seats&value=5", ["Bo"]),
+        ("field=stage&value=new&q=bo", []),
+        ("field=nothing&value=x", []),
+        ("field=%27)--&test=contains&value=%25", []),
+    ],
+)
+async def test_leads_are_filtered_by_a_custom_field(viewer, three, monkeypatch, query, who, few):
+    monkeypatch.setattr(found, "FEW", few)
+    assert names(await viewer.open(f"/leads?{query}")) == who
+
+
+async def test_a_filter_finds_nobody_of_another_workspace(viewer, three):
+    other = await accounts.create_workspace("Other")
+    await make.lead(other, await bots.create(other, "Theirs"), name="Eve", custom_fields={"stage": "New"})
+    await indexed()
+    assert names(await viewer.open("/leads?field=stage&value=new")) == ["Ada"]
+
+
+async def test_each_person_chooses_columns_and_they_are_remembered(admin, agent, three):
+    page = await admin.open("/leads")
+    assert "<th>stage</th>" not in page
+    page = await admin.fill("/leads/columns", column=["stage", "seats"])
+    assert "<th>stage</th><th>seats</th>" in page
+    assert "<th>stage</th>" in await admin.open("/leads")
+    assert "<th>stage</th>" not in await agent.open("/leads")
+    page = await admin.fill("/leads/columns", 422, column=[f"field {n}" for n in range(150)])
+    assert "At most 6 columns" in page
+    assert "<th>stage</th>" not in await admin.fill("/leads/columns")
+
+
+async def test_a_cell_is_edited_in_place_with_its_event(agent, workspace, three):
+    ada, bo, _ = three
+    await agent.open("/leads")
+    await agent.fill("/leads/columns", column=["stage", "seats"])
+    await make.emitted(forget=True)
+    page = await agent.fill(f"/leads/{ada.id}/field?sort=oldest", field="stage", was="New", value="Won")
+    assert names(page) == ["Ada", "Bo", "Cy"]
+    await agent.fill(f"/leads/{bo.id}/field", field="seats", was="5", value="7")
+    await agent.fill(f"/leads/{bo.id}/field", field="stage", was="Won", value="")
+    assert await fields_of(workspace, ada) == {"stage": "Won"}
+    assert await fields_of(workspace, bo) == {"seats": 7}
+    assert [event["data"]["previous_attributes"] for event in await make.emitted()] == [
+        {"custom_fields": {"stage": "New"}}, {"custom_fields": {"seats": 5}}, {"custom_fields": {"stage": "Won"}},
+    ]  # fmt: skip
+    details = await db.rows("SELECT detail FROM audit_entry WHERE action = 'lead.updated' ORDER BY id")
+    assert [row["detail"] for row in details] == [f"custom_fields: {name}" for name in ("stage", "seats", "stage")]
+
+
+async def test_a_cell_that_somebody_else_has_changed_is_not_overwritten(agent, workspace, three):
+    ada = three[0]
+    await agent.open("/leads")
+    await agent.fill("/leads/columns", column="stage")
+    await leads.update(workspace, ada.id, LeadPatch(custom_fields={"stage": "Lost"}), unchanged={})
+    page = await agent.fill(f"/leads/{ada.id}/field", 409, field="stage", was="New", value="Won")
+    assert "Somebody else has changed stage. It is Lost now." in page
+    assert 'name="value" value="Won"' in page
+    assert 'name="was" value="Lost"' in page
+    assert await fields_of(workspace, ada) == {"stage": "Lost"}
+
+
+@pytest.mark.parametrize("value", ["x" * 1001, "a\u202eb"])
+async def test_a_cell_takes_no_more_than_a_field_may_have(agent, workspace, three, value):
+    await agent.open("/leads")
+    page = await agent.fill(f"/leads/{three[0].id}/field", 422, field="stage", was="New", value=value)
+    assert "This custom field cannot be set." in page
+    assert await fields_of(workspace, three[0]) == {"stage": "New"}
+
+
+async def test_a_huge_cell_is_refused(agent, three):
+    await agent.open("/leads")
+    data = {"form_token": agent.token, "field": "stage", "was": "New", "value": "x" * 5_000_000}
+    assert (await agent.post(f"/leads/{three[0].id}/field", data=data)).status_code == 413
+
+
+async def test_a_view_is_saved_for_oneself_or_for_everybody_and_removed(admin, agent, viewer, three):
+    await agent.open("/leads")
+    address = "/leads/views?field=stage&value=won&q=bo"
+    page = await agent.fill(address, name="Won ones", column="stage")
+    assert names(page) == ["Bo"]
+    assert "<h1>Won ones</h1>" in page
+    assert "<th>stage</th>" in page
+    assert "q=bo" not in page  # what was searched for may be a person
+    assert "Won ones" not in await admin.open("/leads")
+    assert "There is a view called won ONES already." in await agent.fill(address, 409, name="won ONES")
+    await agent.fill("/leads/views?score_min=70", name="Hot", shared="1")
+    page = await viewer.open("/leads")
+    assert "Hot" in page
+    view = re.search(r'href="(/leads\?[^"]*view=(\w+))"', page)
+    assert "Hot" in await viewer.open(view[1].replace("&amp;", "&"))
+    await agent.open("/leads")
+    await agent.fill(f"/leads/views/{view[2]}/remove", 404)
+    await admin.fill(f"/leads/views/{view[2]}/remove")
+    assert "Hot" not in await viewer.open("/leads")
+
+
+async def test_a_field_is_set_in_those_that_are_ticked(agent, workspace, three):
+    page = await agent.open("/leads")
+    await make.emitted(forget=True)
+    ticked = [three[0].id, three[2].id, "lead_nothing"]
+    page = await agent.fill(
+        "/leads/bulk", kind="set", lead=ticked, field="stage", value="Called", seen_at=seen_at(page)
+    )
+    assert "Running" in page
+    await finished()
+    assert [await fields_of(workspace, lead) for lead in three] == [
+        {"stage": "Called"}, {"stage": "Won", "seats": 5}, {"stage": "Called"},
+    ]  # fmt: skip
+    assert [event["event"] for event in await make.emitted()] == ["lead.updated"] * 2
+    entries = await db.rows("SELECT action, detail FROM audit_entry WHERE action ~ '^leads.set' ")
+    assert [tuple(row) for row in entries] == [("leads.set", "stage: 3 chosen")]
+
+
+async def test_what_was_changed_since_the_list_was_seen_is_left_alone_and_named(agent, workspace, three):
+    page = await agent.open("/leads?field=stage&test=set")
+    await leads.update(workspace, three[0].id, LeadPatch(name="Ada Lovelace"), unchanged={})
+    page = await agent.fill(
+        "/leads/bulk?field=stage&test=set", kind="set", all="1", field="stage", value="Lost", seen_at=seen_at(page)
+    )
+    await finished()
+    assert [await fields_of(workspace, lead) for lead in three] == [{"stage": "New"}, {"stage": "Lost", "seats": 5}, {}]
+    bulk = re.search(r"/leads/bulk/(\w+)", page)[1]
+    page = await agent.open(f"/leads/bulk/{bulk}")
+    assert "1 lead changed" in page
+    assert f'href="/leads/{three[0].id}"' in page
+    assert await db.value("SELECT query FROM bulk_change") == ""
+
+
+async def test_admins_erase_many_once_they_have_typed_it(admin, agent, workspace, three):
+    page = await admin.open("/leads")
+    form = {"kind": "erase", "all": "1", "seen_at": seen_at(page)}
+    assert "Type erase to erase these people." in await admin.fill("/leads/bulk", 422, **form, confirm="yes")
+    await agent.open("/leads")
+    assert "Only admins erase people." in await agent.fill("/leads/bulk", 422, **form, confirm="erase")
+    page = await admin.fill("/leads/bulk", **form, confirm="erase")
+    await finished()
+    assert await db.value("SELECT count(*) FROM lead") == 0
+    assert [kind for kind in await make.kinds() if kind == "lead.deleted"] == ["lead.deleted"] * 3
+
+
+async def test_two_changes_of_the_same_leads_do_not_overwrite_each_other(agent, workspace, three):
+    seen = seen_at(await agent.open("/leads"))
+    for value in ("First", "Second"):
+        await agent.fill("/leads/bulk", kind="set", all="1", field="owner", value=value, seen_at=seen)
+    await finished()
+    jobs = await db.rows("SELECT done, skipped, state FROM bulk_change ORDER BY created_at")
+    assert [tuple(row) for row in jobs] == [(3, 0, "finished"), (0, 3, "finished")]
+    assert [(await fields_of(workspace, lead))["owner"] for lead in three] == ["First"] * 3
+
+
+async def test_a_change_goes_on_where_it_stopped_and_can_be_cancelled(agent, workspace, three, monkeypatch):
+    monkeypatch.setattr(changes, "_AT_ONCE", 1)
+    page = await agent.open("/leads")
+    page = await agent.fill("/leads/bulk", kind="set", all="1", field="owner", value="Bo", seen_at=seen_at(page))
+    bulk = re.search(r"/leads/bulk/(\w+)", page)[1]
+    await changes.step()
+    await changes.step()
+    assert await fields_of(workspace, three[0]) == {"stage": "New"}  # the oldest comes last
+    await agent.fill(f"/leads/bulk/{bulk}/cancel")
+    await finished()
+    job = await db.row("SELECT done, state FROM bulk_change")
+    assert tuple(job) == (2, "cancelled")
+    await agent.fill(f"/leads/bulk/{bulk}/cancel", 404)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"kind": "sell"}, "Choose what to do."),
+        ({"kind": "set", "field": "stage", "value": "x"}, "Choose 1 to 500 leads."),
+        ({"kind": "set", "all": "1", "field": "", "value": "x"}, "This custom field cannot be set."),
+        ({"kind": "set", "all": "1", "field": "a", "value": "x" * 1001}, "This custom field cannot be set."),
+        ({"kind": "set", "all": "1", "field": "a", "value": "x", "seen_at": "soon"}, "Load the list again."),
+    ],
+)
+async def test_a_change_that_cannot_be_made_is_not_begun(agent, three, given, says):
+    page = await agent.open("/leads")
+    assert says in await agent.fill("/leads/bulk", 422, **{"seen_at": seen_at(page), **given})
+    assert await db.value("SELECT count(*) FROM bulk_change") == 0

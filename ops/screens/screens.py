@@ -96,6 +96,7 @@ SCREENS: dict[str, Way] = {
     "conversations": "/conversations",
     "conversation": _conversation,
     "search": "/search?q=team",
+    "leads-filtered": "/leads?field=team_size&test=set",
     "webhooks": "/webhooks",
     "endpoint": _endpoint,
     "setup-address": "/webhooks/new",

@@ -26,7 +26,9 @@ SELECT id FROM (SELECT id, workspace_id FROM search_document WHERE lexemes @@ :l
 WHERE workspace_id = :workspace""")
 # Leads, conversations with the first messages that have one of the words, and notes.
 _LEADS: Final = sql("""
-SELECT id, bot_id, created_at, name, email, phone, company, score FROM lead
+SELECT id, bot_id, created_at, name, email, phone, company, score,
+    (SELECT string_agg(key || ': ' || value, ' · ') FROM json_each_text(custom_fields)
+        WHERE :pattern <> '' AND value ~* :pattern) AS fields FROM lead
 WHERE workspace_id = :workspace AND id = ANY(:ids::text[])""")
 _CONVERSATIONS: Final = sql("""
 SELECT c.id, c.bot_id, c.created_at, c.status, c.tags, c.messages_count,
@@ -90,9 +92,11 @@ async def page(workspace: str, kind: Kind, asked: Asked, after: str = "", limit:
     return await _NEWEST.page(workspace, structs.replace(wanted, ids=known), after, limit)
 
 
-async def leads(workspace: str, ids: list[str]) -> list[db.Row]:
-    """Return these leads, in this order; what has gone meanwhile is left out."""
-    return _in_order(ids, await _LEADS.rows(workspace=workspace, ids=ids))
+async def leads(workspace: str, ids: list[str], asked: Asked) -> list[db.Row]:
+    """Return these leads, in this order, with the custom fields that have one of the words; what has gone meanwhile is
+    left out.
+    """
+    return _in_order(ids, await _LEADS.rows(workspace=workspace, ids=ids, pattern=asked.pattern))
 
 
 async def notes(workspace: str, ids: list[str]) -> list[db.Row]:

@@ -12,6 +12,7 @@ from leadwire.domain.leads.schema import Lead, LeadDeleted, LeadUpdated
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.telemetry.health import Health, Report
+from leadwire.interfaces import docs
 from leadwire.interfaces.http.middleware import RequestMiddleware
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get
@@ -54,6 +55,7 @@ def create_app(health: Health | None = None) -> ASGIApp:
         middleware=[ApiKeyGuard(settings.get().rate_limit), idempotent],
         response_class=JSONResponse,
     )
+    describe = openapi.describing(EVENTS, SAMPLES)
     return RequestMiddleware(
         Litestar(
             route_handlers=[
@@ -63,7 +65,8 @@ def create_app(health: Health | None = None) -> ASGIApp:
                 static.script,
                 *((static.demo, static.demo_style) if settings.get().demo_bot else ()),
                 *router.handlers(),
-                *openapi.routes(EVENTS, SAMPLES),
+                openapi.route(describe),
+                *docs.routes(describe),
                 live,
                 _ready(health or Health(needs_redis=False)),
             ],

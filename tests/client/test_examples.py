@@ -113,9 +113,9 @@ async def test_the_example_of_fetching_acknowledges_what_it_handles(given, works
     assert await tables.fetchval("SELECT count(*) FROM job") == 2
 
 
-def _signed(body: bytes, secret: str) -> dict[str, Any]:
+def _signed(body: bytes, secret: str, event_id: str = "evt_1") -> dict[str, Any]:
     at = int(time.time())
     made = signing.headers(
-        event_id="evt_1", body=body, secret=secret, staged=None, at=at, attempt=1, prefix="X-Service-"
+        event_id=event_id, body=body, secret=secret, staged=None, at=at, attempt=1, prefix="X-Service-"
     )
     return dict(made)

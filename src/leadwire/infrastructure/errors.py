@@ -196,7 +196,7 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
 def problem(error: DomainError, request_id: str) -> Problem:
     """Return the document that a request with this id is answered with."""
     return Problem(
-        type=f"/docs#error-{error.code}",  # RFC 9457 section 3.1.1 allows a relative reference
+        type=f"/docs/errors#{error.code}",  # RFC 9457 section 3.1.1 allows a relative reference
         title=error.title,
         status=error.status,
         detail=error.detail,

@@ -85,7 +85,7 @@ def refused(answer: bytes, status: int, code: str) -> Problem:
     assert headers["Connection"] == "close"
     assert headers["X-Request-Id"] == problem.request_id
     assert re.fullmatch("req_[0-9a-f]{24}", problem.request_id)
-    assert (problem.status, problem.code, problem.type) == (status, code, f"/docs#error-{code}")
+    assert (problem.status, problem.code, problem.type) == (status, code, f"/docs/errors#{code}")
     assert problem.title
     assert problem.detail
     assert ("Retry-After" in headers) == (status == 503)

@@ -36,7 +36,7 @@ async def test_it_is_made_once_and_needs_no_key(connected, monkeypatch):
     monkeypatch.setattr(openapi, "document", lambda *given: made.append(1) or make_it(*given))
     transport = httpx.ASGITransport(create_app())
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as new:
-        answers = [await new.get(path) for path in ("/schema", "/docs", "/schema", "/docs")]
+        answers = [await new.get(path) for path in ("/schema", "/docs/start", "/schema", "/docs/start")]
     assert [answer.status_code for answer in answers] == [200] * 4
     assert answers[0].headers["content-type"] == "application/vnd.oai.openapi+json;version=3.1"
     assert answers[0].content == answers[2].content

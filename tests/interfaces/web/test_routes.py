@@ -106,7 +106,7 @@ async def test_nothing_of_the_web_area_is_served_around_the_declarations():
         "/webhooks/addresses",
         "/webhooks/addresses.json",
     }
-    open_to_all |= {"/docs", "/docs.css", "/metrics", "/demo", "/widget.js"}
+    open_to_all |= {"/docs", "/docs/{name}", "/metrics", "/demo", "/widget.js"}
     open_to_all |= {"/forgot-password", "/reset-password/{token}"}
     open_to_all |= {"/dev/mail", "/dev/mail/{mail_id}", "/dev/mail/{mail_id}/html"}  # tests/interfaces/web/test_mail.py
     known = {one.path for one in router.DECLARED} | open_to_all

@@ -1,52 +1,68 @@
-"""The document as an HTML page, by the template `page.html`."""
+"""What the templates of the generated pages show of the OpenAPI document: operations, events, objects, errors."""
 
 import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import jinja2
 from markupsafe import Markup, escape
+
+from leadwire.interfaces.docs.markdown import Section
 
 Json = Mapping[str, Any]
 Row = tuple[str, str, str]
 
-_TEMPLATE: Final = Path(__file__).with_name("page.html")
+_HERE: Final = Path(__file__).parent
 _ENVELOPES: Final = (("Single", Markup('{{"data": {}}}')), ("Page", Markup('{{"data": list of {}, "meta": {}}}')))
 _PLACES: Final = {"query": "", "path": "in the path, ", "header": "header, "}
 
 
-def page(document: Json) -> str:
-    """Return the whole page."""
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {
-        "breakable": lambda text: Markup("<wbr>").join(re.split(r"(?<=[/_-])", text)),
-        "inline": _inline,
-        "json": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
-        "described": _described,
-        "parameters": _parameters,
-        "fields": _fields,
-        "type_words": type_words,
-    }
+def described(document: Json) -> dict[str, Any]:
+    """What the templates take of the document."""
     schemas = document["components"]["schemas"]
+    samples = tomllib.loads((_HERE / "samples.toml").read_text())
+    cures = tomllib.loads((_HERE / "cures.toml").read_text())
     operations = [
-        (method, path, operation, _curl(method, path, operation))
+        (method, path, operation, {"curl": _curl(method, path, operation), **samples[operation["operationId"]]})
         for path, item in _resolved(document["paths"], document["components"]).items()
         for method, operation in item.items()
     ]
     tags = [(tag, [one for one in operations if tag["name"] in one[2]["tags"]]) for tag in document["tags"]]
     errors = dict(error for _, _, operation, _ in operations for error in _errors(operation))
-    return environment.from_string(_TEMPLATE.read_text()).render(
-        info=document["info"],
-        tags=[(tag, found) for tag, found in tags if found],
-        webhooks=[item["post"] for item in document["webhooks"].values()],
-        objects={name: schema for name, schema in schemas.items() if _is_object(name)},
-        problem=_any_problem(schemas),
-        problem_example=next(shown["value"] for shown in errors.values() if "errors" in shown["value"]),
-        errors=sorted((key, shown["summary"]) for key, shown in errors.items()),
-    )
+    return {
+        "info": document["info"],
+        "tags": [(tag, found) for tag, found in tags if found],
+        "webhooks": [item["post"] for item in document["webhooks"].values()],
+        "objects": {name: schema for name, schema in schemas.items() if _is_object(name)},
+        "problem": _any_problem(schemas),
+        "problem_example": next(shown["value"] for shown in errors.values() if "errors" in shown["value"]),
+        "errors": [(status, code, shown["summary"], cures[code]) for (status, code), shown in sorted(errors.items())],
+    }
+
+
+def sections(described: Json) -> dict[str, list[Section]]:
+    """What the generated pages have, for the list of contents and the search. The first is the page itself."""
+    operations = [
+        Section(one["operationId"], one["summary"], 2, f"{method.upper()} {path} {one['description']}")
+        for _, found in described["tags"]
+        for method, path, one, _ in found
+    ]
+    objects = [
+        Section(f"object-{name}", name, 3, " ".join([*schema.get("properties", {})]))
+        for name, schema in described["objects"].items()
+    ]
+    events = [
+        Section(one["operationId"], one["summary"], 2, one.get("description", "")) for one in described["webhooks"]
+    ]
+    errors = [Section(code, code, 3, f"{status} {text} {cure}") for status, code, text, cure in described["errors"]]
+    return {
+        "reference": [Section("start", "API reference", 1, described["info"]["description"]), *operations, *objects],
+        "event-catalog": [Section("start", "Event catalog", 1, ""), *events],
+        "errors": [Section("start", "Errors", 1, ""), *errors],
+    }
 
 
 def _resolved(part: Any, components: Json) -> Any:
@@ -97,7 +113,7 @@ def _curl(method: str, path: str, operation: Json) -> str:
     examples = {parameter["name"]: parameter["example"] for parameter in operation["parameters"]}
     address = path.format_map(examples) + ("?limit=20" if "limit" in examples else "")
     verb = "" if method == "get" else f" -X {method.upper()}"
-    lines = [f'curl{verb} "$BASE_URL{address}"', '-H "Authorization: Bearer $API_KEY"']
+    lines = [f'curl{verb} "$URL{address}"', '-H "Authorization: Bearer $KEY"']
     if key := examples.get("Idempotency-Key"):
         lines.append(f"-H {shlex.quote(f'Idempotency-Key: {key}')}")
     if body := operation.get("requestBody"):
@@ -142,7 +158,7 @@ def _object(name: str) -> Markup:
     for envelope, text in _ENVELOPES:
         if name.startswith(envelope) and name != "PageMeta":
             return text.format(_object(name.removeprefix(envelope)), _object("PageMeta"))
-    return Markup('<a href="#object-{0}">{0}</a>').format(name)
+    return Markup('<a href="/docs/reference#object-{0}">{0}</a>').format(name)
 
 
 def _limits(schema: Json) -> str:
@@ -156,3 +172,15 @@ def _limits(schema: Json) -> str:
     if "default" in schema:
         found.append(f"default {schema['default']}")
     return f" ({', '.join(found)})" if found else ""
+
+
+FILTERS: Final = {
+    "breakable": lambda text: Markup("<wbr>").join(re.split(r"(?<=[/_-])", text)),
+    "inline": _inline,
+    "json": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
+    "described": _described,
+    "parameters": _parameters,
+    "fields": _fields,
+    "type_words": type_words,
+}
+"""Of the templates."""

@@ -1,0 +1,119 @@
+"""The Markdown of `leadwire/docs` as pages: HTML, headings, texts to search in. The Markdown is ours, not a user's."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+from msgspec import Struct
+
+from leadwire.infrastructure.errors import OperatorError
+
+PREFIX: Final = "/docs/"
+_FOLDER: Final = resources.files("leadwire") / "docs"
+_REPLACED: Final = {  # wide ones scroll, by keyboard, too
+    "<table": '<div class="table" tabindex="0"><table',
+    "</table>": "</table></div>",
+    "<pre>": '<pre tabindex="0">',
+    "<li>[ ] ": '<li class="open">',
+}
+_LINK: Final = re.compile(r"(?P<file>[^#]*\.md)?(?P<anchor>#.*)?")
+
+
+class Section(Struct, frozen=True):
+    """A heading and what stands below it, as plain text. The level of a page's title is 1."""
+
+    anchor: str
+    heading: str
+    level: int
+    text: str
+
+
+class Page(Struct, frozen=True):
+    """A page of the documentation."""
+
+    name: str
+    title: str
+    html: Markup
+    sections: list[Section]
+
+
+class Contents(Struct, frozen=True):
+    """Which pages there are, by the title of their group."""
+
+    groups: list[tuple[str, list[str]]]
+    elsewhere: dict[str, str]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all pages, in their order."""
+        return [name for _, names in self.groups for name in names]
+
+
+def contents() -> Contents:
+    """Read which pages there are."""
+    read = tomllib.loads((_FOLDER / "contents.toml").read_text())
+    return Contents([(one["title"], one["pages"]) for one in read["groups"]], read["elsewhere"])
+
+
+def pages(found: Contents) -> Iterator[Page]:
+    """The pages that are written in Markdown."""
+    other = {name: file for file, name in found.elsewhere.items()}
+    for name in found.names:
+        file = _FOLDER / f"{name}.md"
+        if not file.is_file() and name in other:
+            file = _FOLDER / other[name]
+        if file.is_file():
+            yield _page(name, file, found)
+
+
+def _page(name: str, file: Traversable, found: Contents) -> Page:
+    markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
+    tokens = markdown.parse(file.read_text())
+    sections = _sections(tokens)
+    for token in tokens:
+        for child in token.children or ():
+            if child.type == "link_open":
+                child.attrs["href"] = _address(str(child.attrs["href"]), found, name)
+    html = markdown.renderer.render(tokens, markdown.options, {})
+    for ours, better in _REPLACED.items():
+        html = html.replace(ours, better)
+    return Page(name, sections[0].heading, Markup(html), sections)  # noqa: S704 - the files are ours
+
+
+def _sections(tokens: Sequence[Token]) -> list[Section]:
+    """Give every heading its anchor, as GitHub does, and return what stands below each."""
+    found: list[tuple[str, str, int, list[str]]] = []
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.type == "heading_open" and following:
+            heading = _plain(following)
+            anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            token.attrSet("id", anchor)
+            found.append((anchor, heading, int(token.tag[1]), []))
+        elif found and token.type in ("inline", "fence") and token.content != found[-1][1]:
+            found[-1][3].append(_plain(token))
+    return [Section(anchor, heading, level, " ".join(texts)) for anchor, heading, level, texts in found]
+
+
+def _plain(token: Token) -> str:
+    """What is read of it, without the marks of Markdown."""
+    if token.children is None:
+        return token.content
+    texts = {"text": None, "code_inline": None, "softbreak": " ", "hardbreak": " "}
+    return "".join(texts[one.type] or one.content for one in token.children if one.type in texts)
+
+
+def _address(href: str, found: Contents, page: str) -> str:
+    """Where a link of the Markdown leads at /docs. Raise OperatorError where it leads nowhere."""
+    match = _LINK.fullmatch(href)
+    if not match or not match["file"]:
+        return href
+    name = found.elsewhere.get(match["file"], match["file"].removesuffix(".md").rpartition("/")[2])
+    if name not in found.names:
+        raise OperatorError(f"{page}: the documentation has no page for {href}")
+    return f"{PREFIX}{name}{match['anchor'] or ''}"

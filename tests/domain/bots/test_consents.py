@@ -146,8 +146,8 @@ async def test_a_preview_says_what_would_be_recorded():
         return None
 
     shown = await preview.run("ws", "bot", parse(FLOW), ["Ada", "yes", EMAIL, "Never"], nothing)
-    notes = [text for kind, text in shown.lines if kind == "note" and text.startswith("records")]
+    notes = [note for note in shown.notes if note.startswith("Records")]
     assert notes == [
-        "records consent: Ada, may we send you news?",
-        "records that consent is refused: May we call you?",
+        "Records consent: Ada, may we send you news?",
+        "Records that consent is refused: May we call you?",
     ]

@@ -8,12 +8,13 @@ import pytest
 import leadwire.interfaces.widget
 from leadwire.domain.bots import engine, inputs, library
 from leadwire.domain.bots.engine import HandedOff, Saved
+from leadwire.domain.bots.opening import words
 from leadwire.domain.bots.parse import parse
 from leadwire.domain.bots.preview import run
 from tests.domain.bots.flows import SMALL, shipped
 
 WIDGET = (Path(leadwire.interfaces.widget.__file__).parent / "javascript" / "words.js").read_text(encoding="utf-8")
-BUTTONS = re.findall(r'\bperson: "([^"]+)"', WIDGET)
+BUTTONS = [*re.findall(r'\bperson: "([^"]+)"', WIDGET), *(said["person"] for said in words().values())]
 
 WISHES = [
     *BUTTONS,
@@ -215,4 +216,4 @@ async def test_it_is_not_looked_up(workspace, bot):
         raise AssertionError(question)
 
     tried = await run(workspace, bot, shipped("support-triage"), ["A question", "I want to talk to a human"], never)
-    assert tried.lines[-1][1] == "asks for a person: the visitor asked for a person"
+    assert tried.notes[-1] == "Asks for a person: the visitor asked for a person"

@@ -87,9 +87,9 @@ async def test_the_trial_wears_what_the_form_says(admin, workspace, greeter):
 async def test_a_draft_that_is_not_complete_says_so(admin, workspace, greeter):
     whole = library.text("lead-qualification")
     await db.rows("UPDATE bot SET draft = $2 WHERE id = $1", greeter, whole.replace('next = "goal"', 'next = "gone"'))
-    assert "iframe" in await admin.open(f"/bots/{greeter}/preview")
+    assert "cannot be tried yet" in await admin.open(f"/bots/{greeter}/preview")
     told = await tried(admin, greeter, said="hello")
-    assert (told.status_code, told.json()["code"]) == (409, "draft_incomplete")
+    assert (told.status_code, told.json()["code"]) == (422, "bad_flow")
     assert "gone" in told.json()["detail"]
     await db.rows("UPDATE bot SET draft = 'nonsense' WHERE id = $1", greeter)
     assert "cannot be tried yet" in await admin.open(f"/bots/{greeter}/preview")

@@ -12,7 +12,6 @@ from leadwire.domain.bots.inputs import option
 from leadwire.domain.bots.schema import Turn, VisitorSession
 from leadwire.domain.conversations.schema import Role, Status, StoredMessage
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.errors import Conflict
 
 MOST_LINES = 100
 
@@ -29,22 +28,10 @@ class Preview(Struct, frozen=True):
 async def run(
     workspace: str, bot_id: str, flow: Flow, messages: Sequence[str], answerer: Answerer, *, person: bool = False
 ) -> Preview:
-    """Run the flow from its start through the visitor's messages; with `person`, they ask for one then.
-
-    Raise Conflict where a draft that is not complete leads to a step that is not there.
-    """
-    try:
-        return await _run(workspace, bot_id, flow, messages[:MOST_LINES], answerer, person=person)
-    except KeyError as missing:
-        raise Conflict(f"There is no step {missing}: the draft is not complete.", code="draft_incomplete") from missing
-
-
-async def _run(
-    workspace: str, bot_id: str, flow: Flow, messages: Sequence[str], answerer: Answerer, *, person: bool
-) -> Preview:
+    """Run the flow from its start through the visitor's messages; with `person`, they ask for one then."""
     state, effects = engine.begin(flow)
     said, all_effects = _replies(effects), list(effects)
-    for text in messages:
+    for text in messages[:MOST_LINES]:
         asked = flow.node(state.at) if state.at else None
         chosen = option(asked, text) if isinstance(asked, Ask) else None
         said.append(("user", chosen.label if chosen else text))

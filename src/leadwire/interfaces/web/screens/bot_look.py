@@ -85,7 +85,7 @@ async def trial_turn(context: PageContext, bot_id: str) -> PageResponse:
     """Everything said so far (`said`) through the draft; `person`: and then the visitor asked for a person."""
     one = await reads.detail(context.workspace, bot_id)
     said = [text[:4000] for text in context.form.all("said") if text.strip()]
-    flow, person = await _flow(one), context.form.on("person")
+    flow, person = await cpu_work.run(parse_stored, one.draft or ""), context.form.on("person")
     return _json(await preview.run(context.workspace, one.id, flow, said, faq.answer, person=person))
 
 

@@ -41,6 +41,11 @@ async def _events(page: Page) -> None:
     await page.goto("/webhooks/new?url=https%3A%2F%2Fexample.com%2Fhooks&next=1")
 
 
+async def _enable(page: Page) -> None:
+    await _endpoint(page)
+    await page.goto(re.sub(r"[?#].*", "", page.url) + "/setup/enable")
+
+
 async def _test(page: Page) -> None:
     await _endpoint(page)
     await page.goto(re.sub(r"[?#].*", "", page.url) + "/setup/test")
@@ -101,6 +106,8 @@ SCREENS: dict[str, Way] = {
     "endpoint": _endpoint,
     "setup-address": "/webhooks/new",
     "setup-events": _events,
+    "setup-enable": _enable,
+    "catalog": "/webhooks/catalog",
     "setup-test": _test,
     "secret": _secret,
     "certificate": _certificate,

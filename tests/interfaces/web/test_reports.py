@@ -94,7 +94,7 @@ async def test_each_is_a_file_that_a_spreadsheet_does_not_run(viewer, live):
     assert answer.headers["content-disposition"] == 'attachment; filename="campaigns.csv"'
     rows = list(csv.reader(io.StringIO(answer.text.removeprefix("\N{BYTE ORDER MARK}"))))
     assert rows == [
-        ["Campaign", "Conversations", "New leads", "Leads each", "Before", "Change"],
+        ["Campaign", "Conversations", "New leads", "Became leads", "Before", "Change"],
         ["'=HYPERLINK(1)", "1", "0", "0.0", "0", ""],
     ]
     for key in ("funnel", "sources", "people", "ratings"):

@@ -34,6 +34,13 @@ LEFT JOIN LATERAL (SELECT h.last_at, h.last_outcome FROM endpoint_hour h WHERE h
 WHERE e.workspace_id = :workspace AND e.id = ANY(:endpoints)""")
 
 
+# The same of one endpoint, with first attempts alone.
+_DAYS: Final = sql("""
+SELECT h.hour::date AS day, h.delivered, h.failed, h.first_delivered, h.first_failed, h.took
+FROM endpoint_hour h JOIN webhook_endpoint e ON e.id = h.endpoint_id
+WHERE e.workspace_id = :workspace AND h.endpoint_id = :endpoint_id AND h.hour >= :since""")
+
+
 class Hour(Struct, frozen=True):
     """Attempts of one hour. `p95` in milliseconds; None when there were none."""
 
@@ -41,6 +48,21 @@ class Hour(Struct, frozen=True):
     delivered: int
     failed: int
     p95: float | None
+
+
+class Day(Struct, frozen=True):
+    """Deliveries of one day (UTC): how many arrived at the first attempt, and how many did not."""
+
+    at: datetime
+    delivered: int
+    failed: int
+    p95: float | None
+
+    @property
+    def share(self) -> float | None:
+        """How many arrived at the first attempt; None when nothing was sent."""
+        made = self.delivered + self.failed
+        return self.delivered / made if made else None
 
 
 class Stats(Struct, frozen=True):
@@ -74,6 +96,19 @@ async def of(workspace: str, endpoint_ids: Sequence[str], hours: int = 24) -> di
     for row in rows:
         found.setdefault(row["endpoint_id"], {})[row["hour"]] = row
     return {row["id"]: _stats(found.get(row["id"], {}), slots, row) for row in await _NOW.rows(**which)}
+
+
+async def by_day(workspace: str, endpoint_id: str, days: int = 30) -> list[Day]:
+    """Return the last days of an endpoint, today included, oldest first.
+
+    Of days before first attempts were counted, all attempts count.
+    """
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    slots = [today - timedelta(days=ago) for ago in reversed(range(days))]
+    hours: dict[object, list[db.Row]] = {}
+    for row in await _DAYS.rows(workspace=workspace, endpoint_id=endpoint_id, since=slots[0]):
+        hours.setdefault(row["day"], []).append(row)
+    return [_day(at, hours.get(at.date(), [])) for at in slots]
 
 
 def together(found: Sequence[Stats]) -> Stats:
@@ -112,6 +147,13 @@ def p95(took: Sequence[int]) -> float | None:
             return low + (high - low) * (wanted - seen) / number
         seen += number
     return float(BOUNDS[-1])
+
+
+def _day(at: datetime, rows: Sequence[db.Row]) -> Day:
+    counted = any(row["first_delivered"] or row["first_failed"] for row in rows)
+    first = "first_" if counted else ""
+    delivered, failed = (sum(row[f"{first}{name}"] for row in rows) for name in ("delivered", "failed"))
+    return Day(at, delivered, failed, p95([sum(column) for column in zip(*(row["took"] for row in rows), strict=True)]))
 
 
 def _stats(known: dict[datetime, db.Row], slots: Sequence[datetime], present: db.Row) -> Stats:

@@ -10,7 +10,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from leadwire.domain.mail import reads as mail_reads
-from leadwire.domain.webhooks import explain, samples
+from leadwire.domain.webhooks import catalog, explain, samples
 from leadwire.infrastructure import clock, settings
 from leadwire.interfaces.web import assets, charts
 
@@ -41,7 +41,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"asset": assets.address, "KINDS": tuple(samples.bodies()), "MASK": _MASK}
+    made.globals |= {"asset": assets.address, "KINDS": tuple(samples.bodies()), "MASK": _MASK, "GROUPS": catalog.GROUPS}
     made.globals["mail_enabled"] = mail_reads.enabled
     made.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     made.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}

@@ -13,7 +13,7 @@ from leadwire.interfaces.web.live_updates import stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
-_PERIODS: Final = {"24": "24 hours", "168": "7 days"}
+PERIODS: Final = {"24": "24 hours", "168": "7 days"}
 _ROTATION: Final[dict[str, tuple[Callable[[str, str], Awaitable[object]], str, str]]] = {
     "stage": (rotation.stage, "endpoint.secret_staged", "The next secret signs beside the present one."),
     "promote": (rotation.promote, "endpoint.secret_promoted", "The old secret signs nothing any more."),
@@ -33,7 +33,7 @@ async def endpoints(context: PageContext) -> PageResponse:
 async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
     """One endpoint: plots, its deliveries, its settings, a test."""
     shown = await reads.endpoint(context.workspace, endpoint_id)
-    period = chosen if (chosen := context.query.text("period")) in _PERIODS else "24"
+    period = chosen if (chosen := context.query.text("period")) in PERIODS else "24"
     known = (await stats.of(context.workspace, [shown.id], int(period)))[shown.id]
     stage = context.query.text("stage")
     return await context.render(
@@ -41,20 +41,26 @@ async def endpoint(context: PageContext, endpoint_id: str) -> PageResponse:
         endpoint=shown,
         known=known,
         period=period,
-        periods=_PERIODS,
+        periods=PERIODS,
         stage=stage,
         page=await history.page(context.workspace, history.Filter(endpoint_id=shown.id, stage=stage), limit=20),
         tested=await tested(context, shown.id),
+        days=await stats.by_day(context.workspace, shown.id),
+        first=context.query.on("first"),
     )
 
 
 @screen("/webhooks/{endpoint_id}/live")
 async def live(context: PageContext, endpoint_id: str) -> PageResponse:
-    """Tells when an attempt was made."""
+    """Tells when an attempt was made: of the first ones at once, later as they are counted."""
     shown = await reads.endpoint(context.workspace, endpoint_id)
+    wanted = history.Filter(endpoint_id=shown.id)
 
     async def look() -> tuple[Hashable, bool]:
-        return await stats.attempts(shown.id), False
+        if known := await stats.attempts(shown.id):
+            return known, False
+        rows = (await history.page(context.workspace, wanted, limit=1)).rows
+        return tuple((row.event_id, row.state, row.attempts) for row in rows), False
 
     return stream(look, context.me.session_id)
 
@@ -86,7 +92,7 @@ async def own_headers(context: PageContext, endpoint_id: str) -> PageResponse:
 @action("/webhooks/{endpoint_id}/enable", shown_on=endpoint, audit="endpoint.enabled")
 async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
     await changes.enable(context.workspace, endpoint_id)
-    return context.redirect(f"/webhooks/{endpoint_id}", "Enabled. Events flow from now on.")
+    return context.redirect(f"/webhooks/{endpoint_id}?first=1", "Enabled. Events flow from now on.")
 
 
 @action("/webhooks/{endpoint_id}/disable", shown_on=endpoint, audit="endpoint.disabled")

@@ -155,7 +155,7 @@ def _origins(key: str, name: str, sums: dict[Kind, dict[str, Pair]], kind: Kind,
         new = leads.get(one, Pair()).now
         rows.append((one, pair.now, new, _share(new, pair.now), pair.before, _change(*pair)))
     columns = (
-        Column(name, "text"), Column("Conversations"), Column("New leads"), Column("Leads each", "share"), *_NOW[1:]
+        Column(name, "text"), Column("Conversations"), Column("New leads"), Column("Became leads", "share"), *_NOW[1:]
     )  # fmt: skip
     about = {
         "sources": "The website that led to the page where the conversation began.",
@@ -188,6 +188,7 @@ def _ratings(found: dict[int, tuple[int, int]]) -> Report:
     rows: list[Sequence[Cell]] = [
         (f"{rating} of 5", now, _share(now, totals[0]), before, _change(now, before))
         for rating, (now, before) in found.items()
+        if any(totals)
     ]
     mean = f"On average {means[0]:.1f} of 5" if means[0] else "No ratings yet"
     about = f"{mean}{f', before {means[1]:.1f}' if means[1] else ''}. Visitors rate a conversation that has ended."

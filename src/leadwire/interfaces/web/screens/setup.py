@@ -3,14 +3,14 @@
 from datetime import timedelta
 from typing import Final
 
-from leadwire.domain.webhooks import changes, reads, samples
+from leadwire.domain.webhooks import changes, preview, reads, samples
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import DeliveryDetail
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, redirect
 from leadwire.interfaces.web.routes import action, screen
-from leadwire.interfaces.web.screens.endpoints import reveal, tested
+from leadwire.interfaces.web.screens.endpoints import PERIODS, reveal, tested
 
 _SET_UP_WITHIN: Final = timedelta(hours=1)
 
@@ -67,9 +67,30 @@ async def enable(context: PageContext, endpoint_id: str) -> PageResponse:
     endpoint = await reads.endpoint(context.workspace, endpoint_id)
     sent = await tested(context, endpoint_id)
     works = isinstance(sent, DeliveryDetail) and sent.state == "delivered"
-    return await context.render("webhooks/enable.html", endpoint=endpoint, works=works)
+    hours = chosen if (chosen := context.query.text("hours")) in PERIODS else "24"
+    known = await preview.of(context.workspace, endpoint.events, int(hours))
+    if known.examples:
+        context.note_read("delivery.read", endpoint.id)
+    return await context.render(
+        "webhooks/enable.html",
+        endpoint=endpoint,
+        works=works,
+        hours=hours,
+        periods=PERIODS,
+        preview=known,
+        most=preview.MOST,
+    )
 
 
 async def _choose(context: PageContext, url: str) -> PageResponse:
     chosen = context.form.all("event") if context.form else list(SAMPLES)  # not those of the audit log
-    return await context.render("webhooks/events.html", url=url, chosen=chosen, samples=samples.bodies())
+    known = await preview.of(context.workspace, list(samples.bodies()), 24 * 7)
+    return await context.render(
+        "webhooks/events.html", url=url, chosen=chosen, samples=samples.bodies(), counts=known.counts, most=preview.MOST
+    )
+
+
+@screen("/webhooks/catalog")
+async def catalog(context: PageContext) -> PageResponse:
+    """Every event there is: what it means, when it is sent, and a sample."""
+    return await context.render("webhooks/catalog.html", samples=samples.bodies())

@@ -10,10 +10,10 @@ _DAYS = 10
 _KINDS = "ARRAY['message.sent', 'message.received', 'lead.created', 'lead.updated', 'conversation.started']"
 
 _EVENTS = f"""
-INSERT INTO event (id, workspace_id, kind, lead_id, body, occurred_at, recorded_at, subject)
+INSERT INTO event (id, workspace_id, kind, lead_id, body, occurred_at, recorded_at, xact, subject)
 SELECT left(event_id_floor(at::date), 14) || lpad(n::text, 16, '0'), $1, ({_KINDS})[1 + n % 5], $4::text,
     '{{"event":"message.sent","timestamp":"2026-01-02T03:04:05.678Z","data":' || to_json(repeat('x', 200)) || '}}',
-    at, at, 'lead_' || lpad((n % 1000)::text, 26, '0')
+    at, at, (1 + n * (pg_current_xact_id()::text::bigint - 1) / $2)::text::xid8, 'lead_' || lpad((n % 1000)::text, 26, '0')
 FROM generate_series(1, $2::int) n, LATERAL (SELECT $3::timestamptz + n * interval '{_DAYS} days' / $2 AS at) t"""
 _DELIVERIES = """
 WITH made AS (

@@ -1,14 +1,10 @@
 """A forgotten password in a browser: by the mailbox of `leadwire up` to another one."""
 
-import importlib.resources
-
 import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.accounts.changes import password_reset
-from leadwire.domain.mail import changes
 from tests.browser.conftest import visiting
-from tests.browser.desk import signed_in
 
 ANOTHER = "nine slow green trains"
 
@@ -45,23 +41,3 @@ async def test_a_forgotten_password_is_replaced(browser, page, door):
         assert visit.complaints == []
     await page.reload()
     await expect(page).to_have_title("Sign in · Leadwire")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_finds_no_serious_fault(browser, door, workspace, scheme):
-    """The policy is off for axe-core, which needs eval."""
-    axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text()
-    await changes.suppress(workspace, "gone@example.org", "550 5.1.1 no such user")
-    async with visiting(browser, bypass_csp=True, color_scheme=scheme) as visit:
-        page = await signed_in(visit, door, workspace, "ada@example.org")
-        await page.goto(f"{door}/team")
-        await page.get_by_label("E-mail").fill("grace@example.org")
-        await page.get_by_role("button", name="Make a link").click()
-        await expect(page.get_by_text("on its way")).to_be_visible()
-        await page.goto(f"{door}/dev/mail")
-        mail = await page.get_by_role("link", name="invitation").first.get_attribute("href")
-        for path in ("/team", "/dev/mail", mail, f"{mail}/html", "/forgot-password"):
-            await page.goto(f"{door}{path}")
-            await page.evaluate(axe)
-            told = await page.evaluate("axe.run(document).then(told => told.violations)")
-            assert [one["id"] for one in told if one["impact"] in ("serious", "critical")] == [], path

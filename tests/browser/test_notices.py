@@ -1,14 +1,11 @@
 """Mails in a browser: a visitor asks for the chat, and people choose what they are told."""
 
-import importlib.resources
-
 import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.notices import links
 from leadwire.infrastructure import db
 from tests.browser.conftest import visiting
-from tests.browser.desk import signed_in
 from tests.mailing import mails
 
 
@@ -49,17 +46,3 @@ async def test_people_choose_and_a_link_in_a_mail_ends_a_kind(browser, page, doo
         assert mail_reader.complaints == []
     await page.reload()
     await expect(page.get_by_role("checkbox", name="Waiting visitors")).not_to_be_checked()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_finds_no_serious_fault(browser, door, workspace, scheme):
-    """The policy is off for axe-core, which needs eval."""
-    axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text()
-    async with visiting(browser, bypass_csp=True, color_scheme=scheme) as visit:
-        page = await signed_in(visit, door, workspace, f"{scheme}@example.org")
-        user = await db.value("SELECT id FROM user_account")
-        for path in ("/account", links.path(workspace, user, "waiting")):
-            await page.goto(f"{door}{path}")
-            await page.evaluate(axe)
-            told = await page.evaluate("axe.run(document).then(told => told.violations)")
-            assert [one["id"] for one in told if one["impact"] in ("serious", "critical")] == [], path

@@ -76,6 +76,9 @@ def reads_of(crowd):
         "a lead's events": (partial(leads.events, workspace, _LEAD), 50),
         "a conversation's events": (partial(conversations.events, workspace, _TALK), 50),
         "their deliveries": (partial(webhooks.states_of, workspace, events), 200),
+        "newest deliveries": (partial(deliveries._events, workspace, deliveries.Filter(), "", 51), 300),
+        "deliveries since": (
+            partial(deliveries._events, workspace, deliveries.Filter(since=clock.ago(days=1)), "", 51), 300),
         "deliveries about a lead": (
             partial(deliveries._events, workspace, deliveries.Filter(subject=_LEAD), "", 51), 50),
         "audit log": (partial(reads.log_page, workspace, LogQuery()), 200),

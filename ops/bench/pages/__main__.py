@@ -25,6 +25,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import library
 from leadwire.domain.webhooks import redrives
 from leadwire.domain.webhooks.redrives import Selection
+from leadwire.domain.worklists import changes as worklists
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.settings import Settings
@@ -111,7 +112,7 @@ async def _fill(url: str, filled: Filled | None, options: argparse.Namespace) ->
 
 async def _made(options: argparse.Namespace) -> Filled:
     data = await database.fill(options.leads, _MESSAGES, clock.now() - _YEAR, _YEAR / options.leads)
-    deliveries = await past.make(data.workspace, options.deliveries)
+    deliveries = await past.make(data.workspace, options.deliveries, options.leads)
     dead = await db.row("SELECT event_id, endpoint_id FROM every_delivery WHERE state = 'dead' LIMIT 1")
     bot = await db.value("SELECT id FROM bot LIMIT 1")
     assert dead
@@ -124,6 +125,9 @@ async def _made(options: argparse.Namespace) -> Filled:
         "event_id": dead["event_id"],
         "endpoint_id": dead["endpoint_id"],
         "job_id": (await redrives.start(data.workspace, Selection(), 10)).id,
+        "bulk_id": await worklists.begin(
+            data.workspace, "user_x", "set", data.leads[:1], clock.iso(clock.now()), "stage"
+        ),
         "provider_id": await sso.add(data.workspace, "Company", "https://id.example.com"),
     }
     return Filled(data, deliveries, known)

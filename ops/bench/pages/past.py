@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import clock, db
+from ops.bench.api.data import id_of
 
 _ENDPOINTS = 4
 _DAYS = 10
@@ -11,9 +12,10 @@ _KINDS = "ARRAY['message.sent', 'message.received', 'lead.created', 'lead.update
 
 _EVENTS = f"""
 INSERT INTO event (id, workspace_id, kind, lead_id, body, occurred_at, recorded_at, xact, subject)
-SELECT left(event_id_floor(at::date), 14) || lpad(n::text, 16, '0'), $1, ({_KINDS})[1 + n % 5], $4::text,
+SELECT left(event_id_floor(at::date), 14) || lpad(n::text, 16, '0'), $1, ({_KINDS})[1 + n % 5],
+    {id_of("lead", "(1 + n % $4::int)")},
     '{{"event":"message.sent","timestamp":"2026-01-02T03:04:05.678Z","data":' || to_json(repeat('x', 200)) || '}}',
-    at, at, (1 + n * (pg_current_xact_id()::text::bigint - 1) / $2)::text::xid8, 'lead_' || lpad((n % 1000)::text, 26, '0')
+    at, at, (1 + n * (pg_current_xact_id()::text::bigint - 1) / $2)::text::xid8, {id_of("lead", "(1 + n % $4::int)")}
 FROM generate_series(1, $2::int) n, LATERAL (SELECT $3::timestamptz + n * interval '{_DAYS} days' / $2 AS at) t"""
 _DELIVERIES = """
 WITH made AS (
@@ -41,15 +43,14 @@ INSERT INTO endpoint_hour SELECT id, date_trunc('hour', now()) - n * interval '1
 FROM webhook_endpoint, generate_series(0, 239) n"""
 
 
-async def make(workspace: str, deliveries: int) -> int:
-    """Fill the tables; answers how many deliveries there are then."""
+async def make(workspace: str, deliveries: int, leads: int) -> int:
+    """Fill the tables, with events of all `leads` by turns; answers how many deliveries there are then."""
     for number in range(_ENDPOINTS):
         made = await changes.create(workspace, f"https://receiver.example.com/hooks/{number}", ["lead.created"])
         await changes.enable(workspace, made.id)
     first = clock.now() - timedelta(days=_DAYS)
     await db.rows("SELECT make_event_partitions($1, $2)", first.date(), clock.now().date())
-    lead = await db.value("SELECT id FROM lead WHERE workspace_id = $1 LIMIT 1", workspace)
-    await db.rows(_EVENTS, workspace, deliveries // _ENDPOINTS, first, lead)
+    await db.rows(_EVENTS, workspace, deliveries // _ENDPOINTS, first, leads)
     await db.rows(_DELIVERIES, workspace)
     await db.rows(_ATTEMPTS)
     await db.rows(_HOURS)

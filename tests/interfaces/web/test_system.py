@@ -61,7 +61,8 @@ async def test_what_waits_is_counted(admin, workspace, bot):
     await endpoint(workspace, "http://127.0.0.1:9001/", "conversation.started", "message.received")
     await make.conversation(workspace, bot)
     page = await admin.open("/system")
-    assert "<dt>Not relayed yet</dt><dd>2<small>oldest" in page
+    assert "Not queued yet" in page
+    assert "<dd>2<small>oldest" in page
     assert "None: nothing is being sent." in page
 
 

@@ -24,11 +24,13 @@ _SHOWN: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.las
     d.finished_at, d.test, coalesce(v.lead_id, v.conversation_id) AS subject"""
 
 # Ids of events, newest first: of some kinds; with a delivery that is unfinished; with a dead letter; about a subject.
-# `before`, `since` and `until` are event ids.
+# `before`, `since` and `until` are event ids. They choose partitions; ALL keeps the planner from thinking that so few
+# events are between them that the order in which the index of the change feed has them is of no use.
 _NEWEST: Final = sql("""
 SELECT newest.id FROM unnest(:kinds::text[]) AS wanted(kind), LATERAL (
     SELECT v.id, v.xact FROM event v
-    WHERE v.workspace_id = :workspace AND v.kind = wanted.kind AND v.id < :before AND v.id >= :since AND v.id < :until
+    WHERE v.workspace_id = :workspace AND v.kind = wanted.kind
+        AND v.id < ALL(ARRAY[:before, :until]::text[]) AND v.id >= ALL(ARRAY[:since]::text[])
     ORDER BY v.xact DESC LIMIT :limit) AS newest
 ORDER BY newest.id DESC LIMIT :limit""")
 _UNFINISHED: Final = sql("""

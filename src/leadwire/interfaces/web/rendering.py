@@ -1,6 +1,7 @@
 """Templates to HTML: one environment, escaping on, an unknown name is an error."""
 
 import functools
+import math
 import re
 from datetime import datetime
 from typing import Any, Final
@@ -12,7 +13,7 @@ from markupsafe import Markup, escape
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import catalog, explain, samples
 from leadwire.infrastructure import clock, settings
-from leadwire.interfaces.web import assets, charts
+from leadwire.interfaces.web import assets, charts, glossary
 
 _TOKEN: Final = re.compile(
     r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<str>"(?:[^"\\]|\\.)*")'
@@ -23,6 +24,7 @@ _BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
 _LARGEST: Final = 8 * 1024  # characters that are indented and colored
 _DEEPEST: Final = 32
 _ADDRESS: Final = re.compile(r"""https?://\w[^\s<>"]*""", re.IGNORECASE)
+_UNITS: Final = ((86_400, "day"), (3600, "hr."), (60, "min."), (1, "sec."))
 _MASK: Final = "•" * 8
 
 
@@ -42,6 +44,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"asset": assets.address, "KINDS": tuple(samples.bodies()), "MASK": _MASK, "GROUPS": catalog.GROUPS}
+    made.globals["TERMS"] = glossary.terms()
     made.globals["mail_enabled"] = mail_reads.enabled
     made.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     made.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}
@@ -51,14 +54,28 @@ def environment() -> jinja2.Environment:
 
 
 def ago(at: datetime | str | None) -> Markup:
-    """A time that the page turns into a relative one, with UTC on hover. Nothing becomes a dash."""
+    """A time as a relative one, which the page keeps fresh, with UTC on hover. Nothing becomes a dash."""
     if at is None:
         return Markup('<span class="muted">—</span>')
     if isinstance(at, str):
         at = clock.parse(at)
+    told = relative((at - clock.now()).total_seconds(), f"{at:%Y-%m-%d}")
     return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
-        clock.iso(at), f"{at:%a %d %b %Y %H:%M:%S}", f"{at:%d %b %H:%M:%S}"
+        clock.iso(at), f"{at:%a %d %b %Y %H:%M:%S}", told
     )
+
+
+def relative(seconds: float, day: str) -> str:
+    """How far away a time is, in the words that browsers have for it, so that nothing moves when they retell it; the
+    `day` of one that is more than 30 days away.
+    """
+    if abs(seconds) > 30 * 86_400:
+        return day
+    size, unit = next((one for one in _UNITS if abs(seconds) >= one[0]), _UNITS[-1])
+    count = math.floor(seconds / size + 0.5)
+    unit = f"{unit}s" if unit == "day" and abs(count) > 1 else unit
+    known = {(0, "sec."): "now", (-1, "day"): "yesterday", (1, "day"): "tomorrow"}
+    return known.get((count, unit)) or (f"in {count} {unit}" if count > 0 else f"{-count} {unit} ago")
 
 
 def brief(ident: str) -> Markup:

@@ -21,9 +21,8 @@ _MODULES: Final = [
 _PROGRAMS: Final = ("/v1/", "/widget/", "/receiver/", "/health/", "/schema", "/metrics")  # never get a page
 
 DECLARED: Final = [one for module in _MODULES for one in vars(module).values() if isinstance(one, Declared)]
-PAGES: Final = [
-    one.path for one in DECLARED if "GET" in one.handler.http_methods and not one.path.endswith(("/live", "/options"))
-]
+_PARTS: Final = ("/live", "/options", "/config", "/csv", "/trial")  # what pages ask for
+PAGES: Final = [one.path for one in DECLARED if "GET" in one.handler.http_methods and not one.path.endswith(_PARTS)]
 """The paths of what is a page of its own, for whoever looks at all of them: tests, pictures, measurements."""
 
 

@@ -2,7 +2,6 @@
 const inbox = () => document.querySelector("#inbox");
 const log = () => document.querySelector("#log");
 const answer = () => document.querySelector("#answer textarea");
-document.documentElement.dataset.inbox = "";
 
 // ---- choices of a person, in this browser
 

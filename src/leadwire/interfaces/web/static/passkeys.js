@@ -1,9 +1,5 @@
 // Passkeys. A button with `data-passkey` asks that address for options and the device for a credential, which its form
 // then sends. Where the browser cannot do it, style sheets hide such buttons.
-const named = !/^[\d.]+$|:/.test(location.hostname); // a passkey belongs to a name
-if (isSecureContext && named && globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON) {
-  document.documentElement.dataset.passkeys = "";
-}
 
 const told = {
   NotAllowedError: "No passkey was used. Try again, or use another way.",

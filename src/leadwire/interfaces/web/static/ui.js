@@ -170,7 +170,12 @@ function tell(time) {
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? units.at(-1);
   const old = Math.abs(seconds) > 30 * 86400;
   time.textContent = old ? time.dateTime.slice(0, 10) : relative.format(Math.round(seconds / size), unit);
-  if (!time.dataset.utc) { time.dataset.utc = time.title; time.title += `\n${local.format(at)} (your time)`; }
+}
+
+// The words of a page that has just come are right, and stay, so that nothing moves.
+function localize(time) {
+  time.dataset.utc = time.title;
+  time.title += `\n${local.format(new Date(time.dateTime))} (your time)`;
 }
 
 // ---- elements of ours
@@ -201,15 +206,14 @@ customElements.define("theme-switch", class extends HTMLElement {
 
 const menu = document.querySelector(".menu");
 if (menu) {
-  menu.hidden = !matchMedia("(max-width: 760px)").matches;
   menu.onclick = () => menu.setAttribute("aria-expanded", String(menu.getAttribute("aria-expanded") !== "true"));
 }
 
-const tellAll = () => document.querySelectorAll("time[datetime]").forEach(tell);
+const times = (rest = "") => document.querySelectorAll(`time[datetime]${rest}`);
 
 function ready() {
   shown = place();
-  tellAll();
+  times(":not([data-utc])").forEach(localize);
   restoreDrafts();
   follow();
   dispatchEvent(new Event("swapped"));
@@ -217,4 +221,4 @@ function ready() {
 
 ready();
 document.querySelectorAll(".conversation").forEach(toEnd);
-setInterval(tellAll, 10000);
+setInterval(() => times().forEach(tell), 10000);

@@ -1,0 +1,26 @@
+"""The terms of ours: where screens explain them, and the document that has them all."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import leadwire
+from leadwire.interfaces.web.glossary import terms
+
+_PACKAGE = Path(leadwire.__file__).parent
+_HELP = re.compile(r"help\('(\w+)'\)")
+TEMPLATES = {path.name: path.read_text() for path in (_PACKAGE / "interfaces/web/templates").rglob("*.html")}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_screen_explains_each_term_once_and_only_terms_there_are(name):
+    asked = _HELP.findall(TEMPLATES[name])
+    assert set(asked) <= terms().keys()
+    assert len(set(asked)) == len(asked)
+
+
+def test_the_concepts_have_every_term_word_by_word():
+    concepts = re.sub(r"\s+", " ", (_PACKAGE / "docs/concepts.md").read_text())
+    for term in terms().values():
+        assert f"- **{term.name}**: {term.text}" in concepts

@@ -16,7 +16,7 @@ from leadwire.interfaces import docs
 from leadwire.interfaces.http.middleware import RequestMiddleware
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get
-from leadwire.interfaces.v1 import bots, conversations, events, leads, me, openapi, receiver
+from leadwire.interfaces.v1 import bots, conversations, events, exports, leads, me, openapi, receiver
 from leadwire.interfaces.v1.authentication import ApiKeyGuard
 from leadwire.interfaces.v1.idempotency import idempotent
 from leadwire.interfaces.web import router
@@ -51,7 +51,7 @@ def create_app(health: Health | None = None) -> ASGIApp:
     """Return the application. The process that serves it opens the database and Redis first."""
     v1 = Router(
         "/v1",
-        route_handlers=[leads.router, conversations.router, bots.router, events.router, me.router],
+        route_handlers=[leads.router, conversations.router, bots.router, events.router, exports.router, me.router],
         middleware=[ApiKeyGuard(settings.get().rate_limit), idempotent],
         response_class=JSONResponse,
     )

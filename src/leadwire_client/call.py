@@ -1,7 +1,7 @@
 """One call of the API without its I/O: what to send, and what the answer means. Shared by both clients."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -44,6 +44,33 @@ class Call(Struct, Generic[T], frozen=True, kw_only=True):
             return self.read(outcome)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise errors.Unreadable(f"{self.method} {self.path}: {error}") from error
+
+
+class Lines(Generic[T]):
+    """A download of lines, and where to go on with it."""
+
+    method = "GET"
+    path: str
+    headers: Mapping[str, str] = {}
+
+    @property
+    def params(self) -> Mapping[str, str]:
+        """The query that asks for what is still missing."""
+        raise NotImplementedError
+
+    def rows(self, lines: Iterable[bytes]) -> Iterator[T]:
+        """The rows of whole lines."""
+        raise NotImplementedError
+
+    def request(self) -> dict[str, Any]:
+        """The arguments for httpx."""
+        return {"method": self.method, "url": self.path, "params": self.params}
+
+    def refused(self, outcome: httpx.Response | httpx.RequestError) -> Exception:
+        """The error of a download, given how its last attempt ended."""
+        if isinstance(outcome, httpx.Response):
+            return errors.of(outcome)
+        return errors.Unreachable(f"{self.method} {self.path}: {outcome or type(outcome).__name__}")
 
 
 def path_to(collection: str, identifier: str, action: str = "") -> str:

@@ -7,6 +7,7 @@ import httpx
 from leadwire_client.bots import Bots
 from leadwire_client.connection import AsyncConnection, Connection
 from leadwire_client.conversations import Conversations
+from leadwire_client.exports import Exports
 from leadwire_client.feed import Events
 from leadwire_client.leads import Leads
 from leadwire_client.me import OwnKey
@@ -38,6 +39,7 @@ class Leadwire:
         self.conversations = Conversations(connection)
         self.bots = Bots(connection)
         self.events = Events(connection)
+        self.exports = Exports(connection)
         self.me = OwnKey(connection)
 
     def __enter__(self) -> Self:
@@ -69,6 +71,7 @@ class AsyncLeadwire:
         self.conversations = Conversations(connection)
         self.bots = Bots(connection)
         self.events = Events(connection)
+        self.exports = Exports(connection)
         self.me = OwnKey(connection)
 
     async def __aenter__(self) -> Self:

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 import httpx
 from msgspec import Struct
 
-from leadwire_client.call import Call
+from leadwire_client.call import Call, Lines
 from leadwire_client.retry import Attempts, Retry
 from leadwire_client.walk import Pages
 
@@ -42,6 +42,28 @@ class Connection(Struct, frozen=True):
         """The rows of every page."""
         while walk.call:
             yield from walk.rows(self.run(walk.call))
+
+    def download(self, lines: Lines[T]) -> Iterator[T]:
+        """The rows of a download, which is resumed where it breaks off."""
+        attempts = Attempts(self.retry)
+        while True:
+            kept = b""
+            outcome: httpx.Response | httpx.RequestError
+            try:
+                with self.http.stream(timeout=self.timeout, **lines.request()) as answer:
+                    if answer.is_success:
+                        for part in answer.iter_bytes():
+                            *whole, kept = (kept + part).split(b"\n")
+                            yield from lines.rows(whole)
+                            attempts = Attempts(self.retry) if whole else attempts
+                        return
+                    answer.read()
+                    outcome = answer
+            except httpx.RequestError as error:
+                outcome = error
+            if (wait := attempts.wait_after(outcome)) is None:
+                raise lines.refused(outcome)
+            time.sleep(wait)
 
     def _send(self, call: Call[T], timeout: float) -> httpx.Response | httpx.RequestError:
         try:
@@ -72,6 +94,29 @@ class AsyncConnection(Struct, frozen=True):
             for row in walk.rows(await self.run(walk.call)):
                 yield row
 
+    async def download(self, lines: Lines[T]) -> AsyncIterator[T]:
+        """The rows of a download, which is resumed where it breaks off."""
+        attempts = Attempts(self.retry)
+        while True:
+            kept = b""
+            outcome: httpx.Response | httpx.RequestError
+            try:
+                async with self.http.stream(timeout=self.timeout, **lines.request()) as answer:
+                    if answer.is_success:
+                        async for part in answer.aiter_bytes():
+                            *whole, kept = (kept + part).split(b"\n")
+                            for row in lines.rows(whole):
+                                yield row
+                            attempts = Attempts(self.retry) if whole else attempts
+                        return
+                    await answer.aread()
+                    outcome = answer
+            except httpx.RequestError as error:
+                outcome = error
+            if (wait := attempts.wait_after(outcome)) is None:
+                raise lines.refused(outcome)
+            await asyncio.sleep(wait)
+
     async def _send(self, call: Call[T], timeout: float) -> httpx.Response | httpx.RequestError:  # noqa: ASYNC109
         try:
             return await self.http.request(timeout=timeout, **call.request())
@@ -90,7 +135,8 @@ class Resource(Generic[C]):
 
 
 class method(Generic[P, B]):  # noqa: N801 - a decorator
-    """Turn a function that builds a call into the method that sends it, one that builds a walk into its iterator.
+    """Turn a function that builds a call into the method that sends it, one that builds a walk or a download into its
+    iterator.
 
     So each method is written once for both clients. Taken from the class it is the function itself.
     """
@@ -110,6 +156,12 @@ class method(Generic[P, B]):  # noqa: N801 - a decorator
     def __get__(
         self: "method[P, Pages[T]]", of: Resource[AsyncConnection], owner: type
     ) -> Callable[P, AsyncIterator[T]]: ...
+    @overload
+    def __get__(self: "method[P, Lines[T]]", of: Resource[Connection], owner: type) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(
+        self: "method[P, Lines[T]]", of: Resource[AsyncConnection], owner: type
+    ) -> Callable[P, AsyncIterator[T]]: ...
     def __get__(self, of: Resource[Any] | None, owner: type) -> Callable[..., Any]:
         if of is None:
             return self.build
@@ -118,6 +170,8 @@ class method(Generic[P, B]):  # noqa: N801 - a decorator
         @functools.wraps(build)
         def send(*args: Any, **kwargs: Any) -> Any:
             built = build(*args, **kwargs)
+            if isinstance(built, Lines):
+                return connection.download(built)
             return connection.walk(built) if isinstance(built, Pages) else connection.run(built)
 
         return send

@@ -17,7 +17,9 @@ _LARGEST: Final = 100  # events of a page
 _WAIT: Final = 20  # seconds: less than a client waits for an answer
 
 
-class _Told(Struct):
+class Told(Struct):
+    """An event as it is sent."""
+
     id: str
     event: str
     timestamp: datetime
@@ -30,12 +32,12 @@ class _Meta(Struct):
 
 
 class _Feed(Struct):
-    data: list[_Told]
+    data: list[Told]
     meta: _Meta
 
 
 _FEED: Final = msgspec.json.Decoder(_Feed)
-_SINGLE: Final = single(_Told)
+_SINGLE: Final = single(Told)
 
 
 class Events(Resource[C]):
@@ -56,7 +58,7 @@ class Events(Resource[C]):
     @method
     def get(self, event_id: str) -> Call[Event]:
         """One event. Raises NotFound, also when whom it is about was erased."""
-        return Call(method="GET", path=path_to("events", event_id), read=lambda answer: _event(_SINGLE(answer)))
+        return Call(method="GET", path=path_to("events", event_id), read=lambda answer: event_of(_SINGLE(answer)))
 
     @method
     def list(self, *, cursor: str = "first", types: str | None = None, follow: bool = False) -> Pages[Event]:
@@ -88,13 +90,14 @@ def _page(**query: Any) -> Call[Page[Event]]:
 
 def _read(answer: httpx.Response) -> Page[Event]:
     found = _FEED.decode(answer.content)
-    shown = [_event(one) for one in found.data]
+    shown = [event_of(one) for one in found.data]
     return Page(
         data=shown, total=len(shown), page=1, per_page=len(shown), has_next=found.meta.has_more,
         next_cursor=found.meta.next_cursor,
     )  # fmt: skip
 
 
-def _event(told: _Told) -> Event:
+def event_of(told: Told) -> Event:
+    """The event that was sent."""
     data: Any = msgspec.json.decode(told.data, type=DATA.get(told.event, dict))
     return Event(kind=told.event, id=told.id, timestamp=told.timestamp, data=data, test=False)

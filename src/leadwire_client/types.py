@@ -158,6 +158,19 @@ class Me(Struct, frozen=True, kw_only=True):
     expires_at: datetime | None
 
 
+class Export(Struct, frozen=True, kw_only=True):
+    """An export. `state` is ready, completed, canceled or expired; `rows` were sent by all downloads together."""
+
+    id: str
+    type: str
+    format: str
+    state: str
+    rows: int
+    resume_by: list[str]
+    created_at: datetime
+    expires_at: datetime
+
+
 class Page(Struct, Generic[T], frozen=True, kw_only=True):
     """One page of a list. `total` is all that match; `has_next` says whether a page follows.
 

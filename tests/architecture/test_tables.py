@@ -18,6 +18,7 @@ NAMED = re.compile(r'\b(FROM|JOIN|INTO|UPDATE)\s+(?:ONLY\s+)?"?(\w+)"?')
 READS = {
     "domain/bots": {"conversation", "message", "lead", "workspace"},
     "domain/conversations": {"lead"},
+    "domain/exports": {"conversation", "message", "workspace"},
     "domain/leads": {"bot"},
     "domain/listing": {"event"},
     "domain/mail": {"workspace"},

@@ -4,6 +4,7 @@ import asyncio
 import pickle
 from datetime import UTC, date, datetime
 
+import httpx
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
@@ -12,11 +13,13 @@ from leadwire_client import (
     ApiError,
     AsyncLeadwire,
     Conflict,
+    Export,
     Forbidden,
     Invalid,
     Leadwire,
     NotFound,
     PreconditionFailed,
+    Retry,
     Unauthenticated,
     Unreadable,
 )
@@ -94,6 +97,64 @@ async def test_events_are_read_back_and_followed(api, workspace, bot):
     with pytest.raises(Invalid) as refused:
         await api.events.page(cursor="evt_1")
     assert refused.value.errors[0].code == "invalid_cursor"
+
+
+async def test_an_export_is_made_read_and_canceled(api, base_url, api_key, workspace, bot):
+    made = [await make.lead(workspace, bot, email=f"{n}@example.com", name="Ada\u2028B") for n in range(3)]
+    await settled()
+    export = await api.exports.create("leads", filter={"score_min": 0})
+    assert [lead.id async for lead in api.exports.rows(export)] == [lead.id for lead in made]
+    assert (await api.exports.get(export.id)).state == "completed"
+    messages = [one async for one in api.exports.rows(await api.exports.create("messages"))]
+    assert [one.seq for one in messages] == [1, 1, 1]
+    events = [
+        one async for one in api.exports.rows(await api.exports.create("events", filter={"types": "lead.created"}))
+    ]
+    assert [one.data.id for one in events] == [lead.id for lead in made]
+    rest = [one.id async for one in api.exports.rows(export, after=(await api.leads.get(made[0].id)))]
+    assert rest == [lead.id for lead in made[1:]]
+
+    def blocking() -> list[str]:
+        with Leadwire(api_key, base_url) as client:
+            return [lead.id for lead in client.exports.rows(client.exports.create("leads"))]
+
+    assert await asyncio.to_thread(blocking) == [lead.id for lead in made]
+    assert (await api.exports.cancel(export.id)).state == "canceled"
+    with pytest.raises(Conflict, match="export_canceled"):
+        [lead async for lead in api.exports.rows(export)]
+    with pytest.raises(ValueError, match="ndjson"):
+        api.exports.rows(await api.exports.create("leads", format="csv"))
+
+
+async def test_a_download_that_breaks_off_is_resumed(workspace, bot):
+    """Cut anywhere: each row comes once."""
+    lines = [
+        b'{"id":"exp_%d","conversation_id":"conv_1","bot_id":"bot_1","role":"user","content":"x",'
+        b'"created_at":"2026-01-02T00:00:00Z","seq":%d,"conversation_created_at":"2026-01-02T00:00:00Z"}\n' % (n, n)
+        for n in range(1, 6)
+    ]
+    asked = []
+
+    def answer(request):
+        asked.append(request.url.params.get("after", "-"))
+        begun = 0 if asked[-1] == "-" else int(asked[-1].rpartition(",")[2])
+        rest = b"".join(lines[begun:])
+
+        def parts():
+            yield rest[: len(lines[0]) * 3 // 2]
+            if len(rest) > len(lines[0]) * 3 // 2:
+                raise httpx.ReadError("cut", request=request)
+
+        return httpx.Response(200, content=parts())
+
+    at = datetime(2026, 1, 2, tzinfo=UTC)
+    export = Export(
+        id="exp_1", type="messages", format="ndjson", state="ready", rows=0, created_at=at, expires_at=at,
+        resume_by=["conversation_created_at", "conversation_id", "seq"],
+    )  # fmt: skip
+    with Leadwire("lw_1", "http://test", retry=Retry(first_wait=0), transport=httpx.MockTransport(answer)) as client:
+        assert [row.seq for row in client.exports.rows(export)] == [1, 2, 3, 4, 5]
+    assert asked == ["-", *(f"2026-01-02T00:00:00Z,conv_1,{n}" for n in (1, 2, 3, 4))]
 
 
 async def test_the_blocking_client_does_the_same(base_url, api_key, workspace, bot):

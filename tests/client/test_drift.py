@@ -4,18 +4,20 @@ import inspect
 import re
 import types
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import pytest
 
+from leadwire.domain.exports import schema
 from leadwire_client import AsyncLeadwire, Leadwire, errors, events
 from leadwire_client import types as client_types
 from leadwire_client.bots import Bots
 from leadwire_client.call import Moment
 from leadwire_client.connection import method
 from leadwire_client.conversations import ConversationFilters, Conversations
+from leadwire_client.exports import ExportedMessage, Exports
 from leadwire_client.feed import Events
 from leadwire_client.leads import LeadChanges, LeadFilters, Leads
 from leadwire_client.me import OwnKey
@@ -33,6 +35,10 @@ _OURS = {"Lead": {"etag"}, "LeadUpdated": {"etag"}, "Problem": {"retry_after"}} 
 _ADDED = {("Lead", "updated_at"), ("LeadUpdated", "updated_at")}  # events from before it can still come
 _NOT_READ = {"Problem": {"type", "instance"}}
 
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+EXPORT = client_types.Export(
+    id="x", type="leads", format="ndjson", state="ready", rows=0, resume_by=["id"], created_at=AT, expires_at=AT
+)
 OPERATIONS = {
     "list_leads": (Leads.page, Leads.page(None)),
     "show_lead": (Leads.get, Leads.get(None, "x")),
@@ -45,6 +51,10 @@ OPERATIONS = {
     "show_bot": (Bots.get, Bots.get(None, "x")),
     "list_events": (Events.page, Events.page(None)),
     "show_event": (Events.get, Events.get(None, "x")),
+    "create_export": (Exports.create, Exports.create(None, "leads")),
+    "show_export": (Exports.get, Exports.get(None, "x")),
+    "cancel_export": (Exports.cancel, Exports.cancel(None, "x")),
+    "download_export": (Exports.rows, Exports.rows(None, EXPORT)),
     "show_me": (OwnKey.get, OwnKey.get(None)),
     "end_conversation": (Conversations.end, Conversations.end(None, "x")),
 }
@@ -133,8 +143,14 @@ async def test_every_operation_has_its_method(document):
         )
 
 
+def test_a_message_of_an_export_has_the_fields_that_are_sent():
+    assert {*ExportedMessage.__struct_fields__} == {*schema.ExportedMessage.__struct_fields__}
+
+
 def test_there_is_no_method_without_its_operation():
-    members = [member for kind in (Leads, Conversations, Bots, Events, OwnKey) for member in vars(kind).values()]
+    members = [
+        member for kind in (Leads, Conversations, Bots, Events, Exports, OwnKey) for member in vars(kind).values()
+    ]
     methods = {member.build for member in members if isinstance(member, method)}
     assert methods == {one for one, _ in OPERATIONS.values()} | {Leads.list, Conversations.list, Events.list}
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.exports import changes as exports
 from tests import make
 from tests.docs.commands import DOCS, ROOT, commands
 
@@ -24,7 +25,7 @@ def request(words, values):
             method = next(rest)
         elif word == "-d":
             body = next(rest)
-        elif word != "-s":
+        elif word not in ("-s", "--compressed"):
             assert not url, words
             url = word
     return method, url, headers, body
@@ -35,12 +36,14 @@ async def test_every_request_is_answered(anonymous, api_key, workspace, bot):
     conversation = await make.conversation(workspace, bot)
     await conversations.hand_off(workspace, conversation, "why")
     values = {"KEY": api_key, "URL": "http://test", "LEAD": lead.id, "CONVERSATION": conversation}
+    values["EXPORT"] = (await exports.create(workspace, "leads", "ndjson", "")).id
     requests = [request(words, values) for words in commands(API) if words[0] == "curl"]
-    assert len(requests) == TEXT.count("curl -s") == 12
+    assert len(requests) == TEXT.count("curl -s") == 14
     answers = [
         await anonymous.request(method, url, headers=headers, content=body) for method, url, headers, body in requests
     ]
-    assert [answer.status_code for answer in answers] == [200] * 12, [answer.text for answer in answers]
+    assert [answer.status_code for answer in answers] == [*[200] * 12, 202, 200], [answer.text for answer in answers]
+    *answers, made, file = answers
     listed, one, patched, deleted, waiting, talk, ended, found, best, changed, *events = (one.json() for one in answers)
     assert [found["id"] for found in listed["data"]] == [one["data"]["id"]] == [lead.id]
     assert (patched["data"]["name"], patched["data"]["custom_fields"]) == ("Grace Hopper", {"stage": "won"})
@@ -48,6 +51,8 @@ async def test_every_request_is_answered(anonymous, api_key, workspace, bot):
     assert [found["id"] for found in waiting["data"]] == [talk["data"]["id"]] == [conversation]
     assert ended["data"]["status"] == "ended"
     assert found["data"] == best["data"] == changed["data"] == [], "the lead was deleted above"
+    assert made.json()["data"]["state"] == "ready"
+    assert file.content == b"", "as above"
     assert "conversation.started" in {event["event"] for event in events[1]["data"]}
     assert best["meta"]["next_cursor"] is changed["meta"]["next_cursor"] is None
 

@@ -12,6 +12,7 @@ TABLES = table_finder(
         "leadwire.domain.leads.table",
         "leadwire.domain.privacy.table",
         "leadwire.domain.conversations.table",
+        "leadwire.domain.exports.table",
         "leadwire.domain.notices.table",
         "leadwire.domain.worklists.table",
         "leadwire.delivery.endpoints.table",

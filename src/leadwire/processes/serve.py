@@ -11,6 +11,7 @@ from leadwire.delivery import wakes
 from leadwire.domain.accounts.changes import failed_sign_ins, password_reset, sessions, sso_sign_in
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.conversations import pubsub
+from leadwire.domain.exports import changes as exports
 from leadwire.domain.mail.changes import attempts
 from leadwire.infrastructure import idempotency_store, standby_reads, telemetry
 from leadwire.infrastructure.db.migrations import missing
@@ -30,7 +31,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     async def run(stop: asyncio.Event) -> None:
         chores = (
             idempotency_store.expire, sessions.delete_ended, password_reset.delete_expired, attempts.delete_old,
-            sso_sign_in.forget_used, counts.delete_old,
+            sso_sign_in.forget_used, counts.delete_old, exports.delete_old,
         )  # fmt: skip
         beside = [asyncio.create_task(work) for work in (*map(_hourly, chores), pubsub.hub.listen(), _leave(stop))]
         async with standby_reads.following(settings):

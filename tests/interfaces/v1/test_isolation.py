@@ -11,6 +11,7 @@ from litestar import Litestar
 from leadwire.app import create_app
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
+from leadwire.domain.exports import changes as exports
 from leadwire.infrastructure import ids
 from tests import make
 
@@ -31,8 +32,15 @@ async def theirs(database):
     """The ids of another workspace, by the names of path parameters."""
     workspace = await accounts.create_workspace("Other")
     lead = await make.lead(workspace, await bots.create(workspace, "Bot"))
+    export = (await exports.create(workspace, "leads", "ndjson", "")).id
     event = await make.db.value("SELECT min(id) FROM event WHERE workspace_id = $1", workspace)
-    return {"lead_id": lead.id, "conversation_id": lead.conversation_id, "bot_id": lead.bot_id, "event_id": event}
+    return {
+        "lead_id": lead.id,
+        "conversation_id": lead.conversation_id,
+        "bot_id": lead.bot_id,
+        "event_id": event,
+        "export_id": export,
+    }
 
 
 async def _asked(client, method, path, known):
@@ -45,7 +53,7 @@ async def _asked(client, method, path, known):
 
 
 def test_there_are_routes_to_walk():
-    assert len(ONE) == 13
+    assert len(ONE) == 18
     others = {path for method, path in V1 if method == "GET" and "{" not in path} - {*LISTS}
     assert others == {"/v1/bots", "/v1/events", "/v1/me"}  # their own tests look there
 

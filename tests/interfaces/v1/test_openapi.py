@@ -37,6 +37,10 @@ async def test_every_route_and_method_is_there_and_no_other(document):
     assert described == served
     assert served == {
         ("/v1/me", "get"),
+        ("/v1/exports", "post"),
+        ("/v1/exports/{}", "get"),
+        ("/v1/exports/{}", "delete"),
+        ("/v1/exports/{}/download", "get"),
         ("/v1/events", "get"),
         ("/v1/events/{}", "get"),
         ("/v1/bots", "get"),

@@ -211,7 +211,7 @@ async def test_json_is_exactly_what_is_kept(agent, workspace, bot):
 
 
 async def test_an_export_has_all_that_match_and_no_more(agent, workspace, bot, monkeypatch):
-    monkeypatch.setattr(listing, "_AT_ONCE", 2)
+    monkeypatch.setattr(listing, "AT_ONCE", 2)
     await several(workspace, bot, *(f"P{number}" for number in range(7)), score=70)
     await several(workspace, bot, "Low", score=10)
     for kind in ("json", "csv"):

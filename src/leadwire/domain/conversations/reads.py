@@ -64,7 +64,8 @@ _LIST: Final = Listing(
         "-updated_at": structs.replace(_NEWEST, key=BY_UPDATE),
     },
 )
-page, search, total = _LIST.page, _LIST.search, _LIST.total
+page, search, total, export = _LIST.page, _LIST.search, _LIST.total, _LIST.export
+filters, source = _NEWEST.used, _NEWEST.source
 # For each conversation its lead's name and the visitor's first message.
 _OPENERS: Final = sql("""
 SELECT id, (SELECT coalesce(l.name, l.email) FROM conversation c JOIN lead l ON l.id = c.lead_id WHERE c.id = asked.id),

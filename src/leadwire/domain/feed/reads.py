@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Annotated, Final
 
 import msgspec
@@ -13,13 +14,15 @@ from leadwire.delivery import events, wakes
 from leadwire.delivery.envelope import KINDS
 from leadwire.domain.feed.schema import Event
 from leadwire.domain.listing import cursors
-from leadwire.domain.listing.listing import Limit
+from leadwire.domain.listing.numbered import Limit
+from leadwire.infrastructure import ids
 from leadwire.infrastructure.errors import InvalidParameter, NotFound, RateLimited
 
 MOST_WAITING: Final = 5
 """Requests of one key that wait at a time in one process."""
 MOST_WAITING_IN_ALL: Final = 500
 """The same of all keys."""
+_AT_ONCE: Final = 500  # events of an export that are in memory at a time
 _LOOK: Final = 1.0  # seconds; what a wake-up that was lost costs
 _SOON: Final = 0.004  # seconds until the next look after a wake-up: an older transaction may still be open
 
@@ -60,16 +63,21 @@ async def page(
     Without any, wait for the first as long as the query says, or until `over`, which is looked at after each wake-up.
     Raise InvalidParameter for a cursor that cannot be used; RateLimited when too many wait.
     """
-    if unknown := [kind for kind in query.kinds if kind not in KINDS]:
-        message = f"No such kind: {', '.join(unknown)}. There are: {', '.join(KINDS)}."
-        raise cursors.refused("types", "invalid_parameter", message)
+    check(query.kinds)
     after = "" if query.cursor == cursors.FIRST else query.cursor
-    found = await _read(workspace, after, query)
+    found = await _read(workspace, after, query.kinds, query.limit + 1)
     if not found and query.wait:
         with _place(key_id), wakes.waiting(workspace, query.kinds) as woken:
             found = await _wait(workspace, after, query, woken, over)
     shown = [_event(one) for one in found[: query.limit]]
     return shown, shown[-1].id if shown else query.cursor, len(found) > query.limit
+
+
+def check(kinds: Sequence[str]) -> None:
+    """Raise InvalidParameter for kinds that the feed does not have."""
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        message = f"No such kind: {', '.join(unknown)}. There are: {', '.join(KINDS)}."
+        raise cursors.refused("types", "invalid_parameter", message)
 
 
 async def one(workspace: str, event_id: str) -> Event:
@@ -80,6 +88,18 @@ async def one(workspace: str, event_id: str) -> Event:
     return _event(found)
 
 
+async def walk(workspace: str, cursor: str, kinds: Sequence[str], before: datetime) -> AsyncIterator[list[Event]]:
+    """Yield the events behind a cursor that happened before a time. Raise InvalidParameter."""
+    end = ids.floor("evt", before)
+    after, more = "" if cursor == cursors.FIRST else cursor, True
+    while more:
+        found = await _read(workspace, after, kinds, _AT_ONCE, "after")
+        if wanted := [_event(one) for one in found if one.id < end]:
+            yield wanted
+        more = len(found) == _AT_ONCE
+        after = found[-1].id if found else after
+
+
 async def _wait(
     workspace: str, after: str, query: FeedQuery, woken: asyncio.Event, over: Callable[[], bool]
 ) -> list[events.FeedEvent]:
@@ -87,7 +107,7 @@ async def _wait(
     clock = asyncio.get_running_loop().time
     end, pause = clock() + query.wait, _SOON
     while True:
-        found = await _read(workspace, after, query)
+        found = await _read(workspace, after, query.kinds, query.limit + 1)
         left = end - clock()
         if found or left <= 0 or over():
             return found
@@ -98,12 +118,14 @@ async def _wait(
         woken.clear()
 
 
-async def _read(workspace: str, after: str, query: FeedQuery) -> list[events.FeedEvent]:
+async def _read(
+    workspace: str, after: str, kinds: Sequence[str], limit: int, name: str = "cursor"
+) -> list[events.FeedEvent]:
     try:
-        return await events.feed(workspace, after, query.kinds, query.limit + 1, whole=True)
+        return await events.feed(workspace, after, kinds, limit, whole=True)
     except InvalidParameter as error:
-        faults = tuple(structs.replace(fault, parameter="cursor") for fault in error.errors)
-        raise InvalidParameter("Cannot use: cursor.", errors=faults) from None
+        faults = tuple(structs.replace(fault, parameter=name) for fault in error.errors)
+        raise InvalidParameter(f"Cannot use: {name}.", errors=faults) from None
 
 
 @contextlib.contextmanager

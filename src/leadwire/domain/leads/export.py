@@ -24,9 +24,9 @@ _FORMULA: Final = re.compile(r"(^(?=[\t\r\n])|(?:^|[;|\t\r\n])(?=[\s\"]*[=+\-@ï¼
 
 async def as_csv(workspace: str, query: LeadSearch, bots: Mapping[str, str]) -> AsyncIterator[bytes]:
     """RFC 4180 in UTF-8; custom fields are one column of JSON. Texts that a spreadsheet would run begin with `'`."""
-    yield _rows([_HEAD], start=_BOM)
+    yield written([_HEAD], start=_BOM)
     async for leads in reads.walk(workspace, query):
-        yield _rows([_cells(lead, bots) for lead in leads])
+        yield written([_cells(lead, bots) for lead in leads])
 
 
 async def as_json(workspace: str, query: LeadSearch) -> AsyncIterator[bytes]:
@@ -53,7 +53,8 @@ def _cells(lead: Lead, bots: Mapping[str, str]) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _rows(rows: list[tuple[object, ...]], start: str = "") -> bytes:
+def written(rows: list[tuple[object, ...]], start: str = "") -> bytes:
+    """Return rows as CSV. Texts that a spreadsheet would run begin with `'`."""
     text = io.StringIO(start)
     text.seek(0, io.SEEK_END)
     csv.writer(text).writerows([_harmless(cell) for cell in row] for row in rows)

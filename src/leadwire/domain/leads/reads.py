@@ -153,7 +153,7 @@ _LIST: Final = _Leads(
         "-updated_at": structs.replace(_CHANGED_FIRST, descending=True),
     },
 )
-page, search, total, walk = _LIST.page, _LIST.search, _LIST.total, _LIST.walk
+page, search, total, walk, export = _LIST.page, _LIST.search, _LIST.total, _LIST.walk, _LIST.export
 
 _FIND: Final = table.Lead.select(*COLUMNS.split(", "), table.Lead.version).where(
     table.Lead.workspace_id == param("workspace"), table.Lead.id == param("id")

@@ -5,17 +5,20 @@ reads `LOOKED_AT` rows at most and says when it stopped there.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
+from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import sql
-from leadwire.infrastructure.errors import InvalidParameter
+from leadwire.infrastructure.errors import FieldError, InvalidParameter
 
 T = TypeVar("T")
 
+AT_ONCE: Final = 500
+"""Rows of an export that are in memory at a time."""
 LOOKED_AT: Final = 20_000
 """Rows that a search reads before it returns what it has found: some 30 ms."""
 BY_TIME: Final = {"created_at": "timestamptz", "id": "text"}
@@ -82,7 +85,7 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
         ordered = self.source(values)
         values["workspace"] = workspace
         if after:
-            values |= self._key(after)
+            values |= self.values(after)
             places = ", ".join(f":after_{column}::{kind}" for column, kind in self.key.items())
             ordered += f" AND ({', '.join(self.key)}) {'<' if self.descending else '>'} ({places})"
         source = ordered = f"{ordered} {self.order}"
@@ -98,6 +101,17 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
         items = [self.make(row) for row in rows[:limit]]
         return Found(items, self.place(last) if last else None, stopped=stopped and last is not None)
 
+    async def walk(self, workspace: str, query: object, after: str) -> AsyncIterator[list[T]]:
+        """Yield all that match behind a row, some hundreds at a time. `after` has the values of the row's key, with a
+        comma between them; empty, it begins. Raise InvalidParameter for another.
+        """
+        place: str | None = self.place_of(after) if after else ""
+        while place is not None:
+            found = await self.page(workspace, query, place, AT_ONCE)
+            if found.items:
+                yield found.items
+            place = found.after
+
     def place(self, row: Any) -> str:
         """Return where a row is in the list, as `after` takes it."""
         values = [row[column] for column in self.key]
@@ -106,7 +120,23 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
             for value in values
         )
 
-    def _key(self, cursor: str) -> dict[str, Any]:
+    def place_of(self, after: str) -> str:
+        """Return where the row with these values of the key is, with a comma between them. Raise InvalidParameter."""
+        values = after.split(",")
+        try:
+            place = ".".join(
+                str((clock.parse(value) - _EPOCH) // timedelta(milliseconds=1)) if kind == "timestamptz" else value
+                for kind, value in zip(self.key.values(), values, strict=True)
+            )
+            self.values(place)
+        except (ValueError, OverflowError, InvalidParameter):
+            message = f"Must be the values of {', '.join(self.key)} of a row, with a comma between them."
+            fault = FieldError("invalid_cursor", message, parameter="after")
+            raise InvalidParameter("Cannot use: after.", errors=(fault,)) from None
+        return place
+
+    def values(self, cursor: str) -> dict[str, Any]:
+        """Return the parameters of a place. Raise InvalidParameter."""
         found = re.fullmatch(r"\.".join(f"({_FORMS[kind]})" for kind in self.key.values()), cursor)
         if found is None:
             raise InvalidParameter("`after` is not from a page of this list. Start at its first page.")

@@ -17,13 +17,13 @@ from typing import Annotated, Final, Generic, NamedTuple, Self, TypeVar
 from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
 from leadwire.domain.listing import cursors
-from leadwire.domain.listing.keyset import UPDATED, Found, Keyset
+from leadwire.domain.listing.keyset import AT_ONCE, UPDATED, Found, Keyset
+from leadwire.domain.listing.numbered import Limit
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import Statement, sql
 
 T = TypeVar("T")
 
-_AT_ONCE: Final = 500  # items of an export that are in memory at a time
 _COUNTED: Final = -3  # where the columns of the count begin
 _KEPT: Final = 10_000  # totals, least recently used go first
 _FRESH: Final = timedelta(hours=1)
@@ -35,18 +35,6 @@ Moment = Annotated[datetime, Meta(tz=True)]
 """A moment in a query: whatever `clock.parse` reads."""
 
 BotId = Annotated[str, Meta(pattern=rf"^bot_{ids.FORM}\Z")]
-
-
-Limit = Annotated[int, Meta(ge=1, le=100)]
-
-
-class NumberedQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a list of /v1 takes that has nothing but pages by number."""
-
-    limit: Limit = 20
-    """Results per page."""
-    page: Annotated[int, Meta(ge=1, le=10**9)] = 1
-    """Page number, from 1. A page past the last one is empty."""
 
 
 class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -146,11 +134,15 @@ class Listing(Struct, Generic[T]):
 
     async def walk(self, workspace: str, query: SearchQuery) -> AsyncIterator[list[T]]:
         """Yield everything that matches, some hundreds at a time."""
-        after: str | None = ""
-        while after is not None:
-            found = await self.search(workspace, structs.replace(query, after=after), _AT_ONCE)
+        found = Found[T]([], "")
+        while found.after is not None:
+            found = await self.search(workspace, structs.replace(query, after=found.after), AT_ONCE)
             yield found.items
-            after = found.after
+
+    def export(self, workspace: str, query: PageQuery, after: str = "") -> AsyncIterator[list[T]]:
+        """Walk through all that matches, oldest first; by `updated_at` with a filter by it. See `Keyset.walk`."""
+        sort = "updated_at" if any(getattr(query, name) is not None for name in UPDATED) else "created_at"
+        return self.sorts[sort].walk(workspace, query, after)
 
     async def total(self, workspace: str, query: SearchQuery) -> int | None:
         """Return how many match; None where words are searched for, since that would take reading every row."""
@@ -169,10 +161,8 @@ class Listing(Struct, Generic[T]):
             raise cursors.refused("page", "conflicting_parameter", "Not together with `cursor`, which says where.")
         if query.cursor == cursors.FIRST:
             rows, total = await self._counted(order, workspace, query, query.limit, 0)
-            items, after = (
-                [order.make(row[:_COUNTED]) for row in rows],
-                order.place(rows[-1]) if total > len(rows) else None,
-            )
+            items = [order.make(row[:_COUNTED]) for row in rows]
+            after = order.place(rows[-1]) if total > len(rows) else None
         else:
             place = cursors.opened(query.cursor, about)
             number, total = place.page, place.total

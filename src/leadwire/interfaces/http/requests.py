@@ -45,6 +45,15 @@ def expected_versions(request: "Request[Any, Any, Any]") -> frozenset[int] | Non
     return frozenset(int(text) for text in plain if text.isascii() and text.isdigit() and len(text) < 10)
 
 
+def takes(scope: Scope, coding: str) -> bool:
+    """Whether the caller accepts a content coding (RFC 9110 section 12.5.3). A weight of 0 refuses it."""
+    for one in (header(scope, b"accept-encoding") or "").split(","):
+        name, _, weight = one.replace(" ", "").lower().partition(";q=")
+        if name == coding:
+            return weight.rstrip("0.") != "" if weight else True
+    return False
+
+
 async def disconnected(request: "Request[Any, Any, Any]") -> None:
     """Return when the caller has gone away. A body is read and ignored."""
     while (await request.receive())["type"] != "http.disconnect":

@@ -1,13 +1,13 @@
 """Responses as JSON: one resource, one with its version, a page of a list."""
 
 from collections.abc import Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 from litestar import Request, Response
 from litestar.types import ASGIApp, Receive, Scope, Send
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leadwire.domain.listing.cursors import FIRST
 from leadwire.interfaces.http import requests
@@ -51,7 +51,7 @@ class Page(Struct, Generic[T], frozen=True):
 class FeedMeta(Struct, frozen=True):
     """Where to read on."""
 
-    next_cursor: str
+    next_cursor: Annotated[str, Meta(min_length=1)]
     """The `cursor` of the page that follows, now or later."""
     has_more: bool
     """Whether more is there already."""

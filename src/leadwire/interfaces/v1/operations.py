@@ -21,12 +21,13 @@ from msgspec import Struct
 from leadwire.domain.accounts import schema as accounts
 from leadwire.infrastructure import errors, standby_reads
 from leadwire.infrastructure.errors import DomainError
-from leadwire.interfaces.http import body, requests, responses
+from leadwire.interfaces.http import body, requests, responses, streams
 from leadwire.interfaces.http.responses import Feed, JSONResponse, Page, Single, Tagged
+from leadwire.interfaces.http.streams import Download
 
 S = TypeVar("S", bound=Struct)
 P = TypeVar("P", bound=Struct)
-Handler = Callable[..., Awaitable[Page[Any] | Feed[Any] | Single[Any] | Tagged[Any]]]
+Handler = Callable[..., Awaitable[Page[Any] | Feed[Any] | Single[Any] | Tagged[Any] | Download[Any]]]
 
 _BODY_ERRORS: Final = (
     errors.MalformedJson, errors.BodyTooLarge, errors.UnsupportedMediaType,
@@ -37,6 +38,7 @@ RESPONSES: dict[Any, Callable[..., JSONResponse[Any]]] = {
     Feed: lambda _, found: JSONResponse(found),
     Single: lambda _, found: JSONResponse(found),
     Tagged: responses.tagged,
+    Download: streams.download,
 }
 
 
@@ -78,10 +80,19 @@ def _merge_patch(change: Any) -> Input:
     return Input(read, _BODY_ERRORS, body=patch)
 
 
+def _body(model: type[Struct]) -> Input:
+    async def read(request: "Request[Any, Any, Any]") -> Struct:
+        return body.fields(await body.json_object(request), model)
+
+    return Input(read, _BODY_ERRORS[:-1], body=model)
+
+
 Asked = Annotated[Request[Any, Any, Any], Input(lambda request: request)]
 """The request itself."""
 Caller = Annotated[accounts.Caller, Input(lambda request: request.scope["auth"])]
 """Whose API key it is."""
+Body = Annotated[S, _body]
+"""The body as an `S`."""
 Query = Annotated[S, _query]
 """The query string as an `S`."""
 IfMatch = Annotated[
@@ -104,8 +115,10 @@ class Operation(NamedTuple):
     """A body, where there is one."""
     inputs: Mapping[str, Input]
     """By the name of the parameter."""
+    status: int
+    """Of a good response."""
     envelope: Any
-    """`Page`, `Feed`, `Single` or `Tagged`."""
+    """`Page`, `Feed`, `Single`, `Tagged` or `Download`."""
     data: Any
     """What is in the envelope."""
 
@@ -135,6 +148,7 @@ def _declare(
     path: str,
     *,
     scope: str,
+    status: int = 200,
     raises: Sequence[type[DomainError]] = (),
     example: Mapping[str, Any] | None = None,
 ) -> Callable[[Handler], HTTPRouteHandler]:
@@ -145,10 +159,11 @@ def _declare(
         returns = hints.pop("return")
         inputs = {name: _input(name, hint, path) for name, hint in hints.items()}
         operation = Operation(
-            path, methods[0].lower(), handler, scope, raises, example, inputs, get_origin(returns), get_args(returns)[0]
-        )
+            path, methods[0].lower(), handler, scope, raises, example, inputs, status, get_origin(returns),
+            get_args(returns)[0],
+        )  # fmt: skip
         endpoint = _endpoint(operation)
-        return route(path, http_method=methods, status_code=200, scope=scope, operation=operation)(endpoint)
+        return route(path, http_method=methods, status_code=status, scope=scope, operation=operation)(endpoint)
 
     return declare
 
@@ -182,6 +197,9 @@ def _endpoint(operation: Operation) -> Callable[["Request[Any, Any, Any]"], Awai
             given[name] = await read[name](request)
         if from_standby:
             await standby_reads.choose(request.scope["auth"].key_id)
-        return RESPONSES[envelope](request, await handler(**given))
+        response = RESPONSES[envelope](request, await handler(**given))
+        if operation.status != 200:
+            response.status_code = operation.status
+        return response
 
     return endpoint

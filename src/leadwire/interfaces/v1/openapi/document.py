@@ -4,6 +4,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +12,12 @@ import msgspec
 from litestar import Litestar
 
 from leadwire import __version__
+from leadwire.domain.exports.text import FORMATS
 from leadwire.infrastructure import ids, settings
 from leadwire.infrastructure.errors import IdempotencyInProgress, IdempotencyMismatch, InvalidParameter, Problem
 from leadwire.interfaces.http.body import MEDIA_TYPES
 from leadwire.interfaces.http.responses import Page, Single, Tagged
+from leadwire.interfaces.http.streams import Download
 from leadwire.interfaces.v1.openapi import schemas
 from leadwire.interfaces.v1.openapi.errors import ErrorResponses
 from leadwire.interfaces.v1.openapi.schemas import MOMENT, REF, Json, docstrings, references
@@ -28,6 +31,7 @@ _EXAMPLES: Final = {
     "cursor": "first",
     "types": "lead.created,lead.updated",
     "wait": 0,
+    "after": f"{_AT},lead_{'0' * 26}",
     "email": "ada@example.com",
 }
 _TIMES: Final = " ISO 8601, extended or basic format, 1970 to 9998. A date alone, or a time without offset, is in UTC."
@@ -41,7 +45,7 @@ def document(
     made = _skeleton()
     operations = _operations(app)
     bodies = [body for operation in operations for body in _bodies(operation)]
-    returned = [(Single if one.envelope is Tagged else one.envelope)[one.data] for one in operations]
+    returned = [(Single if one.envelope in (Tagged, Download) else one.envelope)[one.data] for one in operations]
     event = {"id": f"evt_{'0' * 26}", "event": "lead.created", "timestamp": _AT, "data": samples["lead.created"]}
     refs, components = schemas.of([*returned, *bodies, Problem])
     everything = schemas.of(events.values())[1] | components
@@ -166,13 +170,20 @@ def _request_headers(operation: Operation) -> Iterator[str]:
 def _good(operation: Operation, ref: dict[str, Any], example: Any, operations: list[Operation]) -> dict[str, Any]:
     """Return 200, and 304 where there is one."""
     own = {Tagged: ["ETag"], Page: ["Link"]}.get(operation.envelope, [])
-    headers = [*own, "X-Request-Id", "RateLimit-Policy", "RateLimit"]
     replayed = ["Idempotent-Replayed"] if operation.method != "get" else []
+    content: dict[str, Any] = {"application/json": {"schema": ref, "example": example}}
+    if operation.envelope is Download:
+        own, rows = (
+            ["Content-Disposition", "Content-Encoding", "Vary"],
+            {"schema": {"type": "string"}, "example": "..."},
+        )
+        content = {kind.partition(";")[0]: rows for kind, _ in FORMATS.values()}
+    headers = [*own, "X-Request-Id", "RateLimit-Policy", "RateLimit"]
     good: dict[str, Any] = {
-        "200": {
-            "description": "OK",
+        str(operation.status): {
+            "description": HTTPStatus(operation.status).phrase,
             "headers": references("headers", *headers, *replayed),
-            "content": {"application/json": {"schema": ref, "example": example}},
+            "content": content,
             "links": dict(_links(operation, operations)),
         }
     }
@@ -189,7 +200,7 @@ def _links(operation: Operation, operations: list[Operation]) -> Iterator[tuple[
     data = "$response.body#/data/0" if operation.envelope is Page else "$response.body#/data"
     reading = operation.method == "get"
     named = operation.data.__struct_fields__ if reading and operation.path_parameter else ()
-    for other in operations:
+    for other in operations if operation.envelope is not Download else ():
         name = other.path_parameter
         if name is None or other is operation or not (reading or other.method == "get"):
             continue

@@ -1,0 +1,109 @@
+"""Exports, and their rows, read some hundreds at a time from where a download is to begin."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct, structs
+
+from leadwire.domain.conversations import reads as conversations
+from leadwire.domain.exports import messages
+from leadwire.domain.exports.schema import Export, ExportCanceled, ExportExpired, Kind
+from leadwire.domain.exports.table import ExportJob
+from leadwire.domain.feed import reads as feed
+from leadwire.domain.leads import reads as leads
+from leadwire.domain.listing import cursors
+from leadwire.domain.listing.keyset import UPDATED
+from leadwire.domain.listing.listing import PageQuery
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.db.statements import param, statement
+from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure.ids import is_id
+
+_STORED: Final = statement(
+    ExportJob.select(
+        "id", "kind", "format", "sent", "created_at", "expires_at", "query", "completed_at", "canceled_at"
+    ).where(ExportJob.workspace_id == param("workspace"), ExportJob.id == param("id"))
+)
+
+
+class EventsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The filters of an export of events."""
+
+    types: str | None = None
+    since: str | None = None
+
+    def check(self) -> None:
+        """Raise InvalidParameter."""
+        feed.check(self.types.split(",") if self.types is not None else ())
+        try:
+            clock.parse(self.since or "1970-01-01")
+        except ValueError as error:
+            raise cursors.refused("since", "invalid_parameter", str(error)) from error
+
+
+class StoredExport(Struct, frozen=True):
+    """An export with its filters, as the query of a list."""
+
+    export: Export
+    query: str
+    created_at: datetime
+
+    def check(self) -> None:
+        """Raise ExportCanceled, ExportExpired."""
+        if self.export.state == "canceled":
+            raise ExportCanceled
+        if self.export.state == "expired":
+            raise ExportExpired
+
+
+async def stored(workspace: str, export_id: str) -> StoredExport:
+    """Return an export. Raise NotFound."""
+    missing = NotFound("There is no such export.")
+    if not is_id("exp", export_id):
+        raise missing
+    found = await _STORED.one(missing, workspace=workspace, id=export_id)
+    id_, kind, form, sent, created_at, expires_at, query, completed_at, canceled_at = found
+    ended = "completed" if completed_at else "ready"
+    state: Any = "canceled" if canceled_at else "expired" if expires_at <= clock.now() else ended
+    by = _key(kind, query)
+    return StoredExport(
+        Export(id_, kind, form, state, sent, by, clock.iso(created_at), clock.iso(expires_at)), query, created_at
+    )
+
+
+def _key(kind: Kind, query: str) -> list[str]:
+    """The members of a row that say where it is."""
+    if kind == "messages":
+        return ["conversation_created_at", "conversation_id", "seq"]
+    if kind == "events":
+        return ["id"]
+    return ["updated_at" if any(f"{name}=" in query for name in UPDATED) else "created_at", "id"]
+
+
+def rows(workspace: str, job: StoredExport, query: Any, after: str) -> AsyncIterator[Sequence[Struct]]:
+    """Yield the rows behind `after`, all when it is empty. Raise InvalidParameter, before the first."""
+    return _WALKS[job.export.type](workspace, job, query, after)
+
+
+def _of_list(walk: Callable[..., AsyncIterator[Sequence[Any]]]) -> Callable[..., AsyncIterator[Sequence[Struct]]]:
+    def rows(workspace: str, job: StoredExport, query: PageQuery, after: str) -> AsyncIterator[Sequence[Struct]]:
+        if query.updated_since is None and query.updated_before is None:
+            query = structs.replace(query, until=min(query.until or job.created_at, job.created_at))
+        return walk(workspace, query, after)
+
+    return rows
+
+
+async def _events(workspace: str, job: StoredExport, query: EventsQuery, after: str) -> AsyncIterator[Sequence[Struct]]:
+    kinds = tuple(query.types.split(",")) if query.types else ()
+    async for found in feed.walk(workspace, after or query.since or cursors.FIRST, kinds, job.created_at):
+        yield found
+
+
+_WALKS: Final[dict[Kind, Callable[..., AsyncIterator[Sequence[Struct]]]]] = {
+    "leads": _of_list(leads.export),
+    "conversations": _of_list(conversations.export),
+    "messages": _of_list(messages.walk),
+    "events": _events,
+}

@@ -50,7 +50,8 @@ async def test_the_samples_of_the_reference_work(environment, workspace, bot, ca
     def run() -> None:
         with Leadwire(key, url) as lw:
             known = {"lw": lw, "LEAD": lead.id, "CONVERSATION": conversation, "BOT": bot, "EVENT": event["id"]}
-            for name in sorted(SAMPLES, key=lambda name: name.startswith(("delete", "end"))):
+            known["EXPORT"] = lw.exports.create("leads").id
+            for name in sorted(SAMPLES, key=lambda name: name.startswith(("cancel", "delete", "end"))):
                 exec(SAMPLES[name]["python"], known)
             assert known["lead"].id == lead.id
             assert known["event"].id == event["id"]

@@ -41,7 +41,7 @@ async def as_json(workspace: str, query: LeadSearch) -> AsyncIterator[bytes]:
 
 async def table(rows: list[tuple[object, ...]]) -> AsyncIterator[bytes]:
     """Any rows as such a file, the first one with the names of the columns."""
-    yield _rows(rows, start=_BOM)
+    yield written(rows, start=_BOM)
 
 
 def _cells(lead: Lead, bots: Mapping[str, str]) -> tuple[object, ...]:

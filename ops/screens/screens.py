@@ -67,7 +67,16 @@ async def _bot(page: Page) -> None:
 
 async def _format(page: Page) -> None:
     await _bot(page)
+    await page.goto(f"{page.url}/text")
     await page.locator("details.format > summary").click()
+
+
+def _step(name: str) -> Way:
+    async def way(page: Page) -> None:
+        await _bot(page)
+        await page.goto(f"{page.url}?step={name}")
+
+    return way
 
 
 def _bot_part(name: str) -> Way:
@@ -117,8 +126,10 @@ SCREENS: dict[str, Way] = {
     "dead-letter": _dead,
     "bots": "/bots",
     "bot": _bot,
+    "bot-question": _step("goal"),
+    "bot-decision": _step("route"),
     "bot-format": _format,
-    **{f"bot-{part}": _bot_part(part) for part in ("preview", "look", "knowledge", "versions", "install")},
+    **{f"bot-{part}": _bot_part(part) for part in ("text", "preview", "look", "knowledge", "versions", "install")},
     "keys": "/keys",
     "team": "/team",
     "single-sign-on": "/single-sign-on",

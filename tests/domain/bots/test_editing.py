@@ -125,7 +125,7 @@ def test_a_block_is_inserted_between_two_steps(block):
 
 
 def test_a_new_name_goes_wherever_the_old_one_was():
-    _, draft = edited(COMMENTED, changed("hello", id="Say hello!"))
+    _, draft = edited(COMMENTED, changed("hello", named="Say hello!"))
     assert draft["start"] == "say-hello"
     [case] = editing.step(draft, "route")["cases"]
     assert case["when"]["all"][0]["var"] == "say_hello"
@@ -134,7 +134,7 @@ def test_a_new_name_goes_wherever_the_old_one_was():
     assert editing.step(draft, "hello")["save_to"] == "custom_fields.team_size"
     assert editing.step(draft, "bye")["text"] == "Bye, {{team_size|you}}."
     with pytest.raises(Invalid, match="Another step has the name bye already"):
-        editing.change(read(COMMENTED), "hello", {"id": "bye"})
+        editing.change(read(COMMENTED), "hello", {"named": "bye"})
 
 
 def test_a_copy_has_a_name_of_its_own():

@@ -94,7 +94,7 @@ def wire(draft: Draft, step_id: str, way: str, target: str) -> Draft:
 
 
 def change(draft: Draft, step_id: str, given: Mapping[str, str]) -> tuple[Draft, str]:
-    """Fill in a step's fields. Return the draft and the step's id, which `given` may change.
+    """Fill in a step's fields. Return the draft and the step's id, which `named` in `given` may change.
 
     Variables that go by another name then are renamed wherever they are used.
     """
@@ -102,7 +102,7 @@ def change(draft: Draft, step_id: str, given: Mapping[str, str]) -> tuple[Draft,
     new = fields.filled(fields.of(str(old.get("type"))), old, variables.with_own_field(given))
     variables.match_input(old, new)
     variables.type_values(steps(draft), new)
-    wanted = given.get("id", step_id).strip() or step_id
+    wanted = given.get("named", step_id).strip() or step_id
     new["id"] = wanted if wanted == step_id or _ID.fullmatch(wanted) else variables.slug(wanted)
     if new["id"] != step_id and any(one["id"] == new["id"] for one in steps(draft)):
         raise Invalid(f"Another step has the name {new['id']} already.")

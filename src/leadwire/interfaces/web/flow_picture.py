@@ -13,7 +13,7 @@ from leadwire.interfaces.web import step_words
 
 WIDE: Final = 216
 _HEAD, _ROW, _MARGIN, _GAP_X, _GAP_Y = 54, 22, 16, 72, 22  # pixels
-_LETTERS: Final = 29
+_LETTERS: Final = 27
 
 
 class Way(Struct, frozen=True):
@@ -82,25 +82,49 @@ def _drawn(step: Step, found: Sequence[tuple[str, str | None, bool]]) -> list[tu
 
 
 def _places(leads: Mapping[str, Sequence[str]], start: str, heights: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    columns = levels(leads, [start]) if start in leads else []
-    placed = {name for column in columns for name in column}
-    reached = {target for name, ends in leads.items() if name not in placed for target in ends}
-    apart = [name for name in leads if name not in placed]
-    while apart:
-        first = next((name for name in apart if name not in reached), apart[0])
-        for place, names in enumerate(levels(leads, [first])):
-            fresh = [name for name in names if name not in placed]
-            columns += [[]] if place == len(columns) else []
-            columns[place] += fresh
-            placed.update(fresh)
-        apart = [name for name in apart if name not in placed]
-    places = {}
-    for place, names in enumerate(columns):
+    """The left upper corner of each step: in its column beside those that lead to it, what is not reached below."""
+    reached = {name for column in levels(leads, [start] if start in leads else []) for name in column}
+    columns: dict[int, list[str]] = {}
+    for name, column in _columns(leads, [start, *(name for name in leads if name not in reached)]).items():
+        columns.setdefault(column, []).append(name)
+    before: dict[str, list[str]] = {name: [] for name in leads}
+    for name, ends in leads.items():
+        for end in ends:
+            before[end].append(name)
+    places: dict[str, tuple[int, int]] = {}
+    for column in sorted(columns):
         y = _MARGIN
-        for name in names:
-            places[name] = (_MARGIN + place * (WIDE + _GAP_X), y)
+        heads = {name: [places[one][1] for one in before[name] if one in places] for name in columns[column]}
+        for name in sorted(heads, key=lambda one: (one not in reached, sum(heads[one]) / max(1, len(heads[one])))):
+            places[name] = (_MARGIN + column * (WIDE + _GAP_X), y)
             y += heights[name] + _GAP_Y
     return places
+
+
+def _columns(leads: Mapping[str, Sequence[str]], first: Sequence[str]) -> dict[str, int]:
+    """The column of each step: one after the last of those that lead to it, but for ways back."""
+    ended: dict[str, bool] = {}  # false while what it leads to is being visited
+    order: list[str] = []
+    back: set[tuple[str, str]] = set()
+    for root in first:
+        stack = [(root, iter(leads[root]))] if root in leads and root not in ended else []
+        ended |= {name: False for name, _ in stack}
+        while stack:
+            name, ends = stack[-1]
+            if (end := next(ends, None)) is None:
+                ended[name] = True
+                order.append(stack.pop()[0])
+            elif end not in ended:
+                ended[end] = False
+                stack.append((end, iter(leads[end])))
+            elif not ended[end]:
+                back.add((name, end))
+    columns = dict.fromkeys(reversed(order), 0)
+    for name in columns:
+        for end in leads[name]:
+            if (name, end) not in back:
+                columns[end] = max(columns[end], columns[name] + 1)
+    return columns
 
 
 def _way(

@@ -199,7 +199,7 @@ def _with_rows(context: PageContext, draft: Draft, step_id: str) -> Draft:
     """Add or remove the row of a list that a button of the form names."""
     if path := context.form.text("add"):
         draft = editing.add_row(draft, step_id, path)
-    if path := context.form.text("remove"):
+    if path := context.form.text("drop"):
         draft = editing.remove_row(draft, step_id, path)
     return draft
 

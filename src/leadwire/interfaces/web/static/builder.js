@@ -39,7 +39,7 @@ addEventListener("input", ({ target }) => {
 addEventListener("change", ({ target }) => {
   const form = target.form;
   if (!form?.matches("[data-autosave]")) return;
-  const shapes = form.closest(".sheet") && target.matches("select, [name=id], [name=save_to_own]"); // other fields follow
+  const shapes = form.closest(".sheet") && target.matches("select, [name=named], [name=save_to_own]"); // other fields follow
   save(form, shapes ? all : fieldsOf(form));
 });
 addEventListener("click", (event) => {
@@ -156,7 +156,7 @@ addEventListener("keydown", (event) => {
   if (!document.querySelector(".builder")) return;
   if (command && !typing && (key === "z" || key === "Z" || key === "y")) {
     event.preventDefault();
-    return document.querySelectorAll("#state form[action$='/undo'] button")[key === "z" ? 0 : 1]?.click();
+    return document.querySelectorAll("#state [name=redo]")[key === "z" ? 0 : 1]?.click();
   }
   if (key === "Escape" && target.closest?.("#panel.sheet")) {
     wantsField = false;

@@ -1,0 +1,127 @@
+"""The builder's pages: drafts of every kind are shown, and forms of every kind are answered."""
+
+import json
+
+import pytest
+
+from leadwire.domain.bots import changes, editing, fields, library, reads
+from leadwire.domain.bots.changes import drafts
+from leadwire.domain.bots.flow import MAX_NODES
+from leadwire.domain.bots.parse import read
+from leadwire.infrastructure import db
+
+ODD = [
+    "", "a = 1", "nodes = 3", "[[nodes]]", '[[nodes]]\nid = "x"\n', '[[nodes]]\nid = "x"\ntype = ["ask"]\n',
+    '[[nodes]]\nid = "x"\ntype = "ask"\ntext = 3\noptions = [1, { label = [], next = 7 }, { score = "many" }]\nnext = []\n',
+    '[[nodes]]\nid = "x"\ntype = "branch"\ncases = [{ when = 1 }, { when = { all = [3, { var = 1, op = [], value = {} }] } }]\n',
+    '[[nodes]]\nid = "x"\ntype = "say"\ntext = "</textarea><script>alert(1)</script>"\nnext = "\\"><script>alert(1)</script>"\n',
+    '[[nodes]]\nid = "\\"><script>alert(1)</script>"\ntype = "say"\nimage = "x"\nlinks = { a = 1 }\n',
+    '[[nodes]]\nid = "x"\ntype = "say"\ntext = 2026-01-01T00:00:00Z\nimage = { url = nan, alt = inf }\n',
+    "{", "x" * 1000, '{"nodes": [{"id": "x", "type": "score", "rules": [{}, null, {"when": null}], "next": null}]}',
+]  # fmt: skip
+
+
+@pytest.fixture
+async def greeter(workspace):
+    """A bot with nothing but a greeting."""
+    made = await changes.create(workspace, "Greeter")
+    await drafts.replace(workspace, made, library.BLANK)
+    return made
+
+
+async def draft_of(workspace, bot):
+    return read((await reads.detail(workspace, bot)).draft)
+
+
+@pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
+async def test_every_draft_is_shown_and_can_be_worked_on(admin, workspace, greeter, text):
+    await db.rows("UPDATE bot SET draft = $2 WHERE id = $1", greeter, text)
+    names = ["", "x", "nothing", '"><script>alert(1)</script>']
+    for part in ("", "/text", *(f"?step={name}" for name in names)):
+        page = await admin.open(f"/bots/{greeter}{part}")
+        assert "<script>alert" not in page
+    for form in ({"text": "Hi", "next": "new:end"}, {"do": "duplicate"}, {"add": "options"}, {"do": "delete"}):
+        page = await admin.post(f"/bots/{greeter}/steps/x", data={"form_token": admin.token, **form})
+        assert page.status_code in (303, 404, 409, 422)
+    for path, form in (("steps", {"kind": "ask"}), ("settings", {"title": "Chat", "hours/0/days": ["mon", "tue"]})):
+        page = await admin.post(f"/bots/{greeter}/{path}", data={"form_token": admin.token, **form})
+        assert page.status_code in (303, 409, 422)
+    await admin.open(f"/bots/{greeter}")
+
+
+@pytest.mark.parametrize("form", [
+    {"add": "options/9/x"}, {"add": "text"}, {"drop": "next"}, {"drop": "options/-1"}, {"next": "new:teleport"},
+    {"named": "é" * 9000}, {"text": "x" * 300_000}, {"options/999/label": "x", "options/0/": "y"}, {"seen": "0" * 16},
+    {"add": "/".join(["a"] * 5000)},
+])  # fmt: skip
+async def test_odd_forms_are_refused_and_change_nothing_or_are_kept(admin, workspace, greeter, form):
+    page = await admin.post(f"/bots/{greeter}/steps/welcome", data={"form_token": admin.token, **form})
+    assert page.status_code in (303, 404, 409, 422), page.text[-500:]
+    draft = await draft_of(workspace, greeter)
+    assert len(json.dumps(draft)) < 20_000
+    await admin.open(f"/bots/{greeter}?step={editing.steps(draft)[0]['id']}")
+
+
+async def test_a_flow_of_too_many_steps_is_kept_but_not_drawn(admin, workspace, greeter):
+    many = library.BLANK + "".join(f'[[nodes]]\ntype = "end"\nid = "e{n}"\n' for n in range(499))
+    page = await admin.fill(f"/bots/{greeter}/draft", source=many)
+    assert f"There must be 1 to {MAX_NODES} nodes." in page
+    page = await admin.open(f"/bots/{greeter}")
+    assert "The draft cannot be drawn" in page
+    assert len(page) < 30_000
+    assert (await reads.detail(workspace, greeter)).draft == many
+    assert "at most 300 steps" in await admin.fill(f"/bots/{greeter}/steps", 422, kind="say")
+
+
+async def test_what_another_did_is_shown_beside_what_was_typed(admin, workspace, greeter):
+    seen = editing.seen(editing.step(await draft_of(workspace, greeter), "welcome"))
+    await drafts.edit(
+        workspace, greeter, "user_grace", lambda draft: editing.change(draft, "welcome", {"text": "Hers"})[0]
+    )
+    page = await admin.fill(f"/bots/{greeter}/steps/welcome", 409, text="Mine", seen=seen)
+    assert "changed this step while you did" in page
+    assert "<dd>Hers</dd>" in page
+    assert "\nMine</textarea>" in page
+    await admin.fill(f"/bots/{greeter}/steps/welcome", text="Mine", seen=seen, mine="1")
+    assert editing.step(await draft_of(workspace, greeter), "welcome")["text"] == "Mine"
+    page = await admin.fill(f"/bots/{greeter}/draft", source=library.BLANK, revision="1")
+    await drafts.edit(
+        workspace, greeter, "user_grace", lambda draft: editing.change(draft, "welcome", {"text": "Hers"})[0]
+    )
+    page = await admin.fill(f"/bots/{greeter}/draft", 409, source=library.BLANK + "# mine\n", revision="1")
+    assert "Somebody else changed the draft" in page
+    assert "# mine\n</textarea>" in page
+    assert "Hers" in page
+
+
+async def test_a_bot_is_renamed_described_and_copied(admin, workspace, greeter):
+    page = await admin.fill(f"/bots/{greeter}/about", name="Shop greeter", description="Asks <b>who</b> you are")
+    assert "<h1>Shop greeter</h1>" in page
+    assert "Asks &lt;b&gt;who&lt;/b&gt; you are" in page
+    await admin.fill(f"/bots/{greeter}/about", 422, name="", description="x")
+    page = await admin.fill(f"/bots/{greeter}/about", 422, name="Shop", description="x" * 501)
+    assert "At most 500 characters." in page
+    page = await admin.fill(f"/bots/{greeter}/duplicate")
+    assert "<h1>Copy of Shop greeter</h1>" in page
+    actions = [row["action"] for row in await db.rows("SELECT action FROM audit_entry ORDER BY id")]
+    assert actions.count("bot.renamed") == 1
+    assert actions.count("bot.created") == 1
+
+
+async def test_edits_are_noted_once_in_a_while(admin, greeter):
+    for text in ("One", "Two", "Three"):
+        await admin.fill(f"/bots/{greeter}/steps/welcome", text=text)
+    assert await db.value("SELECT count(*) FROM audit_entry WHERE action = 'bot.draft_saved'") == 1
+
+
+async def test_opening_hours_are_filled_in(admin, workspace, greeter):
+    await admin.fill(f"/bots/{greeter}/settings", add="hours", title="Chat")
+    hours = {"hours/0/days": ["", "mon", "fri"], "hours/0/opens": "09:00", "hours/0/closes": "17:00"}
+    page = await admin.fill(f"/bots/{greeter}/settings", timezone="Europe/Berlin", **hours)
+    draft = await draft_of(workspace, greeter)
+    assert draft["hours"] == [{"days": ["mon", "fri"], "opens": "09:00", "closes": "17:00"}]
+    assert draft["timezone"] == "Europe/Berlin"
+    assert 'value="fri" checked' in page
+    assert {field.name for field in fields.of("flow")} <= set(draft) | {
+        field.name for field in fields.of("flow") if not field.required
+    }

@@ -33,10 +33,10 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
     one = await reads.detail(context.workspace, bot_id)
     try:
         draft, flaws = await cpu_work.run(examined, one.draft or "")
-        picture = await cpu_work.run(flow_picture.picture, draft)
+        picture = await cpu_work.run(flow_picture.picture, draft) if len(editing.steps(draft)) <= MAX_NODES else None
     except BadFlow as bad:
         draft, flaws, picture = {}, bad.flaws, None
-    steps = {step["id"]: step for step in editing.steps(draft)}
+    steps = {step["id"]: step for step in editing.steps(draft)} if picture else {}
     chosen = context.request.path_params.get("step_id") or context.query.text("step")
     step = steps.get(chosen)
     if step and context.refusal:
@@ -51,6 +51,7 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
         drawn=picture,
         steps=steps,
         step=step,
+        kind=str(step.get("type", "")) if step else "",
         seen=context.form.text("seen") or (editing.seen(steps[chosen]) if step else ""),
         theirs=steps.get(chosen) if isinstance(context.refusal, Conflict) else None,
         flaws=[(flaw, _said(flaw, steps)) for flaw in flaws[:_FLAWS]],

@@ -69,6 +69,14 @@ addEventListener("click", ({ target }) => {
   field.dispatchEvent(new Event("change", { bubbles: true }));
 });
 
+// ---- the text view: what is too long is not sent, and stays
+
+addEventListener("input", ({ target }) => {
+  if (!target.dataset?.most) return;
+  const much = target.value.length, most = Number(target.dataset.most);
+  target.setCustomValidity(much > most ? `At most ${most.toLocaleString("en")} characters. This has ${much.toLocaleString("en")}.` : "");
+});
+
 // ---- zoom: the size of the picture; it stays when another picture comes
 
 let zoom = 1, chosen = null, wantsField = false;

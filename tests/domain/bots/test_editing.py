@@ -154,8 +154,11 @@ def test_rows_come_and_go():
     for path in ("cases/7", "cases/x", "text/0", "", "cases/0/when/any/0/var/0"):
         with pytest.raises(NotFound):
             editing.remove_row(draft, "route", path)
-    with pytest.raises(Invalid):
-        editing.add_row(draft, "route", "otherwise/x")
+    for path in ("otherwise", "otherwise/x", "cases/0", "cases/0/when", "", "/".join(["cases/0"] * 5000)):
+        with pytest.raises(NotFound):
+            editing.add_row(draft, "route", path)
+    with pytest.raises(Invalid, match="no place"):
+        editing.add_row(draft, "route", "cases/7/when/all")
 
 
 def test_values_have_the_type_that_their_variable_asks_for():

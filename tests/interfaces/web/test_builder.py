@@ -11,14 +11,21 @@ from leadwire.domain.bots.parse import read
 from leadwire.infrastructure import db
 
 ODD = [
-    "", "a = 1", "nodes = 3", "[[nodes]]", '[[nodes]]\nid = "x"\n', '[[nodes]]\nid = "x"\ntype = ["ask"]\n',
-    '[[nodes]]\nid = "x"\ntype = "ask"\ntext = 3\noptions = [1, { label = [], next = 7 }, { score = "many" }]\nnext = []\n',
-    '[[nodes]]\nid = "x"\ntype = "branch"\ncases = [{ when = 1 }, { when = { all = [3, { var = 1, op = [], value = {} }] } }]\n',
-    '[[nodes]]\nid = "x"\ntype = "say"\ntext = "</textarea><script>alert(1)</script>"\nnext = "\\"><script>alert(1)</script>"\n',
+    "",
+    "a = 1",
+    "nodes = 3",
+    "[[nodes]]",
+    '[[nodes]]\nid = "x"\n',
+    '[[nodes]]\nid = "x"\ntype = ["ask"]\n',
+    '[[nodes]]\nid = "x"\ntype = "ask"\ntext = 3\noptions = [1, { label = [], next = 7 }, { score = "a" }]\nnext = []\n',
+    '[[nodes]]\nid = "x"\ntype = "branch"\ncases = [{ when = 1 }, { when = { all = [3, { var = 1, op = [] }] } }]\n',
+    '[[nodes]]\nid = "x"\ntype = "say"\ntext = "</textarea><script>alert(1)</script>"\nnext = "\\"><script>alert(1)"\n',
     '[[nodes]]\nid = "\\"><script>alert(1)</script>"\ntype = "say"\nimage = "x"\nlinks = { a = 1 }\n',
     '[[nodes]]\nid = "x"\ntype = "say"\ntext = 2026-01-01T00:00:00Z\nimage = { url = nan, alt = inf }\n',
-    "{", "x" * 1000, '{"nodes": [{"id": "x", "type": "score", "rules": [{}, null, {"when": null}], "next": null}]}',
-]  # fmt: skip
+    "{",
+    "x" * 1000,
+    '{"nodes": [{"id": "x", "type": "score", "rules": [{}, null, {"when": null}], "next": null}]}',
+]
 
 
 @pytest.fixture
@@ -31,6 +38,10 @@ async def greeter(workspace):
 
 async def draft_of(workspace, bot):
     return read((await reads.detail(workspace, bot)).draft)
+
+
+def says_hers(draft):
+    return editing.change(draft, "welcome", {"text": "Hers"})[0]
 
 
 @pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))

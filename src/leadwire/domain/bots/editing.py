@@ -126,6 +126,8 @@ def change(draft: Draft, step_id: str, given: Mapping[str, str]) -> tuple[Draft,
 def add_row(draft: Draft, step_id: str, path: str) -> Draft:
     """Add an empty row to a list of a step, such as `options` or `cases/0/when/all`; without a step, of the flow."""
     changed = deepcopy(step(draft, step_id) if step_id else draft)
+    if not fields.has_list(fields.of(str(changed.get("type")) if step_id else "flow"), path):
+        raise NotFound("There is no such list in this step.")
     inside: Any = changed
     *before, name = path.split("/")
     for part in before:  # what is missing on the way is made

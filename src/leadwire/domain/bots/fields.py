@@ -80,6 +80,16 @@ def _exits(fields: tuple[Field, ...], values: Step, prefix: str) -> Iterator[tup
                     yield from _exits(field.fields, row, f"{prefix}{field.name}/{place}/")
 
 
+def has_list(found: tuple[Field, ...], path: str) -> bool:
+    """Whether a path such as `cases/0/when/all` names a list of rows."""
+    name, _, rest = path.partition("/")
+    field = next((one for one in found if one.name == name), None)
+    if field is None or not rest:
+        return field is not None and field.kind == "rows"
+    place, _, inside = rest.partition("/")
+    return has_list(field.fields, inside if field.kind == "rows" and place.isdecimal() else rest)
+
+
 def at(step: Step, path: str) -> tuple[Any, str]:
     """The object inside a step that has the last part of a path, and that part. Raise KeyError when there is none."""
     inside: Any = step

@@ -17,7 +17,7 @@ ODD = [
     "[[nodes]]",
     '[[nodes]]\nid = "x"\n',
     '[[nodes]]\nid = "x"\ntype = ["ask"]\n',
-    '[[nodes]]\nid = "x"\ntype = "ask"\ntext = 3\noptions = [1, { label = [], next = 7 }, { score = "a" }]\nnext = []\n',
+    '[[nodes]]\nid = "x"\ntype = "ask"\ntext = 3\noptions = [1, { label = [], next = 7, score = "a" }]\nnext = []\n',
     '[[nodes]]\nid = "x"\ntype = "branch"\ncases = [{ when = 1 }, { when = { all = [3, { var = 1, op = [] }] } }]\n',
     '[[nodes]]\nid = "x"\ntype = "say"\ntext = "</textarea><script>alert(1)</script>"\nnext = "\\"><script>alert(1)"\n',
     '[[nodes]]\nid = "\\"><script>alert(1)</script>"\ntype = "say"\nimage = "x"\nlinks = { a = 1 }\n',

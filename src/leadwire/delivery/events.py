@@ -51,7 +51,7 @@ WHERE workspace_id = :workspace AND id = :id AND kind = ANY(:kinds) AND test_end
 # Materialized: else the planner may read every event there is, in the order of their ids, until it has found enough.
 _ABOUT: Final = f"""
 WITH about AS MATERIALIZED (
-    SELECT id, kind, occurred_at, body FROM event WHERE workspace_id = :workspace AND {{}} = :subject
+    SELECT id, kind, occurred_at, body, actor FROM event WHERE workspace_id = :workspace AND {{}} = :subject
 ) SELECT * FROM about ORDER BY id DESC LIMIT {LATEST}"""
 # The latest events about a lead; about a conversation.
 _ABOUT_LEAD: Final = sql(_ABOUT.format("lead_id"))
@@ -62,12 +62,13 @@ _ANY: Final = sql("SELECT EXISTS (SELECT 1 FROM event)")
 
 
 class StoredEvent(Struct, frozen=True):
-    """An event; `body` is what was signed and sent, empty once its person is erased."""
+    """An event; `body` is what was signed and sent, empty once its person is erased. `actor`: who made the change."""
 
     id: str
     kind: str
     at: datetime
     body: str
+    actor: str | None
 
 
 class FeedEvent(Struct, frozen=True):

@@ -18,7 +18,7 @@ from piccolo.table import Table
 from leadwire.delivery import envelope, metrics, push, wakes
 from leadwire.delivery.envelope import AuditKind, EventKind, Unsent
 from leadwire.delivery.streams import Key
-from leadwire.infrastructure import db, ids, telemetry
+from leadwire.infrastructure import actor, db, ids, telemetry
 from leadwire.infrastructure.db import DB, Row
 from leadwire.infrastructure.db.gather import Gathered
 from leadwire.infrastructure.db.statements import Statement, sql
@@ -50,6 +50,7 @@ class RecordedEvent(Table, db=DB, tablename="event"):
     traceparent = Text(null=True, default=None)
     xact = Xid8()  # who wrote it: makes exact totals and a gap-free feed possible
     recorded_at = Timestamptz()
+    actor = Text(null=True, default=None)  # who made the change: a user, an API key, or `visitor`
 
 
 class Outbox(Table, db=DB, tablename="outbox"):
@@ -71,6 +72,7 @@ _QUICK: Final = 8  # queued deliveries of an endpoint that has fewer take the qu
 _GIVEN: Final = {
     "id": "text", "workspace": "text", "kind": "text", "conversation_id": "text", "lead_id": "text", "subject": "text",
     "body": "text", "occurred_at": "timestamptz", "traceparent": "text", "test_endpoint_id": "text",
+    "actor": "text",
 }  # fmt: skip
 
 # Make changes and record the event of each that changed a row. Where few endpoints want it and each is open, its
@@ -80,7 +82,7 @@ _GIVEN: Final = {
 _RECORD: Final = f"""
 WITH {{change}}event AS (
     INSERT INTO event (id, workspace_id, kind, conversation_id, lead_id, subject, body, occurred_at, traceparent,
-        test_endpoint_id)
+        test_endpoint_id, actor)
     SELECT given.* FROM unnest({", ".join(f":{name}::{type_}[]" for name, type_ in _GIVEN.items())}) AS given (id)
     {{changed}} RETURNING id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at
 ), way AS (
@@ -173,6 +175,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             "occurred_at": self.at,
             "traceparent": telemetry.traceparent(),
             "test_endpoint_id": self.test_endpoint_id,
+            "actor": actor.current.get(),
         }
 
 

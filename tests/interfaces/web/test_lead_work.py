@@ -1,6 +1,7 @@
 """Working through leads: columns, filters on custom fields, cells, views, and changes of many at once."""
 
 import re
+import secrets
 
 import pytest
 
@@ -12,9 +13,28 @@ from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.domain.search import changes as search
 from leadwire.domain.search import reads as found
 from leadwire.domain.worklists import changes
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db
 from tests import make
+from tests.domain.bots.conftest import published
 from tests.interfaces.web.test_leads import names
+
+FLOW = """
+format = 1
+start = "email"
+
+[[nodes]]
+type = "ask"
+id = "email"
+text = "Your e-mail?"
+input = "email"
+save_to = "email"
+next = "human"
+
+[[nodes]]
+type = "handoff"
+id = "human"
+text = "One moment."
+"""
 
 
 @pytest.fixture
@@ -233,3 +253,20 @@ async def test_a_change_that_cannot_be_made_is_not_begun(agent, three, given, sa
     page = await agent.open("/leads")
     assert says in await agent.fill("/leads/bulk", 422, **{"seen_at": seen_at(page), **given})
     assert await db.value("SELECT count(*) FROM bulk_change") == 0
+
+
+async def test_the_history_of_a_lead_says_who_changed_what(agent, client, anonymous, workspace):
+    bot = await published(workspace, FLOW)
+    said = {"content": "ada@example.com", "client_message_id": secrets.token_hex(12)}
+    answer = await anonymous.post(f"/widget/v1/bots/{bot.id}/conversations", json=said)
+    assert answer.status_code == 201, answer.text
+    lead = await db.value("SELECT id FROM lead")
+    assert (await client.patch(f"/v1/leads/{lead}", json={"score": 7})).status_code == 200
+    await agent.open("/leads")
+    await agent.fill(f"/leads/{lead}/field", field="stage", was="", value="Won")
+    await agent.fill("/leads/bulk", kind="set", lead=lead, field="stage", value="Lost", seen_at=clock.iso(clock.now()))
+    await finished()
+    page = await agent.open(f"/leads/{lead}")
+    said = re.findall(r"<span>by ([^<]+)</span>", page)
+    assert said[:3] == ["grace@example.org", "grace@example.org", "API key test"]
+    assert set(said[3:]) == {"the visitor"}

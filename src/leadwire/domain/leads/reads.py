@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from leadwire.delivery.events import about
+from leadwire.delivery.events import StoredEvent, about
 from leadwire.domain.leads import table
 from leadwire.domain.leads.schema import COLUMNS, Email, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Found, Keyset
@@ -17,6 +17,7 @@ from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
+_FIRST: Final = 500  # leads that are looked at before the index of custom fields
 BANDS: Final = 10
 """Scores are counted in bands of ten: 0 to 9, ..., 90 to 100."""
 _Score = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
@@ -53,12 +54,15 @@ class _Found(LeadSearch, frozen=True, kw_only=True):
 
 
 class LeadEvent(Struct, frozen=True):
-    """One event about the lead; `changes` has `name`, `was` and `now` of each attribute that became different."""
+    """One event about the lead; `changes` has `name`, `was` and `now` of each attribute that became different. `actor`
+    is a user's id, an API key's, or `visitor`, if it is known.
+    """
 
     event_id: str
     kind: str
     at: str
     changes: list[dict[str, Any]]
+    actor: str | None
 
 
 class _Leads(Listing[Lead]):
@@ -68,15 +72,18 @@ class _Leads(Listing[Lead]):
             return Found(known, None)
         if not isinstance(query, LeadSearch) or not query.field:
             return await super().search(workspace, query, limit)
+        order, asked = self.orders.get(query.sort, self.newest), query.exclusive()
+        first = await structs.replace(order, looked_at=_FIRST).page(workspace, asked, query.after, limit, query)
+        if not first.stopped:  # what most leads have is among the first
+            return first
         found = None
         if query.test != "contains":
             mark = documents.field(query.field, None if query.test == "set" else query.value)
-            asked = documents.all_of([documents.of_kind("lead", workspace), mark])
-            found = await documents_found.few(workspace, asked)
+            lexemes = documents.all_of([documents.of_kind("lead", workspace), mark])
+            found = await documents_found.few(workspace, lexemes)
         if found is not None:
-            query = _Found(**structs.asdict(query), ids=found)
-        order = self.orders.get(query.sort, self.newest)
-        return await order.page(workspace, query.exclusive(), query.after, limit, query)
+            asked = _Found(**structs.asdict(asked), ids=found)
+        return await order.page(workspace, asked, query.after, limit, query)
 
     async def total(self, workspace: str, query: SearchQuery) -> int | None:
         """As every list; None where a custom field is looked at."""
@@ -212,15 +219,15 @@ async def holder_of_email(workspace: str, lead_id: str, email: str) -> str | Non
 async def events(workspace: str, lead_id: str) -> list[LeadEvent]:
     """Return the latest events about a lead that are still kept, newest first."""
     return [
-        LeadEvent(one.id, one.kind, clock.iso(one.at), _changes(one.body) if one.kind == "lead.updated" else [])
+        LeadEvent(one.id, one.kind, clock.iso(one.at), _changes(one) if one.kind == "lead.updated" else [], one.actor)
         for one in await about(workspace, "lead_id", lead_id)
     ]
 
 
-def _changes(body: str) -> list[dict[str, Any]]:
-    if not body:
+def _changes(event: StoredEvent) -> list[dict[str, Any]]:
+    if not event.body:
         return []
-    data = msgspec.json.decode(body)["data"]
+    data = msgspec.json.decode(event.body)["data"]
     previous = dict(data["previous_attributes"])
     fields = previous.pop("custom_fields", {})
     return [

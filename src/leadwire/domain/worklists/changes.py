@@ -15,7 +15,7 @@ from leadwire.domain.leads.schema import FieldKey, FieldValue, Lead, LeadPatch, 
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.worklists.reads import VIEW
 from leadwire.domain.worklists.table import BulkChange, LeadView
-from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure import actor, clock, db, ids
 from leadwire.infrastructure.db.statements import insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, DomainError, FieldError, Invalid, NotFound
 
@@ -142,6 +142,7 @@ async def step() -> int:
     job = await _NEXT.row()
     if job is None:
         return 0
+    actor.current.set(job["user_id"])  # their changes, whoever makes them
     place, after = {"workspace": job["workspace_id"], "id": job["id"]}, job["after"]
     found, onward = await _leads(job)
     for lead, cursor in found:

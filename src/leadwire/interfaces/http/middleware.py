@@ -12,7 +12,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from prometheus_client import Counter, Histogram
 
-from leadwire.infrastructure import db, settings, telemetry
+from leadwire.infrastructure import actor, db, settings, telemetry
 from leadwire.infrastructure.standby_reads import CALLER, note_change
 from leadwire.infrastructure.telemetry import tracing
 from leadwire.infrastructure.telemetry.metrics import counter, histogram
@@ -91,8 +91,11 @@ class RequestMiddleware:
                 span.end()
 
 
-def set_workspace(workspace: str) -> None:
-    """Note whose data the request being handled is about: for its log lines, and for the share of connections."""
+def set_workspace(workspace: str, by: str = actor.VISITOR) -> None:
+    """Note whose data the request being handled is about: for its log lines, and for the share of connections. And who
+    makes it: for the events of what they change.
+    """
+    actor.current.set(by)
     telemetry.set_workspace(workspace)
     db.set_workspace(workspace)
 

@@ -53,7 +53,7 @@ class ApiKeyGuard:
         except Unauthenticated:
             self._failures.take(client_network.network(scope), loop_time)
             raise
-        set_workspace(caller.workspace)
+        set_workspace(caller.workspace, caller.key_id)
         if caller.networks and not networks.allow(client_network.address(scope), caller.networks):
             self._failures.take(client_network.network(scope), loop_time)
             telemetry.log("key.address_refused", level=logging.WARNING, key=caller.key_id)

@@ -178,7 +178,7 @@ async def _page_context(request: "Request[Any, Any, Any]", role: Role, path: str
     me = await sessions.person(security.session_token(request), address(request))
     if me is None:
         return SIGN_IN
-    set_workspace(me.workspace)
+    set_workspace(me.workspace, me.user_id)
     if path != SIGN_OUT and not networks.allow(client_network.address(request.scope), me.networks):
         raise AddressNotAllowed(
             f"{me.workspace_name} lets people in from certain networks only, and you are at"

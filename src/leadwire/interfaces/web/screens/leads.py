@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import consents
 from leadwire.domain.conversations import reads as conversations
@@ -15,7 +16,7 @@ from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.domain.worklists import changes as worklist
 from leadwire.domain.worklists import reads as worklists
-from leadwire.infrastructure import clock, standby_reads
+from leadwire.infrastructure import actor, clock, standby_reads
 from leadwire.infrastructure.errors import PreconditionFailed
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.forms import wrong
@@ -86,6 +87,7 @@ async def lead(context: PageContext, lead_id: str) -> PageResponse:
         sent=await webhooks.states_of(context.workspace, [each.event_id for each in happened]),
         bots=names,
         bot=names.get(one.bot_id, one.bot_id),
+        who=await _actors(context.workspace) if happened else {},
         name=one.name or _way(one),
         way=_way(one),
     )
@@ -127,6 +129,13 @@ async def withdraw_consent(context: PageContext, lead_id: str, consent_id: str) 
     context.entry.detail = consent_id
     await consents.withdraw(context.workspace, lead_id, consent_id, context.me.user_id)
     return context.redirect(f"/leads/{lead_id}", "The withdrawal is recorded.")
+
+
+async def _actors(workspace: str) -> dict[str, str]:
+    """Who makes changes, by id."""
+    people = {one.id: one.email for one in await accounts.users(workspace)}
+    keys = {one.id: f"API key {one.name}" for one in await accounts.listed(workspace)}
+    return {**people, **keys, actor.VISITOR: "the visitor"}
 
 
 def _way(one: Lead) -> str:

@@ -17,6 +17,8 @@ from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.ids import is_id
 
+WALKED: Final = 10_000
+"""Leads that one page reads at most where a custom field is looked at."""
 _FIRST: Final = 500  # leads that are looked at before the index of custom fields
 BANDS: Final = 10
 """Scores are counted in bands of ten: 0 to 9, ..., 90 to 100."""
@@ -78,12 +80,11 @@ class _Leads(Listing[Lead]):
             return first
         found = None
         if query.test != "contains":
-            mark = documents.field(query.field, None if query.test == "set" else query.value)
-            lexemes = documents.all_of([documents.of_kind("lead", workspace), mark])
-            found = await documents_found.few(workspace, lexemes)
+            mark = documents.field(workspace, query.field, None if query.test == "set" else query.value)
+            found = await documents_found.few(workspace, documents.all_of([mark]))
         if found is not None:
             asked = _Found(**structs.asdict(asked), ids=found)
-        return await order.page(workspace, asked, query.after, limit, query)
+        return await structs.replace(order, looked_at=WALKED).page(workspace, asked, query.after, limit, query)
 
     async def total(self, workspace: str, query: SearchQuery) -> int | None:
         """As every list; None where a custom field is looked at."""

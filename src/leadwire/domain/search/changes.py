@@ -48,7 +48,7 @@ FROM conversation_note n JOIN conversation c ON c.id = n.conversation_id
 WHERE n.workspace_id = :workspace AND n.id = ANY(:ids::text[])""")
 # What leads are found by.
 _LEADS: Final = sql("""
-SELECT id, created_at, bot_id, name, email, phone, company, custom_fields FROM lead
+SELECT id, workspace_id, created_at, bot_id, name, email, phone, company, custom_fields FROM lead
 WHERE workspace_id = :workspace AND id = ANY(:ids::text[])""")
 
 
@@ -65,9 +65,10 @@ def _note(row: db.Row) -> tuple[str, Iterable[str]]:
 def _lead(row: db.Row) -> tuple[str, Iterable[str]]:
     names = [row[name] for name in ("name", "email", "phone", "company")]
     fields = msgspec.json.decode(row["custom_fields"])
-    found = (documents.field(name, value) for name, value in fields.items())
+    of = row["workspace_id"]
+    found = (documents.field(of, name, value) for name, value in fields.items())
     text = "\n".join([*filter(None, names), *map(documents.text_of, fields.values())])
-    return text, [*map(documents.field, fields), *found, *documents.parts(*names)]
+    return text, [*(documents.field(of, name) for name in fields), *found, *documents.parts(*names)]
 
 
 class _Kind(NamedTuple):

@@ -2,8 +2,8 @@
 
 A document is a tsvector made here, so that the same words are found whatever the locale of the database: words without
 case and accents, in the order of the text. Besides, it has marks, which are no words: `lead ws_...` is its kind and
-workspace; then `bot:`, `status:`, `tag:`; every three characters of names and addresses, `=ada`; of custom fields
-`.name`, and `.name=` with a digest of the value.
+workspace; then `bot:`, `status:`, `tag:`; every three characters of names and addresses, `=ada`; of custom fields a
+digest of the name, and one of name and value.
 """
 
 import hashlib
@@ -58,9 +58,12 @@ def parts(*names: str | None) -> set[str]:
     return {f"={name[at : at + 3]}" for name in known for at in range(len(name) - 2)}
 
 
-def field(name: str, value: Any = None) -> str:
-    """The mark of leads that have a custom field; with a value, of those where it is this one, in any case."""
-    return f".{name}" if value is None else f".{name}={hashlib.sha256(plain(text_of(value)).encode()).hexdigest()[:16]}"
+def field(workspace: str, name: str, value: Any = None) -> str:
+    """The mark of a workspace's leads that have a custom field; with a value, of those where it is this one, in any
+    case. The workspace is part of it, so that one mark is enough to find them.
+    """
+    told = f"{workspace}\0{name}" if value is None else f"{workspace}\0{name}\0{plain(text_of(value))}"
+    return f".{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
 
 def text_of(value: Any) -> str:

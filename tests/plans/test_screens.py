@@ -1,5 +1,6 @@
 """The screens among very many rows: what their statements read does not grow with how much there is."""
 
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -8,7 +9,9 @@ from leadwire.delivery.outbox import Event
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.schema import LogQuery
+from leadwire.domain.bots import figures
 from leadwire.domain.bots import reads as bots
+from leadwire.domain.conversations import figures as conversation_figures
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.reads import ConversationSearch
 from leadwire.domain.leads import reads as leads
@@ -136,3 +139,34 @@ async def test_a_search_looks_at_no_more_than_it_says(crowd, monkeypatch):
 async def test_conversations_are_found_by_the_search_screen(crowd):
     found = await conversations.search(crowd.workspace, ConversationSearch(status="handoff"))
     assert {talk.status for talk in found.items} == {"handoff"}
+
+
+_DAYS = """
+INSERT INTO bot_count (bot_id, day, kind, name, total)
+SELECT b.id, current_date - n / 40, kind, 'name ' || n % 40, 1
+FROM bot b, generate_series(0, 4000) n, unnest(ARRAY['entered', 'source']) kind WHERE b.workspace_id = $1"""
+_ASKED = """
+UPDATE conversation SET handoff_requested_at = created_at, handoff_reason = 'asked', rating = 5
+WHERE status = 'handoff'"""
+
+
+async def test_what_reports_read_is_what_is_counted_by_day_and_who_asked(crowd, monkeypatch):
+    workspace, rare = crowd.workspace, crowd.rare_bot
+    await db.rows(_DAYS, workspace)
+    await db.rows(_ASKED)
+    for table in ("bot_count", "conversation"):
+        await db.rows(f"VACUUM ANALYZE {table}")
+    week, all_days = clock.ago(days=7), crowds.FIRST_DAY
+    for name, read in {
+        "sums of a bot": partial(figures.sums, workspace, rare, week.date(), 7),
+        "steps of a bot": partial(figures.steps, workspace, rare, week),
+        "responses": partial(conversation_figures.responses, workspace, None, all_days, clock.now()),
+        "waiting": partial(conversation_figures.waiting, workspace, None),
+        "ratings": partial(conversation_figures.ratings, workspace, None, all_days, timedelta(days=30)),
+    }.items():
+        nodes = await explained(read, monkeypatch)
+        assert not {node["Node Type"] for node in nodes if node["Actual Rows"] > 20} & {"Seq Scan", "Gather"}, name
+        touched = sum(
+            (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in nodes
+        )
+        assert touched <= 4000, (name, touched)

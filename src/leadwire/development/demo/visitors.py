@@ -59,6 +59,8 @@ class Visitor:
 
     async def talk(self) -> str | None:
         """Have a conversation. Return its id when it is handed off to a person, None when it has ended."""
+        for kind in ("shown", "shown", "shown", "opened"):
+            await self._client.post(f"/widget/v1/bots/{self._bot_id}/counts", content=kind)
         config = await self._send("GET", f"/bots/{self._bot_id}")
         if (first := self._answer(config["input"])) is None:
             return None

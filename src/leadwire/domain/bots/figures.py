@@ -10,8 +10,9 @@ from msgspec import Struct
 from leadwire.domain.bots.changes.counts import Kind
 from leadwire.infrastructure.db.statements import sql
 
-_OF: Final = """bot_count c JOIN bot b ON b.id = c.bot_id
-WHERE b.workspace_id = :workspace AND (:bot_id::text IS NULL OR b.id = :bot_id)"""
+# An array, so that the bots are found first, and of the counts only theirs are read.
+_OF: Final = """bot_count c WHERE c.bot_id = ANY(ARRAY(
+    SELECT id FROM bot WHERE workspace_id = :workspace AND (:bot_id::text IS NULL OR id = :bot_id)))"""
 # Conversations that came to each node, and went on from it.
 _STEPS: Final = sql(f"""
 SELECT c.name, coalesce(sum(total) FILTER (WHERE c.kind = 'entered'), 0)::int,
@@ -24,7 +25,7 @@ SELECT c.kind, c.name, coalesce(sum(total) FILTER (WHERE c.day >= :since), 0)::i
 FROM {_OF} AND c.day >= :before AND c.kind NOT IN ('entered', 'passed') GROUP BY 1, 2 ORDER BY 3 DESC, 4 DESC, 2""")
 # The same of each bot.
 _BY_BOT: Final = sql(f"""
-SELECT b.id, c.kind, sum(total)::int
+SELECT c.bot_id, c.kind, sum(total)::int
 FROM {_OF} AND c.day >= :since AND c.kind IN ('shown', 'opened', 'started', 'lead', 'handoff') GROUP BY 1, 2""")
 
 

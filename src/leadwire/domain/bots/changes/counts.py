@@ -46,7 +46,8 @@ FROM (SELECT *, row_number() OVER (PARTITION BY bot_id, day, kind ORDER BY total
 WHERE EXISTS (SELECT 1 FROM bot WHERE bot.id = m.bot_id)
 GROUP BY bot_id, day, kind, named ORDER BY bot_id, day, kind, named
 ON CONFLICT (bot_id, day, kind, name) DO UPDATE SET total = known.total + EXCLUDED.total""")
-_DELETE_OLD: Final = sql(f"DELETE FROM bot_count WHERE day < current_date - {_KEPT}")
+_DELETE_OLD: Final = sql(f"""
+DELETE FROM bot_count c USING bot b WHERE c.bot_id = b.id AND c.day < current_date - {_KEPT}""")
 
 _LATER: Final[tuple[type[BaseException], ...]] = (*db.GONE, *db.REFUSING, db.Deadlock, db.Orphaned, db.Canceled)
 

@@ -93,6 +93,16 @@ async def _thread(page: Page) -> None:
         await page.goto(await page.locator("a.thread").first.get_attribute("href") or "/inbox")
 
 
+async def _alerts(page: Page) -> None:
+    await _thread(page)
+    await page.locator("[data-alerts]").click()
+
+
+async def _panel(page: Page) -> None:
+    await _thread(page)
+    await page.goto(f"{page.url}&panel=1")
+
+
 async def _demo(page: Page) -> None:
     await page.goto("/demo")
     await page.locator("leadwire-chat .launcher").click()
@@ -105,6 +115,8 @@ SCREENS: dict[str, Way] = {
     "reports": "/reports",
     "inbox": "/inbox",
     "inbox-thread": _thread,
+    "inbox-panel": _panel,
+    "inbox-alerts": _alerts,
     "leads": "/leads",
     "lead": _lead,
     "conversations": "/conversations",

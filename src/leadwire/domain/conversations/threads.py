@@ -3,6 +3,7 @@
 Each list is read in the order of an index and stops after some rows, however many conversations are open.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
@@ -47,15 +48,16 @@ _FILTERS: Final = {"bot_id": "c.bot_id = :bot_id", "tag": "c.tags @> ARRAY[:tag]
 # One place, or colleagues' one after the other, each in the order of the index; how many there are is counted to a
 # bound.
 _SOME: Final = """
-SELECT '{place}' AS place, c.*, (SELECT count(*) FROM (SELECT 1 {source} WHERE {where} LIMIT :counted) AS all_of_it)
+SELECT '{place}' AS place, c.*, (SELECT count(*) FROM (SELECT 1 {source} WHERE {where} LIMIT {counted}) AS all_of_it)
     AS total
-{source} WHERE {where} ORDER BY {order} LIMIT :most"""
+{source} WHERE {where} ORDER BY {order} LIMIT {most}"""
 _OF_COLLEAGUES: Final = """
 FROM user_account u, LATERAL (SELECT * FROM conversation c WHERE {where} ORDER BY {order} LIMIT {most}) AS c"""
 # For each conversation its visitor's name, the last message, and what the person has not read. `unanswered`: the last
 # message is the visitor's, and no bot will answer it.
 _THREADS: Final = """
-SELECT c.place, c.total, c.id, c.bot_id, coalesce(l.name, l.email, c.visitor_name, c.visitor_email) AS name,
+SELECT c.place, c.total, c.id, c.bot_id, coalesce((SELECT coalesce(l.name, l.email) FROM lead l WHERE l.id = c.lead_id),
+        c.visitor_name, c.visitor_email) AS name,
     c.assigned_to, coalesce(c.handoff_requested_at, c.created_at) AS since, c.snoozed_until, c.end_due_at, c.tags,
     last.role AS last_role, left(last.content, 160) AS last_message, last.created_at AS last_at,
     last.user_id AS last_user_id, last.role = 'user' AND c.status = 'handoff' AS unanswered,
@@ -64,7 +66,6 @@ SELECT c.place, c.total, c.id, c.bot_id, coalesce(l.name, l.email, c.visitor_nam
         SELECT 1 FROM message m WHERE m.conversation_id = c.id AND m.seq > coalesce(r.seq, 0) AND m.role = 'user'
         LIMIT {most_unread}) AS new) ELSE 0 END AS unread
 FROM ({some}) AS c
-LEFT JOIN lead l ON l.id = c.lead_id
 LEFT JOIN conversation_read r ON r.user_id = :user_id AND r.conversation_id = c.id
 LEFT JOIN LATERAL (SELECT m.role, m.content, m.created_at, m.user_id FROM message m WHERE m.conversation_id = c.id
     ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS last ON true"""
@@ -96,7 +97,9 @@ class Threads(Struct, frozen=True):
     more: Mapping[str, int]
 
 
-def _statement(place: Place, filters: frozenset[str], *, longest: bool) -> Statement:
+@functools.cache
+def _statement(place: Place, filters: frozenset[str], *, longest: bool, most: int) -> Statement:
+    """What lists a place. How many rows it reads is part of the text: the planner has to know."""
     where, order = _WHERE[place], _ORDER[place]
     if longest and "updated_at" in order:
         order = order.replace(" DESC", "")
@@ -105,19 +108,9 @@ def _statement(place: Place, filters: frozenset[str], *, longest: bool) -> State
     if place == "theirs":
         each = _OF_COLLEAGUES.format(where=where, order=order, most=_SHOWN)
         where, source = "u.workspace_id = :workspace AND u.id <> :user_id", each
-    return sql(
-        _THREADS.format(
-            most_unread=MOST_UNREAD, some=_SOME.format(place=place, source=source, where=where, order=order)
-        )
-    )
-
-
-_STATEMENTS: Final = {
-    (place, filters, longest): _statement(place, filters, longest=longest)
-    for place in _ORDER
-    for filters in map(frozenset, ([], ["bot_id"], ["tag"], ["bot_id", "tag"]))
-    for longest in (False, True)
-}
+    parts = {"place": place, "source": source, "where": where, "order": order, "most": most}
+    some = _SOME.format(**parts, counted=COUNTED + most)
+    return sql(_THREADS.format(most_unread=MOST_UNREAD, some=some))
 
 
 async def threads(workspace: str, user_id: str, wanted: Wanted) -> Threads:
@@ -126,14 +119,14 @@ async def threads(workspace: str, user_id: str, wanted: Wanted) -> Threads:
     """
     filters = frozenset(name for name in _FILTERS if getattr(wanted, name))
     values: dict[str, Any] = {name: getattr(wanted, name) for name in filters}
-    values |= {"workspace": workspace, "user_id": user_id, "counted": COUNTED + _SHOWN_ALONE}
-    values["most"] = _SHOWN_ALONE if wanted.place else _SHOWN
+    values |= {"workspace": workspace, "user_id": user_id}
+    most = _SHOWN_ALONE if wanted.place else _SHOWN
     places: dict[Place, list[db.Row]] = {}
     more: dict[str, int] = {}
     for place in _ORDER:
         if wanted.place not in (None, place):
             continue
-        statement = _STATEMENTS[place, filters, wanted.longest]
+        statement = _statement(place, filters, longest=wanted.longest, most=most)
         now = {"now": clock.now()} if "now" in statement.names else {}
         found = await statement.rows(**values, **now)
         places[place] = found

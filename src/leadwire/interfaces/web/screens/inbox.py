@@ -47,6 +47,7 @@ async def inbox(context: PageContext) -> PageResponse:
     saved = await reads.saved_replies(workspace=workspace) if conversation else []
     picked = next((one["content"] for one in saved if one["id"] == context.query.text("say")), "")
     people = await accounts.users(workspace)
+    lookers = pubsub.hub.lookers.of((workspace, chosen)) - {me}
     return await context.render(
         "inbox/inbox.html",
         found=await threads.threads(workspace, me, wanted),
@@ -59,7 +60,7 @@ async def inbox(context: PageContext) -> PageResponse:
         bots=await bots.names(workspace),
         people={person.id: person.email for person in people},
         colleagues={person.id: person.email for person in people if has_role(person.role, "agent")},
-        looking=sorted(pubsub.hub.lookers.of((workspace, chosen)) - {me}),
+        looking=[one.email for one in people if one.id in lookers],
         notes=await reads.notes(workspace=workspace, conversation_id=chosen) if conversation else [],
         version=(await leads.stored(workspace, lead.id)).version if lead else 0,
         score=await bots.score_of(workspace, lead.id) if lead else [],

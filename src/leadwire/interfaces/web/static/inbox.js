@@ -167,7 +167,7 @@ function showMenu(box) {
     one.addEventListener("pointerdown", (event) => { event.preventDefault(); menu.hidden = true; pick(); });
     return one;
   }));
-  if (!menu.isConnected) document.body.append(menu);
+  if (!menu.isConnected) document.querySelector("main").append(menu);
   menu.setAttribute("aria-label", box === answer() ? "Saved replies" : "Colleagues");
   const rect = box.getBoundingClientRect();
   menu.style.left = `${rect.left}px`;
@@ -229,7 +229,7 @@ addEventListener("keydown", (event) => {
   if (!chosen.keys && event.key !== "?") return;
   if (typed || event.ctrlKey || event.metaKey || event.altKey || event.repeat || !inbox()) return;
   const shortcut = Object.hasOwn(shortcuts, event.key) && shortcuts[event.key];
-  if (!shortcut) return;
+  if (!shortcut || (event.key === "/" && !answer())) return; // elsewhere it goes to the search
   event.preventDefault();
   shortcut();
 }, true);

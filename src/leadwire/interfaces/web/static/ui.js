@@ -66,8 +66,10 @@ async function swap(parts, next, options) {
     ready();
     scrolled();
   };
-  if (document.startViewTransition && !options.quiet) await document.startViewTransition(change).updateCallbackDone;
-  else change();
+  if (!document.startViewTransition || options.quiet) return change();
+  const moving = document.startViewTransition(change);
+  moving.ready.catch(() => {}); // another began meanwhile
+  await moving.updateCallbackDone;
 }
 
 addEventListener("submit", async (event) => {

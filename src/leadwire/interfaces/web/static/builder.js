@@ -7,7 +7,7 @@ const linkOf = (id) => document.getElementById(`step-${id}`);
 
 // ---- saving: one form at a time, a while after the last letter, or at once when a field is left
 
-let timer, saving = false, waiting = null;
+let timer, saving = false, waiting = null, owed = false;
 
 function save(form, selectors, button) {
   clearTimeout(timer);
@@ -15,7 +15,8 @@ function save(form, selectors, button) {
   if (saving) waiting = { form, selectors: waiting?.selectors === all ? all : selectors, button: button ?? waiting?.button };
   else if (form.isConnected) {
     saving = true;
-    form.dataset.update = selectors;
+    form.dataset.update = owed ? all : selectors;
+    owed = false;
     form.requestSubmit(button);
   }
 }
@@ -23,6 +24,11 @@ function save(form, selectors, button) {
 addEventListener("done", ({ detail }) => {
   if (!detail.matches("[data-autosave]")) return;
   saving = false;
+  const panel = document.querySelector("#panel");
+  if ("held" in panel.dataset) { // it was written in meanwhile, and has stayed: the next answer brings the rest
+    delete panel.dataset.held;
+    owed = true;
+  }
   const next = waiting;
   waiting = null;
   if (next) save(next.form, next.selectors, next.button);
@@ -31,7 +37,9 @@ addEventListener("done", ({ detail }) => {
 const fieldsOf = (form) => form.dataset.update.replace(/,?#panel/, "");
 addEventListener("input", ({ target }) => {
   const form = target.form;
-  if (!form?.matches("[data-autosave]") || target.matches("select")) return;
+  if (!form?.matches("[data-autosave]")) return;
+  if (saving) document.querySelector("#panel").dataset.held = "";
+  if (target.matches("select")) return;
   clearTimeout(timer);
   timer = setTimeout(() => save(form, fieldsOf(form)), 900);
   form.pending = true;
@@ -47,6 +55,9 @@ addEventListener("click", (event) => {
   if (!button) return;
   event.preventDefault();
   save(button.form, all, button);
+}, true);
+addEventListener("click", ({ target }) => {
+  if (target.closest?.("a[data-update]")) delete document.querySelector("#panel")?.dataset.held;
 }, true);
 addEventListener("pagehide", () => {
   const form = document.querySelector("form[data-autosave]");

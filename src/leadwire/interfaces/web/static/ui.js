@@ -59,7 +59,7 @@ async function swap(parts, next, options) {
   const change = () => {
     const focused = heldFocus(), scrolled = heldPlaces();
     for (const [old, fresh] of parts) {
-      if (old && fresh) options.alone ? merge(old, fresh) : old.replaceWith(document.adoptNode(fresh));
+      if (old && fresh && !("held" in old.dataset)) options.alone ? merge(old, fresh) : old.replaceWith(document.adoptNode(fresh));
     }
     focused();
     document.title = next.title || document.title;

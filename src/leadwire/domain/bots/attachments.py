@@ -56,17 +56,25 @@ def content(text: str, node: object) -> str:
 
 def shown(message: str, nodes: Iterable[object]) -> Shown | None:
     """What the widget shows of a message that `content` has made for one of the nodes; None of any other."""
-    ends = ((end, node) for node in nodes if (end := _lines(node)) and message.endswith(f"\n{end}"))
-    end, node = max(ends, key=lambda found: len(found[0]), default=("", None))
-    if node is None:
+    return _shown(message, _ends(nodes))
+
+
+def for_widget(messages: list[StoredMessage], nodes: Iterable[object]) -> list[StoredMessage]:
+    """The messages, each with its image and links if one of the bot's `nodes` has sent it with some."""
+    ends = _ends(nodes)
+    found = ((one, _shown(one.content, ends) if one.role == "bot" else None) for one in messages)
+    return [ShownMessage(**structs.asdict(one), parts=parts) if parts else one for one, parts in found]
+
+
+def _shown(message: str, ends: list[tuple[str, object]]) -> Shown | None:
+    if not (fitting := [(len(end), node) for end, node in ends if message.endswith(end)]):
         return None
-    return Shown(message.removesuffix(end)[:-1], getattr(node, "image", None), getattr(node, "links", ()))
+    size, node = max(fitting, key=lambda one: one[0])  # the lines of one node may end with those of another
+    return Shown(message[:-size], getattr(node, "image", None), getattr(node, "links", ()))
 
 
-def for_widget(message: StoredMessage, nodes: Iterable[object]) -> StoredMessage:
-    """A message, with its image and links if one of the bot's `nodes` has sent it with some."""
-    parts = shown(message.content, nodes) if message.role == "bot" else None
-    return ShownMessage(**structs.asdict(message), parts=parts) if parts else message
+def _ends(nodes: Iterable[object]) -> list[tuple[str, object]]:
+    return [(f"\n{end}", node) for node in nodes if (end := _lines(node))]
 
 
 def _lines(node: object) -> str:

@@ -112,7 +112,7 @@ def turn_of(now: VisitorSession, messages: list[StoredMessage], token: str | Non
     """What the visitor gets: messages, and what is asked if the bot waits for them; with a token, the conversation."""
     prompt = engine.prompt(now.flow, now.state) if now.status == "active" else None
     mailable = now.has_email and mail.enabled()
-    shown = [attachments.for_widget(one, now.flow.nodes) for one in messages]
+    shown = attachments.for_widget(messages, now.flow.nodes)
     return Turn(now.status, shown, prompt, now.conversation_id if token else None, token, mailable)
 
 

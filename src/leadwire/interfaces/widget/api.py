@@ -165,10 +165,10 @@ async def events(session: VisitorSession, after: int) -> AsyncIterator[bytes]:
             now = await reads.session(session.workspace, session.conversation_id)
             if now is not None and now.suspended:
                 return
-            for message in await conversation_reads.messages(session.workspace, session.conversation_id, after):
+            new = await conversation_reads.messages(session.workspace, session.conversation_id, after)
+            for message in attachments.for_widget(new, session.flow.nodes):
                 after = message.seq
-                line = attachments.for_widget(message, session.flow.nodes)
-                yield b"id: %d\ndata: %s\n\n" % (after, msgspec.json.encode(line))
+                yield b"id: %d\ndata: %s\n\n" % (after, msgspec.json.encode(message))
             if now is None or now.status != "handoff":
                 yield b'event: status\ndata: {"status":"%s"}\n\n' % (now.status if now else "ended").encode()
                 return

@@ -58,8 +58,10 @@ class Follower:
                     data = json.loads(line[5:])
                     if kind == "status":
                         self.status = data["status"]
-                    else:
+                    elif kind == "message":
                         self.seen.append(data)
+                elif not line:
+                    kind = "message"
 
     def said(self):
         return [message["content"] for message in self.seen]

@@ -65,7 +65,7 @@ class Message(Struct, frozen=True):
     role: Role
     """Who sent it: `user` is the visitor, `agent` a person who took over from the bot."""
     content: str
-    """The text; of a chosen option, its label."""
+    """The text; of a chosen option, its label. An image and each link of the bot is a line with its address."""
     created_at: str
     """When it was sent."""
 

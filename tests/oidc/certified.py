@@ -2,19 +2,15 @@
 
 import asyncio
 import contextlib
-import fcntl
-import hashlib
-import os
 import re
-import shutil
 from html import unescape
 from pathlib import Path
 from urllib.parse import urljoin
 
 import httpx
-import pytest
 
 from leadwire.domain.accounts.changes import sso
+from tests import npm
 
 FOLDER = Path(__file__).with_name("oidc_provider")
 FILES = ("package.json", "package-lock.json", "server.js")
@@ -22,25 +18,7 @@ FILES = ("package.json", "package-lock.json", "server.js")
 
 async def installed():
     """The folder that it runs in. Skips the test where that cannot be had."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("needs Node.js and npm: apt-get install nodejs npm")
-    digest = hashlib.sha256(b"".join((FOLDER / name).read_bytes() for name in FILES)).hexdigest()[:16]
-    place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadwire-tests" / digest
-    place.mkdir(parents=True, exist_ok=True)
-    with (place / "lock").open("w") as lock:
-        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
-        if not (place / "done").exists():
-            for name in FILES:
-                shutil.copy(FOLDER / name, place)
-            npm = await asyncio.create_subprocess_exec(
-                "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=place,
-                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-            )  # fmt: skip
-            said, _ = await npm.communicate()
-            if npm.returncode:
-                pytest.skip(f"npm cannot install oidc-provider: {said.decode()[-300:]}")
-            (place / "done").touch()
-    return place
+    return await npm.folder({name: (FOLDER / name).read_bytes() for name in FILES})
 
 
 @contextlib.asynccontextmanager

@@ -1,18 +1,23 @@
 """The builder in a browser: somebody who knows no TOML builds a bot, and a visitor talks to it."""
 
+import importlib.resources
+
 import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots import library, reads
+from leadwire.domain.bots import editing, fields, library, reads
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.parse import parse, read
+from leadwire.domain.bots.rewriting import written
 from leadwire.infrastructure import db
 from tests.browser.builder import Builder
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
 from tests.browser.site import website
 from tests.browser.visitor import Chat
+
+_ASK = "axe.run().then(told => told.violations.map(one => [one.id, one.nodes[0].html]))"
 
 
 @pytest.fixture
@@ -154,7 +159,7 @@ async def test_a_wire_is_dragged_and_the_picture_fits(page, door, workspace, bot
     assert drawn["width"] <= frame["width"]
 
 
-async def test_two_people_edit_one_flow(page, visit, browser, door, workspace, bot_id):
+async def test_two_people_edit_one_flow(redis, page, visit, browser, door, workspace, bot_id):
     ada = Builder(page)
     await page.goto(f"{door}/bots/{bot_id}")
     await ada.opens("Message: Hello!")
@@ -163,6 +168,7 @@ async def test_two_people_edit_one_flow(page, visit, browser, door, workspace, b
         theirs = await signed_in(other, door, workspace, "grace@example.org")
         await theirs.goto(f"{door}/bots/{bot_id}?step=welcome")
         grace = Builder(theirs)
+        await expect(page.get_by_text("grace@example.org is here too")).to_be_visible()
         await ada.opens("End: end")
         await ada.writes("Message", "Bye!")
         await expect(grace.step("End: Bye!")).to_be_visible()  # by itself
@@ -244,3 +250,26 @@ async def test_text_and_picture_are_one_draft_and_comments_stay(page, door, work
     await page.get_by_role("link", name="Text", exact=True).click()
     expected = source.replace("Hello! How can we help you?", "Hello from the picture")
     await expect(page.get_by_label("The flow")).to_have_value(expected)
+
+
+async def test_axe_finds_nothing_in_the_panel_of_any_kind_of_step(browser, door, workspace, bot_id):
+    draft = read(library.BLANK)
+    for kind in fields.KINDS:
+        draft, _ = editing.add(draft, kind, "welcome", "next")
+    draft = editing.add_row(editing.add_row(draft, "question", "options"), "question", "links")
+    await drafts.replace(workspace, bot_id, written(draft))
+    axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text()
+    found = []
+    async with visiting(browser, bypass_csp=True) as visit:
+        page = await signed_in(visit, door, workspace, "grace@example.org")
+        for number, one in enumerate(editing.steps(draft)):
+            await page.set_viewport_size({"width": (390, 1440)[number % 2], "height": 844})
+            await page.goto(f"{door}/bots/{bot_id}?step={one['id']}")
+            await page.locator("#panel details").evaluate_all("all => all.forEach(one => (one.open = true))")
+            await page.evaluate(axe)
+            await page.emulate_media(color_scheme=("light", "dark")[number // 2 % 2])
+            wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            found += [("too wide", one["id"], wide)] if wide > 0 else []
+            told = await page.evaluate(_ASK)
+            found += [(one["id"], *fault) for fault in told]
+    assert found == [], "\n".join(map(str, found))

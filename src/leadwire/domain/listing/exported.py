@@ -12,6 +12,7 @@ HIDDEN: Final = frozenset({
     "workspace_id",  # the same in every line
     "password_hash", "totp_step", "search", "client_message_id", "known_browsers",
     "open", "due_at", "rate_tokens", "rate_at", "admission_window",  # the relay's
+    "draft_undo", "draft_redo",  # the draft is shown
     "xact", "position", "subject", "traceparent",
 })  # fmt: skip
 """Columns that are never shown, besides those of bytes."""

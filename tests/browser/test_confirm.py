@@ -49,7 +49,7 @@ async def test_the_address_of_an_invitation_is_kept(page, door, visit):
     await page.get_by_label("E-mail").fill("new@example.net")
     await page.get_by_role("radio", name="admin").check()
     await time_passes()
-    await page.get_by_role("button", name="Make a link").click()
+    await page.get_by_role("button", name="Create invitation link").click()
     await confirms(page, visit)
     await expect(page.get_by_role("heading", name="A link for new@example.net")).to_be_visible()
     assert await db.value("SELECT role FROM invitation WHERE email = 'new@example.net'") == "admin"
@@ -70,7 +70,7 @@ async def test_what_is_refused_afterwards_is_shown_as_typed(page, door, visit):
     await page.goto(f"{door}/team")
     await page.get_by_label("E-mail").fill("ada@example.org")
     await time_passes()
-    await page.get_by_role("button", name="Make a link").click()
+    await page.get_by_role("button", name="Create invitation link").click()
     await confirms(page, visit)
     await expect(page.locator("#refusal")).to_contain_text("has an account already")
     await expect(page.get_by_label("E-mail")).to_have_value("ada@example.org")

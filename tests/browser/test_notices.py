@@ -42,7 +42,7 @@ async def test_people_choose_and_a_link_in_a_mail_ends_a_kind(browser, page, doo
         shown = await mail_reader.page()
         await shown.goto(door + links.path(workspace, user, "waiting"))
         await shown.get_by_role("button", name="Unsubscribe").click()
-        await expect(shown.get_by_text("You get no more mails about waiting visitors.")).to_be_visible()
+        await expect(shown.get_by_text("You will get no more mails about waiting visitors.")).to_be_visible()
         assert mail_reader.complaints == []
     await page.reload()
     await expect(page.get_by_role("checkbox", name="Waiting visitors")).not_to_be_checked()

@@ -69,7 +69,7 @@ async def device(page, site):
     await page.get_by_role("link", name="Add a passkey").click()
     await page.get_by_label("Name").fill("Work laptop")
     await page.get_by_role("button", name="Make the passkey").click()
-    await expect(page.locator("#word")).to_contain_text("The passkey is here")
+    await expect(page.locator("#word")).to_contain_text("The passkey is added")
     await expect(page.get_by_label("Your passkeys")).to_contain_text("Work laptop")
     return device
 
@@ -99,7 +99,7 @@ async def test_after_the_password_it_is_asked_for(page, site, device):
     await page.get_by_label("E-mail").fill(EMAIL)
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Sign in", exact=True).click()
-    await expect(page.get_by_role("heading", name="One more thing")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Enter your code")).to_be_visible()
     await page.goto(f"{site}/leads")
     await expect(page).to_have_title("Sign in · Leadwire")
     await page.get_by_label("E-mail").fill(EMAIL)
@@ -113,7 +113,7 @@ async def test_it_confirms_in_place_of_the_password(page, site, device):
     await page.goto(f"{site}/team")
     await page.get_by_label("E-mail").fill("new@example.net")
     await db.rows("UPDATE user_session SET confirmed_at = confirmed_at - interval '11 minutes'")
-    await page.get_by_role("button", name="Make a link").click()
+    await page.get_by_role("button", name="Create invitation link").click()
     await page.get_by_role("button", name="Use a passkey").click()
     await expect(page.get_by_role("heading", name="A link for new@example.net")).to_be_visible()
     assert await db.value("SELECT confirmed_at > now() - interval '1 minute' FROM user_session")
@@ -200,7 +200,7 @@ async def test_recovery_codes_are_shown_once_and_each_signs_in_once(page, site, 
             await sign_out(page, site)
         else:
             await expect(page.get_by_role("alert")).to_contain_text("Wrong or used code")
-            await page.get_by_role("link", name="Begin again").click()
+            await page.get_by_role("link", name="Start over").click()
     assert await db.value("SELECT count(*) FROM audit_entry WHERE action = 'user.recovery_code_used'") == 2
     stored = str(await db.rows("SELECT * FROM recovery_code"))
     assert not [code for code in codes if code.replace("-", "") in stored]

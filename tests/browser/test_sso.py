@@ -43,7 +43,7 @@ async def test_from_the_sign_in_page_to_the_inbox_and_a_change_confirmed(visit, 
 
         await page.goto(f"{door}/team")
         await page.get_by_label("E-mail").fill("new@example.org")
-        await page.get_by_role("button", name="Make a link").click()
+        await page.get_by_role("button", name="Create invitation link").click()
         async with visit.context.expect_page() as opened:
             await page.get_by_role("link", name="Sign in once more").click()
         tab = await opened.value

@@ -75,7 +75,7 @@ async def test_who_has_used_a_link_is_not_held_up_by_strangers(admin, stranger, 
 async def test_a_second_factor_stays(admin, stranger, mailing):
     await db.rows("UPDATE user_account SET totp_secret = 'sealed', totp_step = 1")
     await stranger.fill(await link_to(stranger), password=ANOTHER)
-    assert "One more thing" in await stranger.fill("/sign-in", email=ADA, password=ANOTHER)
+    assert "Enter your code" in await stranger.fill("/sign-in", email=ADA, password=ANOTHER)
     assert await db.value("SELECT totp_secret IS NOT NULL FROM user_account")
 
 
@@ -156,7 +156,7 @@ async def test_without_mail_nothing_offers_it(admin, stranger):
     await stranger.open("/forgot-password", 404)
     await stranger.fill("/forgot-password", 404, email=ADA)
     assert "no mail is sent" in await admin.open("/team")
-    assert "by a way you trust" in await admin.fill("/team", 201, email="new@example.org", role="agent")
+    assert "in a way that you trust" in await admin.fill("/team", 201, email="new@example.org", role="agent")
     assert await db.value("SELECT count(*) FROM mail") == 0
 
 
@@ -225,7 +225,7 @@ async def test_an_admin_sees_refused_addresses_and_lifts_that(admin, agent, mail
     said = "550 5.1.1 <b>unknown</b>"
     await mail_changes.suppress(workspace, "gone@example.org", said)
     assert "&lt;b&gt;unknown" in await admin.open("/team")
-    assert "by a way you trust" in await admin.fill("/team", 201, email="gone@example.org", role="agent")
+    assert "in a way that you trust" in await admin.fill("/team", 201, email="gone@example.org", role="agent")
     await agent.open("/account")
     await agent.fill("/team/mail/lift", 403, address="gone@example.org")
     await admin.open("/team")

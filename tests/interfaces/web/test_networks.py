@@ -104,7 +104,7 @@ async def test_a_key_s_networks_on_the_screen(admin, at):
     assert "from 203.0.113.0/24 2001:db8::1/128" in page
     assert "Ends soon" in page
     key = await db.value("SELECT id FROM api_key")
-    assert "It holds within 5 seconds" in await admin.fill(f"/keys/{key}/networks", networks="")
+    assert "takes effect within 5 seconds" in await admin.fill(f"/keys/{key}/networks", networks="")
     assert await db.value("SELECT networks FROM api_key") == []
     details = await db.rows("SELECT detail FROM audit_entry WHERE action = 'api_key.networks_changed'")
     assert [row["detail"] for row in details] == ["networks: 203.0.113.0/24 2001:db8::1/128 -> any"]

@@ -75,7 +75,7 @@ async def test_a_link_in_a_mail_asks_and_its_button_ends_one_kind(admin, strange
     assert "They are about webhook endpoints." in page
     assert await chosen(user) is None
     await admin.open("/account")
-    assert "You get no more mails about webhook endpoints." in await stranger.fill(link)
+    assert "You will get no more mails about webhook endpoints." in await stranger.fill(link)
     assert await chosen(user) == ["dead_letters", "waiting", "mentions"]
     assert ticked(await admin.open("/account")) == ["dead_letters", "waiting", "mentions"]
     detail = await db.value("SELECT detail FROM audit_entry WHERE action = 'user.notices_changed'")

@@ -21,7 +21,7 @@ async def made(browser, name="Laptop"):
     await browser.open("/account/passkeys")
     options = (await browser.get("/account/passkeys/options")).text
     page = await browser.fill("/account/passkeys", name=name, made=device.make(options))
-    assert "The passkey is here" in page
+    assert "The passkey is added" in page
     return device
 
 
@@ -79,7 +79,7 @@ async def test_after_the_password_another_account_s_is_refused(stranger, device,
     given = await ticket(stranger)
     page = await stranger.fill("/sign-in/passkey", 422, ticket=given, passkey=await answer(stranger, theirs))
     assert "This passkey is another account&#39;s." in page
-    assert "One more thing" in page
+    assert "Enter your code" in page
     assert not stranger.cookies.get("leadwire")
     page = await stranger.fill("/sign-in/passkey", 422, ticket="00", passkey=await answer(stranger, device))
     assert "Begin again with your password" in page

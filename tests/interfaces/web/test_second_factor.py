@@ -115,7 +115,7 @@ async def test_an_admin_helps_a_colleague_who_lost_their_phone(admin, agent):
     secret, offer = offered(page)
     await agent.fill("/account/second-factor", offer=offer, code=code_of(secret))
     page = await admin.open("/team")
-    assert "Lost phone" in page
+    assert "Remove second factor" in page
     grace = await db.value("SELECT id FROM user_account WHERE email = 'grace@example.org'")
     assert "signs in by password alone" in await admin.fill(f"/team/{grace}/second-factor/remove")
     assert not await has_second_factor(grace)
@@ -133,7 +133,7 @@ async def test_where_it_is_asked_of_admins_they_can_do_nothing_before(admin, age
     asked = structs.replace(settings.get(), second_factor="admins")
     monkeypatch.setattr(settings, "get", lambda: asked)
     page = await admin.open("/leads")
-    assert "has to have one before anything else" in page
+    assert "Your role needs one here" in page
     secret, offer = offered(page)
     answer = await admin.post("/keys", data={"form_token": admin.token, "name": "CRM", "scope": "leads:read"})
     assert answer.headers["Location"] == "/account/second-factor"

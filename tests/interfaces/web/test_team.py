@@ -28,7 +28,7 @@ async def test_a_link_is_shown_once_and_makes_an_account(admin, stranger):
     assert link not in listed
     await stranger.fill(link, password=PASSWORD, email="new@example.org")
     assert await role_of("new@example.org") == "agent"
-    assert "Open links" not in await admin.open("/team")
+    assert "Open invitations" not in await admin.open("/team")
     noted = await db.row(
         "SELECT actor, subject, detail FROM audit_entry WHERE action = 'user.invited' AND detail = 'agent'"
     )

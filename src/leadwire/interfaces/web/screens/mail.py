@@ -55,7 +55,7 @@ async def reset(request: Asked) -> PageResponse:
 
 @route(_RESET, http_method=HttpMethod.POST, status_code=200)
 async def was_reset(request: Asked) -> PageResponse:
-    """Another password; then the way in is the usual one, the second factor included."""
+    """New password; then the way in is the usual one, the second factor included."""
     password = (await sent_form(request)).raw("password")
     try:
         mark = security.browser_mark(request)

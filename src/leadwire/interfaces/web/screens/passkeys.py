@@ -26,7 +26,7 @@ async def add_passkey(context: PageContext) -> PageResponse:
     """From the next time on the password alone is not enough; every other browser is signed out."""
     given = answer(context.request, context.form.raw("made"))
     await passkeys.add(context.me, context.form.text("name"), given)
-    return context.redirect("/account", "The passkey is here, and every other browser signed out.")
+    return context.redirect("/account", "The passkey is added, and every other browser is signed out.")
 
 
 @action(PASSKEYS + "/{passkey_id}/remove", role="viewer", shown_on=own.account, confirmed=True, audit="passkey.removed")

@@ -58,7 +58,7 @@ async def set_networks(context: PageContext, key_id: str) -> PageResponse:
     given = networks.split(context.form.text("networks"))
     before, allowed = await changes.set_key_networks(context.workspace, key_id, given)
     context.entry.detail = f"networks: {' '.join(before) or 'any'} -> {' '.join(allowed) or 'any'}"
-    return context.redirect("/keys", "Saved. It holds within 5 seconds.")
+    return context.redirect("/keys", "Saved. It takes effect within 5 seconds.")
 
 
 @action("/keys/{key_id}/revoke", shown_on=keys, audit="api_key.revoked")

@@ -27,12 +27,12 @@ PROGRAMS = ROOT / "ops" / "receivers"
 BODY = '{"event":"lead.created","data":{"name":"Zoë 日本"}}'.encode()
 
 
-SNIPPETS = {"py": "Python", "mjs": "Node", "go": "Go", "php": "PHP", "rb": "Ruby", "java": "Java"}
+SNIPPETS = {"py": "Python", "mjs": "Node", "go": "Go", "php": "PHP", "rb": "Ruby", "java": "Java", "cs": "C#"}
 
 
 def program(language: str) -> Path:
-    """Java wants its file to have the name of the class."""
-    return PROGRAMS / ("Receiver.java" if language == "java" else f"receiver.{language}")
+    """Java wants its file to have the name of the class, and C# is used to it."""
+    return PROGRAMS / f"{'Receiver' if language in ('java', 'cs') else 'receiver'}.{language}"
 
 
 def command(language: str, port: int, work: Path) -> list[str]:
@@ -44,6 +44,7 @@ def command(language: str, port: int, work: Path) -> list[str]:
         "php": ["php", "-S", f"127.0.0.1:{port}"],
         "rb": ["ruby"],
         "java": ["java"],
+        "cs": ["mcs", f"-out:{work / 'receiver.exe'}"],
     }[language]
     if shutil.which(runtime) is None:
         pytest.skip(f"{runtime} is not installed")
@@ -53,9 +54,9 @@ def command(language: str, port: int, work: Path) -> list[str]:
     ):
         pytest.skip("the gem webrick is not installed")
     whole = [runtime, *arguments, str(program(language))]
-    if language == "go":
+    if language in ("go", "cs"):
         subprocess.run(whole, check=True, capture_output=True, timeout=110)
-        return [str(work / "receiver")]
+        return [str(work / "receiver")] if language == "go" else ["mono", str(work / "receiver.exe")]
     return whole
 
 
@@ -98,7 +99,7 @@ def signed(secret: str, *, body: bytes = BODY, at: int = 0, staged: str | None =
 
 
 @pytest.fixture(
-    params=["py", "mjs", pytest.param("go", marks=pytest.mark.large), "php", "rb", "java"]
+    params=["py", "mjs", pytest.param("go", marks=pytest.mark.large), "php", "rb", "java", "cs"]
 )  # Go builds for a minute
 def language(request):
     return request.param
@@ -152,7 +153,7 @@ def test_what_the_settings_and_the_documentation_show_is_what_runs(language):
     shown, running = samples.verifiers()[SNIPPETS[language]], program(language).read_text()
     fence = {"py": "python", "mjs": "js", "rb": "ruby"}.get(language, language)
     assert f"```{fence}\n{shown}```" in (ROOT / "src" / "leadwire" / "docs" / "receiving-webhooks.md").read_text()
-    begin = re.search(r"^( *(/\*\*|# Whether|// verified|def verified))", shown, re.MULTILINE).start()
+    begin = re.search(r"^( *(/\*\*|/// |# Whether|// verified|def verified))", shown, re.MULTILINE).start()
     assert shown[begin:] in running
     for line in filter(None, map(str.strip, shown[:begin].splitlines())):
         assert line in map(str.strip, running.splitlines())

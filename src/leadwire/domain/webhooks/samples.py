@@ -1,4 +1,4 @@
-"""A sample of every event kind, which test events carry, and code that checks a delivery, in seven languages."""
+"""A sample of every event kind, which test events carry, and code that checks a delivery, in eight languages."""
 
 import functools
 from pathlib import Path
@@ -10,7 +10,8 @@ from leadwire.delivery import envelope
 from leadwire.infrastructure import clock
 
 LANGUAGES: Final = {
-    "python": "Python", "node": "Node", "go": "Go", "php": "PHP", "ruby": "Ruby", "java": "Java", "shell": "Shell"
+    "python": "Python", "node": "Node", "go": "Go", "php": "PHP", "ruby": "Ruby", "java": "Java", "csharp": "C#",
+    "shell": "Shell",
 }  # fmt: skip
 _FOLDER: Final = Path(__file__).with_name("verifiers")
 

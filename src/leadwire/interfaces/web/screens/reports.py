@@ -2,6 +2,7 @@
 what visitors think. Each beside the period before, and as a file.
 """
 
+import textwrap
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Final
@@ -131,10 +132,12 @@ async def _steps(workspace: str, bot_id: str, counts: dict[str, figures.StepCoun
     rows: list[Sequence[Cell]] = []
     if bot.published_version:
         flow = await reads.flow(workspace, bot_id, bot.published_version)
-        for node in (flow.node(one) for level in levels(onward(flow), [flow.start]) for one in level):
+        nodes = {node.id: node for node in flow.nodes}
+        for node in (nodes[one] for level in levels(onward(flow), [flow.start]) for one in level):
             one = counts.get(node.id, figures.StepCount(0, 0))
             if text := getattr(node, "text", None):
-                rows.append((f"{node.id}: {text[:80]}", one.entered, one.left, _share(one.left, one.entered)))
+                name = f"{node.id}: {textwrap.shorten(text, 80, placeholder='…')}"
+                rows.append((name, one.entered, one.left, _share(one.left, one.entered)))
     columns = (Column("Step", "text"), Column("Came here"), Column("Came no further"), Column("Lost", "share"))
     about = "Conversations, each counted once at a step, in the order of the published flow."
     return Report("steps", "Where visitors stop", about, columns, rows)

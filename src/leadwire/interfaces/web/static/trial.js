@@ -1,7 +1,7 @@
 // The widget with the draft: what it would send to the visitor's API goes to the web area, which stores nothing.
 const { bot, token, open } = document.body.dataset, base = `/bots/${bot}/trial`, trouble = document.querySelector("#trouble");
 const chat = document.createElement("leadwire-chat"), alone = crypto.randomUUID(); // no other tab joins in
-let said = [], person = false, ended = false, query = location.search.includes("x=") ? location.search : "", config;
+let said = [], person = false, ended = false, query = "", config;
 
 const ask = async (path, options) => {
   const answer = await fetch(path, { headers: { Accept: "application/json" }, ...options }), told = await answer.json();

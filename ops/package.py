@@ -84,14 +84,27 @@ def webhook_seconds(leadwire: Path, directory: Path) -> float:
             up.kill()
 
 
-def main(pythons: Sequence[str]) -> int:
+def import_typescript(archive: Path, directory: Path) -> None:
+    """Install the package of npm into an empty folder, and import it. Raises CalledProcessError."""
+    quiet = ["--silent", "--no-audit", "--no-fund", "--prefix", directory]
+    subprocess.run(["npm", "install", *quiet, archive], check=True, cwd=directory)
+    program = "import('@leadwire/client').then((all) => { if (!all.Leadwire || !all.verify) process.exit(1); })"
+    subprocess.run(["node", "-e", program], check=True, cwd=directory)
+
+
+def try_out(built: Path, pythons: Sequence[str]) -> int:
+    """Install what a directory has into empty environments and use it. Return 1 if anything does not work."""
     work = Path(tempfile.mkdtemp(prefix="leadwire-package-"))
     work.chmod(0o711)
     failed = 0
+    (server,), (client,) = built.glob("leadwire-*.whl"), built.glob("leadwire_client-*.whl")
     try:
-        server, client = build("leadwire", work), build("leadwire-client", work)
-        for wheel in (server, client):
-            print(f"{wheel.name}: {wheel.stat().st_size / 1024:.0f} KiB")
+        for made in (server, client, *(archives := [*built.glob("leadwire-client-*.tgz")])):
+            print(f"{made.name}: {made.stat().st_size / 1024:.0f} KiB")
+        for archive in archives:
+            (work / "npm").mkdir()
+            import_typescript(archive, work / "npm")
+            print("Node.js: the client is imported")
         for number, python in enumerate(pythons):
             place = work / f"run{number}"
             place.mkdir()
@@ -107,6 +120,13 @@ def main(pythons: Sequence[str]) -> int:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return failed
+
+
+def main(pythons: Sequence[str]) -> int:
+    with tempfile.TemporaryDirectory(prefix="leadwire-built-") as directory:
+        for name in ("leadwire", "leadwire-client"):
+            build(name, Path(directory))
+        return try_out(Path(directory), pythons)
 
 
 if __name__ == "__main__":

@@ -66,11 +66,17 @@ def advisories(requirements: Path) -> list[str]:
     return found
 
 
-def main(directory: Path) -> int:
-    directory.mkdir(parents=True, exist_ok=True)
+def bills(directory: Path) -> str:
+    """Write both bills of materials. Return the server's."""
     bill = export("--format", "cyclonedx1.5")
     (directory / "sbom.cdx.json").write_text(bill)
     (directory / "client-sbom.cdx.json").write_text(export("--format", "cyclonedx1.5", "--package", "leadwire-client"))
+    return bill
+
+
+def main(directory: Path) -> int:
+    directory.mkdir(parents=True, exist_ok=True)
+    bill = bills(directory)
     parts = sorted((one["name"], one["version"]) for one in json.loads(bill)["components"])
     licenses = [(name, version, license_of(name)) for name, version in parts]
     with (directory / "licenses.csv").open("w", newline="") as file:

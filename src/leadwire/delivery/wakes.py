@@ -91,6 +91,8 @@ async def _listen() -> None:
             try:
                 await _subscribe(backoff)
             except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
+                if redis_pool.client() is None:  # closed, as the process ends
+                    return
                 telemetry.log("feed.lost", level=logging.WARNING, error=error)
                 await asyncio.sleep(backoff.next())
     finally:

@@ -176,7 +176,7 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What went wrong. `code` is the contract; `title` and `detail` are for people and may change."""
 
     type: str
-    """Where the kind of problem is explained: a URI reference, one for each `code`."""
+    """Where the kind of problem is explained: a URL, one for each `code`."""
     title: str
     """What kind of problem it is."""
     status: int
@@ -193,10 +193,10 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
     """With `lead_conflict`: the lead that has the e-mail address already."""
 
 
-def problem(error: DomainError, request_id: str) -> Problem:
-    """Return the document that a request with this id is answered with."""
+def problem(error: DomainError, request_id: str, base: str = "") -> Problem:
+    """Return the document that a request with this id is answered with. `base` is the address of this site."""
     return Problem(
-        type=f"/docs/errors#{error.code}",  # RFC 9457 section 3.1.1 allows a relative reference
+        type=f"{base}/docs/errors#{error.code}",
         title=error.title,
         status=error.status,
         detail=error.detail,

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import (
     DomainError,
     HeadersTooLarge,
@@ -188,7 +189,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _send(self, error: DomainError) -> None:
         # Not logged, so that whoever opens thousands of connections fills no log.
         request_id = f"req_{os.urandom(12).hex()}"
-        body = msgspec.json.encode(problem(error, request_id))
+        body = msgspec.json.encode(problem(error, request_id, settings.get().public_url))
         headers = {**_CLOSING, **error.headers, "X-Request-Id": request_id, "Content-Length": len(body)}
         lines = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]

@@ -171,10 +171,12 @@ def _good(operation: Operation, ref: dict[str, Any], example: Any, operations: l
     """Return 200, and 304 where there is one."""
     own = {Tagged: ["ETag"], Page: ["Link"]}.get(operation.envelope, [])
     replayed = ["Idempotent-Replayed"] if operation.method != "get" else []
+    if operation.method == "get" and operation.envelope is not Tagged:
+        own += ["Content-Encoding", "Vary"]
     content: dict[str, Any] = {"application/json": {"schema": ref, "example": example}}
     if operation.envelope is Download:
         own, rows = (
-            ["Content-Disposition", "Content-Encoding", "Vary"],
+            ["Content-Disposition", *own],
             {"schema": {"type": "string"}, "example": "..."},
         )
         content = {kind.partition(";")[0]: rows for kind, _ in FORMATS.values()}

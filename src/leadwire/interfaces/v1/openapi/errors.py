@@ -75,7 +75,7 @@ class ErrorResponses:
 
     def _example(self, error: type[DomainError]) -> Json:
         problem = {
-            "type": f"/docs/errors#{error.code}",
+            "type": f"https://leadwire.example/docs/errors#{error.code}",
             "title": error.title,
             "status": error.status,
             "detail": inspect.getdoc(error),

@@ -204,7 +204,7 @@ async def test_the_link_header_leads_through_every_lead_once(client, leads):
         path = links.get("next")
     assert seen == [40, 30, 20, 10]
     assert links.keys() == {"first", "prev", "last"}
-    assert links["last"] == "/v1/leads?limit=2&score_min=10&since=2026-01-01T00%3A00%3A00%2B00%3A00&page=2"
+    assert links["last"] == "http://test/v1/leads?limit=2&score_min=10&since=2026-01-01T00%3A00%3A00%2B00%3A00&page=2"
 
 
 async def test_past_the_end_prev_leads_back_to_the_last_page(client, leads):

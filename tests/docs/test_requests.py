@@ -69,8 +69,7 @@ async def test_the_request_of_the_tour_changes_a_lead(anonymous, api_key, worksp
 async def test_the_error_that_is_shown_is_the_one_that_comes(client):
     shown = re.search(r"```json\n(.+?)```", TEXT, re.DOTALL)[1]
     answer = await client.get("/v1/leads?score-min=1")
-    assert answer.json()["type"].replace("http://test", "https://leads.example.com") in shown
-    for name in ("title", "status", "detail", "code"):
+    for name in ("type", "title", "status", "detail", "code"):
         assert f'"{name}": "{answer.json()[name]}"' in shown or f'"{name}": {answer.json()[name]}' in shown, name
 
 

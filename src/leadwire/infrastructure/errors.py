@@ -193,10 +193,10 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
     """With `lead_conflict`: the lead that has the e-mail address already."""
 
 
-def problem(error: DomainError, request_id: str, base: str = "") -> Problem:
-    """Return the document that a request with this id is answered with. `base` is the address of this site."""
+def problem(error: DomainError, request_id: str, site: str) -> Problem:
+    """Return the document that a request with this id is answered with. `site` is our address, or empty."""
     return Problem(
-        type=f"{base}/docs/errors#{error.code}",
+        type=f"{site}/docs/errors#{error.code}",
         title=error.title,
         status=error.status,
         detail=error.detail,

@@ -475,7 +475,7 @@ async def test_an_odd_host_leads_nowhere(client, host, status):
     answer = await client.get("/v1/leads?limit=1", headers=[(b"Host", host)])
     if status == 200:
         assert answer.status_code == 200
-        assert answer.headers["link"].startswith("<http://test/v1/leads?limit=1&page=1>")
+        assert answer.headers["link"].startswith("</v1/leads?limit=1&page=1>")
     else:
         refused(answer, 400, "invalid_parameter")
 

@@ -60,29 +60,28 @@ async def test_what_is_small_has_a_tag_or_is_no_api_is_not_compressed(client, an
     assert "content-encoding" not in changed.headers
 
 
-async def test_links_and_types_are_whole_addresses(client, many, monkeypatch):
-    answer = await client.get("/v1/leads?limit=3")
-    assert answer.links["next"]["url"] == "http://test/v1/leads?limit=3&page=2"
-    wrong = await client.get("/v1/leads?x=1")
-    assert wrong.json()["type"] == "http://test/docs/errors#unknown_parameter"
-    assert (await client.get("/v1/leads?cursor=first&limit=3")).links["next"]["url"].startswith("http://test/v1/leads?")
-    for host in ('evil"><', "a b", "x/y", "user@host", "a,b", "[::1", "x" * 300):
-        answer = await client.get("/v1/leads?limit=3", headers={"Host": host})
-        assert answer.status_code == 400 or answer.links["next"]["url"] == "/v1/leads?limit=3&page=2", host
-        assert host not in answer.headers.get("link", "") + answer.text
-    answer = await client.get("/v1/leads?limit=3", headers={"Host": "[::1]:8000"})
-    assert answer.links["next"]["url"].startswith("http://[::1]:8000/v1/leads")
+@pytest.fixture
+def public(monkeypatch):
+    """The address of the site is set."""
     monkeypatch.setenv("LEADWIRE_PUBLIC_URL", "https://leads.example.com")
     settings.get.cache_clear()
-    try:
-        answer = await client.get("/v1/leads?limit=3", headers={"Host": "elsewhere.example"})
+    yield
+    monkeypatch.undo()
+    settings.get.cache_clear()
+
+
+async def test_links_and_types_are_whole_addresses_whatever_host_was_asked(client, many, public):
+    for host in ("test", "elsewhere.example"):
+        headers = {"Host": host}
+        answer = await client.get("/v1/leads?limit=3", headers=headers)
         assert answer.links["next"]["url"] == "https://leads.example.com/v1/leads?limit=3&page=2"
-    finally:
-        monkeypatch.undo()
-        settings.get.cache_clear()
+        wrong = await client.get("/v1/leads?x=1", headers=headers)
+        assert wrong.json()["type"] == "https://leads.example.com/docs/errors#unknown_parameter"
+    answer = await client.get("/v1/leads?cursor=first&limit=3")
+    assert answer.links["next"]["url"].startswith("https://leads.example.com/v1/leads?limit=3&cursor=")
 
 
-async def test_a_version_that_ends_says_so_with_each_response():
+async def test_a_version_that_ends_says_so_with_each_response(public):
     @route("/leads")
     async def leads() -> JSONResponse[list[int]]:
         return JSONResponse([])
@@ -97,8 +96,8 @@ async def test_a_version_that_ends_says_so_with_each_response():
         answer = await client.get("/v0/leads")
         assert answer.headers["deprecation"] == "@1767312000"  # RFC 9745 section 2.1
         assert answer.headers["sunset"] == "Sat, 02 Jan 2027 03:04:05 GMT"  # RFC 8594 section 3
-        assert answer.links["deprecation"]["url"] == "http://test/docs/changelog"
-        assert answer.links["successor-version"]["url"] == "http://test/v1"
+        assert answer.links["deprecation"]["url"] == "https://leads.example.com/docs/changelog"
+        assert answer.links["successor-version"]["url"] == "https://leads.example.com/v1"
         assert not {"deprecation", "sunset"} & {*(await client.get("/v9/leads")).headers}
     with pytest.raises(ValueError, match="ends after"):
         ending(until, since, "/docs/changelog", "/v1")

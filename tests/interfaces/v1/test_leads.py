@@ -76,10 +76,7 @@ async def test_a_lead_has_every_field_of_the_specification(client, workspace, bo
 async def test_an_empty_list_is_a_list(client):
     answer = await client.get("/v1/leads")
     assert answer.json() == {"data": [], "meta": {"total": 0, "page": 1, "per_page": 20}}
-    assert (
-        answer.headers["link"]
-        == '<http://test/v1/leads?page=1>; rel="first", <http://test/v1/leads?page=1>; rel="last"'
-    )
+    assert answer.headers["link"] == '</v1/leads?page=1>; rel="first", </v1/leads?page=1>; rel="last"'
 
 
 async def test_the_newest_comes_first(client, leads):
@@ -204,12 +201,12 @@ async def test_the_link_header_leads_through_every_lead_once(client, leads):
         path = links.get("next")
     assert seen == [40, 30, 20, 10]
     assert links.keys() == {"first", "prev", "last"}
-    assert links["last"] == "http://test/v1/leads?limit=2&score_min=10&since=2026-01-01T00%3A00%3A00%2B00%3A00&page=2"
+    assert links["last"] == "/v1/leads?limit=2&score_min=10&since=2026-01-01T00%3A00%3A00%2B00%3A00&page=2"
 
 
 async def test_past_the_end_prev_leads_back_to_the_last_page(client, leads):
     answer = await client.get("/v1/leads?limit=2&page=40")
-    assert '<http://test/v1/leads?limit=2&page=3>; rel="prev"' in answer.headers["link"]
+    assert '</v1/leads?limit=2&page=3>; rel="prev"' in answer.headers["link"]
     assert 'rel="next"' not in answer.headers["link"]
 
 

@@ -5,7 +5,6 @@ operator has named.
 import contextlib
 import ipaddress
 import logging
-import re
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -21,7 +20,6 @@ NOT_TRUSTED: Final = "leadwire:proxy-not-trusted"
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 _UNKNOWN: Final = "unknown"
 _REPORT_EVERY: Final = 3600.0  # seconds
 _KEPT: Final = 86_400  # seconds
@@ -44,16 +42,6 @@ def scheme(scope: Scope | HTTPScope) -> str:
     if header(scope, b"x-forwarded-proto") == "https" and (near := _address(peer)):
         return "https" if _within(near, settings.get().trusted_proxies) else scope["scheme"]
     return scope["scheme"]
-
-
-def public_url(scope: Scope | HTTPScope) -> str:
-    """Return the address of this site without a trailing slash: the settings', or as the caller wrote it; empty when
-    they wrote something else than a host.
-    """
-    if found := settings.get().public_url:
-        return found
-    host = header(scope, b"host") or ""
-    return f"{scheme(scope)}://{host}" if _HOST.fullmatch(host) else ""
 
 
 def _caller(scope: Scope | HTTPScope) -> Address | None:

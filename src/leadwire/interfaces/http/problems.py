@@ -7,10 +7,9 @@ from typing import Any, Final
 from litestar import Request
 from litestar.exceptions import HTTPException
 
-from leadwire.infrastructure import db, errors, telemetry
+from leadwire.infrastructure import db, errors, settings, telemetry
 from leadwire.infrastructure.errors import DomainError, Internal, Problem, Unavailable
 from leadwire.infrastructure.redis_pool import AWAY
-from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.responses import JSONResponse
 
 _DETAILS: Final = {404: "There is nothing here.", 405: "See the Allow header."}
@@ -34,20 +33,19 @@ _UNAVAILABLE: Final = {
 
 def to_response(request: "Request[Any, Any, Any]", error: Exception) -> JSONResponse[Problem]:
     """Return the response for whatever was raised while a request was handled."""
-    base = client_network.public_url(request.scope)
     if isinstance(error, DomainError):
         if isinstance(error, db.Crowded):
             telemetry.log("request.crowded", level=logging.WARNING)
-        return _respond(error, base)
+        return _respond(error)
     if isinstance(error, HTTPException):
-        return _respond(_from_litestar(error), base)
+        return _respond(_from_litestar(error))
     for kinds, detail in _UNAVAILABLE.items():
         if isinstance(error, kinds):
             telemetry.log("request.unavailable", level=logging.WARNING, error=error)
             unknown = isinstance(error, db.OutcomeUnknown) and request.method not in ("GET", "HEAD")
-            return _respond(Unavailable(_UNKNOWN if unknown else detail), base)
+            return _respond(Unavailable(_UNKNOWN if unknown else detail))
     telemetry.log("request.failed", level=logging.ERROR, error=error, route=request.scope.get("path_template"))
-    return _respond(Internal("Something went wrong on our side. Quote the request id to support."), base)
+    return _respond(Internal("Something went wrong on our side. Quote the request id to support."))
 
 
 def _from_litestar(error: HTTPException) -> DomainError:
@@ -61,7 +59,7 @@ def _from_litestar(error: HTTPException) -> DomainError:
     return other
 
 
-def _respond(error: DomainError, base: str) -> JSONResponse[Problem]:
-    problem = errors.problem(error, telemetry.request_id(), base)
+def _respond(error: DomainError) -> JSONResponse[Problem]:
+    problem = errors.problem(error, telemetry.request_id(), settings.get().public_url)
     headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
     return JSONResponse(problem, status_code=error.status, headers=headers, kind=b"application/problem+json")

@@ -11,8 +11,8 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leadwire.domain.listing.cursors import FIRST
-from leadwire.infrastructure import cpu_work
-from leadwire.interfaces.http import client_network, requests
+from leadwire.infrastructure import cpu_work, settings
+from leadwire.interfaces.http import requests
 
 T = TypeVar("T")
 Headers = Sequence[tuple[bytes, bytes]]
@@ -145,7 +145,7 @@ def tagged(request: "Request[Any, Any, Any]", found: Tagged[T]) -> JSONResponse[
 
 def page(request: "Request[Any, Any, Any]", found: Page[T]) -> JSONResponse[Page[T]]:
     """Return a page with the `Link` header that leads through its list."""
-    path = f"{client_network.public_url(request.scope)}{request.scope['path']}"
+    path = f"{settings.get().public_url}{request.scope['path']}"
     header = links(path, requests.pairs_of(request.scope["query_string"]), found.meta)
     return JSONResponse(found, headers=[(b"link", header.encode())])
 

@@ -10,7 +10,7 @@ from email.utils import format_datetime
 
 from litestar.types import ASGIApp, Middleware, Receive, Scope, Send
 
-from leadwire.interfaces.http import client_network
+from leadwire.infrastructure import settings
 from leadwire.interfaces.http.middleware import ADDED
 
 
@@ -27,7 +27,7 @@ def ending(since: datetime, until: datetime, explained: str, successor: str) -> 
 
     def wrap(app: ASGIApp) -> ASGIApp:
         async def marked(scope: Scope, receive: Receive, send: Send) -> None:
-            site = client_network.public_url(scope)
+            site = settings.get().public_url
             link = f'<{site}{explained}>; rel="deprecation", <{site}{successor}>; rel="successor-version"'
             scope["state"][ADDED].extend([*plain, (b"link", link.encode())])
             await app(scope, receive, send)

@@ -61,7 +61,8 @@ def local(path: str) -> str:
 
 def public_url(request: "Request[Any, Any, Any]") -> str:
     """Return the address that people use for this site, without a trailing slash."""
-    return client_network.public_url(request.scope) or "http://localhost"
+    found = settings.get().public_url
+    return found or f"{client_network.scheme(request.scope)}://{request.headers.get('host', 'localhost')}"
 
 
 def session_token(request: "Request[Any, Any, Any]") -> str | None:

@@ -8,7 +8,7 @@ from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import due
 from leadwire.infrastructure import clock, db
 from tests import make
-from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
+from tests.domain.bots.conftest import Visitor, live, visitor  # noqa: F401 - fixtures
 
 
 @pytest.fixture
@@ -126,3 +126,52 @@ async def test_a_blocked_visitor_can_be_talked_to_again(agent, viewer, visitor, 
     await agent.fill(f"/conversations/{waiting}/unblock", 404)
     visitor.last = None
     assert await visitor.says("Hello again")
+
+
+async def test_ten_thousand_tags_are_refused_and_nothing_is_kept(agent, waiting):
+    await agent.open(f"/inbox?c={waiting}")
+    assert "Remove the tag urgent" in await agent.fill(f"/inbox/{waiting}/tag", add="Urgent")
+    pasted = ",".join(f"tag {number}" for number in range(10_000))
+    await agent.fill(f"/inbox/{waiting}/tag", 413, add=pasted)
+    await agent.open(f"/inbox?c={waiting}")
+    page = await agent.fill(f"/inbox/{waiting}/tag", 422, add=pasted[:3000])
+    assert "A tag has at most 40 characters, a conversation at most 20 tags." in page
+    assert await db.value("SELECT tags FROM conversation WHERE id = $1", waiting) == ["urgent"]
+    assert "Remove the tag urgent" not in await agent.fill(f"/inbox/{waiting}/untag", remove="urgent")
+
+
+async def test_a_visitor_is_made_a_lead_also_one_that_is_known(agent, workspace, waiting, live):  # noqa: F811
+    known = Visitor(live)
+    await known.says("ada@example.com")
+    lead = (await reads.detail(workspace, known.conversation)).lead.id
+    await agent.open(f"/inbox?c={waiting}")
+    page = await agent.fill(f"/inbox/{waiting}/new-lead", 422, email="nonsense", new="1")
+    assert 'value="nonsense"' in page
+    page = await agent.fill(f"/inbox/{waiting}/new-lead", email="Ada@Example.com", name="Eve", new="1")
+    assert "This address belongs to a lead that was known already." in page
+    assert (await reads.detail(workspace, waiting)).lead.id == lead
+    await agent.fill(f"/inbox/{waiting}/new-lead", 409, email="b@example.com", new="1")
+
+
+async def test_it_is_assigned_to_a_colleague_or_snoozed(agent, admin, viewer, waiting):
+    ids = {row["email"]: row["id"] for row in await db.rows("SELECT id, email FROM user_account")}
+    await agent.open(f"/inbox?c={waiting}")
+    page = await agent.fill(f"/inbox/{waiting}/assign?show=theirs", to=ids["ada@example.org"], held_by="")
+    assert "ada@example.org talks to this visitor" in page
+    assert f'href="/inbox?show=theirs&amp;c={waiting}"' in page  # the filter has stayed
+    for email, user in ids.items():
+        if email not in ("ada@example.org", "grace@example.org"):  # a viewer does not answer visitors
+            await agent.fill(f"/inbox/{waiting}/assign", 422, to=user, held_by=ids["ada@example.org"])
+    await agent.fill(f"/inbox/{waiting}/snooze", 409, **{"for": "hour"})
+    await admin.open(f"/inbox?c={waiting}")
+    await admin.fill(f"/inbox/{waiting}/snooze", 422, **{"for": "at", "at": "2020-01-01T10:00"})
+    assert "Snoozed: it comes back" in await admin.fill(f"/inbox/{waiting}/snooze", **{"for": "hour"})
+    assert "Snoozed: it comes back" not in await admin.fill(f"/inbox/{waiting}/wake")
+
+
+async def test_filters_that_mean_nothing_show_everything(agent, waiting):
+    for query in ("show=nonsense", "bot=bot_x", "sort=up", "tag=%20", "bot=bot_x%00"):
+        answer = await agent.request("GET", f"/inbox?{query}")
+        assert answer.status_code == (400 if "%00" in query else 200), query
+        assert (waiting in answer.text) == (answer.status_code == 200)
+    assert "No open conversation matches." in await agent.open("/inbox?tag=nowhere")

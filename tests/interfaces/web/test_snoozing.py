@@ -1,0 +1,44 @@
+"""Until when a conversation is snoozed, in the zone of the person's browser."""
+
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.errors import Invalid
+from leadwire.interfaces.web import snoozing
+from leadwire.interfaces.web.forms import Form
+
+NOW = clock.parse("2026-03-28T23:30:00.000Z")
+
+
+def until(**fields):
+    with clock.at(NOW):
+        return snoozing.until(Form(list(fields.items()))).astimezone(ZoneInfo("UTC")).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("zone", "there"),
+    [
+        ("UTC", "2026-03-29T09:00:00+00:00"),
+        ("Europe/Berlin", "2026-03-30T07:00:00+00:00"),  # it is the 29th there, the day when clocks go forward
+        ("America/Los_Angeles", "2026-03-29T16:00:00+00:00"),
+        ("", "2026-03-29T09:00:00+00:00"),
+        ("Nowhere/Land", "2026-03-29T09:00:00+00:00"),
+        ("../../etc/passwd", "2026-03-29T09:00:00+00:00"),
+        ("Europe", "2026-03-29T09:00:00+00:00"),
+    ],
+)
+def test_tomorrow_at_nine(zone, there):
+    assert until(**{"for": "tomorrow", "zone": zone}) == there
+
+
+def test_an_hour_and_a_time():
+    assert until(**{"for": "hour"}) == "2026-03-29T00:30:00+00:00"
+    assert until(**{"for": "at", "at": "2026-03-30T08:15", "zone": "Asia/Tokyo"}) == "2026-03-29T23:15:00+00:00"
+
+
+@pytest.mark.parametrize("at", ["", "tomorrow", "2026-13-01T00:00", "0001-01-01T00:00", "2026-03-30", "9" * 5000])
+def test_what_is_no_time(at):
+    with pytest.raises(Invalid):
+        until(**{"for": "at", "at": at, "zone": "Asia/Tokyo"})

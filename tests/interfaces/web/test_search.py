@@ -75,3 +75,7 @@ async def test_results_have_pages(admin, workspace, bot):
     after = page.split("after=")[1].split('"')[0]
     assert made[0] in await admin.open(f"/search?q=hello&kind=conversation&after={after}")
     await admin.open("/search?q=hello&kind=conversation&after=x", 400)
+
+
+async def test_the_list_of_conversations_leads_to_what_was_said(viewer):
+    assert 'href="/search?q=a%20%26%20b"' in await viewer.open("/conversations?q=a+%26+b")

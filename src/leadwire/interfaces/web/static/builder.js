@@ -121,17 +121,27 @@ addEventListener("click", ({ target }) => {
   else if (by) zoomTo(zoom * 1.25 ** by);
 });
 
+addEventListener("wheel", (event) => {
+  if (!event.ctrlKey || !event.target.closest?.("#picture") || !flow()) return;
+  event.preventDefault();
+  zoomTo(zoom * 1.002 ** -event.deltaY);
+}, { passive: false });
+
 // ---- what came: the chosen step is seen, and its first field has the focus if it was opened by hand
+
+function reveal(link) { // without the page
+  const at = link.getBoundingClientRect(), frame = picture().getBoundingClientRect();
+  picture().scrollBy(
+    Math.max(0, at.right + 60 - frame.right) + Math.min(0, at.left - 16 - frame.left),
+    Math.max(0, at.bottom + 16 - frame.bottom) + Math.min(0, at.top - 16 - frame.top),
+  );
+}
 
 function show() {
   resize();
   document.querySelectorAll(".zoom[hidden]").forEach((one) => (one.hidden = !flow()));
   const link = document.querySelector("a[data-step][aria-current]"), id = link?.dataset.step ?? null;
-  if (id !== chosen && link) {
-    link.scrollIntoView({ block: "nearest", inline: "nearest" });
-    const box = picture(), at = link.getBoundingClientRect(), frame = box.getBoundingClientRect();
-    box.scrollBy(Math.max(0, at.right + 60 - frame.right), 0);
-  }
+  if (id !== chosen && link) reveal(link);
   if (id !== chosen && wantsField && id) document.querySelector("#panel :is(textarea, input:not([type=hidden]), select)")?.focus();
   if (id !== chosen) wantsField = false;
   if (!id && chosen && document.activeElement === document.body) linkOf(chosen)?.focus({ preventScroll: true });
@@ -183,6 +193,9 @@ addEventListener("keydown", (event) => {
     linkOf(chosen)?.focus();
     return;
   }
+  if (!command && target.closest?.("#picture") && flow() && "+-0".includes(key)) {
+    return key === "0" ? fit() : zoomTo(zoom * (key === "+" ? 1.25 : 0.8));
+  }
   const step = target.closest?.("a[data-step]");
   if (target === picture() && key.startsWith("Arrow")) return;
   if (!step || command) return;
@@ -190,8 +203,8 @@ addEventListener("keydown", (event) => {
   const next = nearest(step, key);
   if (key.startsWith("Arrow")) {
     event.preventDefault();
-    next?.focus();
-    next?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    next?.focus({ preventScroll: true });
+    if (next) reveal(next);
   }
   if ((key === "Delete" || key === "Backspace") && flow().dataset.wire) {
     event.preventDefault();

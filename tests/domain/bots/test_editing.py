@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire.domain.bots import blocks, editing, fields, library
+from leadwire.domain.bots import blocks, editing, fields, library, repeats
 from leadwire.domain.bots.flow import MAX_NODES
 from leadwire.domain.bots.parse import examined, parse, read
 from leadwire.domain.bots.rewriting import rewritten, written
@@ -141,6 +141,16 @@ def test_a_copy_has_a_name_of_its_own():
     found, draft = edited(COMMENTED, lambda draft: editing.duplicate(draft, "bye")[0])
     assert [one["id"] for one in editing.steps(draft)] == ["hello", "route", "bye", "bye-2"]
     assert [flaw.code for flaw in examined(found)[1]] == ["unreachable"]
+
+
+def test_a_form_that_is_sent_again_makes_no_second_step():
+    given = {"next": "new:say", "options/0/label": "Yes", "options/0/next": "new:email"}
+    draft, _ = editing.change(read(COMMENTED), "hello", given)
+    again, _ = editing.change(draft, "hello", repeats.unrepeated(draft, "hello", given))
+    assert again is draft
+    other = given | {"next": "new:end"}
+    again, _ = editing.change(draft, "hello", repeats.unrepeated(draft, "hello", other))
+    assert len(again["nodes"]) == len(draft["nodes"]) + 1
 
 
 def test_rows_come_and_go():

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from leadwire.domain.accounts import reads as accounts
-from leadwire.domain.bots import blocks, changes, draft_reads, editing, fields, figures, reads
+from leadwire.domain.bots import blocks, changes, draft_reads, editing, fields, figures, reads, repeats
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.check import FlowError
 from leadwire.domain.bots.editing import Draft
@@ -109,7 +109,7 @@ async def add(context: PageContext, bot_id: str) -> PageResponse:
 @action("/bots/{bot_id}/steps/{step_id}", shown_on=builder, largest=_LARGE)
 async def fill(context: PageContext, bot_id: str, step_id: str) -> PageResponse:
     """Fill in a step's fields; then add, remove or move one of its rows, copy it or delete it."""
-    shown = step_id
+    shown, seen = step_id, context.form.text("seen")
 
     def change(draft: Draft) -> Draft:
         nonlocal shown
@@ -117,18 +117,17 @@ async def fill(context: PageContext, bot_id: str, step_id: str) -> PageResponse:
         if deed == "delete":
             shown = ""
             return editing.delete(draft, step_id)
-        before = {one["id"] for one in editing.steps(draft)}
-        found, shown = editing.change(draft, step_id, given)
-        following = [given.get(way, "") for way in ("next", "otherwise")]
-        fresh = [one["id"] for one in editing.steps(found) if one["id"] not in before and one["id"] != shown]
+        stale = seen and editing.seen(editing.step(draft, step_id)) != seen
+        found, shown = editing.change(draft, step_id, repeats.unrepeated(draft, step_id, given) if stale else given)
+        ways = [way for way in ("next", "otherwise") if given.get(way, "").startswith(editing.NEW)]
+        onward = [str(editing.step(found, shown)[way]) for way in ways]
         found = _with_rows(context, found, shown)
         if deed == "duplicate":
             found, shown = editing.duplicate(found, shown)
-        elif fresh and any(one.startswith(editing.NEW) for one in following):
-            shown = fresh[-1]
+        elif onward:
+            shown = onward[-1]
         return found
 
-    seen = context.form.text("seen")
     deleted = context.form.text("do") == "delete"
     await _edit(context, bot_id, change, (step_id, seen) if seen and not context.form.on("mine") else None)
     return context.redirect(f"/bots/{bot_id}") if deleted else _to_step(context, bot_id, shown)

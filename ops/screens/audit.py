@@ -15,6 +15,7 @@ _KINDS = ("performance", "accessibility", "best-practices")
 _LEAST = 0.9
 _FLAGS = "--headless=new --no-sandbox --disable-gpu"
 _LIMIT = 300  # seconds
+_TRIES = 3  # on a busy machine Chromium's trace may miss the beginning
 
 
 def audit(name: str, url: str, cookie: str, chromium: str, out: Path) -> bool:
@@ -25,8 +26,13 @@ def audit(name: str, url: str, cookie: str, chromium: str, out: Path) -> bool:
     headers.write_text(json.dumps({"Cookie": cookie}))
     command = [program, url, f"--extra-headers={headers}", "--preset=desktop", f"--only-categories={','.join(_KINDS)}"]
     command += ["--output=json", f"--output-path={report}", "--quiet", f"--chrome-flags={_FLAGS}"]
-    subprocess.run(command, env={**os.environ, "CHROME_PATH": chromium}, check=True, timeout=_LIMIT)
+    environ = {**os.environ, "CHROME_PATH": chromium}
+    tries = (subprocess.run(command, check=False, env=environ, timeout=_LIMIT) for _ in range(_TRIES))
+    done = any(one.returncode == 0 for one in tries)
     headers.unlink()
+    if not done:
+        print(f"  {name:24} could not be looked at")
+        return False
     found: dict[str, Any] = json.loads(report.read_text())
     scores = [found["categories"][kind]["score"] for kind in _KINDS]
     moved = found["audits"]["cumulative-layout-shift"]["numericValue"]

@@ -25,16 +25,21 @@ SAMPLES = tomllib.loads((Path(reference.__file__).parent / "samples.toml").read_
 SECRET = "whsec_" + "c2VjcmV0IG9mIGF0IGxlYXN0IDI0IGJ5dGVz"
 
 
-@pytest.fixture
-async def run(anonymous, tmp_path):
-    """Run a program that may import `@leadwire/client`. Return what it prints, line by line."""
+async def installed(anonymous, directory):
+    """Make the package importable for programs in a directory: built once from the document that is served."""
     document = (await anonymous.get("/schema")).content
     files = {str(path.relative_to(PACKAGE)): path.read_bytes() for path in PACKAGE.rglob("*") if path.is_file()}
     files = {name: content for name, content in files.items() if not name.startswith(("dist/", "node_modules/"))}
     files |= {"openapi.json": document, "src/types.ts": TYPES.read_bytes()}
     built = await npm.folder(files, ("npm", "run", "build"))
-    (tmp_path / "node_modules" / "@leadwire").mkdir(parents=True)
-    (tmp_path / "node_modules" / "@leadwire" / "client").symlink_to(built)
+    (directory / "node_modules" / "@leadwire").mkdir(parents=True)
+    (directory / "node_modules" / "@leadwire" / "client").symlink_to(built)
+
+
+@pytest.fixture
+async def run(anonymous, tmp_path):
+    """Run a program that may import `@leadwire/client`. Return what it prints, line by line."""
+    await installed(anonymous, tmp_path)
 
     async def ran(program, **settings):
         (tmp_path / "program.mjs").write_text(program)

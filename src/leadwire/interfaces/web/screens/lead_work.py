@@ -90,6 +90,8 @@ async def bulk(context: PageContext, bulk_id: str) -> PageResponse:
 
 @screen("/leads/bulk/{bulk_id}/live", role="agent")
 async def bulk_live(context: PageContext, bulk_id: str) -> PageResponse:
+    await reads.bulk(context.workspace, bulk_id)  # else NotFound would come after the response has begun
+
     async def look() -> tuple[object, bool]:
         now = await reads.bulk(context.workspace, bulk_id)
         return (now["done"], now["skipped"], now["state"]), now["state"] != "running"

@@ -119,8 +119,8 @@ async def fill(context: PageContext, bot_id: str, step_id: str) -> PageResponse:
             return editing.delete(draft, step_id)
         stale = seen and editing.seen(editing.step(draft, step_id)) != seen
         found, shown = editing.change(draft, step_id, repeats.unrepeated(draft, step_id, given) if stale else given)
-        ways = [way for way in ("next", "otherwise") if given.get(way, "").startswith(editing.NEW)]
-        onward = [str(editing.step(found, shown)[way]) for way in ways]
+        ways = {way: target for way, target, _ in fields.exits(editing.step(found, shown)) if "/" not in way}
+        onward = [str(target) for way, target in ways.items() if given.get(way, "").startswith(editing.NEW)]
         found = _with_rows(context, found, shown)
         if deed == "duplicate":
             found, shown = editing.duplicate(found, shown)

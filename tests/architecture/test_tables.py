@@ -17,7 +17,7 @@ NAMED = re.compile(r'\b(FROM|JOIN|INTO|UPDATE)\s+(?:ONLY\s+)?"?(\w+)"?')
 
 READS = {
     "domain/bots": {"conversation", "message", "lead", "workspace"},
-    "domain/conversations": {"lead"},
+    "domain/conversations": {"lead", "user_account"},  # names of visitors; whose conversations the inbox lists
     "domain/exports": {"conversation", "message", "workspace"},
     "domain/leads": {"bot"},
     "domain/listing": {"event"},

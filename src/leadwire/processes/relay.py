@@ -9,7 +9,7 @@ from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.domain.accounts.changes import chain
 from leadwire.domain.bots import inactivity
-from leadwire.domain.conversations.changes import due
+from leadwire.domain.conversations import loop as put_off
 from leadwire.domain.mail.loop import Mailer
 from leadwire.domain.notices import loop as notices
 from leadwire.domain.privacy import retention
@@ -33,7 +33,7 @@ async def relay(settings: Settings) -> None:
         health.stuck = lambda: relaying.stuck() or mailer.stuck()
         async with asyncio.TaskGroup() as group:
             works = (relaying.run(stop), mailer.run(stop), inactivity.run(stop), Observer(redis, settings).run(stop))
-            more = (notices.run(stop), retention.run(stop), search.run(stop), due.run(stop), worklists.run(stop))
+            more = (notices.run(stop), retention.run(stop), search.run(stop), put_off.run(stop), worklists.run(stop))
             for work in (*works, *more):
                 group.create_task(work)
             group.create_task(chain.run(stop, settings.audit_retention_days))

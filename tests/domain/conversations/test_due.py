@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leadwire.domain.bots import inactivity, runtime
-from leadwire.domain.conversations import changes, reads, threads
+from leadwire.domain.conversations import changes, loop, reads, threads
 from leadwire.domain.conversations.changes import due, inbox, seen
 from leadwire.domain.conversations.threads import Wanted
 from leadwire.infrastructure import clock, db
@@ -34,7 +34,7 @@ async def status(workspace, talk):
 async def later(span):
     """Sweep as if so much time had passed. Return how many were due."""
     with clock.at(clock.now() + span):
-        return await due.sweep()
+        return await loop.sweep()
 
 
 async def place_of(workspace, talk, user, **more):
@@ -128,7 +128,7 @@ async def test_snoozed_is_not_silent(workspace, talk, operators):  # noqa: F811
     await db.rows("UPDATE conversation SET updated_at = now() - interval '3 days'")
     assert await inactivity.sweep() == (0, 0)
     await db.rows("UPDATE conversation SET snoozed_until = now() - interval '1 second'")
-    assert await due.sweep() == 1
+    assert await loop.sweep() == 1
     assert await inactivity.sweep() == (0, 0)  # silence begins when it has come back
 
 

@@ -120,7 +120,9 @@ async def sweep() -> bool:
     One that fails is tried again later, and does not hold up the others.
     """
     more = False
-    for workspace, kind, before, *after in await _DUE.rows(now=clock.now()):
+    found = await _DUE.rows(now=clock.now())
+    due = sorted(found, key=lambda row: row["kind"] != "leads")  # the conversations that lose theirs come next
+    for workspace, kind, before, *after in due:
         try:
             batch = await _batch(workspace, kind, before, (after[0], after[1]))
             await _note(workspace, kind, batch)

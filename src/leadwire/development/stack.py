@@ -160,7 +160,7 @@ class Stack:
             area = f"Open the web area (works once, for three days):\n    {self._join}"
         click.echo(f"""
 {click.style(f"  Leadwire is up at {self._url}", fg="green", bold=True)}
-  data and logs in {self._directory}   API reference at {self._url}/docs
+  data and logs in {self._directory}   documentation at {self._url}/docs
   webhooks may go to this machine (LEADWIRE_ALLOWED_NETWORKS=127.0.0.0/8,::1/128): never in production
 
   {area}
@@ -175,6 +175,7 @@ class Stack:
       -d '{{"custom_fields": {{"stage": "won"}}}}' {self._url}/v1/leads/{self._lead}
     uv run leadwire listen --port 9000          # a receiver of your own, in another terminal
     {where}uv run leadwire endpoints create --url http://127.0.0.1:9000/ --event lead.updated --enable
+    {where}uv run leadwire listen --forward http://localhost:3000/hooks   # to a program of yours
     {where}uv run leadwire status
 """)
         if self._demo:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leadwire.domain.bots.conditions import Order
-from leadwire.domain.bots.parse import BadFlow, parse
+from leadwire.domain.bots.parse import LARGEST, BadFlow, parse
 from tests.domain.bots.flows import SMALL, small
 
 OPERATORS = "There are: contains, ends_with, eq, gt, gte, in, is_set, lt, lte, ne, not_set."
@@ -138,6 +138,22 @@ def test_every_fault_is_told_at_once():
 def test_the_line_is_exact_in_toml():
     broken = SMALL.replace('retry_text = "Again?"', 'retry_text = """\nAgain\n"""\nretrytext = "x"')
     assert faults(broken) == [("unknown_field", "email", line_of(broken, "retrytext"))]
+
+
+@pytest.mark.parametrize(
+    "before",
+    ['# """ quotes', "# it's ''' here", 'title = "# no comment"', "title = '# \"\"'"],
+)
+def test_quotes_in_comments_and_in_short_strings_begin_no_long_one(before):
+    long = SMALL.replace('text = "Your e-mail?"', 'text = """\nid = "no id"\n"""')
+    broken = before + long.replace("max_retries", "retries")
+    assert ("unknown_field", "email", line_of(broken, "retries = 1")) in faults(broken)
+
+
+@pytest.mark.timeout(60)  # while a text is looked through, the process does nothing else
+def test_quotes_without_an_end_take_no_longer_than_others():
+    text = SMALL + "# " + '\\"""' * ((LARGEST - len(SMALL) - 10) // 4) + "\n"
+    assert parse(text) == small()
 
 
 def test_the_line_is_exact_in_json():

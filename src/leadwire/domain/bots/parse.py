@@ -21,7 +21,10 @@ _Lines = dict[_Path, int]
 _STUCK: Final = ("unknown_node", "timezone", "hours", "date")  # faults with which a flow cannot run
 LARGEST: Final = 256 * 1024  # characters
 
-_MULTILINE: Final = re.compile(r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
+# A string of several lines; or, matched so that quotes in them begin nothing, one of a single line or a comment.
+_QUOTED: Final = re.compile(
+    r"""("{3}(?:\\.|[^\\])*?"{3,5}|'{3}.*?'{3,5})|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*""", re.DOTALL
+)
 NODE: Final = re.compile(r"\s*\[\[\s*[\"']?nodes[\"']?\s*\]\]")
 _OTHER_TABLE: Final = re.compile(r"\s*\[+\s*(?:nodes\s*\.\s*)?([A-Za-z0-9_.-]+)\s*\]+\s*(?:#.*)?$")
 _KEY: Final = re.compile(r"\s*[\"']?([A-Za-z0-9_-]+)[\"']?(?:\s*\.\s*[A-Za-z0-9_-]+)*\s*=(?!=)")
@@ -93,8 +96,8 @@ def is_json(text: str) -> bool:
 
 
 def without_long_strings(text: str) -> str:
-    """TOML with its strings of several lines emptied, line by line as before."""
-    return _MULTILINE.sub(lambda quoted: '""' + "\n" * quoted[0].count("\n"), text)
+    """TOML, which `read` has accepted, with its strings of several lines emptied, line by line as before."""
+    return _QUOTED.sub(lambda found: '""' + "\n" * found[0].count("\n") if found[1] else found[0], text)
 
 
 def _shaped(text: str) -> tuple[Flow, _Lines]:

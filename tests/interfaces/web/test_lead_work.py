@@ -240,6 +240,20 @@ async def test_a_change_goes_on_where_it_stopped_and_can_be_cancelled(agent, wor
 
 
 @pytest.mark.parametrize(
+    ("value", "set_in"), [("new", [True, False, False]), ("won", [False, True, False]), ("x", [False] * 3)]
+)
+async def test_a_change_goes_on_past_many_that_do_not_match(agent, workspace, three, monkeypatch, value, set_in):
+    monkeypatch.setattr(reads, "_FIRST", 1)
+    monkeypatch.setattr(reads, "WALKED", 1)  # leads that are looked at at a time
+    query = f"/leads/bulk?field=stage&test=contains&value={value}"
+    seen = seen_at(await agent.open("/leads"))
+    await agent.fill(query, kind="set", all="1", field="owner", value="Bo", seen_at=seen)
+    await finished()
+    assert ["owner" in await fields_of(workspace, lead) for lead in three] == set_in
+    assert await db.value("SELECT state FROM bulk_change") == "finished"
+
+
+@pytest.mark.parametrize(
     ("given", "says"),
     [
         ({"kind": "sell"}, "Choose what to do."),

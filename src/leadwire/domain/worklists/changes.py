@@ -55,6 +55,10 @@ _MOVE: Final = sql("""
 UPDATE bulk_change SET after = :after, done = done + :done, skipped = skipped + :skipped, updated_at = :now,
     left_alone = left_alone || CASE WHEN :skipped > 0 AND cardinality(left_alone) < :most THEN ARRAY[:lead::text] END
 WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :before RETURNING id""")
+# Takes the change on where no lead matches.
+_PASS: Final = sql("""
+UPDATE bulk_change SET after = :after, updated_at = :now
+WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :before""")
 _END: Final = sql("""
 UPDATE bulk_change SET state = :state, query = '', ids = NULL, updated_at = :now
 WHERE workspace_id = :workspace AND id = :id AND state = 'running' RETURNING id""")
@@ -151,6 +155,8 @@ async def step() -> int:
         after = cursor
     if onward is None:
         await _END.rows(**place, state="finished", now=clock.now())
+    elif onward != after:  # it has looked at leads behind the last that matches
+        await _PASS.rows(**place, before=after, after=onward, now=clock.now())
     return max(1, len(found))
 
 

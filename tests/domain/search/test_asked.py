@@ -39,6 +39,7 @@ def test_words_become_lexemes_of_a_kind():
         ("status:asleep", "status: needs active, handoff or ended."),
         ("before:yesterday", "before: needs a day, such as 2026-11-22."),
         ("after:2026-02-30", "after: needs a day, such as 2026-11-22."),
+        ("after:9999-12-31", "after: needs a day, such as 2026-11-22."),
         ("bot:nobody", "No bot is called nobody."),
         ("a " * 100, f"Only the first {MOST} words are searched for."),
     ],

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
@@ -124,9 +124,10 @@ def _filter(asked: Asked, name: str, value: str, bots: Mapping[str, str]) -> lis
 
 def _day(text: str) -> datetime | None:
     try:
-        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+        found = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
         return None
+    return found if found.year < MAXYEAR else None  # the day after has to be one, too
 
 
 def _bot(wanted: str, bots: Mapping[str, str]) -> str | None:

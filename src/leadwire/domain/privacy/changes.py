@@ -38,6 +38,8 @@ async def erase_person(workspace: str, email: str) -> list[str]:
     """Erase every lead with this e-mail address. Return their ids."""
     async with db.transaction():
         found = sorted(lead.id for lead in await reads.with_email(workspace, email))
+        for lead_id in found:  # all of them first: who erases one waits for the search's lock with its conversations
+            await conversations.lock_of_lead(workspace, lead_id)
         for lead_id in found:
             await erase_lead(workspace, lead_id)
     return found

@@ -123,7 +123,7 @@ async def begin(
         _patch(field, value)
     if isinstance(chosen, list) and not 1 <= len(chosen) <= MOST_CHOSEN:
         raise Invalid(f"Choose 1 to {MOST_CHOSEN} leads.")
-    which = chosen if isinstance(chosen, list) else msgspec.structs.replace(chosen, after="", sort="newest")
+    which = chosen if isinstance(chosen, list) else await _which(workspace, chosen)
     now = clock.now()
     query = "" if isinstance(which, list) else msgspec.json.encode(which).decode()
     listed = sorted({one for one in which if ids.is_id("lead", one)}) if isinstance(which, list) else None
@@ -132,6 +132,13 @@ async def begin(
     made = ids.new("bulk")
     await _BEGIN.rows(id=made, query=query, ids=listed, state="running", **values, **times)
     return made
+
+
+async def _which(workspace: str, query: LeadSearch) -> LeadSearch | list[str]:
+    """For an address return who has it now: later the search would find others, whose address contains it."""
+    query = msgspec.structs.replace(query, after="", sort="newest")
+    found = await reads.search(workspace, query, MOST_CHOSEN) if "@" in query.q else None
+    return query if found is None or found.after else [lead.id for lead in found.items]
 
 
 async def cancel(workspace: str, bulk_id: str) -> None:

@@ -26,7 +26,7 @@ _HEX: Final = "A color is written like #4f46e5."
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
 _ADD: Final = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at)
-_LOCK: Final = statement(Bot.select("draft", "published_version").where(*_BOT).lock_rows())
+_LOCK: Final = statement(Bot.select("draft", "published_version").where(*_BOT).lock_rows("NO KEY UPDATE"))
 _OF_BOT: Final = BotVersion.bot_id == param("bot")
 # The next version of a bot, numbered from 1.
 _ADD_VERSION: Final = sql("""

@@ -22,7 +22,7 @@ _KEPT_BYTES: Final = 2_000_000  # of the drafts before, and of those after, unle
 _LOCK: Final = statement(
     Bot.select("draft", "draft_revision", "draft_saved_by", "draft_authors")
     .where(Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
-    .lock_rows()
+    .lock_rows("NO KEY UPDATE")  # visitors can begin conversations meanwhile, which refer to the bot
 )
 # The new draft; what it was before is kept, as far as there is room.
 _SAVE: Final = sql("""

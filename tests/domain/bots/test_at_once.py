@@ -1,0 +1,28 @@
+"""Editing a bot while visitors talk to it."""
+
+import asyncio
+import threading
+
+from leadwire.domain.bots.changes import drafts
+from tests.delivery.interleaved import apart
+from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures
+
+
+async def test_a_visitor_does_not_wait_for_an_edit(workspace, visitor):  # noqa: F811
+    begun, done = threading.Event(), threading.Event()
+
+    def slowly(draft):
+        begun.set()
+        assert done.wait(60)
+        return draft
+
+    editing = apart(drafts.edit(workspace, visitor.bot.id, "user_ada", slowly))
+    try:
+        await asyncio.to_thread(begun.wait, 60)
+        talking = apart(visitor.says("Hello"))
+        await asyncio.wait({talking, editing}, timeout=30)
+        assert talking.done()
+        await talking
+    finally:
+        done.set()
+        await editing

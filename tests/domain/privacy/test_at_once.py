@@ -1,0 +1,36 @@
+"""Two erasures at the same moment."""
+
+import asyncio
+
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.privacy import changes
+from leadwire.domain.search import changes as search
+from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import NotFound
+from tests import make
+from tests.delivery.interleaved import apart
+from tests.waiting import eventually
+
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+
+
+async def test_a_person_is_erased_while_one_of_their_leads_is(workspace, bot):
+    made = [await make.lead(workspace, one) for one in (bot, await bots.create(workspace, "Another"))]
+
+    async def waiting(count):
+        await eventually(lambda: apart(_count(count)))
+
+    async with db.transaction():
+        await search._WAIT.rows(workspace=workspace)  # a writer of documents is at work
+        person = apart(changes.erase_person(workspace, "ada@example.com"))
+        await waiting(1)
+        lead = apart(changes.erase_lead(workspace, made[1].id))
+        await waiting(2)
+    assert await person == [one.id for one in made]
+    (second,) = await asyncio.gather(lead, return_exceptions=True)
+    assert isinstance(second, NotFound)
+    assert await db.value("SELECT count(*) FROM lead") == 0
+
+
+async def _count(expected):
+    return await db.value(WAITING) == expected

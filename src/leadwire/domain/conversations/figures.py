@@ -19,7 +19,8 @@ SELECT count(*)::int, count(took)::int, percentile_cont(0.5) WITHIN GROUP (ORDER
 FROM (SELECT extract(epoch FROM (SELECT min(m.created_at) FROM message m WHERE m.conversation_id = c.id
         AND m.role = 'agent' AND m.created_at >= c.handoff_requested_at) - c.handoff_requested_at)::float8 AS took
     FROM conversation c WHERE {_MINE} AND c.handoff_requested_at IS NOT NULL
-      AND c.created_at >= :since AND c.created_at < :until AND c.handoff_reason <> 'taken over by an operator'
+      AND c.created_at >= :since AND c.created_at < :until
+      AND c.handoff_reason NOT IN ('taken over by an operator', 'assigned by an operator')
     ORDER BY c.created_at DESC LIMIT {MOST}) AS asked""")
 # Who waits for a person now, up to a most, and since when the first.
 _WAITING: Final = sql(f"""

@@ -9,6 +9,7 @@ import pytest
 from leadwire.delivery import signing
 from leadwire.domain.webhooks import reads
 from leadwire.infrastructure import clock
+from leadwire.interfaces.cli.receiver import Receiver
 from tests import make
 from tests.delivery.test_delivery import states
 from tests.flows.commands import Started, refused, run
@@ -102,3 +103,17 @@ async def test_a_program_that_is_not_there_is_said(workspace, bot, wire, access)
         assert seen["reason"].startswith("http://127.0.0.1:1/hooks does not answer")
     finally:
         process.close()
+
+
+async def test_nothing_that_is_not_signed_is_sent_on_whatever_is_answered():
+    sent_on = []
+
+    async def forward(body, headers):
+        sent_on.append(body)
+        return 204, None
+
+    shown = []
+    listening = Receiver("whsec_c2VjcmV0c2VjcmV0", status=401, fail_first=0, delay=0, show=shown.append)
+    listening.forward = forward
+    assert await listening.take(b"{}", {"webhook-id": "evt_1"}) == 401
+    assert (sent_on, shown[0].verified) == ([], False)

@@ -91,7 +91,7 @@ class Receiver:
             self._tries.clear()
         self._tries[webhook_id] += 1
         status = 401 if verified is False else 500 if self._tries[webhook_id] <= self._fail_first else self._status
-        if self.forward and status == self._status:
+        if self.forward and verified is not False and status == self._status:
             status, reason = await self.forward(body, headers)
         self._report(body, headers, verified, reason, status)
         if self._delay:

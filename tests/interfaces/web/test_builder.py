@@ -1,6 +1,7 @@
 """The builder's pages: drafts of every kind are shown, and forms of every kind are answered."""
 
 import json
+import re
 
 import pytest
 
@@ -136,3 +137,20 @@ async def test_opening_hours_are_filled_in(admin, workspace, greeter):
     assert {field.name for field in fields.of("flow")} <= set(draft) | {
         field.name for field in fields.of("flow") if not field.required
     }
+
+
+async def test_taking_back_is_noted_too(admin, workspace, greeter):
+    await drafts.edit(
+        workspace, greeter, "user_grace", lambda draft: editing.change(draft, "welcome", {"text": "A"})[0]
+    )
+    await admin.fill(f"/bots/{greeter}/undo")
+    assert await db.value("SELECT count(*) FROM audit_entry WHERE action = 'bot.draft_saved'") == 1
+
+
+async def test_what_no_form_sends_is_refused(admin, workspace, greeter):
+    page = await admin.fill(f"/bots/{greeter}/steps", kind="branch")
+    branch = re.search(r"/steps/([a-z-]+)", page)[1]
+    await admin.fill(f"/bots/{greeter}/steps/{branch}", 422, add=f"cases/{'9' * 5000}/when/all")
+    deep = "[" * 900 + "]" * 900
+    await drafts.replace(workspace, greeter, '{"nodes": [{"type": "say", "id": "deep", "more": %s}]}' % deep)
+    assert "nested too deeply" in await admin.fill(f"/bots/{greeter}/steps/deep", 422, do="duplicate")

@@ -132,7 +132,7 @@ def add_row(draft: Draft, step_id: str, path: str) -> Draft:
     *before, name = path.split("/")
     for part in before:  # what is missing on the way is made
         if isinstance(inside, list):
-            inside = inside[int(part)] if part.isdecimal() and int(part) < len(inside) else None
+            inside = inside[int(part)] if fields.is_place(part) and int(part) < len(inside) else None
         elif isinstance(inside, dict):
             inside = inside.setdefault(part, {})
     rows = inside.setdefault(name, []) if isinstance(inside, dict) else None

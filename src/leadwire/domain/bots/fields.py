@@ -90,12 +90,17 @@ def has_list(found: tuple[Field, ...], path: str) -> bool:
     return has_list(field.fields, inside if field.kind == "rows" and place.isdecimal() else rest)
 
 
+def is_place(part: str) -> bool:
+    """Whether a part of a path may be a row's: Python reads no number of thousands of digits."""
+    return part.isdecimal() and len(part) <= 4
+
+
 def at(step: Step, path: str) -> tuple[Any, str]:
     """The object inside a step that has the last part of a path, and that part. Raise KeyError when there is none."""
     inside: Any = step
     *before, last = path.split("/")
     for part in before:
-        if isinstance(inside, list) and part.isdecimal() and int(part) < len(inside):
+        if isinstance(inside, list) and is_place(part) and int(part) < len(inside):
             inside = inside[int(part)]
         elif isinstance(inside, dict) and part in inside:
             inside = inside[part]

@@ -106,8 +106,11 @@ def _edited(before: str, change: Edit, seen: tuple[str, str] | None) -> tuple[st
     old = read(before)
     if seen and editing.seen(editing.step(old, seen[0])) != seen[1]:
         raise Conflict("Somebody else has changed this step meanwhile.", code="draft_changed")
-    new = change(old)
-    source = rewritten(before, old, new)
+    try:
+        new = change(old)
+        source = rewritten(before, old, new)
+    except RecursionError:
+        raise Invalid("Values inside values are nested too deeply here. Correct it as text.") from None
     if len(source) > LARGEST:
         raise Invalid(f"A flow has at most {LARGEST} characters.")
     return source, old, new

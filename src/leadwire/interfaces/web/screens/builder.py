@@ -153,6 +153,7 @@ async def settings(context: PageContext, bot_id: str) -> PageResponse:
 async def undo(context: PageContext, bot_id: str) -> PageResponse:
     """Take the last change of the draft back, or bring it back."""
     await drafts.undo(context.workspace, bot_id, context.me.user_id, redo=context.form.on("redo"))
+    await context.note_edit("bot.draft_saved", bot_id)
     return _to_step(context, bot_id, context.form.text("step"))
 
 

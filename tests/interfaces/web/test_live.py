@@ -63,3 +63,12 @@ async def test_a_followed_delivery_ends_with_the_session(session):
     await anext(stream)  # the rest of this look
     with pytest.raises(StopAsyncIteration):
         await anext(stream)
+
+
+async def test_a_process_that_stops_waits_for_no_stream(opened, monkeypatch):
+    stream = opened()
+    await anext(stream)
+    monkeypatch.setattr(hub, "leaving", True)
+    hub.wake_all()
+    rest = [part async for part in stream]
+    assert len(rest) <= 1  # of the look that has begun

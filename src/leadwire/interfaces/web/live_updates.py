@@ -92,8 +92,8 @@ async def _poll(look: Look, session_id: str) -> AsyncIterator[bytes]:
             return
         seen, _ = await look()
         for _ in range(_MOST_LOOKS):
-            if not await sessions.is_active(session_id):
-                return
+            if hub.leaving or not await sessions.is_active(session_id):
+                return  # the browser connects again, to another process
             now, ended = await look()
             if now != seen or ended:
                 yield b"event: changed\ndata:\n\n"

@@ -8,6 +8,7 @@ import pytest
 
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.loop import Deliverer
+from leadwire.domain.conversations import changes as conversations
 from tests import make
 from tests.client.conftest import base_url  # noqa: F401 - a fixture
 from tests.delivery.wired import endpoint
@@ -48,6 +49,16 @@ async def test_every_page_of_a_list(api, workspace, bot):
     done = await api("get", "/v1/leads", "-q", "limit=2", "--all")
     assert {json.loads(line)["id"] for line in done.stdout.splitlines()} == made
     assert len(done.stdout.splitlines()) == 5
+
+
+@pytest.mark.parametrize("options", [[], ["--all"]])
+async def test_a_terminal_obeys_nothing_that_a_visitor_writes(api, workspace, bot, options):
+    talk = (await make.lead(workspace, bot)).conversation_id
+    said = "\x9b31m red \x1b[0m and \u00e9"
+    await conversations.add_message(workspace, talk, "user", said)
+    done = await api("get", f"/v1/conversations/{talk}/messages", *options)
+    assert not {"\x9b", "\x1b"} & {*done.stdout}
+    assert "\\u009b31m red \\u001b[0m and \u00e9" in done.stdout
 
 
 async def test_an_error_is_printed_and_the_exit_code(api):

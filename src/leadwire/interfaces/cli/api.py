@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import click
 from leadwire.infrastructure.errors import OperatorError
 
 _METHODS: Final = ("get", "head", "post", "put", "patch", "delete")
+_CONTROL: Final = re.compile(r"[\x7f-\x9f]")  # JSON may have these as they are; a terminal obeys them
 
 
 @click.command()
@@ -80,7 +82,7 @@ def _print_items(pages: Iterator[Any]) -> int:
         if not isinstance(found, dict) or not isinstance(found.get("data"), list):
             return _print(answer, include=False, as_json=False)
         for item in found["data"]:
-            click.echo(json.dumps(item, ensure_ascii=False, separators=(",", ":")))
+            click.echo(_written(item, separators=(",", ":")))
     return 0
 
 
@@ -93,7 +95,12 @@ def _print(answer: Any, *, include: bool, as_json: bool) -> int:
     text = answer.text
     if not as_json:
         with contextlib.suppress(ValueError):  # what is not JSON is printed as it came
-            text = json.dumps(answer.json(), ensure_ascii=False, indent=2)
+            text = _written(answer.json(), indent=2)
     if text:
         click.echo(text, err=answer.is_error)
     return int(answer.is_error)
+
+
+def _written(value: Any, **form: Any) -> str:
+    """A value as JSON for a terminal: visitors write what is in it."""
+    return _CONTROL.sub(lambda one: f"\\u{ord(one[0]):04x}", json.dumps(value, ensure_ascii=False, **form))

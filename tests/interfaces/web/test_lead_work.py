@@ -253,6 +253,25 @@ async def test_a_change_goes_on_past_many_that_do_not_match(agent, workspace, th
     assert await db.value("SELECT state FROM bulk_change") == "finished"
 
 
+async def test_a_change_that_fails_does_not_hold_up_those_of_others(workspace, three, monkeypatch):
+    other = await accounts.create_workspace("Other")
+    lead = await make.lead(other, await bots.create(other, "Theirs"), name="Eve")
+    search, seen = reads.search, clock.iso(clock.now())
+
+    async def failing(place, *more):
+        if place == workspace:
+            raise db.Canceled
+        return await search(place, *more)
+
+    monkeypatch.setattr(reads, "search", failing)
+    for place in (workspace, other):
+        await changes.begin(place, "user_ada", "set", reads.LeadSearch(), seen, "owner", "Bo")
+    with pytest.raises(db.Canceled):
+        await changes.step()
+    await changes.step()
+    assert await fields_of(other, lead) == {"owner": "Bo"}
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

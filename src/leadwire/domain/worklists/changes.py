@@ -59,6 +59,7 @@ WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :
 _PASS: Final = sql("""
 UPDATE bulk_change SET after = :after, updated_at = :now
 WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :before""")
+_WAIT: Final = sql("UPDATE bulk_change SET updated_at = :now WHERE workspace_id = :workspace AND id = :id")
 _END: Final = sql("""
 UPDATE bulk_change SET state = :state, query = '', ids = NULL, updated_at = :now
 WHERE workspace_id = :workspace AND id = :id AND state = 'running' RETURNING id""")
@@ -154,6 +155,14 @@ async def step() -> int:
     if job is None:
         return 0
     actor.current.set(job["user_id"])  # their changes, whoever makes them
+    try:
+        return await _step(job)
+    except Exception:  # one that fails does not hold up the others
+        await _WAIT.rows(workspace=job["workspace_id"], id=job["id"], now=clock.now())
+        raise
+
+
+async def _step(job: db.Row) -> int:
     place, after = {"workspace": job["workspace_id"], "id": job["id"]}, job["after"]
     found, onward = await _leads(job)
     for lead, cursor in found:

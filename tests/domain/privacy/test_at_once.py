@@ -8,7 +8,7 @@ from leadwire.domain.search import changes as search
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import NotFound
 from tests import make
-from tests.delivery.interleaved import apart
+from tests.delivery.interleaved import apart, overlapped
 from tests.waiting import eventually
 
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -29,6 +29,16 @@ async def test_a_person_is_erased_while_one_of_their_leads_is(workspace, bot):
     assert await person == [one.id for one in made]
     (second,) = await asyncio.gather(lead, return_exceptions=True)
     assert isinstance(second, NotFound)
+    assert await db.value("SELECT count(*) FROM lead") == 0
+
+
+async def test_one_of_their_leads_is_gone_when_a_person_is_erased(workspace, bot):
+    made = [await make.lead(workspace, one) for one in (bot, await bots.create(workspace, "Another"))]
+
+    async def person():
+        assert await changes.erase_person(workspace, "ada@example.com") == [made[0].id]
+
+    await overlapped(lambda: changes.erase_lead(workspace, made[1].id), person)
     assert await db.value("SELECT count(*) FROM lead") == 0
 
 

@@ -37,9 +37,14 @@ async def erase_lead(workspace: str, lead_id: str, *, if_match: frozenset[int] |
 async def erase_person(workspace: str, email: str) -> list[str]:
     """Erase every lead with this e-mail address. Return their ids."""
     async with db.transaction():
-        found = sorted(lead.id for lead in await reads.with_email(workspace, email))
-        for lead_id in found:  # all of them first: who erases one waits for the search's lock with its conversations
+        # All of them first: who erases one waits for the search's lock with its conversations. Then it may be gone.
+        for lead_id in await _with_email(workspace, email):
             await conversations.lock_of_lead(workspace, lead_id)
+        found = await _with_email(workspace, email)
         for lead_id in found:
             await erase_lead(workspace, lead_id)
     return found
+
+
+async def _with_email(workspace: str, email: str) -> list[str]:
+    return sorted(lead.id for lead in await reads.with_email(workspace, email))

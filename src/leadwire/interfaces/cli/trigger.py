@@ -44,7 +44,7 @@ async def result(event_id: str, endpoint_id: str) -> Result:
     if attempt is None:
         note = f"{event_id} is not sent yet. Are `leadwire relay` and `leadwire deliver` running?"
         return Result(document, "", 1, note)
-    answer = attempt.http_status or attempt.error
+    answer = attempt.http_status or attempt.error or "fetched"
     text = f"{event_id}: {attempt.outcome} ({answer}) in {attempt.duration_ms} ms"
     return Result(document, text, 0 if attempt.outcome == "delivered" else 1)
 

@@ -69,19 +69,23 @@ async def test_a_waiting_delivery_says_when_it_is_due_with_one_stop(page, door, 
     await expect(page.locator(".why")).to_contain_text("Your server returned an error (500)")
 
 
-async def test_times_are_told_in_utc_where_they_are_filtered_by_it(page, door, workspace, bot, wire, receiver):
+async def test_a_filter_takes_the_time_that_a_tooltip_tells(page, door, workspace, bot, wire, receiver):
     await died(workspace, bot, receiver)
     for path in ("/deliveries", "/dead-letters"):
         await page.goto(f"{door}{path}")
-        await expect(page.get_by_label("From (UTC)")).to_have_value("")
-        await expect(page.get_by_label("To (UTC)")).to_have_value("")
+        await expect(page.get_by_label("From (your time)")).to_have_value("")
+        await expect(page.get_by_label("To (your time)")).to_have_value("")
         told = await page.locator("table.rows time").first.get_attribute("title")
         assert re.match(r"\w{3} \d\d \w{3} \d{4} \d\d:\d\d:\d\d UTC\n.+ \(your time\)$", told)
     day, clock = told.split(" UTC")[0][4:15], told.split(" UTC")[0][16:21]
     since = await page.evaluate(
-        "([day, clock]) => new Date(`${day} ${clock} UTC`).toISOString().slice(0, 16)", [day, clock]
+        """([day, clock]) => {
+            const at = new Date(`${day} ${clock} UTC`);
+            return new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+        }""",
+        [day, clock],
     )
-    await page.get_by_label("From (UTC)").fill(since)  # what the tooltip says is what the filter takes
+    await page.get_by_label("From (your time)").fill(since)  # what the tooltip says is what the filter takes
     await page.get_by_role("button", name="Find").click()
     await expect(page).to_have_url(re.compile("since="))
     await expect(page.locator("#found table.rows tbody tr")).to_have_count(1)

@@ -34,7 +34,7 @@ from leadwire.domain.leads.schema import (
 )
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.settings import LARGEST_WEBHOOK
-from leadwire.interfaces.widget.api import Short, Url
+from leadwire.interfaces.widget.schema import Short, Url
 
 AT = "2026-01-02T03:04:05.678Z"
 ID = "x" * 40

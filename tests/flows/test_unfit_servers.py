@@ -12,7 +12,7 @@ from tests.delivery.elsewhere import standby, standby_url
 from tests.flows.commands import Started, free_port
 from tests.waiting import until
 
-pytestmark = [pytest.mark.flow, pytest.mark.usefixtures("connected")]
+pytestmark = [pytest.mark.flow, pytest.mark.usefixtures("database")]
 
 KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 

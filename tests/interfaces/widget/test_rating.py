@@ -59,3 +59,13 @@ async def test_the_comment_goes_with_what_was_said(workspace, caller):
     async with db.transaction():
         await retention.blank(workspace, [caller.conversation])
     assert tuple(await db.row(RATING)) == (4, None)
+
+
+async def test_a_day_after_the_end_it_is_too_late(caller):
+    """Later, what was said may have been erased, and a comment would be what is left of the visitor."""
+    await caller.says("ada@example.com")
+    await caller.post("end")
+    await db.rows("UPDATE conversation SET ended_at = ended_at - interval '25 hours'")
+    late = await caller.post("rating", {"rating": 4, "comment": "I am Ada"})
+    assert (late.status_code, late.json()["code"]) == (409, "too_late")
+    assert tuple(await db.row(RATING)) == (None, None)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import threading
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -14,12 +15,13 @@ import pytest
 
 from leadwire.delivery import signing
 from leadwire.domain.privacy import changes as privacy
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, ids
 from leadwire.interfaces.docs import markdown, reference
 from leadwire_client import Leadwire
 from tests import make
 from tests.client.conftest import base_url  # noqa: F401 - a fixture
 from tests.client.test_examples import _signed
+from tests.docs.test_requests import request
 
 SAMPLES = tomllib.loads((Path(reference.__file__).parent / "samples.toml").read_text())
 
@@ -59,6 +61,22 @@ async def test_the_samples_of_the_reference_work(environment, workspace, bot, ca
 
     await asyncio.to_thread(run)
     assert f"{lead.email} 80\n" in capsys.readouterr().out
+
+
+async def test_the_curl_samples_of_the_reference_are_answered(anonymous, api_key, workspace, bot):
+    lead, conversation = await make.lead(workspace, bot, score=80), await make.conversation(workspace, bot)
+    event = (await db.rows("SELECT id FROM event ORDER BY id"))[0]["id"]
+    made = await anonymous.post("/v1/exports", json={"type": "leads"}, headers={"Authorization": f"Bearer {api_key}"})
+    known = {"lead": lead.id, "conv": conversation, "bot": bot, "evt": event, "exp": made.json()["data"]["id"]}
+    shown = reference.described((await anonymous.get("/schema")).json())
+    samples = [samples["curl"] for _, found in shown["tags"] for *_, samples in found]
+    assert len(samples) == len(SAMPLES)
+    for sample in sorted(samples, key=lambda text: "-X DELETE" in text or "/end" in text):
+        text = re.sub(r"\b(lead|conv|bot|evt|exp)_0{26}", lambda name: known[name[1]], sample.replace("\\\n", " "))
+        text = text.replace("$(uuidgen)", ids.new("once"))
+        method, url, headers, body = request(shlex.split(text), {"URL": "http://test", "KEY": api_key})
+        answer = await anonymous.request(method, url, headers=headers, content=body)
+        assert answer.is_success, (text, answer.text)
 
 
 async def test_getting_started(environment, workspace, bot, capsys):

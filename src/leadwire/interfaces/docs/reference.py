@@ -114,8 +114,8 @@ def _curl(method: str, path: str, operation: Json) -> str:
     address = path.format_map(examples) + ("?limit=20" if "limit" in examples else "")
     verb = "" if method == "get" else f" -X {method.upper()}"
     lines = [f'curl{verb} "$URL{address}"', '-H "Authorization: Bearer $KEY"']
-    if key := examples.get("Idempotency-Key"):
-        lines.append(f"-H {shlex.quote(f'Idempotency-Key: {key}')}")
+    if "Idempotency-Key" in examples:
+        lines.append('-H "Idempotency-Key: $(uuidgen)"')
     if body := operation.get("requestBody"):
         media_type, content = next(iter(body["content"].items()))
         lines.append(f"-H {shlex.quote(f'Content-Type: {media_type}')}")

@@ -68,7 +68,8 @@ SELECT c.place, c.total, c.id, c.bot_id, coalesce((SELECT coalesce(l.name, l.ema
 FROM ({some}) AS c
 LEFT JOIN conversation_read r ON r.user_id = :user_id AND r.conversation_id = c.id
 LEFT JOIN LATERAL (SELECT m.role, m.content, m.created_at, m.user_id FROM message m WHERE m.conversation_id = c.id
-    ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS last ON true"""
+    ORDER BY m.conversation_id DESC, m.seq DESC LIMIT 1) AS last ON true
+ORDER BY {again}"""
 # What the inbox needs to know of the conversation that is open.
 _ONE: Final = sql("""
 SELECT status, assigned_to, tags, snoozed_until, end_due_at, first_response_at, handoff_requested_at,
@@ -110,7 +111,8 @@ def _statement(place: Place, filters: frozenset[str], *, longest: bool, most: in
         where, source = "u.workspace_id = :workspace AND u.id <> :user_id", each
     parts = {"place": place, "source": source, "where": where, "order": order, "most": most}
     some = _SOME.format(**parts, counted=COUNTED + most)
-    return sql(_THREADS.format(most_unread=MOST_UNREAD, some=some))
+    again = order.replace("m.", "r.")  # a join keeps no order
+    return sql(_THREADS.format(most_unread=MOST_UNREAD, some=some, again=again))
 
 
 async def threads(workspace: str, user_id: str, wanted: Wanted) -> Threads:

@@ -59,7 +59,8 @@ WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :
 _PASS: Final = sql("""
 UPDATE bulk_change SET after = :after, updated_at = :now
 WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :before""")
-_WAIT: Final = sql("UPDATE bulk_change SET updated_at = :now WHERE workspace_id = :workspace AND id = :id")
+# A second later: behind those of the same millisecond, too.
+_WAIT: Final = sql("UPDATE bulk_change SET updated_at = :later WHERE workspace_id = :workspace AND id = :id")
 _END: Final = sql("""
 UPDATE bulk_change SET state = :state, query = '', ids = NULL, updated_at = :now
 WHERE workspace_id = :workspace AND id = :id AND state = 'running' RETURNING id""")
@@ -158,7 +159,7 @@ async def step() -> int:
     try:
         return await _step(job)
     except Exception:  # one that fails does not hold up the others
-        await _WAIT.rows(workspace=job["workspace_id"], id=job["id"], now=clock.now())
+        await _WAIT.rows(workspace=job["workspace_id"], id=job["id"], later=clock.ago(seconds=-1))
         raise
 
 

@@ -94,7 +94,7 @@ async def _thread(page: Page) -> None:
 
 
 async def _alerts(page: Page) -> None:
-    await _thread(page)
+    await page.goto("/inbox")
     await page.locator("[data-alerts]").click()
 
 

@@ -110,7 +110,7 @@ class Lying:
                 **self.metadata,
             }
         if path == "/token":
-            return {"access_token": "at-1", "token_type": "Bearer", "id_token": self.token()}
+            return {"access_token": "the-access-token", "token_type": "Bearer", "id_token": self.token()}
         return {"/keys": {"keys": self.keys}, "/me": self.userinfo}.get(path, {})
 
 
@@ -152,4 +152,4 @@ async def through(browser, provider, liar, query="", **answer):
     """To the provider and back; answers the response."""
     asked = await leave(browser, provider, query)
     liar.nonce = asked["nonce"]
-    return await browser.get(f"/sso/{provider}/callback", params={"code": "c-1", "state": asked["state"], **answer})
+    return await browser.get(f"/sso/{provider}/callback", params={"code": "the-code-of-one", "state": asked["state"], **answer})

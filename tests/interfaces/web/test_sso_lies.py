@@ -163,7 +163,7 @@ async def refused(answer, fault, caplog):
     told = [fields for event, fields in told if event == "sso.refused"]
     assert told[-1]["fault"] == fault
     text = f"{[one.getMessage() for one in caplog.records]} {told}"
-    assert [held for held in ("@", "c-1", "eyJ", "at-1") if held in text] == []
+    assert [held for held in ("@", "the-code-of-one", "eyJ", "the-access-token") if held in text] == []
 
 
 @pytest.mark.parametrize("name", LIES)

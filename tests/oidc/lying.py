@@ -152,4 +152,6 @@ async def through(browser, provider, liar, query="", **answer):
     """To the provider and back; answers the response."""
     asked = await leave(browser, provider, query)
     liar.nonce = asked["nonce"]
-    return await browser.get(f"/sso/{provider}/callback", params={"code": "the-code-of-one", "state": asked["state"], **answer})
+    return await browser.get(
+        f"/sso/{provider}/callback", params={"code": "one-time-code", "state": asked["state"], **answer}
+    )

@@ -138,7 +138,7 @@ async def test_an_address_that_only_userinfo_tells(stranger, provider, liar):
     liar.userinfo = {"sub": "grace-1", "email": "Grace@Example.org", "email_verified": True}
     assert (await through(stranger, provider, liar)).status_code == 303
     assert await people() == [(EMAIL, "viewer")]
-    assert next(one for one in liar.asked if one[0] == "/me")[2]["authorization"] == "Bearer at-1"
+    assert next(one for one in liar.asked if one[0] == "/me")[2]["authorization"] == "Bearer the-access-token"
 
 
 async def test_somebody_known_keeps_account_and_role_and_is_known_by_the_provider_s_name(

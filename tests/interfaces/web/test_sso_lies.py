@@ -123,7 +123,7 @@ LIES = {
         "wrong_userinfo",
         lambda liar: (claims(email=None)(liar), signed(userinfo={"sub": "eve", "email": "eve@example.org"})(liar)),
     ),
-    "no ID token": ("no_token", answers("/token", 200, {}, {"access_token": "at-1"})),
+    "no ID token": ("no_token", answers("/token", 200, {}, {"access_token": "the-access-token"})),
     "an ID token that is none": ("not_json", answers("/token", 200, {}, {"id_token": ["a", "b"]})),
     "code used": ("code_refused", answers("/token", 400, {}, {"error": "invalid_grant"})),
     "secret wrong": ("client_refused", answers("/token", 401, {}, {"error": "invalid_client"})),
@@ -163,7 +163,7 @@ async def refused(answer, fault, caplog):
     told = [fields for event, fields in told if event == "sso.refused"]
     assert told[-1]["fault"] == fault
     text = f"{[one.getMessage() for one in caplog.records]} {told}"
-    assert [held for held in ("@", "the-code-of-one", "eyJ", "the-access-token") if held in text] == []
+    assert [held for held in ("@", "one-time-code", "eyJ", "the-access-token") if held in text] == []
 
 
 @pytest.mark.parametrize("name", LIES)

@@ -31,6 +31,7 @@ from leadwire.development.embedded import Services, services  # noqa: E402
 from leadwire.domain.accounts import changes as accounts  # noqa: E402
 from leadwire.domain.accounts import reads as accounts_reads  # noqa: E402
 from leadwire.domain.bots import changes as bots  # noqa: E402
+from leadwire.domain.bots.changes import counts  # noqa: E402
 from leadwire.infrastructure import db, redis_pool, settings  # noqa: E402
 from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
 from tests import asgi  # noqa: E402
@@ -86,7 +87,8 @@ async def connected(servers: Services) -> AsyncIterator[None]:
 
 @pytest.fixture
 async def database(connected: None) -> None:
-    """Empty tables, an empty Redis, the true time."""
+    """Empty tables, an empty Redis, the true time, and nothing that a test before has left to be written later."""
+    counts._counted.clear()
     await db.rows("SELECT test_clock.empty_tables()")
     await DatabaseClock().reset()
     accounts_reads._known.clear()

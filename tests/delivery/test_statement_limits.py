@@ -32,7 +32,7 @@ async def _renamed_slowly() -> None:
 
 
 async def test_a_slow_statement_of_the_api_is_ended_and_answered_with_503(client, monkeypatch, caplog):
-    monkeypatch.setitem(LIMITS, "api", 0.05)
+    monkeypatch.setitem(LIMITS, "api", 0.5)
     monkeypatch.setattr(leads, "page", slow)
     answer = await client.get("/v1/leads")
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
@@ -44,7 +44,7 @@ async def test_a_slow_statement_of_the_api_is_ended_and_answered_with_503(client
 
 
 async def test_a_transaction_with_a_slow_statement_is_undone_and_its_connection_serves_on(workspace, monkeypatch):
-    monkeypatch.setitem(LIMITS, "pages", 0.05)
+    monkeypatch.setitem(LIMITS, "pages", 0.5)
     with db.acting_as("pages"), pytest.raises(db.Canceled):
         await _renamed_slowly()
     assert await db.value("SELECT name FROM workspace") == "Test"
@@ -93,7 +93,7 @@ import asyncio, signal, sys
 from leadwire.infrastructure import db
 
 async def main():
-    db._PROCESS["idle_in_transaction_session_timeout"] = "100ms"
+    db._PROCESS["idle_in_transaction_session_timeout"] = "2s"
     await db.open_pool(sys.argv[1], 1, role="engine")
     async with db.transaction():
         await db.rows("UPDATE workspace SET name = 'held'")

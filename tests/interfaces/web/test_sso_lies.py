@@ -194,7 +194,7 @@ async def test_a_lie_is_refused(name, stranger, provider, liar, caplog, monkeypa
 async def test_an_answer_that_is_not_of_this_sign_in(stranger, provider, liar, caplog, answer, fault):
     done = await through(stranger, provider, liar, **answer)
     await refused(done, fault, caplog)
-    assert "555" not in done.text
+    assert "555 0100" not in done.text
 
 
 async def test_a_provider_that_promises_its_name_has_to_give_it(stranger, provider, liar, caplog):

@@ -27,6 +27,25 @@ window.Notification = class {
 document.hasFocus = () => !window.away
 """
 
+# Of two forms with fields `id` and `remove` the first goes, and the second stays the same node.
+MERGED = """
+() => {
+  const part = (...actions) => {
+    const made = document.createElement('div')
+    for (const action of actions) {
+      const form = document.createElement('form')
+      form.setAttribute('action', action)
+      for (const name of ['id', 'remove']) form.append(Object.assign(document.createElement('input'), { name }))
+      made.append(form)
+    }
+    return made
+  }
+  const old = part('/first', '/second'), second = old.lastChild
+  merge(old, part('/second'))
+  return [old.firstChild === second, ...[...old.children].map((form) => form.getAttribute('action'))]
+}
+"""
+
 
 @pytest.fixture
 def crowd(live):  # noqa: F811
@@ -157,6 +176,18 @@ async def test_colleagues_see_each_other_and_mentions(agent, door, workspace, cr
         await opened(zoe, first)
         await expect(row(zoe, first)).not_to_contain_text("@ you")
         assert another.complaints == []
+
+
+async def test_forms_are_merged_whatever_their_fields_are_called(agent, door, workspace, crowd, visit):
+    (visitor,) = await crowd(1)
+    await acts.tag(workspace, visitor.conversation, "vip")
+    await agent.goto(f"{door}/inbox?c={visitor.conversation}")
+    await expect(agent.get_by_label("Remove the tag vip")).to_be_visible()  # by a form with a field `remove`
+    await acts.untag(workspace, visitor.conversation, "vip")
+    await expect(agent.locator("#tags .chips")).to_have_count(0)
+    await expect(row(agent, visitor)).not_to_contain_text("vip")
+    assert await agent.evaluate(MERGED) == [True, "/second"]
+    assert visit.complaints == []
 
 
 async def test_the_keyboard_is_for_whoever_does_not_type(agent, door, crowd):

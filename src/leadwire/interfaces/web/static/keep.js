@@ -1,6 +1,6 @@
 // What stays as it is while a part of the page is swapped: the focus, the scrolling, the selection, what is half-written.
 
-// not form.action: a field of that name would hide it
+// A form has its fields as properties: one that is called `action`, `id` or `remove` would hide the form's own.
 const addressOf = (form) => form?.getAttribute("action") || location.pathname;
 
 function heldFocus() {
@@ -38,7 +38,7 @@ function heldPlaces() {
 
 // ---- merging: what comes by itself touches only what is different
 
-const keyOf = (node) => node.id || (node.nodeName === "FORM" && node.getAttribute("action")) || "";
+const keyOf = (node) => node.getAttribute?.("id") || (node.nodeName === "FORM" && node.getAttribute("action")) || "";
 const typedIn = (form) =>
   [...form.elements].some((one) => one.type === "hidden" ? false : one.matches("[type=checkbox], [type=radio]")
     ? one.checked !== one.defaultChecked : "defaultValue" in one && one.value !== one.defaultValue);
@@ -71,7 +71,7 @@ function merge(old, fresh) {
   }
   while (at) {
     const next = at.nextSibling;
-    at.remove();
+    old.removeChild(at);
     at = next;
   }
 }

@@ -80,7 +80,7 @@ addEventListener("submit", async (event) => {
   const said = draft && [draftKey(draft), draft.value];
   if (said) toEnd(document.querySelector(".conversation"));
   button?.setAttribute("aria-busy", "true");
-  if (form.method === "get") await load(`${addressOf(form).split("?")[0]}?${body}`, {}, selectors, true);
+  if (form.getAttribute("method") !== "post") await load(`${addressOf(form).split("?")[0]}?${body}`, {}, selectors, true);
   else if (await load(addressOf(form), { method: "POST", body, quiet: "quiet" in form.dataset }, selectors, false) && said) sentDraft(...said);
   button?.removeAttribute("aria-busy");
   dispatchEvent(new CustomEvent("done", { detail: form }));

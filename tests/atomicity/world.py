@@ -10,9 +10,9 @@ from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.relay.admit import admit
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads as keys
-from leadwire.domain.bots import faq, runtime
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.schema import LiveBot
+from leadwire.domain.bots.visitors import faq, runtime
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import LeadPatch, Source

@@ -9,7 +9,8 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots import library, reads
+from leadwire.domain.bots import reads
+from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.schema import LiveBot
 from leadwire.interfaces.widget import api, origins
 from tests.browser.desk import signed_in, turning

@@ -8,7 +8,7 @@ import trustme
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import invitations, sso
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots import library
+from leadwire.domain.bots.flow import library
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.schema import Origin

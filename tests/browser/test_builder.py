@@ -6,10 +6,12 @@ import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots import editing, fields, library, reads
+from leadwire.domain.bots import reads
+from leadwire.domain.bots.builder import editing, fields
+from leadwire.domain.bots.builder.rewriting import written
 from leadwire.domain.bots.changes import drafts
-from leadwire.domain.bots.parse import parse, read
-from leadwire.domain.bots.rewriting import written
+from leadwire.domain.bots.flow import library
+from leadwire.domain.bots.flow.parse import parse, read
 from leadwire.infrastructure import db
 from tests.browser.builder import Builder
 from tests.browser.conftest import visiting

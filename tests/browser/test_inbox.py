@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from playwright.async_api import expect
 
-from leadwire.domain.bots import runtime
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations.changes import inbox as changes
 from tests.browser.desk import signed_in
 from tests.domain.bots.conftest import live, visitor  # noqa: F401 - fixtures

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from playwright.async_api import expect
 
-from leadwire.domain.bots import runtime
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations import loop
 from leadwire.domain.conversations.changes import due

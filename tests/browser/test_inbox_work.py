@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.async_api import expect
 
-from leadwire.domain.bots import runtime
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import loop, pubsub
 from leadwire.domain.conversations.changes import due, seen

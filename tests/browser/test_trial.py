@@ -3,7 +3,7 @@
 from playwright.async_api import expect
 
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots import library
+from leadwire.domain.bots.flow import library
 from leadwire.infrastructure import db
 from tests.browser.visitor import Chat
 

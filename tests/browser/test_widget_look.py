@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import expect
 
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots import library
+from leadwire.domain.bots.flow import library
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import db
 from tests.browser.conftest import visiting

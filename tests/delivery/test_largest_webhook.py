@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leadwire.delivery import envelope
-from leadwire.domain.bots.flow import Label
+from leadwire.domain.bots.flow.nodes import Label
 from leadwire.domain.conversations.schema import (
     MAX_MESSAGES,
     MAX_TEXT,

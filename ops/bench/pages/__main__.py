@@ -22,7 +22,7 @@ import msgspec
 from leadwire.development.embedded import services
 from leadwire.domain.accounts.changes import invitations, sso
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots import library
+from leadwire.domain.bots.flow import library
 from leadwire.domain.webhooks import redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.worklists import changes as worklists

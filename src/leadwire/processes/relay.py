@@ -8,7 +8,7 @@ from leadwire.delivery import installation
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.domain.accounts.changes import chain
-from leadwire.domain.bots import inactivity
+from leadwire.domain.bots.visitors import inactivity
 from leadwire.domain.conversations import loop as put_off
 from leadwire.domain.mail.loop import Mailer
 from leadwire.domain.notices import loop as notices

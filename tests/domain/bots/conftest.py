@@ -5,7 +5,8 @@ import secrets
 import pytest
 
 from leadwire.domain.accounts.changes import sessions
-from leadwire.domain.bots import changes, faq, reads, runtime
+from leadwire.domain.bots import changes, reads
+from leadwire.domain.bots.visitors import faq, runtime
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import Source
 from leadwire.infrastructure import clock, db, ids

@@ -1,4 +1,4 @@
-"""What the tables of the flow format's reference must say: the structs of `bots.flow`, their fields in words."""
+"""What the tables of the flow format's reference must say: the structs of `bots.flow.nodes`, their fields in words."""
 
 import inspect
 import typing
@@ -8,23 +8,23 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from leadwire.domain.bots import conditions, flow, hours
-from leadwire.domain.bots.flow import AnyNode
+from leadwire.domain.bots.flow import expressions, hours, nodes
+from leadwire.domain.bots.flow.nodes import AnyNode
 from leadwire.interfaces.v1.openapi.schemas import docstrings
 
 _NAMED: Final[list[tuple[Any, str]]] = [
-    (flow.NodeId, "node ID"),
-    (conditions.Variable, "variable"),
-    (flow.SaveTo, "field of the lead"),
-    (flow.Label, "one line"),
-    (flow.Address, "address"),
-    (flow.Date, "date"),
+    (nodes.NodeId, "node ID"),
+    (expressions.Variable, "variable"),
+    (nodes.SaveTo, "field of the lead"),
+    (nodes.Label, "one line"),
+    (nodes.Address, "address"),
+    (nodes.Date, "date"),
     (hours.Clock, "time"),
     (hours.Weekday, "weekday"),
-    (flow.Points, "whole number"),
-    (conditions.Op, "operator"),
-    (flow.Input, "input"),
-    (conditions.Scalar, "these"),
+    (nodes.Points, "whole number"),
+    (expressions.Op, "operator"),
+    (nodes.Input, "input"),
+    (expressions.Scalar, "these"),
     (AnyNode, "node"),
     (str, "text"),
     (bool, "`true`/`false`"),
@@ -52,8 +52,9 @@ class Part(Struct, frozen=True):
 
 def parts() -> tuple[Part, ...]:
     """Return every table: the flow, then the kinds of nodes, then the objects inside nodes."""
-    inside = (flow.Option, flow.Image, flow.Link, flow.Hours, flow.Case, flow.Rule, flow.When, conditions.Condition)
-    return tuple(_part(model) for model in (flow.Flow, *typing.get_args(AnyNode), *inside))
+    inside = (nodes.Option, nodes.Image, nodes.Link, nodes.Hours, nodes.Case, nodes.Rule, nodes.When)
+    models = (nodes.Flow, *typing.get_args(AnyNode), *inside, expressions.Condition)
+    return tuple(_part(model) for model in models)
 
 
 def _part(model: type[Struct]) -> Part:

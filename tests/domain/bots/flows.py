@@ -2,9 +2,9 @@
 
 import functools
 
-from leadwire.domain.bots import library
-from leadwire.domain.bots.flow import Flow
-from leadwire.domain.bots.parse import parse
+from leadwire.domain.bots.flow import library
+from leadwire.domain.bots.flow.nodes import Flow
+from leadwire.domain.bots.flow.parse import parse
 
 SMALL = """
 format = 1

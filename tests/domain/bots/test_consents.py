@@ -2,9 +2,10 @@
 
 import pytest
 
-from leadwire.domain.bots import preview, reads
+from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import consents
-from leadwire.domain.bots.parse import parse
+from leadwire.domain.bots.flow.parse import parse
+from leadwire.domain.bots.visitors import preview
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import clock, db, ids

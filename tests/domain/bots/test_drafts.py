@@ -4,9 +4,11 @@ import asyncio
 
 import pytest
 
-from leadwire.domain.bots import changes, draft_reads, editing, library, reads
+from leadwire.domain.bots import changes, draft_reads, reads
+from leadwire.domain.bots.builder import editing
 from leadwire.domain.bots.changes import drafts
-from leadwire.domain.bots.parse import BadFlow, read
+from leadwire.domain.bots.flow import library
+from leadwire.domain.bots.flow.parse import BadFlow, read
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, NotFound
 

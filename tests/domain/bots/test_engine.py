@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leadwire.domain.bots import engine, library
-from leadwire.domain.bots.conditions import Condition, Op, When
+from leadwire.domain.bots import engine
 from leadwire.domain.bots.engine import Ended, HandedOff, Reply, Saved, Scored
-from leadwire.domain.bots.expressions import fill, holds
-from leadwire.domain.bots.flow import Branch, Case, End, Flow
-from leadwire.domain.bots.parse import parse
+from leadwire.domain.bots.flow import library
+from leadwire.domain.bots.flow.expressions import Condition, Op, When, fill, holds
+from leadwire.domain.bots.flow.nodes import Branch, Case, End, Flow
+from leadwire.domain.bots.flow.parse import parse
 from leadwire.infrastructure import clock
 from tests.domain.bots.flows import SMALL, shipped, small
 

@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from leadwire.domain.bots import engine, figures, reads, runtime
+from leadwire.domain.bots import engine, figures, reads
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.bots.figures import StepCount
-from leadwire.domain.bots.parse import parse
+from leadwire.domain.bots.flow.parse import parse
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.leads.schema import Source
 from leadwire.infrastructure import clock, db
 from tests.domain.bots.conftest import Visitor

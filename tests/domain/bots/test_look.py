@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 import leadwire.interfaces.widget
-from leadwire.domain.bots import opening
 from leadwire.domain.bots.look import LANGUAGES, Look, stored
+from leadwire.domain.bots.visitors import opening
 from tests.domain.bots.flows import shipped
 
 SCRIPTS = Path(leadwire.interfaces.widget.__file__).with_name("javascript")

@@ -7,7 +7,7 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes, reads
-from leadwire.domain.bots.parse import BadFlow
+from leadwire.domain.bots.flow.parse import BadFlow
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leadwire.domain.bots import inactivity, runtime
+from leadwire.domain.bots.visitors import inactivity, runtime
 from leadwire.domain.conversations import changes, loop, reads, threads
 from leadwire.domain.conversations.changes import due, inbox, seen
 from leadwire.domain.conversations.threads import Wanted

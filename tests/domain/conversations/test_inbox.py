@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from leadwire.domain.bots import runtime
 from leadwire.domain.bots.changes import visitor_sessions
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import loop, reads
 from leadwire.domain.conversations.changes import due, inbox
 from leadwire.domain.conversations.reads import ConversationQuery

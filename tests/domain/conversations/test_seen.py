@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from leadwire.domain.bots import runtime
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations.changes import seen
 from leadwire.infrastructure import db

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadwire.domain.bots import runtime
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import reads, threads
 from leadwire.domain.conversations.changes import inbox, seen
 from leadwire.domain.conversations.threads import Wanted

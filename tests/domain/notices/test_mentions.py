@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadwire.domain.bots import runtime
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.notices import changes, loop
 from leadwire.domain.notices.changes import mentions
 from leadwire.infrastructure import db

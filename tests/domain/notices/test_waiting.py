@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadwire.domain.bots import runtime
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Contents

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from leadwire.domain.bots import library
+from leadwire.domain.bots.flow import library
 
 
 def leadwire(*arguments):

@@ -9,7 +9,7 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots import library
+from leadwire.domain.bots.flow import library
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.errors import RateLimited
 from leadwire.interfaces.v1.authentication import ApiKeyGuard

@@ -13,7 +13,7 @@ import pytest
 from leadwire.development.embedded import Services
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots import library
+from leadwire.domain.bots.flow import library
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import shares
 from leadwire.infrastructure.db.engine import LIMITS

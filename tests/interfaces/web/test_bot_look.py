@@ -3,7 +3,8 @@
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.bots import changes, library, reads
+from leadwire.domain.bots import changes, reads
+from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.look import Look
 from leadwire.infrastructure import db
 

@@ -7,13 +7,14 @@ import pytest
 from markupsafe import escape
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.bots import blocks, changes, library, reads
-from leadwire.domain.bots.check import onward
-from leadwire.domain.bots.conditions import Op
-from leadwire.domain.bots.expressions import DERIVED
-from leadwire.domain.bots.flow import Input
-from leadwire.domain.bots.hours import Weekday
-from leadwire.domain.bots.parse import read
+from leadwire.domain.bots import changes, reads
+from leadwire.domain.bots.builder import blocks
+from leadwire.domain.bots.flow import library
+from leadwire.domain.bots.flow.check import onward
+from leadwire.domain.bots.flow.expressions import DERIVED, Op
+from leadwire.domain.bots.flow.hours import Weekday
+from leadwire.domain.bots.flow.nodes import Input
+from leadwire.domain.bots.flow.parse import read
 from leadwire.infrastructure import db
 from leadwire.interfaces.web.flow_picture import picture
 from leadwire.interfaces.web.rendering import coded

@@ -5,10 +5,12 @@ import re
 
 import pytest
 
-from leadwire.domain.bots import changes, editing, fields, library, reads
+from leadwire.domain.bots import changes, reads
+from leadwire.domain.bots.builder import editing, fields
 from leadwire.domain.bots.changes import drafts
-from leadwire.domain.bots.flow import MAX_NODES
-from leadwire.domain.bots.parse import read
+from leadwire.domain.bots.flow import library
+from leadwire.domain.bots.flow.nodes import MAX_NODES
+from leadwire.domain.bots.flow.parse import read
 from leadwire.infrastructure import db
 
 ODD = [

@@ -4,8 +4,10 @@ import threading
 
 import pytest
 
-from leadwire.domain.bots import changes, library, parse, reads, text_diff
+from leadwire.domain.bots import changes, reads
+from leadwire.domain.bots.builder import text_diff
 from leadwire.domain.bots.changes import drafts
+from leadwire.domain.bots.flow import library, parse
 from leadwire.interfaces.web import rendering
 from leadwire.interfaces.web.screens import bot_text as screen
 

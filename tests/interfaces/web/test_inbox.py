@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadwire.domain.bots import runtime
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations import loop, reads
 from leadwire.domain.conversations.changes import due

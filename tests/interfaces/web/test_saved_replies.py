@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadwire.domain.bots import runtime
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.leads import changes as leads

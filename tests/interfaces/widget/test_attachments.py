@@ -2,8 +2,8 @@
 
 from leadwire.domain.conversations import reads
 from leadwire.infrastructure import db
-from tests.domain.bots import test_attachments
 from tests.domain.bots.conftest import published
+from tests.domain.bots.flow import test_attachments
 from tests.interfaces.widget.conftest import Caller
 
 FLOW = test_attachments.FLOW.replace(

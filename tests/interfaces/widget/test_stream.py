@@ -6,7 +6,8 @@ import json
 import httpx
 import pytest
 
-from leadwire.domain.bots import reads, runtime
+from leadwire.domain.bots import reads
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes, pubsub
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.workspaces import changes as workspaces

@@ -9,8 +9,8 @@ from leadwire.development.demo.script import BOTS, Visit, visit
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.bots import library
 from leadwire.domain.bots.changes import counts
+from leadwire.domain.bots.flow import library
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch

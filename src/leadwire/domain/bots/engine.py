@@ -1,14 +1,13 @@
-"""Run a flow: `step(flow, state, given) -> (state, effects)`; `bots.turn` carries them out. Pure, but for the time."""
+"""Run a flow: `step(flow, state, given) -> (state, effects)`; `turn` carries them out. Pure, but for the time."""
 
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from leadwire.domain.bots import attachments, dates, inputs
-from leadwire.domain.bots.conditions import Scalar
-from leadwire.domain.bots.expressions import fill, holds
-from leadwire.domain.bots.flow import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Score
+from leadwire.domain.bots.flow import attachments, dates, inputs
+from leadwire.domain.bots.flow.expressions import Scalar, fill, holds
+from leadwire.domain.bots.flow.nodes import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Score
 from leadwire.infrastructure import clock
 
 MOST_NODES: Final = 50  # in one turn

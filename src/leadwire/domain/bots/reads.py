@@ -7,9 +7,9 @@ import msgspec
 from leadwire.domain.accounts import keys
 from leadwire.domain.bots import schema, table
 from leadwire.domain.bots.engine import State
-from leadwire.domain.bots.flow import Flow
+from leadwire.domain.bots.flow.nodes import Flow
+from leadwire.domain.bots.flow.parse import parse_stored
 from leadwire.domain.bots.look import Look, stored
-from leadwire.domain.bots.parse import parse_stored
 from leadwire.domain.bots.schema import (
     BotDetail,
     BotSummary,

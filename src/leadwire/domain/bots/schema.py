@@ -3,7 +3,7 @@
 from msgspec import Struct, field
 
 from leadwire.domain.bots.engine import Prompt, State
-from leadwire.domain.bots.flow import Flow
+from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.look import Look
 from leadwire.domain.conversations.schema import Status, StoredMessage
 

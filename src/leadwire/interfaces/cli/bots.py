@@ -35,7 +35,7 @@ def validate(file: Path) -> Result:
     """Check a flow in FILE (TOML or JSON). Needs no server. Exit 1 if it has errors."""
     import msgspec
 
-    from leadwire.domain.bots.parse import BadFlow, parse
+    from leadwire.domain.bots.flow.parse import BadFlow, parse
 
     try:
         flow = parse(_text(file))
@@ -57,7 +57,7 @@ async def publish(
 ) -> Result:
     """Publish the flow in FILE as a new version of a bot. New conversations run it."""
     from leadwire.domain.bots import changes, reads
-    from leadwire.domain.bots.parse import parse
+    from leadwire.domain.bots.flow.parse import parse
     from leadwire.infrastructure import db
 
     source = _text(file)

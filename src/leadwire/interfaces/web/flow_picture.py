@@ -5,10 +5,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from leadwire.domain.bots import editing, fields
-from leadwire.domain.bots.check import levels
-from leadwire.domain.bots.editing import Draft
-from leadwire.domain.bots.fields import Step
+from leadwire.domain.bots.builder import editing, fields
+from leadwire.domain.bots.builder.editing import Draft
+from leadwire.domain.bots.builder.fields import Step
+from leadwire.domain.bots.flow.check import levels
 from leadwire.interfaces.web import step_words
 
 WIDE: Final = 216

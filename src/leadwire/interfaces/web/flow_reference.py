@@ -1,4 +1,4 @@
-"""The tables of the flow format's reference, `domain/bots/README.md`, for the editor's help."""
+"""The tables of the flow format's reference, `domain/bots/flow/README.md`, for the editor's help."""
 
 import functools
 import re
@@ -7,9 +7,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from leadwire.domain.bots import flow
+from leadwire.domain.bots.flow import nodes
 
-_README: Final = Path(flow.__file__).with_name("README.md")
+_README: Final = Path(nodes.__file__).with_name("README.md")
 _SECTION: Final = re.compile(r"^##+ ([^\n]+)\n+(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from leadwire.domain.bots import fields, variables
-from leadwire.domain.bots.check import FlowError
-from leadwire.domain.bots.expressions import DERIVED
-from leadwire.domain.bots.fields import Field, Step
+from leadwire.domain.bots.builder import fields, variables
+from leadwire.domain.bots.builder.fields import Field, Step
+from leadwire.domain.bots.flow.check import FlowError
+from leadwire.domain.bots.flow.expressions import DERIVED
 from leadwire.interfaces.web import flow_reference
 
 _FILE: Final = Path(__file__).with_suffix(".toml")

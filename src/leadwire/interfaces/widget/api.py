@@ -10,9 +10,11 @@ from litestar import Request, Router, post
 from litestar.params import FromPath
 from litestar.response import Stream
 
-from leadwire.domain.bots import attachments, faq, reads, runtime
-from leadwire.domain.bots.opening import BotConfig, opening
+from leadwire.domain.bots import reads
+from leadwire.domain.bots.flow import attachments
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
+from leadwire.domain.bots.visitors import faq, runtime
+from leadwire.domain.bots.visitors.opening import BotConfig, opening
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations import reads as conversation_reads

@@ -11,8 +11,8 @@ from leadwire.domain.accounts import quotas
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.changes.drafts import COUNT_BYTES
+from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.look import Look
-from leadwire.domain.bots.parse import parse
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
 from leadwire.infrastructure import clock, cpu_work, db, ids
 from leadwire.infrastructure.db.statements import delete_some, insert, param, sql, statement

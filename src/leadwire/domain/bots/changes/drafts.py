@@ -6,10 +6,11 @@ from typing import Any, Final
 import msgspec
 
 from leadwire.domain.accounts import quotas
-from leadwire.domain.bots import draft_reads, editing, reads
-from leadwire.domain.bots.editing import Draft
-from leadwire.domain.bots.parse import LARGEST, BadFlow, read
-from leadwire.domain.bots.rewriting import rewritten
+from leadwire.domain.bots import draft_reads, reads
+from leadwire.domain.bots.builder import editing
+from leadwire.domain.bots.builder.editing import Draft
+from leadwire.domain.bots.builder.rewriting import rewritten
+from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, read
 from leadwire.domain.bots.table import Bot
 from leadwire.infrastructure import clock, cpu_work, db
 from leadwire.infrastructure.db.statements import param, sql, statement

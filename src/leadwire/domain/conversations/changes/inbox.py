@@ -1,6 +1,6 @@
 """What operators do in a conversation: claim it, assign it, reply, note, tag, give it back; and their saved replies.
 
-`due` beside it ends and snoozes; `bots.runtime.hand_back` also lets the bot go on; `visitor_sessions.block` of
+`due` beside it ends and snoozes; `bots.visitors.runtime.hand_back` also lets the bot go on; `visitor_sessions.block` of
 `bots.changes` blocks the visitor.
 """
 

@@ -5,12 +5,14 @@ from typing import Any, Final
 import msgspec
 from litestar import Response
 
-from leadwire.domain.bots import changes, faq, library, preview, reads
-from leadwire.domain.bots.flow import Flow
+from leadwire.domain.bots import changes, reads
+from leadwire.domain.bots.flow import library
+from leadwire.domain.bots.flow.nodes import Flow
+from leadwire.domain.bots.flow.parse import BadFlow, parse_stored
 from leadwire.domain.bots.look import LANGUAGES, Look
-from leadwire.domain.bots.opening import opening
-from leadwire.domain.bots.parse import BadFlow, parse_stored
 from leadwire.domain.bots.schema import BotDetail
+from leadwire.domain.bots.visitors import faq, preview
+from leadwire.domain.bots.visitors.opening import opening
 from leadwire.infrastructure import cpu_work
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import security

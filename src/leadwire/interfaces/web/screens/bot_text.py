@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from leadwire.domain.bots import blocks, changes, reads, text_diff
+from leadwire.domain.bots import changes, reads
+from leadwire.domain.bots.builder import blocks, text_diff
 from leadwire.domain.bots.changes import drafts
-from leadwire.domain.bots.check import FlowError
-from leadwire.domain.bots.parse import LARGEST, BadFlow, examined
+from leadwire.domain.bots.flow.check import FlowError
+from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, examined
 from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Conflict
 from leadwire.interfaces.web import flow_reference

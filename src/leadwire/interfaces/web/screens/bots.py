@@ -1,7 +1,9 @@
 """Bots: their flows, what they were taught, and which websites show them."""
 
-from leadwire.domain.bots import changes, library, reads, text_diff
+from leadwire.domain.bots import changes, reads
+from leadwire.domain.bots.builder import text_diff
 from leadwire.domain.bots.changes import drafts
+from leadwire.domain.bots.flow import library
 from leadwire.infrastructure import cpu_work
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse

@@ -6,12 +6,13 @@ from datetime import timedelta
 from typing import Any, Final
 
 from leadwire.domain.accounts import reads as accounts
-from leadwire.domain.bots import blocks, changes, draft_reads, editing, fields, figures, reads, repeats
+from leadwire.domain.bots import changes, draft_reads, figures, reads
+from leadwire.domain.bots.builder import blocks, editing, fields, repeats
+from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.changes import drafts
-from leadwire.domain.bots.check import FlowError
-from leadwire.domain.bots.editing import Draft
-from leadwire.domain.bots.flow import MAX_NODES
-from leadwire.domain.bots.parse import BadFlow, examined
+from leadwire.domain.bots.flow.check import FlowError
+from leadwire.domain.bots.flow.nodes import MAX_NODES
+from leadwire.domain.bots.flow.parse import BadFlow, examined
 from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import clock, cpu_work
 from leadwire.infrastructure.errors import Conflict

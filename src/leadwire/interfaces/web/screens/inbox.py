@@ -8,8 +8,8 @@ from litestar import Response
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.schema import has_role
 from leadwire.domain.bots import reads as bots
-from leadwire.domain.bots import runtime
 from leadwire.domain.bots.changes import visitor_sessions
+from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import pubsub, reads, threads
 from leadwire.domain.conversations.changes import due, seen
 from leadwire.domain.conversations.changes import inbox as changes

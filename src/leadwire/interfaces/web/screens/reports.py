@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 
 from leadwire.domain.bots import figures, reads
 from leadwire.domain.bots.changes.counts import Kind
-from leadwire.domain.bots.check import levels, onward
 from leadwire.domain.bots.figures import Pair
+from leadwire.domain.bots.flow.check import levels, onward
 from leadwire.domain.conversations import figures as conversations
 from leadwire.domain.leads import export
 from leadwire.domain.listing.listing import BotId

@@ -1,0 +1,246 @@
+"""One edit of a draft, on its plain data: steps added, changed, copied, deleted, and where they lead. Pure.
+
+A draft may be incomplete meanwhile; `parse` says what it lacks. Every function returns a new flow, in which what did
+not change is the same objects. An edit that the flow has no place for raises `Invalid`, one of a step that is gone
+`NotFound`.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, Final
+
+import msgspec
+
+from leadwire.domain.bots.builder import blocks, fields, variables
+from leadwire.domain.bots.builder.fields import Step
+from leadwire.domain.bots.flow.nodes import KINDS, MAX_NODES
+from leadwire.infrastructure.errors import Invalid, NotFound
+
+Draft = dict[str, Any]
+"""A flow as plain data."""
+
+NEW: Final = "new:"
+"""Where a step may lead: its id, or this with the type of a step or the name of a block to be made there."""
+
+_MOST_ROWS: Final = 100
+_STEMS: Final = {"say": "message", "ask": "question", "branch": "decision", "answer": "knowledge", "handoff": "person"}
+_CONDITIONAL: Final = {"branch": "cases", "score": "rules"}
+"""The list of a type of step whose rows each have a condition, which is there from the start."""
+_ID: Final = re.compile(r"[a-z][a-z0-9_-]{0,47}")
+
+
+def steps(draft: Draft) -> list[Step]:
+    """The nodes that can be worked on: those with an id of their own."""
+    nodes = draft.get("nodes")
+    found: dict[str, Step] = {}
+    for node in nodes if isinstance(nodes, list) else []:
+        if isinstance(node, dict) and isinstance(name := node.get("id"), str) and name:
+            found.setdefault(name, node)
+    return list(found.values())
+
+
+def step(draft: Draft, step_id: str) -> Step:
+    """Return one of the steps."""
+    for one in steps(draft):
+        if one["id"] == step_id:
+            return one
+    raise NotFound("This step is no longer in the flow.")
+
+
+def seen(value: Any) -> str:
+    """A digest of a step as somebody saw it."""
+    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()[:16]
+
+
+def add(draft: Draft, kind: str, after: str = "", way: str = "") -> tuple[Draft, str]:
+    """Add an empty step of a type, or the steps of a block. Return the draft and the id of the first of them.
+
+    With `after`, that step leads to it by `way`, and it leads on to where that did.
+    """
+    nodes, onward = _nodes(draft), ""
+    place = len(nodes)
+    if after:
+        before = step(draft, after)
+        inside, name = _place(before, way)
+        onward = str(inside.get(name, ""))
+        place = 1 + next(place for place, one in enumerate(nodes) if one is before)
+    fresh = _fresh(draft, kind, onward)
+    found = _with_nodes(draft, [*nodes[:place], *fresh, *nodes[place:]])
+    return wire(found, after, way, fresh[0]["id"]) if after else found, fresh[0]["id"]
+
+
+def _fresh(draft: Draft, kind: str, onward: str) -> list[Step]:
+    if kind not in KINDS:
+        return blocks.nodes(kind, [one["id"] for one in steps(draft)], onward)
+    made: Step = {"type": kind, "id": _free(draft, _STEMS.get(kind, kind))}
+    if kind in _CONDITIONAL:
+        made[_CONDITIONAL[kind]] = [_row(_CONDITIONAL[kind])]
+    way = next((field.name for field in fields.of(kind) if field.kind == "step" and field.required), "")
+    return [made | ({way: onward} if way and onward else {})]
+
+
+def wire(draft: Draft, step_id: str, way: str, target: str) -> Draft:
+    """Let a step lead to another, or with an empty target nowhere."""
+    if target:
+        step(draft, target)
+    changed = deepcopy(step(draft, step_id))
+    inside, name = _place(changed, way)
+    inside[name] = target
+    if not target:
+        del inside[name]
+    return _replaced(draft, step_id, changed)
+
+
+def change(draft: Draft, step_id: str, given: Mapping[str, str]) -> tuple[Draft, str]:
+    """Fill in a step's fields. Return the draft and the step's id, which `named` in `given` may change.
+
+    Variables that go by another name then are renamed wherever they are used.
+    """
+    old = step(draft, step_id)
+    new = fields.filled(fields.of(str(old.get("type"))), old, variables.with_own_field(given))
+    variables.match_input(old, new)
+    variables.type_values(steps(draft), new)
+    wanted = given.get("named", step_id).strip() or step_id
+    new["id"] = wanted if wanted == step_id or _ID.fullmatch(wanted) else variables.slug(wanted)
+    if new["id"] != step_id and any(one["id"] == new["id"] for one in steps(draft)):
+        raise Invalid(f"Another step has the name {new['id']} already.")
+    fresh = [(path, target) for path, target, _ in fields.exits(new) if (target or "").startswith(NEW)]
+    for path, _ in fresh:
+        inside, name = fields.at(new, path)
+        before = _target(old, path)
+        inside[name] = before or ""
+        if not before:
+            del inside[name]
+    found = _replaced(draft, step_id, new)
+    if new["id"] != step_id:
+        found = _renamed(found, step_id, new["id"])
+    if new.get("type") == "ask" and variables.name(old) != variables.name(new):
+        found = {**found, "nodes": variables.renamed(_nodes(found), variables.name(old), variables.name(new))}
+    for path, target in fresh:
+        found, _ = add(found, str(target).removeprefix(NEW), new["id"], path)
+    return found, new["id"]
+
+
+def add_row(draft: Draft, step_id: str, path: str) -> Draft:
+    """Add an empty row to a list of a step, such as `options` or `cases/0/when/all`; without a step, of the flow."""
+    changed = deepcopy(step(draft, step_id) if step_id else draft)
+    if not fields.has_list(fields.of(str(changed.get("type")) if step_id else "flow"), path):
+        raise NotFound("There is no such list in this step.")
+    inside: Any = changed
+    *before, name = path.split("/")
+    for part in before:  # what is missing on the way is made
+        if isinstance(inside, list):
+            inside = inside[int(part)] if fields.is_place(part) and int(part) < len(inside) else None
+        elif isinstance(inside, dict):
+            inside = inside.setdefault(part, {})
+    rows = inside.setdefault(name, []) if isinstance(inside, dict) else None
+    if not isinstance(rows, list) or len(rows) >= _MOST_ROWS:
+        raise Invalid("There is no place for another one.")
+    rows.append(_row(path))
+    if path == "options":
+        changed["input"] = "choice"
+    return _replaced(draft, step_id, changed) if step_id else changed
+
+
+def _row(path: str) -> Step:
+    return {"when": {"all": [{}]}} if path in _CONDITIONAL.values() else {}
+
+
+def remove_row(draft: Draft, step_id: str, path: str) -> Draft:
+    """Remove a row of a list of a step, such as `options/2`; without a step, of the flow."""
+    changed = deepcopy(step(draft, step_id) if step_id else draft)
+    try:
+        rows, place = fields.at(changed, path)
+        del rows[int(place)]
+        holder, name = fields.at(changed, path.rpartition("/")[0])
+    except (KeyError, IndexError, ValueError, TypeError):
+        raise NotFound("This is no longer there.") from None
+    if not rows:
+        del holder[name]
+    return _replaced(draft, step_id, changed) if step_id else changed
+
+
+def duplicate(draft: Draft, step_id: str) -> tuple[Draft, str]:
+    """Add a copy of a step behind it, to which nothing leads yet."""
+    old = step(draft, step_id)
+    copy = deepcopy(old) | {"id": _free(draft, re.sub(r"-\d+$", "", step_id))}
+    nodes = _nodes(draft)
+    place = 1 + next(place for place, one in enumerate(nodes) if one is old)
+    return _with_nodes(draft, [*nodes[:place], copy, *nodes[place:]]), copy["id"]
+
+
+def delete(draft: Draft, step_id: str) -> Draft:
+    """Delete a step. What led to it leads to where it led, or nowhere."""
+    old = step(draft, step_id)
+    ways = {path: target for path, target, _ in fields.exits(old) if target != step_id}
+    onward = next(filter(None, (ways.get("next"), ways.get("otherwise"), *ways.values())), None)
+    left = [one for one in _nodes(draft) if one is not old]
+    found = _renamed(_with_nodes(draft, left), step_id, onward)
+    if "start" not in found and left:
+        found = {**found, "start": steps(found)[0]["id"]} if steps(found) else found
+    return found
+
+
+def settings(draft: Draft, given: Mapping[str, str]) -> Draft:
+    """Fill in the fields of the flow itself."""
+    return fields.filled(fields.of("flow"), draft, given)
+
+
+def _nodes(draft: Draft) -> list[Any]:
+    nodes = draft.get("nodes", [])
+    if not isinstance(nodes, list):
+        raise Invalid("The nodes of this flow are no list. Correct it as text.")
+    return nodes
+
+
+def _with_nodes(draft: Draft, nodes: list[Any]) -> Draft:
+    if len(nodes) > MAX_NODES:
+        raise Invalid(f"A flow has at most {MAX_NODES} steps.")
+    return {**draft, "nodes": nodes}
+
+
+def _replaced(draft: Draft, step_id: str, new: Step) -> Draft:
+    old = step(draft, step_id)
+    return draft if old == new else {**draft, "nodes": [new if one is old else one for one in _nodes(draft)]}
+
+
+def _free(draft: Draft, stem: str) -> str:
+    """An id that no step has."""
+    taken = {one["id"] for one in steps(draft)}
+    stem = stem[:40]
+    return next(name for n in range(1, len(taken) + 2) if (name := f"{stem}-{n}" if n > 1 else stem) not in taken)
+
+
+def _place(one: Step, way: str) -> tuple[Step, str]:
+    if all(path != way for path, _, _ in fields.exits(one)):
+        raise NotFound("This step has no such way on any more.")
+    return fields.at(one, way)
+
+
+def _target(one: Step, way: str) -> str | None:
+    return next((target for path, target, _ in fields.exits(one) if path == way), None)
+
+
+def _renamed(draft: Draft, old: str, new: str | None) -> Draft:
+    """Let everything that led to the step `old` lead to `new`, or nowhere."""
+
+    def ways(one: Step) -> Step:
+        if all(target != old for _, target, _ in fields.exits(one)):
+            return one
+        changed = deepcopy(one)
+        for path, target, _ in fields.exits(one):
+            if target == old:
+                inside, name = fields.at(changed, path)
+                if new is None:
+                    del inside[name]
+                else:
+                    inside[name] = new
+        return changed
+
+    found = {**draft, "nodes": [ways(one) if isinstance(one, dict) else one for one in _nodes(draft)]}
+    if found.get("start") == old:
+        found.pop("start")
+        found |= {"start": new} if new else {}
+    return found

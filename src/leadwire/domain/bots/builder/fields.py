@@ -1,0 +1,229 @@
+"""What can be filled in at a step: the fields of the nodes' structs, and what a form says about them. Pure.
+
+A step is a node as plain data, which may lack fields or hold wrong ones while somebody works on it: `parse` says so.
+"""
+
+import functools
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
+
+from msgspec import Struct, inspect
+
+from leadwire.domain.bots.flow.expressions import Variable
+from leadwire.domain.bots.flow.nodes import KINDS, Flow, NodeId, SaveTo
+
+Kind = Literal[
+    "text",
+    "line",
+    "step",
+    "save_to",
+    "variable",
+    "choice",
+    "flag",
+    "number",
+    "value",
+    "lines",
+    "set",
+    "rows",
+    "group",
+]
+Step = dict[str, Any]
+"""A node, or an object inside one, as plain data."""
+
+_LINE: Final = 500  # characters from which a text is one of several lines
+_MOST_ROWS: Final = 1000
+_NO_VALUE: Final = ("is_set", "not_set")
+_ROW: Final = re.compile(r"(\d{1,3})/")
+
+
+class Field(Struct, frozen=True):
+    """A field of a node, of the flow or of an object inside one."""
+
+    name: str
+    kind: Kind
+    required: bool = False
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    fields: tuple["Field", ...] = ()
+    """Of each of its rows, or of the group."""
+    most: int | None = None
+    """The most characters, or rows."""
+
+
+@functools.cache
+def of(kind: str) -> tuple[Field, ...]:
+    """The fields of a type of node, or with `flow` of the whole flow. None for a type that there is not."""
+    model = Flow if kind == "flow" else KINDS.get(kind)
+    return _fields(inspect.type_info(model)) if model else ()
+
+
+def exits(step: Step) -> Iterator[tuple[str, str | None, bool]]:
+    """Each way on from a step: its field, such as `next` or `options/0/next`; the step that it names, if one; and
+    whether it has to name one. In the order of the fields.
+    """
+    return _exits(of(str(step.get("type"))), step, "")
+
+
+def _exits(fields: tuple[Field, ...], values: Step, prefix: str) -> Iterator[tuple[str, str | None, bool]]:
+    for field in fields:
+        value = values.get(field.name)
+        if field.kind == "step":
+            yield prefix + field.name, value if isinstance(value, str) else None, field.required
+        elif field.kind == "rows" and isinstance(value, list):
+            for place, row in enumerate(value):
+                if isinstance(row, dict):
+                    yield from _exits(field.fields, row, f"{prefix}{field.name}/{place}/")
+
+
+def has_list(found: tuple[Field, ...], path: str) -> bool:
+    """Whether a path such as `cases/0/when/all` names a list of rows."""
+    name, _, rest = path.partition("/")
+    field = next((one for one in found if one.name == name), None)
+    if field is None or not rest:
+        return field is not None and field.kind == "rows"
+    place, _, inside = rest.partition("/")
+    return has_list(field.fields, inside if field.kind == "rows" and place.isdecimal() else rest)
+
+
+def is_place(part: str) -> bool:
+    """Whether a part of a path may be a row's: Python reads no number of thousands of digits."""
+    return part.isdecimal() and len(part) <= 4
+
+
+def at(step: Step, path: str) -> tuple[Any, str]:
+    """The object inside a step that has the last part of a path, and that part. Raise KeyError when there is none."""
+    inside: Any = step
+    *before, last = path.split("/")
+    for part in before:
+        if isinstance(inside, list) and is_place(part) and int(part) < len(inside):
+            inside = inside[int(part)]
+        elif isinstance(inside, dict) and part in inside:
+            inside = inside[part]
+        else:
+            raise KeyError(path)
+    return inside, last
+
+
+def filled(fields: tuple[Field, ...], old: Step, given: Mapping[str, str], prefix: str = "") -> Step:
+    """An object with what a form says; what the form does not name stays. Empty fields are removed.
+
+    A value that is not of its field's type is kept as a text, so that nothing typed is lost.
+    """
+    new = dict(old)
+    for field in fields:
+        path, before = prefix + field.name, old.get(field.name)
+        value: Any = before
+        if field.kind == "rows":
+            value = _rows(field, before if isinstance(before, list) else [], given, path)
+        elif field.kind == "group":
+            if any(name.startswith(f"{path}/") for name in given):
+                value = filled(field.fields, before if isinstance(before, dict) else {}, given, f"{path}/")
+        elif path in given:
+            value = _value(field, given[path].replace("\r\n", "\n"), before)
+        if value in (None, "", [], {}) or (value == field.default and field.name not in old):
+            new.pop(field.name, None)
+        else:
+            new[field.name] = value
+    if new.get("op") in _NO_VALUE and any(field.kind == "value" for field in fields):
+        new.pop("value", None)
+    return new
+
+
+def _rows(field: Field, before: list[Any], given: Mapping[str, str], path: str) -> list[Any]:
+    matches = (_ROW.match(name, len(path) + 1) for name in given if name.startswith(f"{path}/"))
+    places = sorted({int(found[1]) for found in matches if found})[:_MOST_ROWS]
+    if not places:
+        return before
+    olds = {place: row for place, row in enumerate(before) if isinstance(row, dict)}
+    return [filled(field.fields, olds.get(place, {}), given, f"{path}/{place}/") for place in places]
+
+
+def _value(field: Field, text: str, before: Any) -> Any:
+    if text.strip() == shown(before).strip():
+        return before  # with its type
+    if field.kind in ("lines", "set"):
+        return [line.strip() for line in text.split("\n") if line.strip()]
+    stripped = text.strip()
+    if field.kind == "number":
+        return number(stripped)
+    if field.kind == "flag":
+        return {"true": True, "false": False}.get(stripped)
+    return stripped
+
+
+def number(text: str) -> int | float | str:
+    """The number that a text is, or else the text."""
+    try:
+        found = float(text)
+    except ValueError:
+        return text
+    if not math.isfinite(found) or not text.isascii():
+        return text
+    return int(found) if found.is_integer() and "e" not in text.lower() else found
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in a form's field."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "\n".join(shown(one) for one in value) if isinstance(value, list) else str(value)
+
+
+def _fields(model: Any) -> tuple[Field, ...]:
+    return tuple(
+        _field(one.name, one.type, required=one.required, default=None if one.required else _default(one.default))
+        for one in model.fields
+        if one.name not in ("id", "nodes", "format")
+    )
+
+
+def _default(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else None
+
+
+def _field(name: str, kind: Any, *, required: bool, default: Any) -> Field:  # noqa: C901, PLR0911 - one line a type
+    if isinstance(kind, inspect.UnionType):
+        found = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
+        if len(found) > 1:
+            return Field(name, "value", required, default)
+        kind = found[0]
+    if isinstance(kind, inspect.Metadata):
+        kind = kind.type
+    match kind:
+        case inspect.StrType():
+            by_pattern = _PATTERNS.get(kind.pattern or "")
+            return Field(name, by_pattern or _text(kind), required, default, most=kind.max_length)
+        case inspect.LiteralType():
+            return Field(name, "choice", required, default, tuple(map(str, kind.values)))
+        case inspect.BoolType():
+            return Field(name, "flag", required, default)
+        case inspect.IntType() | inspect.FloatType():
+            return Field(name, "number", required, default)
+        case inspect.VarTupleType(item_type=inspect.StructType() as row):
+            return Field(name, "rows", required, fields=_fields(row), most=kind.max_length)
+        case inspect.VarTupleType(item_type=inspect.LiteralType() as one):
+            return Field(name, "set", required, choices=tuple(map(str, one.values)))
+        case inspect.VarTupleType():
+            return Field(name, "lines", required, most=kind.max_length)
+        case inspect.StructType():
+            return Field(name, "group", required, fields=_fields(kind))
+    return Field(name, "line", required, default)
+
+
+def _text(kind: inspect.StrType) -> Literal["text", "line"]:
+    """An address is long as well, but has no lines, and so no pattern that allows them."""
+    return "text" if kind.pattern and (kind.max_length or 0) >= _LINE else "line"
+
+
+def _pattern(kind: Any) -> str:
+    found = inspect.type_info(kind)
+    return (found.pattern if isinstance(found, inspect.StrType) else None) or ""
+
+
+_PATTERNS: Final[dict[str, Kind]] = {
+    _pattern(NodeId): "step", _pattern(Variable): "variable", _pattern(SaveTo): "save_to",
+}  # fmt: skip

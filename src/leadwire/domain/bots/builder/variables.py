@@ -1,0 +1,97 @@
+"""What steps save and what conditions compare it with: names, and values of the type that fits. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from leadwire.domain.bots.builder import fields
+from leadwire.domain.bots.builder.fields import Step
+
+_NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
+_SAME_INPUT: Final = ("email", "phone")
+_NUMBERS: Final = ("score",)
+_TRUTHS: Final = ("email_is_business", "is_open")
+_ORDERED: Final = ("gt", "gte", "lt", "lte")
+
+
+def name(one: Step) -> str:
+    """The variable that a question sets, as `flow.Ask` names it."""
+    return str(one.get("save_to") or one["id"].replace("-", "_")).rpartition(".")[2]
+
+
+def slug(text: str, mark: str = "-") -> str:
+    found = _NO_LETTER.sub(mark, text.lower()).strip(mark)
+    found = found if found[:1].isalpha() else f"x{mark}{found}".rstrip(mark)
+    return found[:48].rstrip(mark)
+
+
+def with_own_field(given: Mapping[str, str]) -> Mapping[str, str]:
+    """With a custom field that is named in words."""
+    own = given.get("save_to_own", "").strip()
+    return {**given, "save_to": f"custom_fields.{slug(own, '_')}"} if own else given
+
+
+def match_input(old: Step, new: Step) -> None:
+    """An e-mail address is asked for as one and saved as one, whichever of the two was chosen; a choice has answers."""
+    if new.get("save_to") != old.get("save_to") and new.get("save_to") in _SAME_INPUT:
+        new["input"] = new["save_to"]
+    elif new.get("input") != old.get("input"):
+        if new.get("input") in _SAME_INPUT:
+            new["save_to"] = new["input"]
+        elif new.get("save_to") in _SAME_INPUT:
+            del new["save_to"]
+    if new.get("input") == "choice" != old.get("input") and not new.get("options"):
+        new["options"] = [{"label": "Yes"}, {"label": "No"}]
+    elif old.get("input") == "choice" != new.get("input"):
+        new.pop("options", None)
+
+
+def _conditions(value: Any) -> Iterator[Step]:
+    """Every condition inside a step."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _conditions(one)
+    elif isinstance(value, dict):
+        if "var" in value or "op" in value:
+            yield value
+        for one in value.values():
+            yield from _conditions(one)
+
+
+def type_values(steps: Sequence[Step], new: Step) -> None:
+    """Give what conditions compare with the type that their variable and operator ask for."""
+    numbers = {name(one) for one in steps if one.get("input") == "number"} | set(_NUMBERS)
+    for one in _conditions([value for value in new.values() if isinstance(value, list | dict)]):
+        op, value = one.get("op"), one.get("value")
+        if op == "in" and isinstance(value, str):
+            one["value"] = [_typed(part.strip(), one, numbers) for part in re.split(r"[,\n]", value) if part.strip()]
+        elif op != "in" and isinstance(value, list):
+            one["value"] = value[0] if value else ""
+        elif isinstance(value, str):
+            one["value"] = _typed(value, one, numbers)
+
+
+def _typed(text: str, condition: Step, numbers: set[str]) -> str | int | float | bool:
+    if condition.get("var") in _TRUTHS and text.lower() in ("true", "false", "yes", "no"):
+        return text.lower() in ("true", "yes")
+    if condition.get("var") in numbers or condition.get("op") in _ORDERED:
+        return fields.number(text)
+    return text
+
+
+def renamed(nodes: Sequence[Any], old: str, new: str) -> list[Any]:
+    """The nodes, with conditions and texts that use the variable `new` for `old`, unless a question still sets that."""
+    if any(isinstance(one, dict) and one.get("type") == "ask" and "id" in one and name(one) == old for one in nodes):
+        return list(nodes)
+    slot = re.compile(r"\{\{\s*" + re.escape(old) + r"\s*(?=[|}])")
+
+    def rename(value: Any) -> Any:
+        if isinstance(value, str):
+            return slot.sub("{{" + new, value) if "{{" in value else value
+        if isinstance(value, list):
+            return [rename(part) for part in value]
+        if isinstance(value, dict):
+            return {key: new if key == "var" and part == old else rename(part) for key, part in value.items()}
+        return value
+
+    return [one if (other := rename(one)) == one else other for one in nodes]

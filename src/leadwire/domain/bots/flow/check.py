@@ -1,0 +1,216 @@
+"""Where the nodes of a flow lead, and what is wrong with it although each node is well formed. Pure.
+
+Called when a draft is saved or published, never when a flow runs: rules may become stricter, published flows stay.
+"""
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, get_args
+
+import msgspec
+
+from leadwire.domain.bots.flow import attachments, dates, hours
+from leadwire.domain.bots.flow.expressions import DERIVED, Condition, Order, names_in
+from leadwire.domain.bots.flow.nodes import INPUTS, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Score
+from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
+
+
+class FlowError(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One fault: what, at which node, and in which line of the text it was read from."""
+
+    code: str
+    message: str
+    path: tuple[str | int, ...] = ()
+    node: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        places = [f"line {self.line}"] if self.line else []
+        places += [f"node '{self.node}'"] if self.node else []
+        return f"{', '.join(places)}: {self.message}" if places else self.message
+
+
+_Fault = tuple[str, str, *tuple[str | int, ...]]
+"""A fault of a node: its code, its message, and the path to it inside the node."""
+
+_ORDERED: Final = get_args(Order)
+_GRAPH: Final = {
+    "unreachable": "Nothing leads here.",
+    "cycle": "This goes round in a circle without asking the visitor anything.",
+    "mute": "The visitor gets here before being asked anything.",
+}
+
+
+def errors_of(flow: Flow) -> list[FlowError]:
+    """Every fault of a flow: of the whole, then of each node in their order."""
+    found = list(_whole(flow))
+    places = {node.id: place for place, node in reversed(list(enumerate(flow.nodes)))}
+    variables = {node.variable for node in flow.nodes if isinstance(node, Ask)} | DERIVED
+    for place, node in enumerate(flow.nodes):
+        faults = [*_links(node, places), *_input(node), *_conditions(node, variables), *_texts(node, variables)]
+        faults += _addresses(node)
+        if places[node.id] != place:
+            faults.insert(0, ("duplicate_id", "Another node has this id already.", "id"))
+        found += (FlowError(code, text, ("nodes", place, *path), node.id) for code, text, *path in faults)
+    if found:  # a graph with holes has no shape to speak of
+        return found
+    shape = _shape(flow)
+    return [
+        FlowError(code, message, ("nodes", place, "id"), node.id)
+        for place, node in enumerate(flow.nodes)
+        for code, message in _GRAPH.items()
+        if node.id in shape[code]
+    ]
+
+
+def _whole(flow: Flow) -> Iterator[FlowError]:
+    if all(node.id != flow.start for node in flow.nodes):
+        yield FlowError("unknown_node", f"The flow starts at '{flow.start}', which is no node.", ("start",))
+    for path, wrong in hours.faults(flow.schedule):
+        yield FlowError(path.partition("/")[0], wrong, (path,))
+    for name in set(names_in(flow.back_text)) - DERIVED:
+        yield FlowError("unknown_variable", _unset(name, set(DERIVED)), ("back_text",))
+    fields = {node.save_to for node in flow.nodes if isinstance(node, Ask) and node.save_to}
+    if sum(name.startswith("custom_fields.") for name in fields) > MAX_CUSTOM_FIELDS:
+        yield FlowError("too_many", f"A lead has at most {MAX_CUSTOM_FIELDS} custom fields.", ("nodes",))
+    for name in sorted(fields):
+        if f"custom_fields.{name}" in fields:
+            yield FlowError("save_to", f"{name} and custom_fields.{name} would be the same variable.", ("nodes",))
+
+
+def _links(node: AnyNode, known: Collection[str]) -> Iterator[_Fault]:
+    for field, target in targets(node):
+        if target not in known:
+            yield "unknown_node", f"{field} leads to '{target}', which is no node.", field
+
+
+def _input(node: AnyNode) -> Iterator[_Fault]:
+    if not isinstance(node, Ask):
+        return
+    if (node.input == "choice") != bool(node.options):
+        wrong = "A choice needs options." if node.input == "choice" else "Options are for input = 'choice' only."
+        yield "options", wrong, "options" if node.options else "input"
+    values = {option.value_or_label.casefold() for option in node.options}
+    labels = {option.label.casefold() for option in node.options}
+    if min(len(values), len(labels)) < len(node.options):
+        yield "options", "Two options are the same.", "options"
+    if node.save_to in ("email", "phone") and node.input != node.save_to:
+        yield "save_to", f"What is saved to {node.save_to} must be asked with input = '{node.save_to}'.", "save_to"
+    if node.save_to in ("name", "company") and node.input not in ("text", "choice"):
+        yield "save_to", f"A {node.save_to} is a text, not a {node.input}.", "save_to"
+    if (node.min is not None or node.max is not None) and node.input != "number":
+        yield "range", "min and max are for input = 'number' only.", "min" if node.min is not None else "max"
+    if node.min is not None and node.max is not None and not node.min <= node.max:
+        yield "range", "No number fits: min is greater than max.", "min"
+    limit = "latest" if node.earliest is None else "earliest"
+    if (node.earliest or node.latest) and node.input != "date":
+        yield "range", "earliest and latest are for input = 'date' only.", limit
+    for wrong in dates.faults(node.earliest, node.latest):
+        yield "date", wrong, limit
+
+
+def _addresses(node: AnyNode) -> Iterator[_Fault]:
+    if not isinstance(node, Say | Ask | End):
+        return
+    if isinstance(node, End) and node.text is None and (node.image or node.links):
+        yield "text", "An image or a link needs a text.", "image" if node.image else "links"
+    named = [("image", node.image.url)] if node.image else []
+    named += [(f"links/{place}", one.url) for place, one in enumerate(node.links)]
+    named += [(f"options/{place}", one.url) for place, one in enumerate(getattr(node, "options", ())) if one.url]
+    for field, address in named:
+        if wrong := attachments.fault(address):
+            yield "address", wrong, field
+
+
+def _conditions(node: AnyNode, variables: set[str]) -> Iterator[_Fault]:
+    field = "cases" if isinstance(node, Branch) else "rules"
+    for number, part in enumerate(getattr(node, field, ())):
+        conditions = (*part.when.all, *part.when.any)
+        if not conditions:
+            yield "condition", "A condition without all and any never holds.", field, number
+        for condition in conditions:
+            if wrong := _wrong(condition, variables):
+                yield "condition", wrong, field, number
+    if isinstance(node, Score) and len({rule.label for rule in node.rules}) < len(node.rules):
+        yield "duplicate_label", "Two rules have the same label.", "rules"
+
+
+def _wrong(condition: Condition, variables: set[str]) -> str:
+    if condition.var not in variables:
+        return _unset(condition.var, variables)
+    value, needs_none = condition.value, condition.op in ("is_set", "not_set")
+    if needs_none != (value is None):
+        return f"{condition.op} takes no value." if needs_none else f"{condition.op} needs a value."
+    if (condition.op == "in") != isinstance(value, tuple):
+        return f"{condition.op} takes {'a list' if condition.op == 'in' else 'one value'}."
+    if condition.op in _ORDERED and not _is_number(value):
+        return f"{condition.op} compares numbers."
+    if condition.op in ("contains", "ends_with") and not (isinstance(value, str) and value):
+        return f"{condition.op} takes a text that is not empty."
+    return "in takes a list that is not empty." if value == () else ""
+
+
+def _is_number(value: object) -> bool:
+    """Neither `true`, which compares as 1, nor `nan`, which is in no order with anything."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def _texts(node: AnyNode, variables: set[str]) -> Iterator[_Fault]:
+    for field in ("text", "retry_text", "again_text"):
+        for name in names_in(getattr(node, field, None) or ""):
+            if name not in variables:
+                yield "unknown_variable", _unset(name, variables), field
+
+
+def _unset(name: str, variables: set[str]) -> str:
+    return f"No node sets '{name}'. There are: {', '.join(sorted(variables))}."
+
+
+def _shape(flow: Flow) -> dict[str, set[str]]:
+    """The nodes with each of the faults in `_GRAPH`."""
+    ways = onward(flow)
+    # Of the nodes that do not wait for the visitor.
+    silent = {node.id: ways[node.id] for node in flow.nodes if not isinstance(node, (*INPUTS, Handoff))}
+    at_once = _reached(silent, [flow.start])
+    left = silent
+    while done := {name for name, ends in left.items() if not any(end in left for end in ends)}:  # peel the ends off
+        left = {name: ends for name, ends in left.items() if name not in done}
+    return {
+        "unreachable": ways.keys() - _reached(ways, [flow.start]),
+        "cycle": {name for name, ends in left.items() if name in _reached(left, ends)},
+        # A conversation begins with the visitor's first words: the flow has to let them come.
+        "mute": {node.id for node in flow.nodes if isinstance(node, End | Handoff) and node.id in at_once},
+    }
+
+
+def _reached(ways: dict[str, list[str]], first: list[str]) -> set[str]:
+    return set().union(*levels(ways, first))
+
+
+def targets(node: AnyNode) -> Iterator[tuple[str, str]]:
+    """Where a node can lead: (the field that says so, the id it names)."""
+    if isinstance(node, Branch):
+        yield from ((f"cases/{place}/next", case.next) for place, case in enumerate(node.cases))
+        yield "otherwise", node.otherwise
+        return
+    if isinstance(node, Ask):
+        yield from ((f"options/{place}/next", one.next) for place, one in enumerate(node.options) if one.next)
+    for field in ("next", "on_fail", "on_fallback"):
+        if (target := getattr(node, field, None)) is not None:
+            yield field, target
+
+
+def onward(flow: Flow) -> dict[str, list[str]]:
+    """Where each node can lead."""
+    return {node.id: [target for _, target in targets(node)] for node in flow.nodes}
+
+
+def levels(ways: Mapping[str, Sequence[str]], first: Sequence[str]) -> list[list[str]]:
+    """What the ways lead to from `first`, each node once: by the number of steps, those of one number in order."""
+    found: list[list[str]] = [[*first]]
+    seen = set(first)
+    while found[-1]:
+        following = dict.fromkeys(end for node in found[-1] for end in ways.get(node, ()) if end not in seen)
+        seen.update(following)
+        found.append(list(following))
+    return found[:-1]

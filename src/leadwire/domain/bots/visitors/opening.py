@@ -1,0 +1,79 @@
+"""What a widget needs to open: the bot's first words, its look, and what the widget itself says. Pure."""
+
+import functools
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from leadwire.domain.bots import engine
+from leadwire.domain.bots.flow import attachments
+from leadwire.domain.bots.flow.nodes import Flow
+from leadwire.domain.bots.look import LANGUAGES, Look
+
+_WORDS: Final = Path(__file__).with_name("words.json")
+_PLAIN: Final = Look()
+
+
+class Greeting(Struct, frozen=True, omit_defaults=True):
+    """A message of the bot before the visitor's first."""
+
+    content: str
+    parts: attachments.Shown | None = None
+
+
+class BotConfig(Struct, frozen=True, omit_defaults=True):
+    """All that a widget needs to open. Nothing is stored until the visitor sends a message."""
+
+    id: str
+    title: str
+    locale: str
+    color: str
+    messages: list[Greeting]
+    input: engine.Prompt | None
+    look: Look | None = None
+    """None: as a new bot's."""
+    language: str | None = None
+    """Of the widget's own words, where it is not the flow's."""
+    words: dict[str, str] | None = None
+    """What the widget itself says, where that is not English."""
+
+
+def opening(bot_id: str, flow: Flow, color: str, look: Look, accepted: str = "") -> BotConfig:
+    """All that a widget needs; `accepted` is the browser's Accept-Language."""
+    state, effects = engine.begin(flow)
+    texts = [one.text for one in effects if isinstance(one, engine.Reply)]
+    greeting = [Greeting(text, attachments.shown(text, flow.nodes)) for text in texts]
+    spoken = language(look, flow.locale, accepted)
+    said = words().get(_primary(spoken), {})
+    said = said | {"field": look.placeholder} if look.placeholder else said
+    return BotConfig(
+        bot_id,
+        look.title or flow.title,
+        flow.locale,
+        color,
+        greeting,
+        engine.prompt(flow, state),
+        None if look == _PLAIN else look,
+        None if spoken == flow.locale else spoken,
+        said or None,
+    )
+
+
+def language(look: Look, locale: str, accepted: str) -> str:
+    """The language of the widget's own words, for a flow in `locale`."""
+    if look.language != "browser":
+        return locale if look.language == "flow" else look.language
+    asked = (_primary(part.strip().partition(";")[0]) for part in accepted[:500].split(","))
+    return next((one for one in asked if one in LANGUAGES), locale)
+
+
+@functools.cache
+def words() -> dict[str, dict[str, str]]:
+    """What the widget itself says, by language; English is in its script."""
+    return msgspec.json.decode(_WORDS.read_bytes(), type=dict[str, dict[str, str]])
+
+
+def _primary(locale: str) -> str:
+    return locale.lower().partition("-")[0]

@@ -1,0 +1,83 @@
+"""Silence: one nudge, then the end; with a person, a day."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from leadwire.domain.bots.visitors import inactivity, runtime
+from leadwire.domain.conversations import reads as conversation_reads
+from leadwire.infrastructure import clock, db
+from tests import make
+from tests.domain.bots.conftest import Visitor, published
+from tests.domain.bots.flows import SMALL
+
+NUDGING = SMALL.replace(
+    "format = 1", 'format = 1\nnudge_text = "Still there?"\nnudge_minutes = 5\ninactivity_minutes = 30'
+)
+
+
+@pytest.fixture
+async def visitor(workspace):
+    visitor = Visitor(await published(workspace, NUDGING))
+    await visitor.says("ada@example.com")
+    await make.emitted(forget=True)
+    return visitor
+
+
+@pytest.fixture
+def after(db_clock):
+    """Sweep when so many minutes more have passed, for the database and for us."""
+    start, passed = clock.now(), timedelta()
+
+    async def sweep(minutes):
+        nonlocal passed
+        passed += timedelta(minutes=minutes)
+        await db_clock.forward(minutes * 60)
+        with clock.at(start + passed):
+            return await inactivity.sweep()
+
+    return sweep
+
+
+async def test_a_silent_visitor_is_nudged_once_and_then_the_conversation_ends(workspace, visitor, after):
+    swept = [await after(minutes) for minutes in (4, 2, 1, 22, 3, 60)]
+    assert swept == [(0, 0), (1, 0), (0, 0), (0, 0), (0, 1), (0, 0)]
+    detail = await conversation_reads.detail(workspace, visitor.conversation)
+    assert detail.messages[-1].content == "Still there?"
+    assert (detail.metadata.ended_by, detail.metadata.end_reason) == ("system", "silence")
+    assert await make.kinds() == ["message.sent", "conversation.ended"]
+
+
+async def test_a_visitor_who_comes_back_has_the_whole_time_again(visitor, after):
+    assert await after(6) == (1, 0)
+    with clock.at(clock.now() + timedelta(minutes=7)):
+        await visitor.says("what?")
+    assert [await after(minutes) for minutes in (29, 3)] == [(0, 0), (0, 1)]
+
+
+async def test_a_conversation_with_a_person_waits_a_day(visitor, after):
+    await runtime.hand_off(await visitor.visit())
+    assert [await after(hours * 60) for hours in (23, 2)] == [(0, 0), (0, 1)]
+
+
+async def test_without_a_nudge_it_just_ends(live, after):
+    await Visitor(live).says("ada@example.com")
+    assert [await after(minutes) for minutes in (29, 2)] == [(0, 0), (0, 1)]
+
+
+async def test_several_sweepers_share_the_work(workspace, live, db_clock):
+    for _ in range(6):
+        await Visitor(live).says("ada@example.com")
+    await db_clock.forward(3600)
+    swept = await asyncio.gather(*(inactivity.sweep() for _ in range(4)))
+    assert sum(ended for _, ended in swept) == 6
+    assert (await make.kinds()).count("conversation.ended") == 6
+
+
+async def test_a_conversation_that_cannot_be_nudged_keeps_no_other_waiting(workspace, visitor, after):
+    await db.rows("UPDATE conversation SET messages_count = 1000")  # full: nobody can say anything in it any more
+    other = Visitor(visitor.bot)
+    await other.says("grace@example.com")
+    assert await after(6) == (1, 0)
+    assert await after(26) == (0, 2)

@@ -9,6 +9,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import invitations, sso
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots.flow import library
+from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.conversations.schema import Origin
@@ -18,7 +19,6 @@ from leadwire.domain.notices import links
 from leadwire.domain.webhooks import certificates, changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import EndpointChange
-from leadwire.domain.worklists import changes as worklists
 from leadwire.infrastructure import clock, db
 from leadwire.interfaces.web import router
 from tests import make
@@ -61,7 +61,7 @@ async def fill(workspace: str, redis: object) -> dict[str, str]:
     )
     token = await invitations.invite(workspace, f"{LONG[:60]}@{LONG[:60]}.example.net", "agent")
     await mail.suppress(workspace, f"{LONG[:60]}@{LONG[:40]}.example", LONG[:300])
-    bulk = await worklists.begin(workspace, "user_x", "set", [lead], clock.iso(clock.now()), "stage", LONG[:60])
+    bulk = await bulk_changes.begin(workspace, "user_x", "set", [lead], clock.iso(clock.now()), "stage", LONG[:60])
     provider = await sso.add(workspace, LONG[:60], f"https://{LONG[:60].lower()}.example/{LONG[:900]}")
     event, job = await _dead_letters(workspace, redis)
     return {

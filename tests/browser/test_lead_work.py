@@ -3,12 +3,12 @@
 import pytest
 from playwright.async_api import expect
 
+from leadwire.domain.bulk_changes import changes
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.domain.search import changes as search
-from leadwire.domain.worklists import changes
 from leadwire.infrastructure import db
 from tests import make
 

@@ -23,9 +23,9 @@ from leadwire.development.embedded import services
 from leadwire.domain.accounts.changes import invitations, sso
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots.flow import library
+from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.webhooks import redrives
 from leadwire.domain.webhooks.redrives import Selection
-from leadwire.domain.worklists import changes as worklists
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.settings import Settings
@@ -125,7 +125,7 @@ async def _made(options: argparse.Namespace) -> Filled:
         "event_id": dead["event_id"],
         "endpoint_id": dead["endpoint_id"],
         "job_id": (await redrives.start(data.workspace, Selection(), 10)).id,
-        "bulk_id": await worklists.begin(
+        "bulk_id": await bulk_changes.begin(
             data.workspace, "user_x", "set", data.leads[:1], clock.iso(clock.now()), "stage"
         ),
         "provider_id": await sso.add(data.workspace, "Company", "https://id.example.com"),

@@ -9,12 +9,12 @@ from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.domain.accounts.changes import chain
 from leadwire.domain.bots.visitors import inactivity
+from leadwire.domain.bulk_changes import loop as bulk_changes
 from leadwire.domain.conversations import loop as put_off
 from leadwire.domain.mail.loop import Mailer
 from leadwire.domain.notices import loop as notices
 from leadwire.domain.privacy import retention
 from leadwire.domain.search import loop as search
-from leadwire.domain.worklists import loop as worklists
 from leadwire.infrastructure import redis_pool
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.settings import Settings
@@ -33,7 +33,7 @@ async def relay(settings: Settings) -> None:
         health.stuck = lambda: relaying.stuck() or mailer.stuck()
         async with asyncio.TaskGroup() as group:
             works = (relaying.run(stop), mailer.run(stop), inactivity.run(stop), Observer(redis, settings).run(stop))
-            more = (notices.run(stop), retention.run(stop), search.run(stop), put_off.run(stop), worklists.run(stop))
+            more = (notices.run(stop), retention.run(stop), search.run(stop), put_off.run(stop), bulk_changes.run(stop))
             for work in (*works, *more):
                 group.create_task(work)
             group.create_task(chain.run(stop, settings.audit_retention_days))

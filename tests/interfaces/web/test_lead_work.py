@@ -7,12 +7,12 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
+from leadwire.domain.bulk_changes import changes
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
 from leadwire.domain.search import changes as search
 from leadwire.domain.search import reads as found
-from leadwire.domain.worklists import changes
 from leadwire.infrastructure import clock, db
 from tests import make
 from tests.domain.bots.conftest import published

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from leadwire.domain.leads import events, identity, reads, schema, table
+from leadwire.domain.leads import events, fields, identity, reads, schema, table
 from leadwire.domain.leads.schema import Lead, LeadPatch, Source, StoredLead
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import delete_some, insert, param, sql, statement
@@ -64,6 +64,20 @@ async def update(
         aborted = db.in_transaction()
         holder = None if aborted else await reads.holder_of_email(workspace, lead_id, str(patch.email))
         raise LeadConflict(conflicting_id=holder) from error
+
+
+async def edit_field(workspace: str, lead_id: str, field: str, was: str, value: str) -> None:
+    """Set a custom field of a lead, or remove it with an empty text, if it still reads as it `was`.
+
+    Raise NotFound, Invalid; Conflict where somebody else has changed it, Unavailable where the lead changes meanwhile.
+    """
+    stored = await reads.stored(workspace, lead_id)
+    present = schema.custom_fields(stored.lead).get(field)
+    if (now := fields.as_text(present)) != was:
+        word = f"It is {now} now" if present is not None else "It is empty now"
+        raise Conflict(f"Somebody else has changed {field}. {word}.", code="lead_changed")
+    patch = fields.patch(field, value or None, present)
+    await update(workspace, lead_id, patch, unchanged={}, if_match=frozenset({stored.version}))
 
 
 async def _update(
@@ -155,9 +169,9 @@ async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
     """Fill the blanks of a known lead with what was found."""
     before, present, given = known.lead, schema.custom_fields(known.lead), schema.custom_fields(found)
     filled = {name: getattr(before, name) or getattr(found, name) for name in ("email", "name", "phone", "company")}
-    fields = schema.fitting(present, {key: value for key, value in given.items() if key not in present})
+    custom = schema.fitting(present, {key: value for key, value in given.items() if key not in present})
     score = max(before.score, found.score)
-    after = msgspec.structs.replace(before, **filled, score=score, custom_fields=fields)
+    after = msgspec.structs.replace(before, **filled, score=score, custom_fields=custom)
     if previous := schema.changed(before, after):
         stored = await _store(workspace, known, after, previous)
         return stored.lead if stored else after
@@ -165,8 +179,8 @@ async def _enrich(workspace: str, known: StoredLead, found: Lead) -> Lead:
 
 
 def _contents(lead: Lead) -> dict[str, Any]:
-    fields = msgspec.json.encode(lead.custom_fields).decode()
-    return {name: getattr(lead, name) for name in _CONTENTS} | {"custom_fields": fields}
+    custom = msgspec.json.encode(lead.custom_fields).decode()
+    return {name: getattr(lead, name) for name in _CONTENTS} | {"custom_fields": custom}
 
 
 def _normalized(patch: LeadPatch) -> LeadPatch:

@@ -26,12 +26,13 @@ from leadwire.domain.accounts.table import (
     Workspace,
 )
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, Consent, FaqEntry, ScoreEntry
+from leadwire.domain.bulk_changes.table import BulkChange
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
 from leadwire.domain.leads.table import Lead
 from leadwire.domain.listing.exported import columns, shown
 from leadwire.domain.notices.table import NoticeChoice
 from leadwire.domain.privacy.table import Retention
-from leadwire.domain.worklists.table import BulkChange, LeadView
+from leadwire.domain.views.table import LeadView
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import Statement, sql
 from leadwire.infrastructure.errors import Invalid

@@ -4,8 +4,10 @@ from typing import Final, get_args
 from urllib.parse import urlencode
 
 from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.bulk_changes import changes, reads
+from leadwire.domain.leads import changes as leads_changes
 from leadwire.domain.leads.reads import LeadSearch
-from leadwire.domain.worklists import changes, reads
+from leadwire.domain.views import changes as views
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import Invalid
 from leadwire.interfaces.web.forms import wrong
@@ -22,7 +24,7 @@ _KEPT: Final = ("bot_id", "score_min", "sort", "field", "test", "value")
 @action("/leads/columns", role="viewer", shown_on=listed.leads)
 async def columns(context: PageContext) -> PageResponse:
     """Which custom fields this person sees."""
-    await changes.choose_columns(context.workspace, context.me.user_id, context.form.all("column"))
+    await views.choose_columns(context.workspace, context.me.user_id, context.form.all("column"))
     return context.redirect(context.link("/leads", view=""))
 
 
@@ -34,14 +36,14 @@ async def save_view(context: PageContext) -> PageResponse:
     query, name = urlencode(given), context.form.text("name")
     context.entry.detail = f"{name}{', for everybody' if shared else ''}"
     chosen = context.form.all("column")
-    view = await changes.save_view(context.workspace, context.me.user_id, name, query, chosen, shared=shared)
+    view = await views.save(context.workspace, context.me.user_id, name, query, chosen, shared=shared)
     return context.redirect(f"/leads?{query}&view={view}", "Saved.")
 
 
 @action("/leads/views/{view_id}/remove", role="agent", shown_on=listed.leads, audit="lead_view.removed")
 async def remove_view(context: PageContext, view_id: str) -> PageResponse:
     shared = context.may("admin")
-    name = await changes.remove_view(context.workspace, context.me.user_id, view_id, shared=shared)
+    name = await views.remove(context.workspace, context.me.user_id, view_id, shared=shared)
     context.entry.detail = name
     return context.redirect("/leads", f"{name} is removed.")
 
@@ -51,7 +53,7 @@ async def edit_field(context: PageContext, lead_id: str) -> PageResponse:
     """One cell of the list, unless somebody else was quicker."""
     form, field = context.form, context.form.text("field")
     context.entry.detail = f"custom_fields: {field}"
-    await changes.edit_field(context.workspace, lead_id, field, form.text("was"), form.text("value"))
+    await leads_changes.edit_field(context.workspace, lead_id, field, form.text("was"), form.text("value"))
     return context.redirect(context.link("/leads"))
 
 
@@ -85,15 +87,15 @@ async def begin(context: PageContext) -> PageResponse:
 async def bulk(context: PageContext, bulk_id: str) -> PageResponse:
     """How far a change of many leads has come. It goes on when this page is left."""
     people = {one.id: one.email for one in await accounts.users(context.workspace)}
-    return await context.render("leads/bulk.html", job=await reads.bulk(context.workspace, bulk_id), people=people)
+    return await context.render("leads/bulk.html", job=await reads.one(context.workspace, bulk_id), people=people)
 
 
 @screen("/leads/bulk/{bulk_id}/live", role="agent")
 async def bulk_live(context: PageContext, bulk_id: str) -> PageResponse:
-    await reads.bulk(context.workspace, bulk_id)  # else NotFound would come after the response has begun
+    await reads.one(context.workspace, bulk_id)  # else NotFound would come after the response has begun
 
     async def look() -> tuple[object, bool]:
-        now = await reads.bulk(context.workspace, bulk_id)
+        now = await reads.one(context.workspace, bulk_id)
         return (now["done"], now["skipped"], now["state"]), now["state"] != "running"
 
     return stream(look, context.me.session_id)

@@ -7,15 +7,16 @@ import msgspec
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import consents
+from leadwire.domain.bulk_changes import reads as bulk_changes
 from leadwire.domain.conversations import reads as conversations
-from leadwire.domain.leads import changes, reads
+from leadwire.domain.leads import changes, fields, reads
 from leadwire.domain.leads import export as files
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead, custom_fields
 from leadwire.domain.privacy import changes as privacy
+from leadwire.domain.views import changes as view_changes
+from leadwire.domain.views import reads as saved_views
 from leadwire.domain.webhooks import reads as webhooks
-from leadwire.domain.worklists import changes as worklist
-from leadwire.domain.worklists import reads as worklists
 from leadwire.infrastructure import actor, clock, standby_reads
 from leadwire.infrastructure.errors import PreconditionFailed
 from leadwire.interfaces.web import lead_form
@@ -33,7 +34,7 @@ _OVERTAKEN: Final = (
 async def leads(context: PageContext) -> PageResponse:
     wanted = context.query_as(LeadSearch)
     seen_at = clock.iso(clock.now())  # before they are read: what changes later is told apart
-    views, columns = await worklists.views(context.workspace, context.me.user_id)
+    views, columns = await saved_views.views(context.workspace, context.me.user_id)
     view = next((one for one in views if one["id"] == wanted.view), None)
     context.note_read("leads.listed")
     return await context.render(
@@ -44,10 +45,10 @@ async def leads(context: PageContext) -> PageResponse:
         view=view,
         columns=view["columns"] if view else columns,
         fields=await reads.field_names(context.workspace),
-        running=await worklists.running(workspace=context.workspace),
+        running=await bulk_changes.running(workspace=context.workspace),
         custom=custom_fields,
-        as_text=worklist.as_text,
-        most_columns=worklist.MOST_COLUMNS,
+        as_text=fields.as_text,
+        most_columns=view_changes.MOST_COLUMNS,
         found=await reads.search(context.workspace, wanted),
         total=await reads.total(context.workspace, wanted),
         bots=await bots.names(context.workspace),

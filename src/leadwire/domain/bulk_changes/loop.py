@@ -5,7 +5,7 @@ import time
 from typing import Final
 
 from leadwire.delivery.relay.loop import Loop
-from leadwire.domain.worklists import changes
+from leadwire.domain.bulk_changes import changes
 
 _EVERY: Final = 1.0  # seconds, when there is none
 

@@ -1,4 +1,4 @@
-"""Views are saved and removed; changes of many leads are begun, and made by the relay.
+"""Changes of many leads are begun, made by the relay, and cancelled.
 
 One lead is one transaction, with its event and the place that the change has come to: whatever stops it, it goes on
 where it was, and nothing is done twice. What somebody else has changed since the list was seen is left alone.
@@ -8,39 +8,22 @@ from typing import Final, Literal
 
 import msgspec
 
+from leadwire.domain.bulk_changes.table import BulkChange
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
+from leadwire.domain.leads.fields import patch
 from leadwire.domain.leads.reads import LeadSearch
-from leadwire.domain.leads.schema import FieldKey, FieldValue, Lead, LeadPatch, custom_fields
+from leadwire.domain.leads.schema import Lead, custom_fields
 from leadwire.domain.privacy import changes as privacy
-from leadwire.domain.worklists.reads import VIEW
-from leadwire.domain.worklists.table import BulkChange, LeadView
 from leadwire.infrastructure import actor, clock, db, ids
-from leadwire.infrastructure.db.statements import insert, param, sql, statement
-from leadwire.infrastructure.errors import Conflict, DomainError, FieldError, Invalid, NotFound
+from leadwire.infrastructure.db.statements import insert, sql
+from leadwire.infrastructure.errors import Conflict, DomainError, Invalid, NotFound
 
 Kind = Literal["set", "erase"]
-MOST_COLUMNS: Final = 6
 MOST_CHOSEN: Final = 500
-_MOST_VIEWS: Final = 50  # of a person, and of everybody together
-_LONGEST_NAME: Final = 60
 _AT_ONCE: Final = 50  # leads of a step
 _REPORTED: Final = 100  # leads that are left alone and named
 
-# The columns of a person are kept under no name.
-_CHOOSE: Final = sql("""
-INSERT INTO lead_view (id, workspace_id, user_id, name, query, columns, created_at)
-VALUES (:id, :workspace, :user_id, '', '', :columns, :now)
-ON CONFLICT (workspace_id, coalesce(user_id, ''), lower(name)) DO UPDATE SET columns = excluded.columns""")
-# Adds a view unless there are as many as there may be.
-_SAVE: Final = sql("""
-INSERT INTO lead_view (id, workspace_id, user_id, name, query, columns, created_at)
-SELECT :id, :workspace, :user_id, :name, :query, :columns, :now
-WHERE (SELECT count(*) FROM lead_view WHERE workspace_id = :workspace AND user_id IS NOT DISTINCT FROM :user_id) < :most
-RETURNING id""")
-_REMOVE: Final = statement(
-    LeadView.delete().where(LeadView.workspace_id == param("workspace"), LeadView.id == param("id"))
-)
 _BEGIN: Final = insert(
     BulkChange.id, BulkChange.workspace_id, BulkChange.user_id, BulkChange.kind, BulkChange.field, BulkChange.value,
     BulkChange.query, BulkChange.ids, BulkChange.seen_at, BulkChange.created_at, BulkChange.updated_at,
@@ -66,63 +49,13 @@ UPDATE bulk_change SET state = :state, query = '', ids = NULL, updated_at = :now
 WHERE workspace_id = :workspace AND id = :id AND state = 'running' RETURNING id""")
 
 
-async def choose_columns(workspace: str, user_id: str, columns: list[str]) -> None:
-    """Remember which custom fields a person sees. Raise Invalid."""
-    columns = _columns(columns)
-    await _CHOOSE.rows(id=ids.new("view"), workspace=workspace, user_id=user_id, columns=columns, now=clock.now())
-
-
-async def save_view(
-    workspace: str, user_id: str, name: str, query: str, columns: list[str], *, shared: bool = False
-) -> str:
-    """Save a view for a person, or `shared` for everybody. Return its id. Raise Invalid, Conflict."""
-    name = name.strip()
-    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
-        error = FieldError("wrong_length", f"1 to {_LONGEST_NAME} characters.", "/name")
-        raise Invalid("A view needs a name.", errors=(error,))
-    values = {"workspace": workspace, "user_id": None if shared else user_id, "name": name, "query": query}
-    try:
-        saved: str | None = await _SAVE.value(
-            id=ids.new("view"), columns=_columns(columns), now=clock.now(), most=_MOST_VIEWS, **values
-        )
-    except db.UniqueViolation as error:
-        raise Conflict(f"There is a view called {name} already.", code="name_taken") from error
-    if saved is None:
-        raise Conflict(f"There are {_MOST_VIEWS} views already: remove one first.", code="too_many")
-    return saved
-
-
-async def remove_view(workspace: str, user_id: str, view_id: str, *, shared: bool) -> str:
-    """Remove a view of this person, or with `shared` one of everybody. Return its name. Raise NotFound."""
-    missing = NotFound("There is no such view.")
-    found = await VIEW.one(missing, workspace=workspace, id=view_id)
-    if found["user_id"] != user_id and not (shared and found["user_id"] is None):
-        raise missing
-    await _REMOVE.rows(workspace=workspace, id=view_id)
-    return str(found["name"])
-
-
-async def edit_field(workspace: str, lead_id: str, field: str, was: str, value: str) -> None:
-    """Set a custom field of a lead, or remove it with an empty text, if it still reads as it `was`.
-
-    Raise NotFound, Invalid; Conflict where somebody else has changed it, Unavailable where the lead changes meanwhile.
-    """
-    stored = await reads.stored(workspace, lead_id)
-    present = custom_fields(stored.lead).get(field)
-    if as_text(present) != was:
-        now = f"It is {as_text(present)} now" if present is not None else "It is empty now"
-        raise Conflict(f"Somebody else has changed {field}. {now}.", code="lead_changed")
-    patch = _patch(field, value or None, present)
-    await leads.update(workspace, lead_id, patch, unchanged={}, if_match=frozenset({stored.version}))
-
-
 async def begin(
     workspace: str, user_id: str, kind: Kind, chosen: LeadSearch | list[str], seen_at: str,
     field: str = "", value: str | None = None,
 ) -> str:  # fmt: skip
     """Begin a change of the leads with these ids, or of all that match. Return its id. Raise Invalid."""
     if kind == "set":
-        _patch(field, value)
+        patch(field, value)
     if isinstance(chosen, list) and not 1 <= len(chosen) <= MOST_CHOSEN:
         raise Invalid(f"Choose 1 to {MOST_CHOSEN} leads.")
     which = chosen if isinstance(chosen, list) else await _which(workspace, chosen)
@@ -214,36 +147,5 @@ async def _apply(job: db.Row, lead_id: str) -> None:
     if job["kind"] == "erase":
         await privacy.erase_lead(job["workspace_id"], lead_id, if_match=match)
     else:
-        patch = _patch(job["field"], job["value"], custom_fields(stored.lead).get(job["field"]))
-        await leads.update(job["workspace_id"], lead_id, patch, unchanged={}, if_match=match)
-
-
-def as_text(value: FieldValue | None) -> str:
-    """A custom field's value as a form has it."""
-    if value is None:
-        return ""
-    return value.replace("\r\n", "\n").strip() if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _patch(field: str, value: str | None, present: FieldValue | None = None) -> LeadPatch:
-    """A number stays a number, and a yes or no stays one, if it still reads like it. Raise Invalid."""
-    typed: FieldValue | None = value
-    if value is not None and isinstance(present, bool | int | float):
-        kind = bool if isinstance(present, bool) else int | float
-        try:
-            typed = msgspec.json.decode(value, type=kind)
-        except msgspec.DecodeError:
-            typed = value
-    try:
-        msgspec.convert(field, FieldKey)
-        return msgspec.convert({"custom_fields": {field: typed}}, LeadPatch)
-    except msgspec.ValidationError as error:
-        fault = FieldError("invalid_field", "A name of 1 to 64 characters, a value of up to 1,000.", "/value")
-        raise Invalid("This custom field cannot be set.", errors=(fault,)) from error
-
-
-def _columns(columns: list[str]) -> list[str]:
-    chosen = list(dict.fromkeys(column.strip() for column in columns if column.strip()))
-    if len(chosen) > MOST_COLUMNS or any(len(column) > 64 or not column.isprintable() for column in chosen):
-        raise Invalid(f"At most {MOST_COLUMNS} columns, each the name of a custom field.")
-    return chosen
+        change = patch(job["field"], job["value"], custom_fields(stored.lead).get(job["field"]))
+        await leads.update(job["workspace_id"], lead_id, change, unchanged={}, if_match=match)

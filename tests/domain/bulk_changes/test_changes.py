@@ -2,8 +2,8 @@
 
 import pytest
 
+from leadwire.domain.bulk_changes import changes
 from leadwire.domain.leads.reads import LeadSearch
-from leadwire.domain.worklists import changes
 from leadwire.infrastructure import clock, db
 from tests import make
 

@@ -1,0 +1,1 @@
+"""Changes of many leads at once, made by the relay."""

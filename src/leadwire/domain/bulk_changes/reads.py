@@ -1,0 +1,24 @@
+"""Changes of many leads, looked up. Every query takes the workspace first. Rows are for templates."""
+
+from typing import Final
+
+from leadwire.domain.bulk_changes.table import BulkChange
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import param, sql, statement
+from leadwire.infrastructure.errors import NotFound
+
+_BULK: Final = statement(
+    BulkChange.select(*BulkChange.all_columns()).where(
+        BulkChange.workspace_id == param("workspace"), BulkChange.id == param("id")
+    )
+)
+# Those that still run.
+_RUNNING: Final = sql("""
+SELECT id, kind, done, user_id FROM bulk_change WHERE workspace_id = :workspace AND state = 'running'
+ORDER BY created_at DESC LIMIT 5""")
+running = _RUNNING.rows
+
+
+async def one(workspace: str, bulk_id: str) -> db.Row:
+    """Return a change of many leads. Raise NotFound."""
+    return await _BULK.one(NotFound("There is no such change."), workspace=workspace, id=bulk_id)

@@ -1,0 +1,17 @@
+"""The views that a person has."""
+
+from typing import Final
+
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import sql
+
+# Their own, those of everybody, and the columns they see without one (no name).
+_VIEWS: Final = sql("""
+SELECT id, user_id, name, query, columns FROM lead_view
+WHERE workspace_id = :workspace AND (user_id = :user_id OR user_id IS NULL) ORDER BY lower(name), id""")
+
+
+async def views(workspace: str, user_id: str) -> tuple[list[db.Row], list[str]]:
+    """Return the views that a person has, by name, and the columns they see without one."""
+    found = await _VIEWS.rows(workspace=workspace, user_id=user_id)
+    return [one for one in found if one["name"]], next((one["columns"] for one in found if not one["name"]), [])

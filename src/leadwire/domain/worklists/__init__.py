@@ -1,1 +1,0 @@
-"""Working through leads: saved views, and changes of many at once."""

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from leadwire.delivery import checkpoints
+from leadwire.delivery.receivers import checkpoints
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db

@@ -6,7 +6,8 @@ from functools import partial
 import asyncpg
 import pytest
 
-from leadwire.delivery import outbox, push
+from leadwire.delivery import outbox
+from leadwire.delivery.streams import push
 from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, redis_pool

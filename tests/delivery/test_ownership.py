@@ -2,8 +2,9 @@
 
 import asyncio
 
-from leadwire.delivery import push, streams
+from leadwire.delivery import streams
 from leadwire.delivery.relay.reconcile import now, reconcile
+from leadwire.delivery.streams import push
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.record import record
 from leadwire.infrastructure import db

@@ -8,8 +8,9 @@ from collections import Counter
 
 import pytest
 
-from leadwire.delivery import checkpoints, pull, redrive, signing, streams
+from leadwire.delivery import redrive, signing, streams
 from leadwire.delivery.monitoring import invariants
+from leadwire.delivery.receivers import checkpoints, pull
 from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.leads import changes as leads

@@ -2,12 +2,13 @@
 
 import asyncio
 
-from leadwire.delivery import push, streams
+from leadwire.delivery import streams
 from leadwire.delivery.endpoints import discard
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.relay.reconcile import now, reconcile
+from leadwire.delivery.streams import push
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes

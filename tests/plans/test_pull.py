@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from leadwire.delivery import checkpoints, pull
+from leadwire.delivery.receivers import checkpoints, pull
 from leadwire.infrastructure import db, secret_box, settings
 from tests.plans.explained import nodes, plans_of
 from tests.plans.test_relay import EACH, LATER, LONG_DUE, ONE, deliveries, touched

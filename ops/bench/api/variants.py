@@ -14,8 +14,8 @@ import msgspec
 
 from leadwire import app
 from leadwire.__main__ import main
-from leadwire.delivery import push
 from leadwire.delivery.outbox import Event
+from leadwire.delivery.streams import push
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.db.statements import Statement
 from leadwire.infrastructure.rate_limit import RateLimit

@@ -7,9 +7,10 @@ from typing import NamedTuple, Self
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import envelope, push
+from leadwire.delivery import envelope
 from leadwire.delivery.outbox import Event
 from leadwire.delivery.relay import admit
+from leadwire.delivery.streams import push
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.samples import SAMPLES

@@ -15,9 +15,10 @@ import msgspec
 from piccolo.columns import BigInt, Column, Text, Timestamptz
 from piccolo.table import Table
 
-from leadwire.delivery import envelope, metrics, push, wakes
+from leadwire.delivery import envelope, metrics
 from leadwire.delivery.envelope import AuditKind, EventKind, Unsent
-from leadwire.delivery.streams import Key
+from leadwire.delivery.feed import wakes
+from leadwire.delivery.streams import Key, push
 from leadwire.infrastructure import actor, db, ids, telemetry
 from leadwire.infrastructure.db import DB, Row
 from leadwire.infrastructure.db.gather import Gathered

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from leadwire.delivery import installation
 from leadwire.delivery.endpoints import table as endpoints
+from leadwire.delivery.streams import installation
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker import hourly_stats
 from leadwire.delivery.worker.loop import Deliverer

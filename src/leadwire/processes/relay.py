@@ -4,9 +4,9 @@ applies retention, writes what is found by search, chains audit logs, and observ
 
 import asyncio
 
-from leadwire.delivery import installation
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
+from leadwire.delivery.streams import installation
 from leadwire.domain.accounts.changes import chain
 from leadwire.domain.bots.visitors import inactivity
 from leadwire.domain.bulk_changes import loop as bulk_changes

@@ -7,7 +7,9 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from leadwire.delivery import epochs, events, installation
+from leadwire.delivery import epochs
+from leadwire.delivery.feed import events
+from leadwire.delivery.streams import installation
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.serving import bind, connections, stop_event
 from leadwire.infrastructure.settings import Settings

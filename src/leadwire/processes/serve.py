@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from leadwire.app import create_app
-from leadwire.delivery import wakes
+from leadwire.delivery.feed import wakes
 from leadwire.domain.accounts.changes import failed_sign_ins, password_reset, sessions, sso_sign_in
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.conversations import pubsub

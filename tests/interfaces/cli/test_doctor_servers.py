@@ -10,7 +10,7 @@ from ops.drills.redis_topologies import SLOT, SLOTS, Cluster, Node, Topology, to
 from ops.drills.servers import Servers
 from redis.asyncio import Redis
 
-from leadwire.delivery import installation
+from leadwire.delivery.streams import installation
 from leadwire.development.embedded import Services
 from leadwire.infrastructure import clock, redis_pool, settings
 from leadwire.interfaces.cli.checks import postgres

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from leadwire.delivery import pull
+from leadwire.delivery.receivers import pull
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.webhooks import changes, receivers
 from leadwire.domain.webhooks.schema import EndpointChange

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from piccolo.columns import Column
 
-from leadwire.delivery import push
 from leadwire.delivery.endpoints import discard, due
 from leadwire.delivery.endpoints.table import WebhookEndpoint
+from leadwire.delivery.streams import push
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import Statement, columns, insert, param, sql, statement
 

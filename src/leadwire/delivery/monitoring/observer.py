@@ -12,9 +12,10 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import epochs, installation, metrics
+from leadwire.delivery import epochs, metrics
 from leadwire.delivery.monitoring import gauges, invariants
 from leadwire.delivery.relay import partitions
+from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings

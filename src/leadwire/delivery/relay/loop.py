@@ -14,12 +14,13 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import epochs, metrics, pull, push, redrive, streams
+from leadwire.delivery import epochs, metrics, redrive, streams
 from leadwire.delivery.endpoints import discard
+from leadwire.delivery.receivers import pull
 from leadwire.delivery.relay import partitions, reconcile
 from leadwire.delivery.relay.admit import admit, close_overfull
 from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.delivery.streams import Key
+from leadwire.delivery.streams import Key, push
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff, either
 from leadwire.infrastructure.redis_pool import AWAY, NotPrimary

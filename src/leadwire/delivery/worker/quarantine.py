@@ -8,9 +8,9 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from leadwire.delivery import metrics, push
+from leadwire.delivery import metrics
 from leadwire.delivery.endpoints import due
-from leadwire.delivery.streams import Entry, Key
+from leadwire.delivery.streams import Entry, Key, push
 from leadwire.delivery.table import Delivery
 from leadwire.delivery.worker.claim import ASKED, asked
 from leadwire.infrastructure import db, telemetry

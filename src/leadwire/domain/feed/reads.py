@@ -10,8 +10,8 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from leadwire.delivery import events, wakes
 from leadwire.delivery.envelope import KINDS
+from leadwire.delivery.feed import events, wakes
 from leadwire.domain.feed.schema import Event
 from leadwire.domain.listing import cursors
 from leadwire.domain.listing.numbered import Limit

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from leadwire.delivery.events import StoredEvent, about
+from leadwire.delivery.feed.events import StoredEvent, about
 from leadwire.domain.leads import table
 from leadwire.domain.leads.schema import COLUMNS, Email, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Found, Keyset

@@ -10,8 +10,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from leadwire.delivery import checkpoints, pull, push, redrive, signing
+from leadwire.delivery import redrive, signing
 from leadwire.delivery.endpoints import changes as rows
+from leadwire.delivery.receivers import checkpoints, pull
+from leadwire.delivery.streams import push
 from leadwire.domain.accounts import keys
 from leadwire.domain.webhooks import changes, reads, rotation
 from leadwire.infrastructure import clock, db, ids, settings, telemetry

@@ -6,11 +6,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from leadwire.delivery import push
 from leadwire.delivery import redrive as rows
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.redrive import Criteria, JobState, RedriveJob
 from leadwire.delivery.states import OUTCOMES
+from leadwire.delivery.streams import push
 from leadwire.domain.webhooks import reads
 from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.db.statements import columns, if_given, param, statement

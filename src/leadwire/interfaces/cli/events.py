@@ -32,7 +32,7 @@ async def tail(
     after: str, kinds: tuple[str, ...], limit: int | None, follow: bool, as_json: bool, workspace: str | None
 ) -> None:
     """Print events, oldest first. Keep the id of the last one to continue after it."""
-    from leadwire.delivery import events as stored
+    from leadwire.delivery.feed import events as stored
 
     owner = await the_workspace(workspace)
     printed = 0

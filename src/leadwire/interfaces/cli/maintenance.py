@@ -103,7 +103,7 @@ async def list_() -> Result:
 @operation
 async def release(event: str | None) -> Result:
     """Try them again."""
-    from leadwire.delivery import push
+    from leadwire.delivery.streams import push
     from leadwire.delivery.worker import quarantine
 
     count = await quarantine.release(event)

@@ -6,7 +6,7 @@ Nothing is changed. A server that is unavailable is a finding like any other, so
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
-from leadwire.delivery import installation
+from leadwire.delivery.streams import installation
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings

@@ -7,7 +7,7 @@ import msgspec
 from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 
-from leadwire.delivery import installation
+from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, redis_pool
 from leadwire.interfaces.cli.checks import finding
 from leadwire.interfaces.cli.checks.finding import Finding, unless

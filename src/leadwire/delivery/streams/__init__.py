@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from leadwire.delivery import stream_scripts
+from leadwire.delivery.streams import scripts
 from leadwire.infrastructure import ids, redis_pool
 
 GROUP: Final = "deliverers"
@@ -161,7 +161,7 @@ async def done(redis: Redis, entries: Sequence[Entry]) -> None:
         by_stream.setdefault(entry.stream, []).append(entry.id)
     pipeline = redis.pipeline(transaction=False)
     for stream, entry_ids in by_stream.items():
-        pipeline.eval(stream_scripts.DONE, 1, stream, GROUP, *entry_ids)
+        pipeline.eval(scripts.DONE, 1, stream, GROUP, *entry_ids)
     await pipeline.execute()
 
 
@@ -171,7 +171,7 @@ async def leave(redis: Redis, consumer: str, shards: int) -> None:
     One that was only suspended gets its name back when it reads.
     """
     for stream in names(shards):
-        await redis.eval(stream_scripts.LEAVE, 1, stream, GROUP, consumer, str(_KILLED_MS))
+        await redis.eval(scripts.LEAVE, 1, stream, GROUP, consumer, str(_KILLED_MS))
 
 
 async def states(redis: Redis, shards: int) -> list[StreamState]:
@@ -179,7 +179,7 @@ async def states(redis: Redis, shards: int) -> list[StreamState]:
     await redis_pool.check_primary(redis)
     found = []
     for stream in names(shards):
-        answer: Any = await redis.eval(stream_scripts.STATE, 1, stream, GROUP)
+        answer: Any = await redis.eval(scripts.STATE, 1, stream, GROUP)
         (seconds, microseconds), length, oldest, pending, held, asked = answer
         age = int(seconds) + int(microseconds) / 1e6 - int(oldest.partition(b"-")[0]) / 1e3 if oldest else 0.0
         consumers = {name.decode(): idle / 1000 for name, idle in asked}

@@ -1,0 +1,1 @@
+"""What a receiver asks for by itself: deliveries to fetch, and what it should have."""

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 import httpx
 
 from leadwire.development.embedded import services
-from leadwire.domain.accounts.changes import invitations
+from leadwire.domain.accounts.changes import team as invitations
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.settings import Settings
 from ops.bench.api import data as database

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from playwright.async_api import Page, expect
 
-from leadwire.domain.accounts.changes import invitations
+from leadwire.domain.accounts.changes import team
 from tests.delivery.wired import Wire
 
 if TYPE_CHECKING:  # its fixtures use this module
@@ -18,7 +18,7 @@ PASSWORD = "four quiet grey horses"
 
 async def signed_in(visit: "Visit", address: str, workspace: str, email: str, role: str = "admin") -> Page:
     """A new user's first page."""
-    link = await invitations.invite(workspace, email, role)  # type: ignore[arg-type]
+    link = await team.invite(workspace, email, role)  # type: ignore[arg-type]
     page = await visit.page()
     await page.goto(f"{address}/join/{link}")
     await page.get_by_label("Password").fill(PASSWORD)

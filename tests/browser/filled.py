@@ -6,7 +6,8 @@ import re
 import trustme
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts.changes import invitations, sso
+from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots.flow import library
 from leadwire.domain.bulk_changes import changes as bulk_changes
@@ -59,7 +60,7 @@ async def fill(workspace: str, redis: object) -> dict[str, str]:
     await accounts.create_key(
         workspace, LONG[:100], networks=[f"2001:db8:1234:5678:9abc:def0:1234:{n:x}" for n in range(50)]
     )
-    token = await invitations.invite(workspace, f"{LONG[:60]}@{LONG[:60]}.example.net", "agent")
+    token = await team.invite(workspace, f"{LONG[:60]}@{LONG[:60]}.example.net", "agent")
     await mail.suppress(workspace, f"{LONG[:60]}@{LONG[:40]}.example", LONG[:300])
     bulk = await bulk_changes.begin(workspace, "user_x", "set", [lead], clock.iso(clock.now()), "stage", LONG[:60])
     provider = await sso.add(workspace, LONG[:60], f"https://{LONG[:60].lower()}.example/{LONG[:900]}")

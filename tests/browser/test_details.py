@@ -35,10 +35,10 @@ async def test_a_refused_sign_in_says_so_once_with_the_focus_on_the_password(vis
 
 
 async def test_a_refused_password_is_said_once_with_the_focus_on_it(visit, door, workspace):
-    from leadwire.domain.accounts.changes import invitations
+    from leadwire.domain.accounts.changes import team
 
     page = await visit.page()
-    await page.goto(f"{door}/join/{await invitations.invite(workspace, None, 'agent')}")
+    await page.goto(f"{door}/join/{await team.invite(workspace, None, 'agent')}")
     await expect(page.get_by_role("heading")).to_have_text(re.compile("^Join the .+ workspace$"))
     await page.get_by_label("E-mail").fill("mary@example.org")
     await page.get_by_label("Password").fill("aaaaaaaaaaaa")

@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
-from leadwire.domain.accounts.changes import password_reset
+from leadwire.domain.accounts.sign_in.changes import password_reset
 from tests.browser.conftest import visiting
 
 ANOTHER = "nine slow green trains"

@@ -4,7 +4,7 @@ import re
 
 from playwright.async_api import expect
 
-from leadwire.domain.accounts.changes import invitations
+from leadwire.domain.accounts.changes import team
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import make
@@ -84,7 +84,7 @@ async def test_a_key_is_made_used_and_copied(page, door, client):
 async def test_without_javascript_every_step_is_there(browser, door, workspace, wire, receiver):
     context = await browser.new_context(java_script_enabled=False)
     page = await context.new_page()
-    await page.goto(f"{door}/join/{await invitations.invite(workspace, 'mary@example.org', 'admin')}")
+    await page.goto(f"{door}/join/{await team.invite(workspace, 'mary@example.org', 'admin')}")
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Create my account").click()
     await page.goto(f"{door}/webhooks/new")

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 
 import httpx
 
-from leadwire.domain.accounts.changes import sso
+from leadwire.domain.accounts.sso import changes as sso
 from tests import npm
 
 FOLDER = Path(__file__).with_name("oidc_provider")

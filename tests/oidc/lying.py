@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from leadwire.domain.accounts.changes import sso
+from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.accounts.sso import provider as providers
 from tests.serving import on_socket
 

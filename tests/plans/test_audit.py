@@ -3,7 +3,8 @@
 from datetime import timedelta
 from functools import partial
 
-from leadwire.domain.accounts.changes import audit, chain
+from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.infrastructure import db
 from tests.plans.explained import plans_of
 
@@ -20,16 +21,16 @@ async def pages(work, monkeypatch) -> int:
 
 
 async def test_chaining_and_dropping_cost_what_there_is_to_do(workspace, monkeypatch):
-    monkeypatch.setattr(chain, "BATCH", 50)
+    monkeypatch.setattr(chaining, "BATCH", 50)
     costs, first = [], 1
     for last in (1000, 20_000):
         await db.rows(_CHAINED, workspace, first, last)
-        idle = await pages(chain.chain, monkeypatch)
+        idle = await pages(chaining.chain, monkeypatch)
         async with db.transaction():
             for _ in range(50):
                 await audit.record(workspace, "u", audit.Entry("thing.done"))
-        busy = await pages(chain.chain, monkeypatch)
-        dropped = await pages(partial(chain.drop, timedelta(days=1)), monkeypatch)
+        busy = await pages(chaining.chain, monkeypatch)
+        dropped = await pages(partial(chaining.drop, timedelta(days=1)), monkeypatch)
         costs.append((idle, busy, dropped))
         first = last + 51
         await db.rows("DELETE FROM audit_chain")

@@ -20,7 +20,8 @@ import httpx
 import msgspec
 
 from leadwire.development.embedded import services
-from leadwire.domain.accounts.changes import invitations, sso
+from leadwire.domain.accounts.changes import team as invitations
+from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots.flow import library
 from leadwire.domain.bulk_changes import changes as bulk_changes

@@ -18,7 +18,7 @@ from leadwire.development.instance import publish
 from leadwire.development.supervisor import Child
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import keys, reads
-from leadwire.domain.accounts.changes import invitations
+from leadwire.domain.accounts.changes import team
 from leadwire.domain.bots.reads import names
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.webhooks import changes as webhooks
@@ -122,7 +122,7 @@ class Stack:
         """Return a new one-time link to the first account, or "" when there is an account."""
         if await reads.users(self._workspace):
             return ""
-        return f"{self._url}/join/{await invitations.invite(self._workspace, None, 'admin')}"
+        return f"{self._url}/join/{await team.invite(self._workspace, None, 'admin')}"
 
     async def _working_key(self, key: str) -> str:
         known = await reads.caller(key, asyncio.get_running_loop().time()) if key else None

@@ -7,7 +7,7 @@ import asyncio
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.streams import installation
-from leadwire.domain.accounts.changes import chain
+from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.domain.bots.visitors import inactivity
 from leadwire.domain.bulk_changes import loop as bulk_changes
 from leadwire.domain.conversations import loop as put_off
@@ -36,6 +36,6 @@ async def relay(settings: Settings) -> None:
             more = (notices.run(stop), retention.run(stop), search.run(stop), put_off.run(stop), bulk_changes.run(stop))
             for work in (*works, *more):
                 group.create_task(work)
-            group.create_task(chain.run(stop, settings.audit_retention_days))
+            group.create_task(chaining.run(stop, settings.audit_retention_days))
 
     await runtime.run(settings, "relay", health, run)

@@ -8,7 +8,9 @@ from typing import Final
 
 from leadwire.app import create_app
 from leadwire.delivery.feed import wakes
-from leadwire.domain.accounts.changes import failed_sign_ins, password_reset, sessions, sso_sign_in
+from leadwire.domain.accounts.sign_in import failures
+from leadwire.domain.accounts.sign_in.changes import password_reset, sessions
+from leadwire.domain.accounts.sso.changes import sign_in as sso_sign_in
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.exports import changes as exports
@@ -38,7 +40,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
             await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)
         for task in beside:
             task.cancel()
-        await failed_sign_ins.write()
+        await failures.write()
         await counts.write()
 
     await runtime.run(settings, "serve", health, run, indexes_only=False)

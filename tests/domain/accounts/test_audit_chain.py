@@ -9,10 +9,12 @@ from datetime import timedelta
 import pytest
 
 from leadwire.delivery.envelope import KINDS
-from leadwire.domain.accounts import audit_chain, audit_log
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts.audit_chain import INSTALLATION
-from leadwire.domain.accounts.changes import audit, chain
+from leadwire.domain.accounts.audit import chain as audit_chain
+from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.audit import reads as audit_log
+from leadwire.domain.accounts.audit.chain import INSTALLATION
+from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.domain.accounts.table import AuditChain
 from leadwire.infrastructure import clock, db, ids, secret_box
 from leadwire.infrastructure.secret_box import SecretBox
@@ -40,7 +42,7 @@ async def details(workspace: str) -> list[str]:
 async def ten(workspace: str) -> str:
     """A workspace with ten chained entries."""
     await noted(workspace, *"abcdefghij")
-    assert await chain.chain() == 10
+    assert await chaining.chain() == 10
     return workspace
 
 
@@ -49,8 +51,8 @@ async def test_entries_are_chained_for_each_workspace_and_the_installation(works
     for detail in "abc":
         for place in (workspace, other, None):
             await noted(place, detail)
-    monkeypatch.setattr(chain, "BATCH", 4)
-    while await chain.chain():
+    monkeypatch.setattr(chaining, "BATCH", 4)
+    while await chaining.chain():
         pass
     for place in (workspace, other, INSTALLATION):
         found = await audit_log.verify(place)
@@ -62,18 +64,18 @@ async def test_what_commits_later_comes_later_whatever_its_id(workspace):
     async with db.transaction():
         await audit.record(workspace, "ada@example.org", audit.Entry("thing.done", detail="slow"))
         await apart(noted(workspace, "quick"))
-        assert await apart(chain.chain()) == 1
+        assert await apart(chaining.chain()) == 1
     assert (await audit_log.verify(workspace)).waiting == 1
-    assert await chain.chain() == 1
+    assert await chaining.chain() == 1
     assert await details(workspace) == ["quick", "slow"]
     assert await fault(workspace) is None
 
 
 async def test_several_relays_at_once_chain_each_entry_once(workspace, monkeypatch):
     await noted(workspace, *map(str, range(40)))
-    monkeypatch.setattr(chain, "BATCH", 3)
+    monkeypatch.setattr(chaining, "BATCH", 3)
     while await db.value("SELECT count(*) FROM audit_entry WHERE number IS NULL"):
-        await asyncio.gather(*(apart(chain.chain()) for _ in range(4)))
+        await asyncio.gather(*(apart(chaining.chain()) for _ in range(4)))
     assert await details(workspace) == [str(number) for number in range(40)]
     assert await fault(workspace) is None
 
@@ -122,7 +124,7 @@ async def test_a_removed_entry_is_found(ten, which, said):
     await db.rows(f"DELETE FROM audit_entry WHERE {which}")
     assert await fault(ten) == said
     await noted(ten, "later")  # the chain goes on, and the gap stays visible
-    assert await chain.chain() == 1
+    assert await chaining.chain() == 1
     assert await fault(ten) == said
 
 
@@ -151,7 +153,7 @@ async def test_an_entry_that_was_put_in_is_found(ten, number, said):
 async def test_a_forged_entry_at_the_end_does_not_stop_the_chain(ten):
     await db.rows(PUT_IN, 11)
     await noted(ten, "later")
-    assert await chain.chain() == 1
+    assert await chaining.chain() == 1
     assert (await fault(ten)).startswith("entry 11 (aud_7zz")
 
 
@@ -175,23 +177,23 @@ async def test_a_log_written_anew_with_right_hashes_is_found_by_its_seal(ten):
         await db.rows("UPDATE audit_entry SET hash = $2 WHERE id = $1", row["id"], before)
     assert await fault(ten) == "entry 10 is not the one that was sealed: the log was written anew"
     await noted(ten, "later")
-    assert await chain.chain() == 1
+    assert await chaining.chain() == 1
     assert (await fault(ten)).startswith("entry 11 (")
 
 
 async def test_a_seal_that_is_not_ours_is_found_and_the_other_chains_go_on(ten, caplog):
     other = await accounts.create_workspace("Other")
     await noted(other, "a")
-    assert await chain.chain() == 1
+    assert await chaining.chain() == 1
     of_other = await db.value("SELECT sealed FROM audit_chain WHERE id = $1", other)
     await db.rows("UPDATE audit_chain SET sealed = $2 WHERE id = $1", ten, of_other)
     assert "its seal was changed" in await fault(ten)
     await noted(ten, "here")
     await noted(other, "there")
-    assert await chain.chain() == 1
+    assert await chaining.chain() == 1
     assert await details(other) == ["a", "there"]
     assert (await audit_log.verify(ten)).waiting == 1
-    assert await chain.chain() == 0
+    assert await chaining.chain() == 0
     assert [one.getMessage() for one in caplog.records].count("audit.unreadable") == 1
 
 
@@ -200,7 +202,7 @@ async def test_a_seal_that_is_gone_is_found(ten, anew):
     await db.rows("DELETE FROM audit_chain")
     if anew:
         await noted(ten, "later")
-        assert await chain.chain() == 1
+        assert await chaining.chain() == 1
     assert (await fault(ten)).startswith("entry 11 (" if anew else "entry 1 (")
 
 
@@ -213,14 +215,14 @@ async def test_another_key_cannot_seal_and_reseal_keeps_the_chain(ten, monkeypat
 
 
 async def test_retention_drops_the_oldest_and_the_rest_is_still_verified(workspace, monkeypatch):
-    monkeypatch.setattr(chain, "BATCH", 3)
+    monkeypatch.setattr(chaining, "BATCH", 3)
     await noted(workspace, *"abcde")
-    while await chain.chain():
+    while await chaining.chain():
         pass
-    assert await chain.drop(timedelta(days=1)) == 0
-    assert await chain.drop(-timedelta(days=1), workspace) == 3
+    assert await chaining.drop(timedelta(days=1)) == 0
+    assert await chaining.drop(-timedelta(days=1), workspace) == 3
     await noted(workspace, *"fg")
-    while await chain.chain():
+    while await chaining.chain():
         pass
     found = await audit_log.verify(workspace)
     assert (found.first, found.last, found.entries, found.fault) == (4, 7, 4, None)
@@ -230,11 +232,11 @@ async def test_retention_drops_the_oldest_and_the_rest_is_still_verified(workspa
 
 
 async def test_a_chain_of_which_all_was_dropped_goes_on(ten):
-    assert await chain.drop(-timedelta(days=1)) == 10
-    assert await chain.drop(-timedelta(days=1)) == 0
+    assert await chaining.drop(-timedelta(days=1)) == 10
+    assert await chaining.drop(-timedelta(days=1)) == 0
     assert await fault(ten) is None
     await noted(ten, "next")
-    assert await chain.chain() == 1
+    assert await chaining.chain() == 1
     found = await audit_log.verify(ten)
     assert (found.first, found.last, found.fault) == (11, 11, None)
 
@@ -251,7 +253,7 @@ async def test_an_endpoint_that_names_it_gets_each_entry_once_it_is_chained(work
     await noted(workspace, *"abc")
     await noted(None, "of the installation")
     assert await wire.turn() == []
-    assert await chain.chain() == 4
+    assert await chaining.chain() == 4
     await wire.turn()
     bodies = sorted((json.loads(one.body) for one in receiver.deliveries), key=lambda body: body["data"]["number"])
     exported = [json.loads(line) async for line in audit_log.ndjson(workspace)]
@@ -263,7 +265,7 @@ async def test_an_endpoint_that_names_it_gets_each_entry_once_it_is_chained(work
 async def test_nobody_else_gets_it_and_deliveries_make_no_entries(workspace, bot, wire, receiver):
     await endpoint(workspace, receiver.url, *KINDS)
     await noted(workspace, "a")
-    await chain.chain()
+    await chaining.chain()
     assert await make.kinds() == []
     await make.somebody(workspace, bot)
     count = await db.value("SELECT count(*) FROM audit_entry")
@@ -276,9 +278,9 @@ async def test_a_relay_chains_by_itself_and_drops_what_is_old(workspace, monkeyp
     monkeypatch.setattr(ids, "new", lambda kind: ids.floor(kind, old))
     await noted(workspace, "old")
     monkeypatch.undo()
-    assert await chain.chain() == 1
+    assert await chaining.chain() == 1
     stop = asyncio.Event()
-    relay = apart(chain.run(stop, retention_days=1))
+    relay = apart(chaining.run(stop, retention_days=1))
     await noted(workspace, "new")
     await eventually(lambda: chained_only(workspace, "new"))
     stop.set()

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from leadwire.domain.accounts import changes
-from leadwire.domain.accounts.changes import failed_sign_ins, sign_in, sign_in_limits
+from leadwire.domain.accounts.sign_in import changes as sign_in
+from leadwire.domain.accounts.sign_in import failures, limits
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Invalid
 from tests.interfaces.web.conftest import signed_in
@@ -22,14 +23,14 @@ async def ada(workspace):
 async def failed(email: str, address: str) -> None:
     with pytest.raises(Invalid):
         await sign_in.sign_in(email, "wrong", address, "browser")
-    await sign_in_limits.forgive(email)
+    await limits.forgive(email)
 
 
 async def test_tries_that_failed_alike_are_one_entry(ada):
     for number in range(3):
         await failed("Ada@example.org ", f"192.0.{number}.0/24")
     assert await db.rows(FOUND) == []  # not while somebody waits for the response
-    await failed_sign_ins.write()
+    await failures.write()
     (entry,) = await db.rows(FOUND)
     assert tuple(entry) == (
         ada,
@@ -38,42 +39,42 @@ async def test_tries_that_failed_alike_are_one_entry(ada):
         "wrong password, 3 tries from 3 networks",
         "192.0.0.0/24",
     )
-    await failed_sign_ins.write()
+    await failures.write()
     await failed("ada@example.org", "192.0.2.0/24")
-    await failed_sign_ins.write()
+    await failures.write()
     assert [row["detail"] for row in await db.rows(f"{FOUND} ORDER BY id")][1:] == ["wrong password"]
 
 
 async def test_an_unknown_address_leaves_nothing(ada):
     await failed("eve@example.org", "192.0.2.0/24")
-    await failed_sign_ins.write()
+    await failures.write()
     assert await db.rows(FOUND) == []
 
 
 async def test_they_are_written_by_themselves(ada, monkeypatch):
-    monkeypatch.setattr(failed_sign_ins, "_EVERY", 0.0)
+    monkeypatch.setattr(failures, "_EVERY", 0.0)
     await failed("ada@example.org", "192.0.2.0/24")
-    await asyncio.gather(*failed_sign_ins._writing)  # if it has not ended yet
+    await asyncio.gather(*failures._writing)  # if it has not ended yet
     assert len(await db.rows(FOUND)) == 1
 
 
 async def test_what_cannot_be_written_stays_counted(ada, monkeypatch):
     async def broken(*_: object) -> None:
-        failed_sign_ins.count(ada, "ada@example.org", "wrong password", "192.0.2.0/24")
+        failures.count(ada, "ada@example.org", "wrong password", "192.0.2.0/24")
         raise OSError
 
     await failed("ada@example.org", "192.0.2.0/24")
     with monkeypatch.context() as patched:
-        patched.setattr(failed_sign_ins.audit, "record", broken)
+        patched.setattr(failures.audit, "record", broken)
         with pytest.raises(OSError):
-            await failed_sign_ins.write()
-    await failed_sign_ins.write()
+            await failures.write()
+    await failures.write()
     assert [row["detail"] for row in await db.rows(FOUND)] == ["wrong password, 2 tries"]
 
 
 async def test_those_of_a_deleted_workspace_are_forgotten(ada):
     other = await changes.create_workspace("Other")
-    failed_sign_ins.count(other, "bo@example.org", "wrong password", "192.0.2.0/24")
+    failures.count(other, "bo@example.org", "wrong password", "192.0.2.0/24")
     await db.rows("DELETE FROM workspace WHERE id = $1", other)
-    await failed_sign_ins.write()
+    await failures.write()
     assert await db.rows(FOUND) == []

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
-from leadwire.domain.accounts.changes import passkeys, second_factor, sessions
-from leadwire.domain.accounts.changes.passkeys import Answer, Site
+from leadwire.domain.accounts.sign_in.changes import passkeys, second_factor, sessions
+from leadwire.domain.accounts.sign_in.changes.passkeys import Answer, Site
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests.domain.accounts.device import PRESENT, VERIFIED, Device, raw, text

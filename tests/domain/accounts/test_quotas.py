@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from leadwire.domain.accounts import changes, quotas
-from leadwire.domain.accounts.changes import invitations
+from leadwire.domain.accounts.changes import team
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.infrastructure import db, settings
@@ -37,7 +37,7 @@ ADDITIONS = {
         lambda workspace, bot, n: bots.add_faq_entry(workspace, bot, f"Question {n}?", "Yes."),
         "faq_entry",
     ),
-    "users": (lambda workspace, bot, n: invitations.invite(workspace, f"{n}@example.org", "agent"), "invitation"),
+    "users": (lambda workspace, bot, n: team.invite(workspace, f"{n}@example.org", "agent"), "invitation"),
     "api_keys": (lambda workspace, bot, n: changes.create_key(workspace, f"Key {n}"), "api_key"),
 }
 
@@ -93,10 +93,10 @@ async def test_what_has_ended_does_not_count(workspace, limits):
 
 async def test_an_invitation_becomes_an_account_at_the_limit(workspace, limits):
     limits(max_users=1)
-    token = await invitations.invite(workspace, "ada@example.org", "admin")
-    await invitations.accept(token, "", PASSWORD)
+    token = await team.invite(workspace, "ada@example.org", "admin")
+    await team.accept(token, "", PASSWORD)
     with pytest.raises(QuotaExceeded):
-        await invitations.invite(workspace, "eve@example.org", "agent")
+        await team.invite(workspace, "eve@example.org", "agent")
 
 
 async def test_counting_is_part_of_the_change(workspace):

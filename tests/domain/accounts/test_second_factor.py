@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from leadwire.domain.accounts.changes import second_factor
+from leadwire.domain.accounts.sign_in.changes import second_factor
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Invalid, RateLimited
 from tests.interfaces.web.conftest import admin, browser  # noqa: F401 - a fixture

@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from leadwire.domain.accounts.changes import sessions
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.bots import changes, reads
 from leadwire.domain.bots.visitors import faq, runtime
 from leadwire.domain.conversations.schema import Origin

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from leadwire.domain.accounts.changes import invitations
+from leadwire.domain.accounts.changes import team
 from tests import asgi
 
 PASSWORD = "four quiet grey horses"
@@ -51,7 +51,7 @@ async def stranger(database: None) -> AsyncIterator[Browser]:
 @asynccontextmanager
 async def signed_in(workspace: str, role: str, email: str) -> AsyncIterator[Browser]:
     """A browser of a new user."""
-    link = await invitations.invite(workspace, email, role)  # type: ignore[arg-type]
+    link = await team.invite(workspace, email, role)  # type: ignore[arg-type]
     async with browser() as it:
         await it.fill(f"/join/{link}", password=PASSWORD, email=email)
         await it.open("/account")

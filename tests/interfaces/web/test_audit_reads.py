@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from leadwire.domain.accounts.changes import audit
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import db
 from leadwire.interfaces.web import router

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from leadwire.domain.accounts.changes import invitations, known_browsers, password_reset, second_factor, sign_in_limits
+from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.sign_in import limits
+from leadwire.domain.accounts.sign_in.changes import password_reset, second_factor, sessions
 from leadwire.domain.mail import changes as mail_changes
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db
@@ -66,7 +68,7 @@ async def test_a_forgotten_password_is_replaced_by_a_link_that_works_once(admin,
 async def test_who_has_used_a_link_is_not_held_up_by_strangers(admin, stranger, mailing, monkeypatch):
     path = await link_to(stranger)
     await stranger.fill(path, password=ANOTHER)
-    monkeypatch.setattr(sign_in_limits._LIMITS["account"], "_burst", 0.0)
+    monkeypatch.setattr(limits._LIMITS["account"], "_burst", 0.0)
     await stranger.fill("/sign-in", email=ADA, password=ANOTHER)
     async with browser() as other:
         await other.fill("/sign-in", 429, email=ADA, password=ANOTHER)
@@ -194,8 +196,8 @@ async def test_a_browser_that_was_not_seen_before_is_told_of(admin, mailing):
 
 async def test_the_last_twenty_browsers_are_known(admin):
     user, marks = await db.value("SELECT id FROM user_account"), [f"mark {number}" for number in range(25)]
-    assert all([await known_browsers.know(user, mark) for mark in marks])
-    assert [await known_browsers.know(user, mark) for mark in (marks[5], marks[24], marks[4])] == [False, False, True]
+    assert all([await sessions.know_browser(user, mark) for mark in marks])
+    assert [await sessions.know_browser(user, mark) for mark in (marks[5], marks[24], marks[4])] == [False, False, True]
     assert await db.value("SELECT cardinality(known_browsers) FROM user_account") == 20
 
 
@@ -212,7 +214,7 @@ async def test_changes_of_what_opens_an_account_are_told(admin, mailing, workspa
     await second_factor.remove(workspace, user)
     page = await admin.open("/account/second-factor")
     offer = re.search(r'name="offer" value="(\w+)"', page)[1]
-    _, secret = second_factor.tickets.opened("offer", offer)
+    _, secret = second_factor.keys.opened("offer", offer)
     code = second_factor._totp(secret).generate(int(second_factor.clock.now().timestamp())).decode()
     await admin.fill("/account/second-factor", offer=offer, code=code)
     kinds = await db.rows("SELECT kind, recipient FROM mail ORDER BY id")
@@ -236,7 +238,7 @@ async def test_an_admin_sees_refused_addresses_and_lifts_that(admin, agent, mail
 
 
 async def test_the_mailbox_shows_what_would_have_been_sent(workspace, mailbox):
-    token = await invitations.invite(workspace, "new@example.org", "agent", by="<i>eve</i>@example.org")
+    token = await team.invite(workspace, "new@example.org", "agent", by="<i>eve</i>@example.org")
     async with httpx.AsyncClient(transport=asgi.transport(), base_url="http://localhost:8000") as here:
         page = (await here.get("/dev/mail")).text
         path = re.search(r'href="(/dev/mail/mail_\w+)"', page)[1]

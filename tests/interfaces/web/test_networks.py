@@ -2,7 +2,8 @@
 
 import pytest
 
-from leadwire.domain.accounts.changes import sessions, workspaces
+from leadwire.domain.accounts.changes import workspaces
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.infrastructure import db, settings
 from leadwire.interfaces.http import client_network
 from tests.interfaces.web.conftest import PASSWORD, browser

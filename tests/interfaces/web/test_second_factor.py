@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts.changes import second_factor
+from leadwire.domain.accounts.sign_in.changes import second_factor
 from leadwire.infrastructure import clock, db, settings
 from tests.interfaces.web.conftest import PASSWORD
 

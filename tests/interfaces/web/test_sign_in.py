@@ -6,8 +6,8 @@ import ipaddress
 import msgspec
 import pytest
 
-from leadwire.domain.accounts import passwords
-from leadwire.domain.accounts.changes import invitations, sign_in_limits
+from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.sign_in import limits, passwords
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
 from leadwire.interfaces.web.security import local
@@ -19,7 +19,7 @@ async def sessions() -> int:
 
 
 async def test_a_link_makes_one_account_and_then_no_more(stranger, workspace):
-    token = await invitations.invite(workspace, None, "admin")
+    token = await team.invite(workspace, None, "admin")
     await stranger.fill(f"/join/{token}", email=" Ada@Example.org ", password=PASSWORD)
     assert await db.value("SELECT email FROM user_account") == "ada@example.org"
     assert "ada@example.org" in await stranger.open("/account")
@@ -29,7 +29,7 @@ async def test_a_link_makes_one_account_and_then_no_more(stranger, workspace):
 
 
 async def test_of_two_who_open_the_same_link_one_gets_in(workspace, stranger):
-    token = await invitations.invite(workspace, None, "admin")
+    token = await team.invite(workspace, None, "admin")
     async with browser() as other:
         answers = await asyncio.gather(
             *(
@@ -42,13 +42,13 @@ async def test_of_two_who_open_the_same_link_one_gets_in(workspace, stranger):
 
 @pytest.mark.parametrize(("email", "password"), [("ada@example.org", "short"), ("not an address", PASSWORD)])
 async def test_an_account_that_cannot_be_made_leaves_the_link_open(stranger, workspace, email, password):
-    token = await invitations.invite(workspace, None, "admin")
+    token = await team.invite(workspace, None, "admin")
     await stranger.fill(f"/join/{token}", 422, email=email, password=password)
     await stranger.fill(f"/join/{token}", email="ada@example.org", password=PASSWORD)
 
 
 async def test_a_suspended_workspace_lets_nobody_in_and_says_so(admin, stranger, workspace):
-    token = await invitations.invite(workspace, None, "agent")
+    token = await team.invite(workspace, None, "agent")
     await workspaces.suspend(workspace)
     assert (await admin.get("/leads")).headers["Location"] == "/sign-in?next=/leads"
     said = "The workspace is suspended."
@@ -62,7 +62,7 @@ async def test_a_suspended_workspace_lets_nobody_in_and_says_so(admin, stranger,
 
 
 async def test_nobody_takes_the_address_they_were_invited_by_as_their_password(stranger, workspace):
-    token = await invitations.invite(workspace, "somebody.special@example.org", "agent")
+    token = await team.invite(workspace, "somebody.special@example.org", "agent")
     await stranger.fill(f"/join/{token}", 422, email="", password="somebody.special")
 
 
@@ -116,7 +116,7 @@ async def test_a_password_changed_while_it_is_checked_lets_nobody_in_and_stays_c
 
 
 async def test_a_password_may_be_tried_five_times(admin, stranger):
-    for _ in range(sign_in_limits.PER_NETWORK):
+    for _ in range(limits.PER_NETWORK):
         await stranger.fill("/sign-in", 422, email="ada@example.org", password="wrong")
     refused = await stranger.post("/sign-in", data={"email": "ada@example.org", "password": PASSWORD})
     assert refused.status_code == 429
@@ -127,7 +127,7 @@ async def test_many_guesses_at_once_do_not_slip_through(admin, stranger):
     forms = [{"email": "ada@example.org", "password": f"guess {number}"} for number in range(20)]
     answers = await asyncio.gather(*(stranger.post("/sign-in", data=form) for form in forms))
     assert sorted({answer.status_code for answer in answers}) == [422, 429]
-    assert sum(answer.status_code == 422 for answer in answers) == sign_in_limits.PER_NETWORK
+    assert sum(answer.status_code == 422 for answer in answers) == limits.PER_NETWORK
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ async def test_https_that_ends_at_a_proxy_counts_where_the_proxy_is_trusted(admi
     ],
 )
 async def test_a_password_that_is_guessed_first_is_refused(stranger, workspace, password):
-    token = await invitations.invite(workspace, None, "admin")
+    token = await team.invite(workspace, None, "admin")
     page = await stranger.fill(f"/join/{token}", 422, email="ada-lovelace@example.org", password=password)
     assert "Too easy to guess" in page
 
@@ -228,7 +228,7 @@ async def test_a_password_that_is_guessed_first_is_refused(stranger, workspace, 
 async def test_who_is_refused_is_in_the_log_without_their_address(admin, stranger, caplog):
     for email in ("ada@example.org", "nobody@example.org"):
         await stranger.fill("/sign-in", 422, email=email, password="not the password")
-    for _ in range(sign_in_limits.PER_NETWORK):
+    for _ in range(limits.PER_NETWORK):
         await stranger.post("/sign-in", data={"email": "ada@example.org", "password": "not the password"})
     told = [(one.getMessage(), one.fields) for one in caplog.records if one.getMessage().startswith("sign_in.")]
     ada = await db.value("SELECT id FROM user_account")

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from leadwire.domain.accounts import keys
-from leadwire.domain.accounts.changes import password_reset, sso
-from leadwire.domain.accounts.changes import workspaces as operator
+from leadwire.domain.accounts.sign_in.changes import password_reset
+from leadwire.domain.accounts.sso import changes as sso
 from leadwire.infrastructure import clock, db, secret_box
 from leadwire.infrastructure.errors import NotFound
 from tests.interfaces.web.conftest import PASSWORD
@@ -219,10 +219,10 @@ async def test_an_emergency_account_gets_in_by_password(admin, enforced):
 
 
 async def test_a_link_makes_no_account_with_a_password(workspace, enforced):
-    from leadwire.domain.accounts.changes import invitations
+    from leadwire.domain.accounts.changes import team
     from tests.interfaces.web.conftest import browser
 
-    link = await invitations.invite(workspace, "new@example.org", "agent")
+    link = await team.invite(workspace, "new@example.org", "agent")
     async with browser() as new:
         page = await new.fill(f"/join/{link}", 409, email="new@example.org", password=PASSWORD)
     assert "Your team signs in by single sign-on" in page
@@ -243,7 +243,7 @@ async def test_there_is_always_a_way_in(admin, workspace, enforced):
 
 
 async def test_an_operator_allows_passwords_again(agent, workspace, enforced):
-    assert [await operator.allow_passwords(workspace), await operator.allow_passwords(workspace)] == [True, False]
+    assert [await sso.allow_passwords(workspace, by_operator=True) for _ in range(2)] == [True, False]
     assert (await agent.get("/leads")).status_code == 200
     assert await db.value("SELECT actor FROM audit_entry WHERE action = 'sso.passwords_allowed'") == "operator"
 

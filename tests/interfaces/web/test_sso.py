@@ -8,7 +8,10 @@ import time
 import msgspec
 import pytest
 
-from leadwire.domain.accounts.changes import failed_sign_ins, invitations, sso, sso_sign_in
+from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.sign_in import failures
+from leadwire.domain.accounts.sso import changes as sso
+from leadwire.domain.accounts.sso.changes import sign_in as sso_sign_in
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, settings
 from tests.interfaces.web.conftest import browser
@@ -178,7 +181,7 @@ async def test_two_who_come_at_once_are_one_account(provider, liar):
 
 
 async def test_an_invitation_gives_its_role_and_is_used_up(workspace, stranger, provider, liar):
-    await invitations.invite(workspace, EMAIL, "agent")
+    await team.invite(workspace, EMAIL, "agent")
     await through(stranger, provider, liar)
     assert await people() == [(EMAIL, "agent")]
     assert await db.value("SELECT count(*) FROM invitation") == 0
@@ -204,7 +207,7 @@ async def test_the_last_admin_stays_one_whatever_the_claim_says(admin, workspace
 
 
 async def test_quotas_hold(workspace, stranger, provider, liar, monkeypatch):
-    await invitations.invite(workspace, "eve@example.org", "agent")
+    await team.invite(workspace, "eve@example.org", "agent")
     few = msgspec.structs.replace(settings.get(), max_users=1)
     monkeypatch.setattr(settings, "get", lambda: few)
     assert "A workspace may have 1 people" in (await through(stranger, provider, liar)).text
@@ -218,7 +221,7 @@ async def test_a_removed_person_is_out_at_once_and_stays_out(admin, workspace, s
     await admin.fill(f"/team/{user}/remove")
     assert (await stranger.get("/account")).status_code == 303
     assert "has removed your account" in (await through(stranger, provider, liar)).text
-    await invitations.invite(workspace, EMAIL, "agent")
+    await team.invite(workspace, EMAIL, "agent")
     assert (await through(stranger, provider, liar)).status_code == 303
     assert (await people())[1:] == [(EMAIL, "agent")]
 
@@ -232,7 +235,7 @@ async def test_a_suspended_workspace_lets_nobody_in(workspace, stranger, provide
 async def test_what_failed_is_in_the_audit_log(stranger, provider, liar):
     liar.claims = {"aud": "another"}
     await through(stranger, provider, liar)
-    await failed_sign_ins.write()
+    await failures.write()
     assert await noted("user.sign_in_failed") == [("unknown", "wrong_audience")]
     assert await db.value("SELECT subject FROM audit_entry") == "Acme ID"
 

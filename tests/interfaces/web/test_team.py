@@ -6,7 +6,7 @@ import re
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts.changes import invitations
+from leadwire.domain.accounts.changes import team
 from leadwire.infrastructure import db, ids
 from tests.interfaces.web.conftest import PASSWORD, browser, signed_in
 
@@ -67,7 +67,7 @@ async def test_an_account_elsewhere_is_not_told(admin, stranger):
 
 
 async def test_a_link_asks_about_five_addresses_in_five_minutes(workspace, stranger):
-    token = await invitations.invite(workspace, None, "agent")
+    token = await team.invite(workspace, None, "agent")
     for _ in range(5):
         await stranger.fill(f"/join/{token}", 422, password="short", email="eve@example.org")
     await stranger.fill(f"/join/{token}", 429, password=PASSWORD, email="eve@example.org")
@@ -83,7 +83,7 @@ async def test_a_refusal_names_nobody_by_their_id(admin):
 
 
 async def test_a_withdrawn_link_leads_nowhere(admin, stranger, workspace):
-    token = await invitations.invite(workspace, "new@example.org", "agent")
+    token = await team.invite(workspace, "new@example.org", "agent")
     await admin.open("/team")
     invitation = await db.value("SELECT id FROM invitation")
     assert "The link is withdrawn." in await admin.fill(f"/team/links/{invitation}/withdraw")
@@ -138,7 +138,7 @@ async def test_another_workspace_s_people_are_not_there(admin):
     async with signed_in(elsewhere, "agent", "eve@example.org"):
         theirs, token = (
             await user_id("eve@example.org"),
-            await invitations.invite(elsewhere, "mal@example.org", "admin"),
+            await team.invite(elsewhere, "mal@example.org", "admin"),
         )
         page = await admin.open("/team")
         assert "eve@example.org" not in page

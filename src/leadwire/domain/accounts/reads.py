@@ -90,8 +90,8 @@ _INVITATIONS: Final = statement(
 )
 # An invitation that can still be used. Without an e-mail address, whoever opens it chooses.
 _OFFER: Final = sql("""
-SELECT workspace_id, name AS workspace_name, email, role FROM invitation i JOIN workspace w ON w.id = i.workspace_id
-WHERE i.hash = :hash AND i.expires_at > :now""")
+SELECT workspace_id, name AS workspace_name, email, role, sso_enforced
+FROM invitation i JOIN workspace w ON w.id = i.workspace_id WHERE i.hash = :hash AND i.expires_at > :now""")
 _LOG: Final = Keyset(
     make=dict[str, Any],
     table="audit_entry",

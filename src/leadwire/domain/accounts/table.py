@@ -70,7 +70,7 @@ class UserSession(Table, db=DB, tablename="user_session"):
 
 
 class Passkey(Table, db=DB, tablename="passkey"):
-    """A person's WebAuthn credential, see `changes/passkeys.py`."""
+    """A person's WebAuthn credential, see `sign_in/changes/passkeys.py`."""
 
     id = Text(primary_key=True)
     user_id = Text()
@@ -168,7 +168,7 @@ class AuditChain(Table, db=DB, tablename="audit_chain"):
 
     id = Text(primary_key=True)
     workspace_id = Text(null=True, default=None)
-    sealed = Bytea()  # see `audit_chain.Seal`
+    sealed = Bytea()  # see `audit/chain.py`
 
 
 HAS_FACTOR: Final = "(u.totp_secret IS NOT NULL OR EXISTS (SELECT 1 FROM passkey p WHERE p.user_id = u.id))"

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from leadwire.delivery import erase
 from leadwire.delivery.envelope import KINDS as EVENTS
-from leadwire.domain.accounts.changes import audit
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.bots.changes import consents
 from leadwire.domain.conversations import old
 from leadwire.domain.conversations.changes import retention as conversations

@@ -8,7 +8,8 @@ from leadwire.delivery import erase, redrive
 from leadwire.delivery.endpoints import changes as endpoints
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads as accounts_reads
-from leadwire.domain.accounts.changes import audit, invitations, workspaces
+from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.changes import team, workspaces
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
@@ -37,7 +38,7 @@ async def create(name: str, email: str | None = None) -> tuple[str, str]:
     async with db.transaction():
         workspace = await accounts.create_workspace(name)
         await audit.record(workspace, "operator", audit.Entry("workspace.created", workspace, name))
-        return workspace, await invitations.invite(workspace, email, "admin")
+        return workspace, await team.invite(workspace, email, "admin")
 
 
 async def suspend(workspace: str) -> bool:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import IO, Final
 
-from leadwire.domain.accounts.changes import audit
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.workspaces import export
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Invalid, OperatorError

@@ -9,7 +9,7 @@ from leadwire.infrastructure.errors import OperatorError
 from leadwire.interfaces.cli.runtime import Result, operation, running, the_workspace
 
 if TYPE_CHECKING:
-    from leadwire.domain.accounts.audit_log import Verified
+    from leadwire.domain.accounts.audit.reads import Verified
 
 
 @click.group()
@@ -24,7 +24,7 @@ def audit() -> None:
 @operation
 async def verify(workspace: str | None) -> Result:
     """Check that no entry was changed, removed or put in. Show the first of each log that was. Exit 1 if one was."""
-    from leadwire.domain.accounts import audit_log
+    from leadwire.domain.accounts.audit import reads as audit_log
 
     known = await audit_log.chains()
     if workspace and workspace not in known:
@@ -45,8 +45,8 @@ async def export(after: int, since: str | None, installation: bool, workspace: s
     """Print the chained entries, oldest first, a JSON document a line. Keep the last number to go on after it."""
     import msgspec
 
-    from leadwire.domain.accounts import audit_log
-    from leadwire.domain.accounts.audit_chain import INSTALLATION
+    from leadwire.domain.accounts.audit import reads as audit_log
+    from leadwire.domain.accounts.audit.chain import INSTALLATION
 
     try:
         begin = clock.parse(since) if since else None

@@ -14,7 +14,7 @@ from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 
 if TYPE_CHECKING:
-    from leadwire.domain.accounts.changes.audit import Entry
+    from leadwire.domain.accounts.audit.changes import Entry
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -104,7 +104,7 @@ async def audited(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
 
     Raise NotFound.
     """
-    from leadwire.domain.accounts.changes import audit
+    from leadwire.domain.accounts.audit import changes as audit
     from leadwire.domain.webhooks import reads
     from leadwire.infrastructure import db
 
@@ -117,7 +117,7 @@ async def audited(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
 
 async def record(workspace: str, action: str, subject: str, detail: str = "") -> None:
     """Note in the audit log of a workspace what an operator does in the open transaction."""
-    from leadwire.domain.accounts.changes import audit
+    from leadwire.domain.accounts.audit import changes as audit
 
     await audit.record(workspace, "operator", audit.Entry(action, subject, detail))
 

@@ -28,9 +28,9 @@ def users() -> None:
 @operation
 async def invite(email: str | None, role: str, workspace: str | None) -> Result:
     """Create a link for a new account. It works once, for three days."""
-    from leadwire.domain.accounts.changes import invitations
+    from leadwire.domain.accounts.changes import team
 
-    token = await invitations.invite(await the_workspace(workspace), email, role)  # type: ignore[arg-type]
+    token = await team.invite(await the_workspace(workspace), email, role)  # type: ignore[arg-type]
     link = join_link(token)
     return Result({"link": link, "role": role, "email": email}, f"  {link}")
 
@@ -56,12 +56,12 @@ async def list_(workspace: str | None) -> Result:
 @operation
 async def remove(email: str, workspace: str | None) -> Result:
     """Remove an account and its sessions. The last admin of a workspace cannot be removed."""
-    from leadwire.domain.accounts import changes
+    from leadwire.domain.accounts.changes import team
     from leadwire.infrastructure import db
 
     async with db.transaction():
         owner, user_id = await _user(email, workspace)
-        removed = await changes.remove_user(owner, user_id)
+        removed = await team.remove_user(owner, user_id)
         await record(owner, "user.removed", removed)
     return Result({"email": removed, "removed": True}, f"{removed} can no longer sign in.")
 
@@ -72,7 +72,7 @@ async def remove(email: str, workspace: str | None) -> Result:
 @operation
 async def reset_second_factor(email: str, workspace: str | None) -> Result:
     """Remove the second factor of somebody who has lost it."""
-    from leadwire.domain.accounts.changes import second_factor
+    from leadwire.domain.accounts.sign_in.changes import second_factor
     from leadwire.infrastructure import db
 
     async with db.transaction():

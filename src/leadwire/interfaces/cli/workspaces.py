@@ -83,9 +83,9 @@ async def resume(workspace: str) -> Result:
 @operation
 async def allow_passwords(workspace: str) -> Result:
     """Let people sign in by password again where single sign-on is enforced and its provider fails."""
-    from leadwire.domain.accounts.changes import workspaces as changes
+    from leadwire.domain.accounts.sso import changes
 
-    changed = await changes.allow_passwords(workspace)
+    changed = await changes.allow_passwords(workspace, by_operator=True)
     text = f"{workspace}: passwords are allowed."
     return Result({"id": workspace, "sso_enforced": False, "changed": changed}, text)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from litestar import Response
 from litestar.response import Stream
 
-from leadwire.domain.accounts.changes import sessions
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations.pubsub import hub
 from leadwire.infrastructure import clock

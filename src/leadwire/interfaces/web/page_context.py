@@ -9,9 +9,10 @@ import msgspec
 from litestar import Request, Response
 from litestar.response import Stream
 
-from leadwire.domain.accounts.changes import audit, sessions
-from leadwire.domain.accounts.changes.audit import Entry
+from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.audit.changes import Entry
 from leadwire.domain.accounts.schema import Person, has_role
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.infrastructure.errors import DomainError, NotFound
 from leadwire.interfaces.http import client_network, requests
 from leadwire.interfaces.web import rendering, security

@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Request
 
-from leadwire.domain.accounts.changes import sessions
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.infrastructure.errors import DomainError, Forbidden
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageResponse, address, redirect, render_page

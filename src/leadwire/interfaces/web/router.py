@@ -13,7 +13,7 @@ from leadwire.interfaces.http import problems
 from leadwire.interfaces.web import assets, screens
 from leadwire.interfaces.web.page_context import render_page
 from leadwire.interfaces.web.routes import Declared
-from leadwire.interfaces.web.screens import account, addresses, mail, notices, sso
+from leadwire.interfaces.web.screens import account, addresses, mail, notices, single_sign_on
 
 _MODULES: Final = [
     importlib.import_module(f"{screens.__name__}.{m.name}") for m in pkgutil.iter_modules(screens.__path__)
@@ -28,7 +28,7 @@ PAGES: Final = [one.path for one in DECLARED if "GET" in one.handler.http_method
 
 def handlers() -> list[HTTPRouteHandler]:
     """Every screen and action."""
-    open_to_all = (*account.OPEN, *addresses.OPEN, *mail.OPEN, *notices.OPEN, *sso.OPEN)
+    open_to_all = (*account.OPEN, *addresses.OPEN, *mail.OPEN, *notices.OPEN, *single_sign_on.OPEN)
     return [assets.asset, *open_to_all, *(declared.handler for declared in DECLARED)]
 
 

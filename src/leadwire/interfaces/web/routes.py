@@ -22,9 +22,10 @@ from litestar import HttpMethod, Request, route
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.domain.accounts import networks
-from leadwire.domain.accounts.changes import audit as audit_log
-from leadwire.domain.accounts.changes import sessions, sign_in
+from leadwire.domain.accounts.audit import changes as audit_log
 from leadwire.domain.accounts.schema import Role
+from leadwire.domain.accounts.sign_in import changes as sign_in
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.infrastructure import standby_reads
 from leadwire.infrastructure.errors import AddressNotAllowed, DomainError, Forbidden
 from leadwire.interfaces.http import body, client_network

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from litestar import Request, Response
 
-from leadwire.domain.accounts.changes.passkeys import PATIENCE, Answer, Site
+from leadwire.domain.accounts.sign_in.changes.passkeys import PATIENCE, Answer, Site
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import address
 

@@ -1,4 +1,4 @@
-"""Every change of accounts. In this file: workspaces, API keys and users; the rest in the files beside it."""
+"""Workspaces and API keys are made here. What happens to them later, and the team, are in the files beside it."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -8,11 +8,10 @@ from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, quotas
 from leadwire.domain.accounts import networks as allow_lists
-from leadwire.domain.accounts.schema import Role
-from leadwire.domain.accounts.table import ApiKey, UserAccount, Workspace
+from leadwire.domain.accounts.table import ApiKey, Workspace
 from leadwire.infrastructure import clock, db, ids, settings
 from leadwire.infrastructure.db.statements import any_of, columns, if_given, insert, param, statement
-from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
+from leadwire.infrastructure.errors import Invalid, NotFound, invalid_field
 
 OVERLAPS: Final = (0, 3600, 86_400, 604_800)
 """Seconds that an old key may go on beside its successor."""
@@ -39,13 +38,6 @@ _NETWORKS: Final = statement(ApiKey.select("networks").where(*_KEY, *_IN_USE).lo
 _SET_NETWORKS: Final = statement(ApiKey.update(networks=param("networks")).where(ApiKey.id == param("id")))
 _REVOKE_KEY: Final = statement(ApiKey.update(revoked_at=_ONCE).where(*_KEY).returning(ApiKey.id))
 _NOTE_USE: Final = statement(ApiKey.update(last_used_at=param("now")).where(any_of(ApiKey.id, "ids"), _A_MINUTE_AGO))
-_COLLEAGUES: Final = UserAccount.workspace_id == param("workspace")
-_USER: Final = (_COLLEAGUES, UserAccount.id == param("id"))
-_LOCK_USERS: Final = statement(
-    UserAccount.select("id", "email", "role", "break_glass").where(_COLLEAGUES).order_by("id").lock_rows()
-)
-_REMOVE_USER: Final = statement(UserAccount.delete().where(*_USER))
-_SET_ROLE: Final = statement(UserAccount.update(role=param("role")).where(*_USER))
 
 
 async def create_workspace(name: str) -> str:
@@ -126,32 +118,3 @@ async def revoke_key(workspace: str | None, key_id: str) -> None:
 async def note_use(key_ids: Sequence[str]) -> None:
     """Record that keys were used, at most once a minute each."""
     await _NOTE_USE.rows(ids=list(key_ids), now=clock.now())
-
-
-async def remove_user(workspace: str, user_id: str) -> str:
-    """End an account and its sessions. Return its e-mail address. Raise NotFound; Conflict for the last admin."""
-    async with db.transaction():
-        email, _ = await _lock_user(workspace, user_id, stays_admin=False)
-        await _REMOVE_USER.rows(workspace=workspace, id=user_id)
-        return email
-
-
-async def change_role(workspace: str, user_id: str, role: Role) -> tuple[str, str]:
-    """Give a user another role. Return their e-mail address and the role before. Raise as `remove_user`."""
-    async with db.transaction():
-        email, before = await _lock_user(workspace, user_id, stays_admin=role == "admin")
-        await _SET_ROLE.rows(workspace=workspace, id=user_id, role=role)
-        return email, before
-
-
-async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tuple[str, str]:
-    """A user's address and role. Locks the rows of all users, so that the last two admins cannot both be removed."""
-    people = await _LOCK_USERS.rows(workspace=workspace)
-    found = next((row for row in people if row["id"] == user_id), None)
-    if found is None:
-        raise NotFound("There is no such person in the team.")
-    if not stays_admin and [row["id"] for row in people if row["role"] == "admin"] == [user_id]:
-        raise Conflict("The last admin stays one: make somebody else an admin first.")
-    if not stays_admin and found["break_glass"]:
-        raise Conflict("An emergency account stays an admin: let it be none first, under Single sign-on.")
-    return found["email"], found["role"]

@@ -11,7 +11,7 @@ from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import networks as allow_lists
 from leadwire.domain.accounts import quotas
-from leadwire.domain.accounts.changes import audit, sso
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Quota
 from leadwire.domain.accounts.table import ApiKey, AuditEntry, Invitation, UserAccount, Workspace
 from leadwire.infrastructure import clock, db
@@ -74,14 +74,6 @@ async def set_quota(workspace: str, quota: Quota, most: int | None) -> None:
         await _SET_QUOTAS.rows(workspace=workspace, quotas=msgspec.json.encode(own))
         detail = f"{quota}: {before} -> {quotas.default(quota) if most is None else most}"
         await audit.record(workspace, "operator", audit.Entry("workspace.quota_changed", workspace, detail))
-
-
-async def allow_passwords(workspace: str) -> bool:
-    """Let people sign in by password where single sign-on is enforced. Return False when it is not. Raise NotFound."""
-    async with db.transaction():
-        if enforced := await sso.allow_passwords(workspace):
-            await audit.record(workspace, "operator", audit.Entry("sso.passwords_allowed", workspace))
-    return enforced
 
 
 async def networks(workspace: str) -> list[str]:

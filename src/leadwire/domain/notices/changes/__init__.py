@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Final
 
-from leadwire.domain.accounts.changes import audit
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.notices import links, reads, texts
 from leadwire.domain.notices.schema import OFFERS, Kind, by_default

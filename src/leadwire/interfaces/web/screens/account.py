@@ -8,16 +8,27 @@ from litestar.handlers import HTTPRouteHandler
 from markupsafe import Markup
 
 from leadwire.domain.accounts import networks, reads
-from leadwire.domain.accounts.changes import invitations, known_browsers, passkeys, second_factor, sessions
-from leadwire.domain.accounts.changes import sign_in as accounts
+from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.sign_in import changes as accounts
+from leadwire.domain.accounts.sign_in.changes import passkeys, second_factor, sessions
 from leadwire.domain.notices import reads as notices
-from leadwire.infrastructure.errors import DomainError, NotFound
+from leadwire.infrastructure.errors import Conflict, DomainError, NotFound
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect
 from leadwire.interfaces.web.public_pages import Asked, browser, form_page, go_on, let_in, sent_form
-from leadwire.interfaces.web.routes import CODE, CONFIRM, PASSKEY, SECOND_FACTOR, SIGN_IN, action, check_again, screen
+from leadwire.interfaces.web.routes import (
+    CODE,
+    CONFIRM,
+    PASSKEY,
+    PASSKEYS,
+    SECOND_FACTOR,
+    SIGN_IN,
+    action,
+    check_again,
+    screen,
+)
 from leadwire.interfaces.web.webauthn import CREDENTIAL, answer, options_response, site
 
 
@@ -90,12 +101,12 @@ async def joined(request: Asked) -> PageResponse:
     """The account is made, its owner signed in."""
     form, (seen, agent) = await sent_form(request), browser(request)
     try:
-        user_id = await invitations.accept(request.path_params["token"], form.text("email"), form.raw("password"), seen)
+        user_id = await team.accept(request.path_params["token"], form.text("email"), form.raw("password"), seen)
     except NotFound:
         raise
     except DomainError as refusal:
         return await _join_form(request, form.text("email"), refusal)
-    await known_browsers.know(user_id, security.browser_mark(request))
+    await sessions.know_browser(user_id, security.browser_mark(request))
     return let_in(request, await sessions.begin(user_id, seen, agent), "/")
 
 
@@ -176,6 +187,43 @@ async def switch_off(context: PageContext) -> PageResponse:
     context.entry.subject = context.me.user_id
     await second_factor.remove_app(context.workspace, context.me.user_id)
     return context.redirect("/account", "The authenticator app is off.")
+
+
+@screen(PASSKEYS, confirmed=True)
+async def new_passkey(context: PageContext) -> PageResponse:
+    """The form for another passkey."""
+    return await context.render("passkeys.html")
+
+
+@screen(f"{PASSKEYS}/options", confirmed=True)
+async def creation(context: PageContext) -> PageResponse:
+    """What the browser needs to have the device make a passkey."""
+    options = await passkeys.creation_options(context.me, site(context.request))
+    return options_response(context.request, *options)
+
+
+@action(PASSKEYS, role="viewer", shown_on=new_passkey, confirmed=True)
+async def add_passkey(context: PageContext) -> PageResponse:
+    """From the next time on the password alone is not enough; every other browser is signed out."""
+    given = answer(context.request, context.form.raw("made"))
+    await passkeys.add(context.me, context.form.text("name"), given)
+    return context.redirect("/account", "The passkey is added, and every other browser is signed out.")
+
+
+@action(PASSKEYS + "/{passkey_id}/remove", role="viewer", shown_on=account, confirmed=True, audit="passkey.removed")
+async def remove_passkey(context: PageContext, passkey_id: str) -> PageResponse:
+    context.entry.detail = await passkeys.remove(context.me.user_id, passkey_id)
+    return context.redirect("/account", "The passkey is removed. Delete it on your device, too.")
+
+
+@action("/account/recovery-codes", role="viewer", shown_on=account, confirmed=True, audit="recovery_codes.made")
+async def make_codes(context: PageContext) -> PageResponse:
+    """Ten codes, shown once; those of before are good no more."""
+    if not context.me.second_factor:
+        raise Conflict("Recovery codes replace a second factor. Add a passkey or an authenticator app first.")
+    context.entry.subject = context.me.user_id
+    codes = await second_factor.make_codes(context.me.user_id)
+    return await context.render("recovery_codes.html", 201, codes=codes)
 
 
 async def _join_form(request: Asked, email: str = "", refusal: DomainError | None = None) -> PageResponse:

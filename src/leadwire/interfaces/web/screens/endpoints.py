@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final
 from urllib.parse import urlsplit
 
-from leadwire.domain.accounts.changes import audit
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.webhooks import changes, history, reads, receivers, rotation, samples, stats
 from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure.errors import NotFound

@@ -6,16 +6,14 @@ from typing import Final
 from litestar import HttpMethod, Response, route
 from litestar.handlers import HTTPRouteHandler
 
-from leadwire.domain.accounts.changes import password_reset
-from leadwire.domain.mail import changes, reads
+from leadwire.domain.accounts.sign_in.changes import password_reset
+from leadwire.domain.mail import reads
 from leadwire.domain.mail.compose import Content
 from leadwire.infrastructure.errors import DomainError, NotFound
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import security
-from leadwire.interfaces.web.page_context import HTML, PageContext, PageResponse, address, render_page
+from leadwire.interfaces.web.page_context import HTML, PageResponse, address, render_page
 from leadwire.interfaces.web.public_pages import Asked, form_page, sent_form
-from leadwire.interfaces.web.routes import action
-from leadwire.interfaces.web.screens import settings as settings_screens
 
 _FORGOT: Final = "/forgot-password"
 _RESET: Final = "/reset-password/{token:str}"
@@ -67,13 +65,6 @@ async def was_reset(request: Asked) -> PageResponse:
     page = form_page(request, "public/sign_in.html", onward="/", email=email, changed=True)
     security.set_browser_mark(page, request)
     return page
-
-
-@action("/team/mail/lift", shown_on=settings_screens.team, audit="mail.suppression_lifted")
-async def lift(context: PageContext) -> PageResponse:
-    context.entry.subject = refused = context.form.text("address")
-    await changes.lift(context.workspace, refused)
-    return context.redirect("/team", f"Mail goes to {refused} again.")
 
 
 @get("/dev/mail")

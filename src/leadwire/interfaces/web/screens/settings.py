@@ -2,11 +2,10 @@
 
 from typing import Final
 
-from leadwire.domain.accounts import audit_log as chained
 from leadwire.domain.accounts import changes, networks, reads
-from leadwire.domain.accounts.changes import invitations, second_factor
+from leadwire.domain.accounts.audit import reads as chained
 from leadwire.domain.accounts.keys import SCOPES
-from leadwire.domain.accounts.schema import ROLES, LogQuery
+from leadwire.domain.accounts.schema import LogQuery
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import redrives, system
 from leadwire.domain.workspaces import usage
@@ -78,51 +77,6 @@ async def _revealed(context: PageContext, key_id: str, secret: str) -> PageRespo
     """The one page that ever shows it: never in an address, never kept by the browser."""
     (key,) = [one for one in await reads.listed(context.workspace) if one.id == key_id]
     return await context.render("keys/made.html", 201, key=key, secret=secret)
-
-
-@screen("/team", role="admin")
-async def team(context: PageContext) -> PageResponse:
-    """Everybody with an account, and the links that are still open."""
-    people, links = await reads.team(workspace=context.workspace), await reads.invitations(context.workspace)
-    refused = await mail_reads.suppressed(context.workspace)
-    return await context.render("team/list.html", people=people, open_links=links, refused=refused)
-
-
-@action("/team", shown_on=team, confirmed=True)
-async def invite(context: PageContext) -> PageResponse:
-    """A link for somebody new; shown on the page that answers, and nowhere else."""
-    role, email = context.form.choice("role", ROLES, "Choose a role."), context.form.text("email")
-    token = await invitations.invite(context.workspace, email, role, by=context.me.email, address=context.me.address)
-    days, mailed = invitations.LIFE.days, await mail_reads.reaches(context.workspace, email)
-    return await context.render("team/invited.html", 201, token=token, email=email, role=role, days=days, mailed=mailed)
-
-
-@action("/team/links/{invitation_id}/withdraw", shown_on=team, audit="user.invitation_withdrawn")
-async def withdraw(context: PageContext, invitation_id: str) -> PageResponse:
-    context.entry.subject = await invitations.withdraw(context.workspace, invitation_id)
-    return context.redirect("/team", "The link is withdrawn.")
-
-
-@action("/team/{user_id}/role", shown_on=team, confirmed=True, audit="user.role_changed")
-async def change_role(context: PageContext, user_id: str) -> PageResponse:
-    """Somebody may do more, or less, from their next click on."""
-    role = context.form.choice("role", ROLES, "Choose a role.")
-    context.entry.subject, before = await changes.change_role(context.workspace, user_id, role)
-    context.entry.detail = f"role: {before} -> {role}"
-    return context.redirect("/team", f"{context.entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
-
-
-@action("/team/{user_id}/remove", shown_on=team, audit="user.removed")
-async def remove_user(context: PageContext, user_id: str) -> PageResponse:
-    context.entry.subject = await changes.remove_user(context.workspace, user_id)
-    return context.redirect("/team", f"{context.entry.subject} is signed out and has no account any more.")
-
-
-@action("/team/{user_id}/second-factor/remove", shown_on=team, confirmed=True, audit="user.second_factor_removed")
-async def take_off_second_factor(context: PageContext, user_id: str) -> PageResponse:
-    """Somebody has lost their phone: their password is enough again."""
-    context.entry.subject = await second_factor.remove(context.workspace, user_id)
-    return context.redirect("/team", f"{context.entry.subject} signs in by password alone.")
 
 
 @screen("/audit", role="admin", from_standby=True)

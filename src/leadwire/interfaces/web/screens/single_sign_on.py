@@ -1,20 +1,121 @@
-"""Settings of single sign-on: the workspace's providers, and whether anybody may still use a password."""
+"""Single sign-on: the way to a provider and back, its call that a session has ended, and a workspace's settings."""
 
+import logging
 from typing import Final
 
-from leadwire.domain.accounts.changes import sso
-from leadwire.domain.accounts.schema import ROLES, Role
+from litestar import HttpMethod, Response, route
+from litestar.handlers import HTTPRouteHandler
+
+from leadwire.domain.accounts.schema import ROLES, Person, Role
+from leadwire.domain.accounts.sign_in import failures
+from leadwire.domain.accounts.sign_in.changes import sessions
+from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.accounts.sso import checks
+from leadwire.domain.accounts.sso import flow as flows
 from leadwire.domain.accounts.sso import provider as providers
-from leadwire.infrastructure.errors import RateLimited
+from leadwire.domain.accounts.sso.changes import sign_in as sso_sign_in
+from leadwire.domain.accounts.sso.faults import SignOnRefused
+from leadwire.infrastructure import telemetry
+from leadwire.infrastructure.errors import DomainError, RateLimited
 from leadwire.infrastructure.rate_limit import RateLimit
-from leadwire.interfaces.web import security
-from leadwire.interfaces.web.forms import wrong
-from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.http import requests
+from leadwire.interfaces.http.middleware import set_workspace
+from leadwire.interfaces.http.routes import get
+from leadwire.interfaces.web import forms, security
+from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect, render_page
+from leadwire.interfaces.web.public_pages import Asked, sent_form
 from leadwire.interfaces.web.routes import action, screen
 
+FIND: Final = "/sign-in/sso"
 PATH: Final = "/single-sign-on"
+_CALLS: Final = RateLimit("sso", 1200, window=300)  # for an address: a whole office may have one
 _TESTS: Final = RateLimit("sso-test", 30, window=300)
+
+
+@get(FIND)
+async def find(request: Asked) -> PageResponse:
+    """Asks for the e-mail address, which tells the provider."""
+    onward = security.local(request.query_params.get("next", "/"))
+    return render_page(request, "public/sso.html", {"onward": onward, "email": "", "found": None})
+
+
+@route(FIND, http_method=HttpMethod.POST, status_code=200)
+async def found(request: Asked) -> PageResponse:
+    """Links to the providers. Links, because a form must not lead to another site."""
+    form = await sent_form(request)
+    onward, email = security.local(form.text("next") or "/"), form.text("email")
+    values = {"onward": onward, "email": email, "found": await providers.for_email(email)}
+    return render_page(request, "public/sso.html", values)
+
+
+@route("/sso/{provider_id:str}", http_method=HttpMethod.GET)
+async def begin(request: Asked) -> PageResponse:
+    """On to the provider; also where a provider's own page of applications leads. With `confirm` to sign in anew."""
+    await _count(request)
+    provider = await _provider(request)
+    onward, me = security.local(request.query_params.get("next", "/")), await _signed_in(request)
+    session = me.session_id if me and me.provider == provider.id and "confirm" in request.query_params else ""
+    if me and not session and request.headers.get("sec-fetch-site") == "cross-site":
+        # Another site must not turn the person here into somebody else: they are asked.
+        values = {"onward": onward, "email": "", "found": [(provider.id, provider.name)]}
+        return render_page(request, "public/sso.html", values)
+    try:
+        to, cookie = await flows.begin(provider, _callback(request, provider.id), onward, session)
+    except SignOnRefused as refusal:
+        return _refused(request, provider.id, refusal)
+    response = Response(None, status_code=303, headers={"Location": to})
+    security.set_flow(response, request, cookie, flows.PATIENCE)
+    return response
+
+
+@route("/sso/{provider_id:str}/callback", http_method=HttpMethod.GET)
+async def come_back(request: Asked) -> PageResponse:
+    """A new session, or one confirmed; or what was wrong."""
+    await _count(request)
+    provider, flow = await _provider(request), None
+    try:
+        pairs = requests.pairs_of(request.scope["query_string"])
+        query = dict(pairs)
+        if len(query) != len(pairs):
+            raise SignOnRefused("malformed_answer", "a parameter comes twice")
+        flow = flows.opened(security.flow(request), provider.id, query.get("state", ""))
+        await sso_sign_in.use_once(provider, f"state {flow.state}")
+        claims = await flows.finish(provider, flow, _callback(request, provider.id), query)
+        response = redirect(flow.onward)
+        if flow.session:
+            me = await _signed_in(request)
+            if me is None or me.session_id != flow.session:
+                raise SignOnRefused("too_old")
+            await sso_sign_in.confirm(provider, claims, me)
+            await sessions.update(me.session_id, flash="Confirmed. If you came from another tab, continue there.")
+        else:
+            agent, mark = request.headers.get("user-agent", ""), security.browser_mark(request)
+            token = await sso_sign_in.sign_in(provider, claims, address(request), agent, mark)
+            await sessions.end(security.session_token(request))
+            security.set_session(response, request, token)
+            security.set_browser_mark(response, request)
+    except DomainError as refusal:
+        if flow:
+            fault = getattr(refusal, "fault", refusal.code)
+            failures.count(provider.workspace, provider.name, fault, address(request))
+        response = _refused(request, provider.id, refusal)
+    security.set_flow(response, request, "")
+    return response
+
+
+@route("/sso/{provider_id:str}/logout", http_method=HttpMethod.POST, status_code=200)
+async def logged_out(request: Asked) -> Response[None]:
+    """A provider tells that somebody has signed out there (OpenID Connect Back-Channel Logout 1.0)."""
+    await _count(request)
+    provider = await _provider(request)
+    form = await forms.read(request)
+    try:
+        ended = await sso_sign_in.sign_out(provider, form.text("logout_token"))
+    except SignOnRefused as refusal:
+        _log(provider.id, refusal)
+        raise
+    telemetry.log("sso.logged_out", provider=provider.id, sessions=ended)
+    return Response(None, status_code=200)
 
 
 @screen(PATH, role="admin")
@@ -88,14 +189,45 @@ async def test(context: PageContext, provider_id: str) -> PageResponse:
     if not await _TESTS.take_at_once(context.workspace):
         raise RateLimited("Too many tests. Wait five minutes.", headers={"Retry-After": "300"})
     found = await providers.one(provider_id, context.workspace)
-    callback = f"{security.public_url(context.request)}/sso/{provider_id}/callback"
-    return await _shown(context, provider_id, await checks.run(found, callback))
+    tested = await checks.run(found, _callback(context.request, provider_id))
+    return await _shown(context, provider_id, tested)
 
 
 @action(PATH + "/{provider_id}/remove", shown_on=provider, confirmed=True, audit="sso.provider_removed")
 async def remove(context: PageContext, provider_id: str) -> PageResponse:
     context.entry.detail = await sso.remove(context.workspace, provider_id)
     return context.redirect(PATH, f"{context.entry.detail} is removed; who came from there is signed out.")
+
+
+async def _provider(request: Asked) -> providers.Provider:
+    provider = await providers.one(request.path_params["provider_id"].replace("\0", ""))
+    set_workspace(provider.workspace)
+    return provider
+
+
+async def _signed_in(request: Asked) -> Person | None:
+    return await sessions.person(security.session_token(request), address(request))
+
+
+async def _count(request: Asked) -> None:
+    if not await _CALLS.take_at_once(address(request)):
+        raise RateLimited("Too many tries. Wait five minutes.", headers={"Retry-After": "300"})
+
+
+def _callback(request: Asked, provider_id: str) -> str:
+    return f"{security.public_url(request)}/sso/{provider_id}/callback"
+
+
+def _refused(request: Asked, provider_id: str, refusal: DomainError) -> PageResponse:
+    _log(provider_id, refusal)
+    advice = getattr(refusal, "advice", "Begin again in a while, or tell an admin of your team.")
+    values = {"refusal": refusal, "advice": advice, "provider": provider_id}
+    return render_page(request, "public/sso_refused.html", values, refusal.status)
+
+
+def _log(provider_id: str, refusal: DomainError) -> None:
+    fault = getattr(refusal, "fault", refusal.code)
+    telemetry.log("sso.refused", level=logging.WARNING, provider=provider_id, fault=fault)
 
 
 async def _shown(context: PageContext, provider_id: str, tested: list[checks.Check] | None = None) -> PageResponse:
@@ -108,4 +240,8 @@ def _mapped(line: str) -> tuple[str, Role]:
     for known in ROLES:
         if value.strip() and role.strip() == known:
             return value.strip(), known
-    raise wrong("roles", "wrong_value", "One a line: value = admin, agent or viewer.")
+    raise forms.wrong("roles", "wrong_value", "One a line: value = admin, agent or viewer.")
+
+
+OPEN: Final[list[HTTPRouteHandler]] = [find, found, begin, come_back, logged_out]
+"""Pages that anybody may open."""

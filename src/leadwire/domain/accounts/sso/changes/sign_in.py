@@ -8,9 +8,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from leadwire.domain.accounts import changes, keys, quotas
-from leadwire.domain.accounts.changes import audit, invitations, known_browsers, sessions
+from leadwire.domain.accounts import keys, quotas
+from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.schema import ROLES, Person, Role
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sso import flow, tokens
 from leadwire.domain.accounts.sso import provider as providers
 from leadwire.domain.accounts.sso.faults import SignOnRefused
@@ -107,7 +109,7 @@ async def sign_in(provider: Provider, claims: Claims, address: str, agent: str, 
         )
         entry = audit.Entry("user.signed_in", found.user_id, f"by {provider.name}")
         await audit.record(provider.workspace, found.email, entry, address)
-        await known_browsers.note(found.user_id, mark, address, agent, joins=known is None)
+        await sessions.note_browser(found.user_id, mark, address, agent, joins=known is None)
     if role and role != found.role:
         await _give(provider, found, role, address)
     return token
@@ -190,7 +192,7 @@ async def _made(provider: Provider, email: str, role: Role | None, address: str)
     if made is None:  # it is in another workspace
         raise SignOnRefused("no_address")
     await _USE_INVITATION.rows(workspace=provider.workspace, email=email, now=clock.now())
-    await quotas.check(provider.workspace, "users", invitations.COUNT_PEOPLE, now=clock.now())
+    await quotas.check(provider.workspace, "users", team.COUNT_PEOPLE, now=clock.now())
     await audit.record(provider.workspace, email, audit.Entry("user.joined", email, role), address)
     return _Found(user_id, email, role)
 
@@ -199,7 +201,7 @@ async def _give(provider: Provider, found: _Found, role: Role, address: str) -> 
     """The role of the claim. An emergency account and the last admin keep theirs."""
     try:
         async with db.transaction():
-            _, before = await changes.change_role(provider.workspace, found.user_id, role)
+            _, before = await team.change_role(provider.workspace, found.user_id, role)
             entry = audit.Entry("user.role_changed", found.email, f"{before} to {role}")
             await audit.record(provider.workspace, provider.name, entry, address)
     except Conflict:

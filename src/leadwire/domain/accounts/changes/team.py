@@ -1,4 +1,7 @@
-"""Invitations: one-time links to an account, the first administrator's included. There is no default password."""
+"""The people of a workspace: invited by one-time links, the first administrator included; their roles; their end.
+
+There is no default password.
+"""
 
 import secrets
 from datetime import timedelta
@@ -6,16 +9,24 @@ from typing import Final
 
 from piccolo.querystring import QueryString
 
-from leadwire.domain.accounts import keys, passwords, quotas, reads
-from leadwire.domain.accounts.changes import audit, notify, sign_in_limits, sso
+from leadwire.domain.accounts import keys, quotas, reads
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Role
-from leadwire.domain.accounts.table import Invitation, UserAccount
+from leadwire.domain.accounts.sign_in import limits, passwords
+from leadwire.domain.accounts.table import Invitation, UserAccount, Workspace
+from leadwire.domain.mail import changes as mail
+from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.mail.compose import address as normalized
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
-from leadwire.infrastructure.errors import Conflict, NotFound, invalid_field
+from leadwire.infrastructure.errors import Conflict, NotFound, RateLimited, invalid_field
+from leadwire.infrastructure.rate_limit import RateLimit
 
 LIFE: Final = timedelta(days=3)
+
+_WINDOW: Final = 3600  # seconds
+_TO_ONE: Final = RateLimit("invitations-to", 5, window=_WINDOW)
+_BY_ONE: Final = RateLimit("invitations-of", 100, window=_WINDOW)
 
 _OF_WORKSPACE: Final = Invitation.workspace_id == param("workspace")
 _SAME_EMAIL: Final = QueryString("lower({}) = lower({})", UserAccount.email, param("email"))
@@ -38,16 +49,26 @@ COUNT_PEOPLE: Final = sql("""
 SELECT (SELECT count(*) FROM user_account WHERE workspace_id = :workspace)
     + (SELECT count(*) FROM invitation WHERE workspace_id = :workspace AND expires_at > :now)""")
 
+_NAME: Final = statement(Workspace.select("name").where(Workspace.id == param("workspace")))
+_COLLEAGUES: Final = UserAccount.workspace_id == param("workspace")
+_USER: Final = (_COLLEAGUES, UserAccount.id == param("id"))
+_LOCK_USERS: Final = statement(
+    UserAccount.select("id", "email", "role", "break_glass").where(_COLLEAGUES).order_by("id").lock_rows()
+)
+_REMOVE_USER: Final = statement(UserAccount.delete().where(*_USER))
+_SET_ROLE: Final = statement(UserAccount.update(role=param("role")).where(*_USER))
+
 
 async def invite(workspace: str, email: str | None, role: Role, by: str = "operator", address: str = "") -> str:
     """Return the token of a new link; it replaces open links to the same address.
 
     Does not tell whether another workspace has an account with the address. Raise Invalid, QuotaExceeded; Conflict for
-    a colleague; RateLimited where links are mailed.
+    a colleague; RateLimited where links are mailed: 5 an hour to one address, 100 from a workspace.
     """
     email = normalized(email) if email is not None else None
-    if email:
-        await notify.count_invitation(workspace, email)
+    for limit, of in ((_TO_ONE, email), (_BY_ONE, workspace)) if email and mail_reads.enabled() else ():
+        if not await limit.take_at_once(of):
+            raise RateLimited("Too many invitations. Wait an hour.", headers={"Retry-After": str(_WINDOW)})
     async with db.transaction():
         if email and await _COLLEAGUE.row(workspace=workspace, email=email):
             raise Conflict(f"{email} has an account already.")
@@ -60,7 +81,9 @@ async def invite(workspace: str, email: str | None, role: Role, by: str = "opera
         await quotas.check(workspace, "users", COUNT_PEOPLE, now=now)
         await audit.record(workspace, by, audit.Entry("user.invited", email or "", role), address)
         if email:
-            await notify.invite(workspace, email, role, f"/join/{token}", by=by, days=LIFE.days)
+            name, inviter = await _NAME.value(workspace=workspace), "The operator" if by == "operator" else by
+            values = {"by": inviter, "workspace": name, "role": role, "path": f"/join/{token}", "days": LIFE.days}
+            await mail.queue(workspace, "invitation", email, values)
     return token
 
 
@@ -77,12 +100,12 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
     Raise NotFound, Invalid, RateLimited, Unavailable, QuotaExceeded.
     """
     # Before anything is hashed: only who has a link may cost that much.
-    workspace, _, invited, role = await reads.offer(token)
+    workspace, _, invited, role, sso_enforced = await reads.offer(token)
     telemetry.set_workspace(workspace)
-    if await sso.is_enforced(workspace):
+    if sso_enforced:
         raise Conflict("Your team signs in by single sign-on. Do so: the account is made then, without this link.")
     passwords.KNOWN.check_capacity()
-    await sign_in_limits.count(f"link {token}")
+    await limits.count(f"link {token}")
     email = invited or normalized(email)
     passwords.check(password, email)
     hashed = await passwords.digest(password)
@@ -98,3 +121,32 @@ async def accept(token: str, email: str, password: str, address: str = "") -> st
         await quotas.check(workspace, "users", COUNT_PEOPLE, now=clock.now())
         await audit.record(workspace, email, audit.Entry("user.joined", email, role), address)
     return made
+
+
+async def remove_user(workspace: str, user_id: str) -> str:
+    """End an account and its sessions. Return its e-mail address. Raise NotFound; Conflict for the last admin."""
+    async with db.transaction():
+        email, _ = await _lock_user(workspace, user_id, stays_admin=False)
+        await _REMOVE_USER.rows(workspace=workspace, id=user_id)
+        return email
+
+
+async def change_role(workspace: str, user_id: str, role: Role) -> tuple[str, str]:
+    """Give a user another role. Return their e-mail address and the role before. Raise as `remove_user`."""
+    async with db.transaction():
+        email, before = await _lock_user(workspace, user_id, stays_admin=role == "admin")
+        await _SET_ROLE.rows(workspace=workspace, id=user_id, role=role)
+        return email, before
+
+
+async def _lock_user(workspace: str, user_id: str, *, stays_admin: bool) -> tuple[str, str]:
+    """A user's address and role. Locks the rows of all users, so that the last two admins cannot both be removed."""
+    people = await _LOCK_USERS.rows(workspace=workspace)
+    found = next((row for row in people if row["id"] == user_id), None)
+    if found is None:
+        raise NotFound("There is no such person in the team.")
+    if not stays_admin and [row["id"] for row in people if row["role"] == "admin"] == [user_id]:
+        raise Conflict("The last admin stays one: make somebody else an admin first.")
+    if not stays_admin and found["break_glass"]:
+        raise Conflict("An emergency account stays an admin: let it be none first, under Single sign-on.")
+    return found["email"], found["role"]

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from leadwire.domain.accounts.audit_chain import INSTALLATION, Chained, Seal, chained, digest, line, unsealed
+from leadwire.domain.accounts.audit.chain import INSTALLATION, Chained, Seal, chained, digest, line, unsealed
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import OperatorError

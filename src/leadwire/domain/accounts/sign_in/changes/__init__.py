@@ -1,29 +1,18 @@
 """Signing in: by password, with a second factor where the account has one, or by passkey; and the session that follows.
 
-Who signs in from a browser that the account's owner has used before is not held up by strangers, see `known_browsers`.
+Who signs in from a browser that the account's owner has used before is not held up by strangers, see `sessions`.
 """
 
 import logging
 from typing import Final
 
-from piccolo.querystring import QueryString
-
-from leadwire.domain.accounts import passwords
-from leadwire.domain.accounts.changes import (
-    audit,
-    failed_sign_ins,
-    known_browsers,
-    notify,
-    passkeys,
-    password_reset,
-    second_factor,
-    sessions,
-    sign_in_limits,
-    sso,
-)
-from leadwire.domain.accounts.changes.passkeys import Answer
+from leadwire.domain.accounts import notify
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
-from leadwire.domain.accounts.table import HAS_FACTOR, UserAccount, Workspace
+from leadwire.domain.accounts.sign_in import failures, limits, passwords
+from leadwire.domain.accounts.sign_in.changes import passkeys, password_reset, second_factor, sessions
+from leadwire.domain.accounts.sign_in.changes.passkeys import Answer
+from leadwire.domain.accounts.table import HAS_FACTOR, UserAccount
 from leadwire.infrastructure import clock, db, telemetry
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import Invalid, WorkspaceSuspended
@@ -34,10 +23,11 @@ _BY_ID: Final = UserAccount.id == param("id")
 _BY_EMAIL: Final = sql(f"""
 SELECT workspace_id, id, password_hash, {HAS_FACTOR} AS code_wanted, known_browsers
 FROM user_account u WHERE lower(email) = :email""")
-_ACCOUNT: Final = statement(UserAccount.select("password_hash", "workspace_id", "email").where(_BY_ID))
-_IS_SUSPENDED: Final = statement(
-    Workspace.select(QueryString("{} IS NOT NULL", Workspace.suspended_at)).where(Workspace.id == param("workspace"))
-)
+_PASSWORD: Final = statement(UserAccount.select("password_hash").where(_BY_ID))
+# An account, and whether it may not sign in now: because its workspace is suspended, or by what is not a provider's.
+_ACCOUNT: Final = sql("""
+SELECT workspace_id, email, w.suspended_at IS NOT NULL AS suspended, w.sso_enforced AND NOT u.break_glass AS barred
+FROM user_account u JOIN workspace w ON w.id = u.workspace_id WHERE u.id = :id""")
 _SET_PASSWORD: Final = statement(UserAccount.update(password_hash=param("hash")).where(_BY_ID))
 # A compare-and-set: while the password was checked, another may have been set, or a second factor.
 _STILL: Final = sql(f"""
@@ -48,7 +38,7 @@ WHERE id = :id AND password_hash = :stored AND {HAS_FACTOR} = :code_wanted RETUR
 async def sign_in(email: str, password: str, address: str, agent: str, mark: str = "") -> tuple[str, bool]:
     """Return a new session's token or, where a second factor is wanted, a ticket for it; and whether one is.
 
-    `mark` is what the browser is known by, see `known_browsers`.
+    `mark` is what the browser is known by, see `sessions`.
 
     Raise RateLimited, Unavailable; Invalid, the same for a wrong password and an unknown address; WorkspaceSuspended
     when the password was right.
@@ -56,10 +46,10 @@ async def sign_in(email: str, password: str, address: str, agent: str, mark: str
     email = email.strip().lower()
     wrong = Invalid("E-mail or password is not right.")
     account = await _BY_EMAIL.row(email=email)
-    browser = known_browsers.name(mark, account["known_browsers"] if account else ())
+    browser = sessions.known_browser(mark, account["known_browsers"] if account else ())
     lane = passwords.KNOWN if browser else passwords.STRANGERS
     lane.check_capacity()
-    await (sign_in_limits.count(f"{email} {browser}") if browser else sign_in_limits.count_stranger(email, address))
+    await (limits.count(f"{email} {browser}") if browser else limits.count_stranger(email, address))
     if account:
         telemetry.set_workspace(account["workspace_id"])
     stored = account["password_hash"] if account else None
@@ -67,10 +57,10 @@ async def sign_in(email: str, password: str, address: str, agent: str, mark: str
     if account is None or not matches:
         # Written later: doing so now for known addresses would take longer, and so tell which are known.
         if account:
-            failed_sign_ins.count(account["workspace_id"], email, "wrong password", address)
+            failures.count(account["workspace_id"], email, "wrong password", address)
         telemetry.log("sign_in.refused", level=logging.WARNING, user=account["id"] if account else None)
         raise wrong
-    await (sign_in_limits.forgive(f"{email} {browser}") if browser else sign_in_limits.forgive_stranger(email, address))
+    await (limits.forgive(f"{email} {browser}") if browser else limits.forgive_stranger(email, address))
     _, user_id, stored, code_wanted, _ = account
     fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
     async with db.transaction():
@@ -120,12 +110,12 @@ async def confirm(person: Person, password: str) -> None:
     if person.provider:
         raise Invalid(_AT_PROVIDER)
     passwords.KNOWN.check_capacity()
-    await sign_in_limits.count(person.session_id)
-    stored = await _ACCOUNT.value(id=person.user_id)
+    await limits.count(person.session_id)
+    stored = await _PASSWORD.value(id=person.user_id)
     if not await passwords.matches(stored, password[: passwords.LONGEST]):
-        failed_sign_ins.count(person.workspace, person.email, "wrong password, to confirm", person.address)
+        failures.count(person.workspace, person.email, "wrong password, to confirm", person.address)
         raise Invalid("The password is not right.")
-    await sign_in_limits.forgive(person.session_id)
+    await limits.forgive(person.session_id)
     await sessions.update(person.session_id, confirmed_at=clock.now())
 
 
@@ -147,11 +137,12 @@ async def _begin(user_id: str, address: str, agent: str, mark: str, how: str = "
         if account is None:
             raise Invalid("This account has just been removed.")
         telemetry.set_workspace(account["workspace_id"])
-        if await _IS_SUSPENDED.value(workspace=account["workspace_id"]):
+        if account["suspended"]:
             raise WorkspaceSuspended
-        await sso.check_not_enforced(user_id)
+        if account["barred"]:
+            raise Invalid("Your team signs in by single sign-on, and passwords are off.")
         token = await sessions.begin(user_id, address, agent)
         entry = audit.Entry("user.signed_in", user_id, how)
         await audit.record(account["workspace_id"], account["email"], entry, address)
-        await known_browsers.note(user_id, mark, address, agent)
+        await sessions.note_browser(user_id, mark, address, agent)
     return token

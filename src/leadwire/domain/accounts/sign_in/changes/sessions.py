@@ -2,17 +2,22 @@
 
 A token is only ever made here, at sign-in: one that a browser brings along is looked up, never adopted.
 How long one lasts is in the settings `session_idle` and `session_life`.
+
+A browser that somebody has signed in with before is known by another cookie, of 128 random bits. Whoever signs in with
+another one is told by mail. Passwords tried from a known one are counted apart from those of strangers. That cookie
+opens nothing.
 """
 
 import hashlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from piccolo.querystring import QueryString
 
-from leadwire.domain.accounts import keys, networks
+from leadwire.domain.accounts import keys, networks, notify
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.table import HAS_FACTOR, UserSession
 from leadwire.infrastructure import clock, ids, settings
@@ -24,6 +29,7 @@ PRESENCE_EVERY: Final = 60.0
 
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _LONGEST_AGENT: Final = 300
+_LONGEST_AGENT_TOLD: Final = 100
 
 _BEGIN: Final = insert(*columns(UserSession, "id user_id hash created_at seen_at confirmed_at address agent"))
 # Whose session it is, and whether there is another workspace.
@@ -54,6 +60,11 @@ _END_ALL: Final = statement(UserSession.delete().where(_OF_USER, _ALL_BUT))
 _DELETE_ENDED: Final = statement(
     UserSession.delete().where((UserSession.created_at <= param("oldest")) | (UserSession.seen_at <= param("idle")))
 )
+# Know a browser from now on, if it is new: it and the 19 before it.
+_KNOW: Final = sql("""
+UPDATE user_account SET known_browsers =
+    (array_append(known_browsers, :mark::text))[greatest(cardinality(known_browsers) - 18, 1):]
+WHERE id = :user AND :mark <> ALL (known_browsers) RETURNING id""")
 
 
 async def begin(user_id: str, address: str, agent: str) -> str:
@@ -115,6 +126,25 @@ async def update(session_id: str, **values: datetime | str | None) -> None:
 async def delete_ended() -> None:
     """Delete sessions that are too old or have not been used for too long."""
     await _DELETE_ENDED.rows(**_bounds())
+
+
+async def note_browser(user_id: str, mark: str, address: str, agent: str, *, joins: bool = False) -> None:
+    """Know this browser from now on, and tell its user if it is new, unless they have just joined with it. Nothing
+    happens without a `mark`.
+    """
+    if await know_browser(user_id, mark) and not joins:
+        await notify.tell(user_id, "new_sign_in", address=address, agent=agent[:_LONGEST_AGENT_TOLD])
+
+
+async def know_browser(user_id: str, mark: str) -> bool:
+    """Know this browser from now on, if it has a `mark`. Return whether it is new."""
+    return bool(mark) and await _KNOW.row(user=user_id, mark=keys.digest(mark).hex()) is not None
+
+
+def known_browser(mark: str, known: Sequence[str]) -> str:
+    """What is stored of a browser's mark, if it is among the `known` ones of an account; else an empty string."""
+    stored = keys.digest(mark).hex()
+    return stored if mark and stored in known else ""
 
 
 def _bounds() -> dict[str, datetime]:

@@ -8,11 +8,12 @@ from msgspec import Struct
 from piccolo.querystring import QueryString
 
 from leadwire.delivery.transport.addresses import checked
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person, Role
 from leadwire.domain.accounts.sso import provider as providers
 from leadwire.domain.accounts.table import IdentityProvider, UserAccount, Workspace
 from leadwire.infrastructure import clock, db, ids, secret_box, settings
-from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import columns, insert, param, statement
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_field
 
 _MOST: Final = 20  # providers, domains of one, and values of a claim
@@ -54,10 +55,6 @@ _REMOVE: Final = statement(IdentityProvider.delete().where(*_ONE))
 _WORKSPACE: Final = Workspace.id == param("workspace")
 _LOCK: Final = statement(Workspace.select("sso_enforced").where(_WORKSPACE).lock_rows("NO KEY UPDATE"))
 _IS_ENFORCED: Final = statement(Workspace.select("sso_enforced").where(_WORKSPACE))
-# Whether somebody may not sign in by a password, or by what else is ours.
-_BARRED: Final = sql("""
-SELECT u.id FROM user_account u JOIN workspace w ON w.id = u.workspace_id
-WHERE u.id = :user AND w.sso_enforced AND NOT u.break_glass""")
 _ENFORCE: Final = statement(Workspace.update(sso_enforced=param("enforced")).where(_WORKSPACE))
 _PEOPLE: Final = UserAccount.workspace_id == param("workspace")
 _WITH_PASSWORD: Final = (_PEOPLE, UserAccount.role == "admin", UserAccount.password_hash.is_not_null())
@@ -146,7 +143,7 @@ async def remove(workspace: str, provider_id: str) -> str:
     """Remove a provider; sessions that began there end. Return its name. Raise NotFound, Conflict."""
     async with db.transaction():
         provider = await providers.one(provider_id, workspace)
-        await _REMOVE.rows(workspace=workspace, id=provider_id)  # first, as `sso_sign_in` takes its locks
+        await _REMOVE.rows(workspace=workspace, id=provider_id)  # first, as `sign_in` takes its locks
         if await _locked(workspace) and not any(one.client_secret for one in await providers.listed(workspace)):
             raise Conflict("Nobody could sign in any more: allow passwords first.")
     return provider.name
@@ -166,23 +163,19 @@ async def enforce(workspace: str, me: Person) -> None:
         await _ENFORCE.rows(workspace=workspace, enforced=True)
 
 
-async def allow_passwords(workspace: str) -> bool:
+async def allow_passwords(workspace: str, *, by_operator: bool = False) -> bool:
     """Undo `enforce`. Return False when it was not enforced. Raise NotFound."""
     async with db.transaction():
         enforced = await _locked(workspace)
         await _ENFORCE.rows(workspace=workspace, enforced=False)
+        if enforced and by_operator:
+            await audit.record(workspace, "operator", audit.Entry("sso.passwords_allowed", workspace))
     return enforced
 
 
 async def is_enforced(workspace: str) -> bool:
     """Whether passwords are for emergency accounts only."""
     return bool(await _IS_ENFORCED.value(workspace=workspace))
-
-
-async def check_not_enforced(user_id: str) -> None:
-    """Raise Invalid when this person has to sign in through a provider."""
-    if await _BARRED.row(user=user_id):
-        raise Invalid("Your team signs in by single sign-on, and passwords are off.")
 
 
 async def set_break_glass(workspace: str, user_id: str, *, on: bool) -> str:

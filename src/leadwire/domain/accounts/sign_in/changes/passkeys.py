@@ -27,9 +27,11 @@ from webauthn.helpers.structs import (
     UserVerificationRequirement,
 )
 
-from leadwire.domain.accounts import tickets
-from leadwire.domain.accounts.changes import audit, failed_sign_ins, notify, sessions
+from leadwire.domain.accounts import keys, notify
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
+from leadwire.domain.accounts.sign_in import failures
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.table import Passkey, UserAccount
 from leadwire.infrastructure import clock, ids, telemetry
 from leadwire.infrastructure.db.statements import insert, param, sql, statement
@@ -173,13 +175,13 @@ async def owner(answer: Answer) -> str:
             require_user_verification=True,
         )  # fmt: skip
     except _MALFORMED as error:
-        failed_sign_ins.count(known["workspace_id"], known["email"], "passkey refused", answer.address)
+        failures.count(known["workspace_id"], known["email"], "passkey refused", answer.address)
         raise refused from error
     count, before = used.new_sign_count, known["sign_count"]
     if not await _USE.row(id=known["id"], count=count, backed_up=used.credential_backed_up, at=at):
         if count <= before and before:  # a copy of the key may be in use
             telemetry.log("passkey.count_went_back", level=logging.WARNING, passkey=known["id"], was=before, now=count)
-        failed_sign_ins.count(known["workspace_id"], known["email"], "passkey refused: used before", answer.address)
+        failures.count(known["workspace_id"], known["email"], "passkey refused: used before", answer.address)
         raise refused
     return str(known["user_id"])
 
@@ -195,12 +197,12 @@ async def remove(user_id: str, passkey_id: str) -> str:
 def _challenge(purpose: str, user_id: str = "anybody") -> tuple[bytes, str]:
     challenge = webauthn.helpers.generate_challenge()
     text = f"{bytes_to_base64url(challenge)}.{clock.iso(clock.now())}"
-    return challenge, tickets.sealed(f"passkey-{purpose}", user_id, text, PATIENCE)
+    return challenge, keys.ticket(f"passkey-{purpose}", user_id, text, PATIENCE)
 
 
 def _opened(purpose: str, ticket: str) -> tuple[str, bytes, datetime | None]:
     """Who asked for the challenge, the challenge, and when it was made; nothing for a ticket that is not good."""
-    user_id, text = tickets.opened(f"passkey-{purpose}", ticket)
+    user_id, text = keys.opened(f"passkey-{purpose}", ticket)
     challenge, _, at = text.partition(".")
     return user_id, base64url_to_bytes(challenge), clock.parse(at) if at else None
 

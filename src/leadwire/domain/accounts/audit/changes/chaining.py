@@ -15,8 +15,8 @@ from typing import Final
 import msgspec
 
 from leadwire.delivery.endpoints import table as endpoints
-from leadwire.domain.accounts import events
-from leadwire.domain.accounts.audit_chain import INSTALLATION, Seal, chained, digest, line, sealed, unsealed
+from leadwire.domain.accounts.audit import events
+from leadwire.domain.accounts.audit.chain import INSTALLATION, Seal, chained, digest, line, sealed, unsealed
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.backoff import Backoff, either
 from leadwire.infrastructure.db.statements import lists, sql

@@ -4,7 +4,7 @@ from typing import Final
 
 from leadwire.delivery.envelope import AUDIT, AuditKind
 from leadwire.delivery.outbox import Event
-from leadwire.domain.accounts.audit_chain import Chained
+from leadwire.domain.accounts.audit.chain import Chained
 from leadwire.infrastructure import clock
 
 KIND: Final[AuditKind] = AUDIT

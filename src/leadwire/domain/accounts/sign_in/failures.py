@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from leadwire.domain.accounts.changes import audit
+from leadwire.domain.accounts.audit import changes as audit
 from leadwire.infrastructure import db, telemetry
 
 ACTION: Final = "user.sign_in_failed"

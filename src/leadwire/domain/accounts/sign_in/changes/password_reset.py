@@ -9,8 +9,10 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
-from leadwire.domain.accounts import keys, passwords
-from leadwire.domain.accounts.changes import audit, known_browsers, notify, sessions, sign_in_limits
+from leadwire.domain.accounts import keys, notify
+from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.sign_in import limits, passwords
+from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.table import PasswordReset, UserAccount
 from leadwire.infrastructure import clock, db, telemetry
 from leadwire.infrastructure.db.statements import NOW, insert, param, sql, statement
@@ -50,7 +52,7 @@ async def ask(email: str, address: str) -> None:
     """Mail a link, which replaces the one before, if somebody has this address. Raise RateLimited, whoever it is."""
     until = asyncio.get_running_loop().time() + _TAKES
     email = email.strip().lower()
-    await sign_in_limits.count_stranger(f"reset {email}", address)
+    await limits.count_stranger(f"reset {email}", address)
     if not await _PER_ADDRESS.take_at_once(email):
         raise RateLimited("Three mails an hour. Look for those that were sent.", headers={"Retry-After": str(_WINDOW)})
     if owner := await _OWNER.row(email=email):
@@ -84,14 +86,14 @@ async def use(token: str, password: str, address: str, mark: str = "") -> str:
     user_id, email, workspace, _ = await owner_of(token)  # before anything is hashed: only a link may cost that much
     telemetry.set_workspace(workspace)
     passwords.KNOWN.check_capacity()
-    await sign_in_limits.count(f"link {token}")
+    await limits.count(f"link {token}")
     passwords.check(password, email)
     hashed = await passwords.digest(password)
     async with db.transaction():
         await _USE.one(_gone(), hash=keys.digest(token))
         await _SET_PASSWORD.rows(id=user_id, password=hashed)
         await sessions.end_all(user_id)
-        await known_browsers.know(user_id, mark)
+        await sessions.know_browser(user_id, mark)
         await notify.tell(user_id, "password_changed")
         await audit.record(workspace, email, audit.Entry("user.password_reset", user_id), address)
     return str(email)

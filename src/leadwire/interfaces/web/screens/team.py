@@ -1,0 +1,82 @@
+"""The people of a workspace, the links by which others join, and the networks that they may come from."""
+
+from leadwire.domain.accounts import networks, reads
+from leadwire.domain.accounts.changes import team as changes
+from leadwire.domain.accounts.changes import workspaces
+from leadwire.domain.accounts.schema import ROLES
+from leadwire.domain.accounts.sign_in.changes import second_factor
+from leadwire.domain.mail import changes as mail_changes
+from leadwire.domain.mail import reads as mail
+from leadwire.interfaces.http import client_network
+from leadwire.interfaces.web.page_context import PageContext, PageResponse
+from leadwire.interfaces.web.routes import action, screen
+
+
+@screen("/team", role="admin")
+async def team(context: PageContext) -> PageResponse:
+    """Everybody with an account, and the links that are still open."""
+    people, links = await reads.team(workspace=context.workspace), await reads.invitations(context.workspace)
+    refused = await mail.suppressed(context.workspace)
+    return await context.render("team/list.html", people=people, open_links=links, refused=refused)
+
+
+@action("/team", shown_on=team, confirmed=True)
+async def invite(context: PageContext) -> PageResponse:
+    """A link for somebody new; shown on the page that answers, and nowhere else."""
+    role, email = context.form.choice("role", ROLES, "Choose a role."), context.form.text("email")
+    token = await changes.invite(context.workspace, email, role, by=context.me.email, address=context.me.address)
+    days, mailed = changes.LIFE.days, await mail.reaches(context.workspace, email)
+    return await context.render("team/invited.html", 201, token=token, email=email, role=role, days=days, mailed=mailed)
+
+
+@action("/team/links/{invitation_id}/withdraw", shown_on=team, audit="user.invitation_withdrawn")
+async def withdraw(context: PageContext, invitation_id: str) -> PageResponse:
+    context.entry.subject = await changes.withdraw(context.workspace, invitation_id)
+    return context.redirect("/team", "The link is withdrawn.")
+
+
+@action("/team/{user_id}/role", shown_on=team, confirmed=True, audit="user.role_changed")
+async def change_role(context: PageContext, user_id: str) -> PageResponse:
+    """Somebody may do more, or less, from their next click on."""
+    role = context.form.choice("role", ROLES, "Choose a role.")
+    context.entry.subject, before = await changes.change_role(context.workspace, user_id, role)
+    context.entry.detail = f"role: {before} -> {role}"
+    return context.redirect("/team", f"{context.entry.subject} is {'an' if role[0] == 'a' else 'a'} {role} now.")
+
+
+@action("/team/{user_id}/remove", shown_on=team, audit="user.removed")
+async def remove_user(context: PageContext, user_id: str) -> PageResponse:
+    context.entry.subject = await changes.remove_user(context.workspace, user_id)
+    return context.redirect("/team", f"{context.entry.subject} is signed out and has no account any more.")
+
+
+@action("/team/{user_id}/second-factor/remove", shown_on=team, confirmed=True, audit="user.second_factor_removed")
+async def take_off_second_factor(context: PageContext, user_id: str) -> PageResponse:
+    """Somebody has lost their phone: their password is enough again."""
+    context.entry.subject = await second_factor.remove(context.workspace, user_id)
+    return context.redirect("/team", f"{context.entry.subject} signs in by password alone.")
+
+
+@action("/team/mail/lift", shown_on=team, audit="mail.suppression_lifted")
+async def lift(context: PageContext) -> PageResponse:
+    context.entry.subject = refused = context.form.text("address")
+    await mail_changes.lift(context.workspace, refused)
+    return context.redirect("/team", f"Mail goes to {refused} again.")
+
+
+@screen("/team/networks", role="admin")
+async def allowed(context: PageContext) -> PageResponse:
+    """The networks, and the form for others."""
+    address = client_network.address(context.request.scope)
+    return await context.render("team/networks.html", allowed=context.me.networks, address=address)
+
+
+@action("/team/networks", shown_on=allowed, confirmed=True, audit="workspace.networks_changed")
+async def save(context: PageContext) -> PageResponse:
+    """From the next request on, sessions that exist included."""
+    given, present = networks.split(context.form.text("networks")), client_network.address(context.request.scope)
+    now = await workspaces.set_networks(context.workspace, given, present)
+    context.entry.subject = context.workspace
+    context.entry.detail = f"networks: {' '.join(context.me.networks) or 'any'} -> {' '.join(now) or 'any'}"
+    word = "Saved. Whoever is elsewhere is refused from now on." if now else "Saved. People may come in from anywhere."
+    return context.redirect("/team/networks", word)

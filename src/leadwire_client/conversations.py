@@ -15,10 +15,11 @@ _END: Final = single(ConversationEnd)
 
 class ConversationFilters(TypedDict, total=False):
     """Which conversations, and their order: `status` is active, handoff or ended; all times are exclusive. `sort` is
-    `created_at` or `updated_at`, descending with `-` before it.
+    `created_at` or `updated_at`, descending with `-` before it. `q` has words.
     """
 
     status: str | None
+    q: str | None
     bot_id: str | None
     since: Moment | None
     until: Moment | None
@@ -31,14 +32,12 @@ class Conversations(Resource[C]):
     """`lw.conversations`."""
 
     @method
-    def list(
-        self, *, limit: int | None = None, page: int = 1, **filters: Unpack[ConversationFilters]
-    ) -> Walk[Conversation]:
+    def list(self, *, limit: int | None = None, **filters: Unpack[ConversationFilters]) -> Walk[Conversation]:
         """Every conversation that matches, with the order, the parameters and the promises of `leads.list`.
 
         Raises Invalid.
         """
-        return Walk(_page, filters, limit, page)
+        return Walk(_page, filters, limit)
 
     @method
     def page(

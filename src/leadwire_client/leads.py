@@ -18,11 +18,12 @@ _DELETED: Final = single(LeadDeleted)
 
 class LeadFilters(TypedDict, total=False):
     """Which leads, and their order: scores are inclusive, all times exclusive; `since` and `until` are about
-    `created_at`. `sort` is `created_at`, `updated_at` or `score`, descending with `-` before it.
+    `created_at`. `sort` is `created_at`, `updated_at` or `score`, descending with `-` before it. `q` has words.
     """
 
     score_min: int | None
     score_max: int | None
+    q: str | None
     bot_id: str | None
     since: Moment | None
     until: Moment | None
@@ -47,21 +48,17 @@ class Leads(Resource[C]):
     """`lw.leads`."""
 
     @method
-    def list(self, *, limit: int | None = None, page: int = 1, **filters: Unpack[LeadFilters]) -> Walk[Lead]:
+    def list(self, *, limit: int | None = None, **filters: Unpack[LeadFilters]) -> Walk[Lead]:
         """Every lead that matches, newest first or by `sort`, asked for page by page as you go. Raises Invalid.
 
-        `limit` is the leads of a page, 1 to 100 (100 by default), and no limit of the whole; `page` is where to begin,
-        without `sort`.
+        `limit` is the leads of a page, 1 to 100 (100 by default), and no limit of the whole.
 
         Promised: a lead that is there and matches from beginning to end comes exactly once, whatever arrives, is
-        changed or deleted meanwhile. Leads that arrive during the walk do not come; ask for them with `since`. (One
-        exception: while more than `limit` leads of one millisecond are walked, somebody else's deletion among them can
-        hide others.)
-
-        With `sort`, `updated_since` or `updated_before` the walk is by cursor. In the order of `updated_at` a lead that
-        is changed meanwhile comes once more, as it is then; in other orders that a change moves it in, it may not come.
+        changed or deleted meanwhile. Leads that arrive during the walk do not come; ask for them with `since`. In the
+        order of `updated_at` a lead that is changed meanwhile comes once more, as it is then; in other orders that a
+        change moves it in, it may not come. 24 hours may pass between two pages.
         """
-        return Walk(_page, filters, limit, page)
+        return Walk(_page, filters, limit)
 
     @method
     def page(

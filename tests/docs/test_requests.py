@@ -38,19 +38,21 @@ async def test_every_request_is_answered(anonymous, api_key, workspace, bot):
     values = {"KEY": api_key, "URL": "http://test", "LEAD": lead.id, "CONVERSATION": conversation}
     values["EXPORT"] = (await exports.create(workspace, "leads", "ndjson", "")).id
     requests = [request(words, values) for words in commands(API) if words[0] == "curl"]
-    assert len(requests) == TEXT.count("curl -s") == 14
+    assert len(requests) == TEXT.count("curl -s") == 15
     answers = [
         await anonymous.request(method, url, headers=headers, content=body) for method, url, headers, body in requests
     ]
-    assert [answer.status_code for answer in answers] == [*[200] * 12, 202, 200], [answer.text for answer in answers]
+    assert [answer.status_code for answer in answers] == [*[200] * 13, 202, 200], [answer.text for answer in answers]
     *answers, made, file = answers
-    listed, one, patched, deleted, waiting, talk, ended, found, best, changed, *events = (one.json() for one in answers)
+    listed, one, patched, deleted, waiting, talk, ended, found, words, best, changed, *events = (
+        one.json() for one in answers
+    )
     assert [found["id"] for found in listed["data"]] == [one["data"]["id"]] == [lead.id]
     assert (patched["data"]["name"], patched["data"]["custom_fields"]) == ("Grace Hopper", {"stage": "won"})
     assert deleted["data"] == {"id": lead.id, "deleted": True}
     assert [found["id"] for found in waiting["data"]] == [talk["data"]["id"]] == [conversation]
     assert ended["data"]["status"] == "ended"
-    assert found["data"] == best["data"] == changed["data"] == [], "the lead was deleted above"
+    assert found["data"] == words["data"] == best["data"] == changed["data"] == [], "the lead was deleted above"
     assert made.json()["data"]["state"] == "ready"
     assert file.content == b"", "as above"
     assert "conversation.started" in {event["event"] for event in events[1]["data"]}

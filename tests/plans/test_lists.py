@@ -3,6 +3,7 @@
 With 100,000 leads in the usual run; with 2,000,000 by `uv run pytest tests/plans -m large`.
 """
 
+import asyncio
 import itertools
 from collections import OrderedDict
 from functools import partial
@@ -14,6 +15,8 @@ from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.reads import LeadQuery
+from leadwire.domain.search import reads as search
+from leadwire.infrastructure import db
 from tests.plans import crowd as crowds
 from tests.plans.crowd import FIRST_DAY, LAST_DAY, Crowd, busy_day
 from tests.plans.explained import explained
@@ -134,6 +137,35 @@ async def test_leads_with_an_address(crowd, monkeypatch):
         if node.get("Relation Name") == "lead":
             assert node["Actual Rows"] + node.get("Rows Removed by Filter", 0) <= 1
     assert (await leads.page(crowd.workspace, query)).total == 1
+
+
+_DOCUMENTS = """
+INSERT INTO search_document (id, workspace_id, kind, created_at, lexemes)
+SELECT id, workspace_id, 'lead', created_at,
+    ('''lead ' || workspace_id || ''' ''com''' || CASE WHEN score = 96 THEN ' ''rare''' ELSE '' END)::tsvector
+FROM lead"""
+
+
+async def test_leads_with_words(crowd, monkeypatch):
+    await db.rows(_DOCUMENTS)
+    await db.rows("VACUUM ANALYZE search_document")
+    for words, found in (("rare", crowd.leads // 97), ("nobody", 0)):
+        sought = partial(search.having, crowd.workspace, "lead", words, [])
+        nodes = await explained(sought, monkeypatch)
+        [index] = [node for node in nodes if node.get("Index Name")]
+        assert (index["Index Name"], index["Actual Rows"]) == ("search_document_lexemes", pytest.approx(found, abs=1))
+        ids = await sought()
+        for sort in (None, "created_at", "-score", "updated_at"):
+            with monkeypatch.context() as known:
+                known.setattr(search, "having", lambda *_, ids=ids: asyncio.sleep(0, ids))
+                query = LeadQuery(q=words, sort=sort, score_max=96)
+                nodes = await explained(partial(leads.page, crowd.workspace, query), monkeypatch)
+                assert (await leads.page(crowd.workspace, query)).total == len(ids)
+            scans = [node for node in nodes if node.get("Relation Name") == "lead"]
+            assert [scan["Node Type"] for scan in scans] == ["Index Scan"] * 2
+            for scan in scans:
+                assert scan["Actual Rows"] * scan["Actual Loops"] <= len(ids)
+                assert scan.get("Rows Removed by Filter", 0) == 0
 
 
 @pytest.mark.parametrize(

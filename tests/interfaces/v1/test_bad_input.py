@@ -92,7 +92,7 @@ async def test_an_unknown_name_in_the_query_is_told_with_those_there_are(client,
     answer = await client.get(f"/v1/leads?{query}")
     refused(answer, 400, "unknown_parameter", name)
     names = (
-        "bot_id, cursor, email, limit, page, score_max, score_min, since, sort, until, updated_before, updated_since"
+        "bot_id, cursor, email, limit, page, q, score_max, score_min, since, sort, until, updated_before, updated_since"
     )
     assert f"There are: {names}." in answer.json()["errors"][0]["message"]
 

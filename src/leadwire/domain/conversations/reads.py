@@ -15,6 +15,7 @@ from leadwire.domain.conversations.table import ConversationNote, Message, Saved
 from leadwire.domain.leads import schema as leads
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Keyset
 from leadwire.domain.listing.listing import Figures, Listing, PageQuery, SearchQuery
+from leadwire.domain.search import reads as documents_found
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.ids import is_id
@@ -51,12 +52,21 @@ _NEWEST: Final = Keyset(
     text="""concat_ws(' ', visitor_name, visitor_email,
         (SELECT concat_ws(' ', name, email) FROM lead WHERE lead.id = looked_at.lead_id))""",
 )
+
+
+class _Conversations(Listing[Conversation]):
+    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> list[str]:
+        found = {"bot": query.bot_id, "status": getattr(query, "status", None)}
+        marks = [f"{name}:{value}" for name, value in found.items() if value]
+        return await documents_found.having(workspace, "conversation", words, marks)
+
+
 _OPEN: Final = ("active", "handoff")  # an operator gives a conversation back without an event; few are open at a time
-_LIST: Final = Listing(
+_LIST: Final = _Conversations(
     _NEWEST,
     ("conversation.started", "conversation.deleted"),
     {"status": ("conversation.ended",)},
-    {"status": _OPEN, **dict.fromkeys(UPDATED)},
+    {"status": _OPEN, **dict.fromkeys(("ids", *UPDATED))},
     sorts={
         "-created_at": _NEWEST,
         "created_at": structs.replace(_NEWEST, descending=False),

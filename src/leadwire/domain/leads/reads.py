@@ -90,10 +90,14 @@ class _Leads(Listing[Lead]):
         """As every list; None where a custom field is looked at."""
         return None if getattr(query, "field", "") else await super().total(workspace, query)
 
+    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> list[str]:
+        marks = [f"bot:{query.bot_id}"] if query.bot_id else []
+        return await documents_found.having(workspace, "lead", words, marks)
+
     def order_of(self, query: PageQuery) -> Keyset[Lead]:
-        """As every list; the few leads with one address are not looked for in the order."""
+        """As every list; the few leads with one address, or with words, are not looked for in the order."""
         order = super().order_of(query)
-        if getattr(query, "email", None):
+        if query.q is not None or getattr(query, "email", None):
             return structs.replace(_NEWEST, key=order.key, descending=order.descending)
         return order
 
@@ -126,7 +130,6 @@ _NEWEST: Final = _Sought(
         # By the index of bot and address. An array, so that it is made first, once.
         "email": """id = ANY(ARRAY(SELECT known.id FROM bot JOIN lead known ON known.bot_id = bot.id
             AND lower(known.email) = lower(:email) WHERE bot.workspace_id = :workspace))""",
-        "ids": "id = ANY(:ids::text[])",
         **BY_BOT_AND_TIME,
         **UPDATED,
     },
@@ -151,6 +154,7 @@ _LIST: Final = _Leads(
     _NEWEST,
     ("lead.created", "lead.deleted"),
     dict.fromkeys(("score_min", "score_max", "email", *UPDATED), _CHANGED),
+    {"ids": None},
     orders={"oldest": _OLDEST, "score": _BEST},
     sorts={
         "-created_at": _NEWEST,

@@ -24,7 +24,12 @@ LOOKED_AT: Final = 20_000
 BY_TIME: Final = {"created_at": "timestamptz", "id": "text"}
 BY_UPDATE: Final = {"updated_at": "timestamptz", "id": "text"}
 UPDATED: Final = {"updated_since": "updated_at > :updated_since", "updated_before": "updated_at < :updated_before"}
-BY_BOT_AND_TIME: Final = {"bot_id": "bot_id = :bot_id", "since": "created_at > :since", "until": "created_at < :until"}
+BY_BOT_AND_TIME: Final = {
+    "ids": "id = ANY(:ids::text[])",
+    "bot_id": "bot_id = :bot_id",
+    "since": "created_at > :since",
+    "until": "created_at < :until",
+}
 """Filters that the lists of /v1 have in common."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -58,8 +63,8 @@ class Keyset(Struct, Generic[T], frozen=True, kw_only=True):
     """Instead of `LOOKED_AT`."""
 
     def used(self, query: object) -> dict[str, Any]:
-        """The filters that `query` sets, with their values. An empty text is not set."""
-        given = {name: getattr(query, name, None) for name in self.filters}
+        """The filters that `query` sets, or has as a mapping, with their values. An empty text is not set."""
+        given = query if isinstance(query, dict) else {name: getattr(query, name, None) for name in self.filters}
         return {name: value for name, value in given.items() if value not in (None, "")}
 
     @property

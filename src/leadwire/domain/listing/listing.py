@@ -12,7 +12,7 @@ What a change without an event can affect is counted every time.
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Final, Generic, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, Final, Generic, NamedTuple, Self, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
@@ -50,6 +50,11 @@ class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sort: str | None = None
     """The order; `-` is descending. By default the newest come first; with `updated_since` or `updated_before`, those
     that changed first."""
+    q: Annotated[str, Meta(max_length=200)] | None = None
+    """Only those with all of these words, in any case, with or without accents. The last may be the beginning of a
+    word; words in quotation marks must follow each other. Leads are also found by any three characters or more of names
+    and addresses. What has changed is found a second or two later. Words that more than 2,000 have are refused
+    (`too_many_found`)."""
     bot_id: BotId | None = None
     """Only those of this bot."""
     since: Moment | None = None
@@ -146,30 +151,40 @@ class Listing(Struct, Generic[T]):
 
     async def total(self, workspace: str, query: SearchQuery) -> int | None:
         """Return how many match; None where words are searched for, since that would take reading every row."""
-        return None if query.q else (await self._counted(self.newest, workspace, query.exclusive(), 1, 0))[1]
+        if query.q:
+            return None
+        return (await self._counted(self.newest, workspace, self.newest.used(query.exclusive()), 1, 0))[1]
 
     async def page(self, workspace: str, query: PageQuery) -> Part[T]:
         """Return one page and the total. Raise InvalidParameter for parameters that do not go together, or a cursor
         that is not of this list.
         """
         order, number = self.order_of(query), query.page or 1
-        about = (workspace, order.table, order.order, sorted(order.used(query).items()))
-        if query.cursor is None:
-            rows, total = await self._counted(order, workspace, query, query.limit, (number - 1) * query.limit)
-            return Part([order.make(row[:_COUNTED]) for row in rows], total, number)
-        if query.page is not None:
+        used = order.used(query)
+        words = {} if query.q is None else {"q": query.q}
+        about = (workspace, order.table, order.order, sorted((used | words).items()))
+        if query.cursor is not None and query.page is not None:
             raise cursors.refused("page", "conflicting_parameter", "Not together with `cursor`, which says where.")
+        if query.q is not None:
+            used["ids"] = await self.ids_of(workspace, query, query.q)
+        if query.cursor is None:
+            rows, total = await self._counted(order, workspace, used, query.limit, (number - 1) * query.limit)
+            return Part([order.make(row[:_COUNTED]) for row in rows], total, number)
         if query.cursor == cursors.FIRST:
-            rows, total = await self._counted(order, workspace, query, query.limit, 0)
+            rows, total = await self._counted(order, workspace, used, query.limit, 0)
             items = [order.make(row[:_COUNTED]) for row in rows]
             after = order.place(rows[-1]) if total > len(rows) else None
         else:
             place = cursors.opened(query.cursor, about)
             number, total = place.page, place.total
-            found = await order.page(workspace, query, place.after, query.limit)
+            found = await order.page(workspace, used, place.after, query.limit)
             items, after = found.items, found.after
         following = after and cursors.sealed(cursors.Place(after, number + 1, total), about)
         return Part(items, total, number, following)
+
+    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> list[str]:
+        """Return the ids of the rows with the words of `q`. Raise InvalidParameter where there are too many of them."""
+        raise NotImplementedError
 
     def order_of(self, query: PageQuery) -> Keyset[T]:
         """Return the order that a query asks for. Raise InvalidParameter where a filter does not go with it."""
@@ -181,10 +196,9 @@ class Listing(Struct, Generic[T]):
         return self.sorts[sort]
 
     async def _counted(
-        self, order: Keyset[T], workspace: str, query: object, limit: int, offset: int
+        self, order: Keyset[T], workspace: str, used: Mapping[str, Any], limit: int, offset: int
     ) -> tuple[list[db.Row], int]:
         """The rows of one page, with what was counted behind them, and the total: one snapshot, one round trip."""
-        used = order.used(query)
         now = clock.now()
         key = (db.reads_from_standby(), workspace, *used.items())
         unannounced = any(
@@ -210,9 +224,11 @@ class Listing(Struct, Generic[T]):
         )
         *_, snapshot, server, total = found[0]
         if total is not None:
-            known = self._counts[key] = _Count(total, snapshot, server, now)
+            known = _Count(total, snapshot, server, now)
         assert known is not None  # noqa: S101 - without a known count the statement counts
-        self._counts.move_to_end(key)
+        if not unannounced:
+            self._counts[key] = known
+            self._counts.move_to_end(key)
         if len(self._counts) > _KEPT:
             self._counts.popitem(last=False)
         return [row for row in found if row[0] is not None], known.total

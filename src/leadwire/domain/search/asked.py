@@ -22,6 +22,7 @@ MOST: Final = 12
 _STATUSES: Final = ("active", "handoff", "ended")
 _EXCERPT: Final = 180
 _WORD: Final = re.compile(r"\w+")
+_TERM: Final = re.compile(r'"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+)')
 _PART: Final = re.compile(r'(?:(?P<name>[^\W\d_]+):(?!//))?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S+))?', re.UNICODE)
 
 
@@ -83,6 +84,12 @@ class Asked(Struct):
             pieces += [Piece(text[at : hit.start()], hit=False), Piece(hit[0], hit=True)]
             at = hit.end()
         return [*pieces, Piece(text[at:end] + ("…" if end < len(text) else ""), hit=False)]
+
+
+def terms(text: str) -> list[Term]:
+    """Read words and phrases, without filters."""
+    found = ((part["phrase"], part["word"]) for part in _TERM.finditer(text))
+    return [Term(phrase or word, phrase is not None) for phrase, word in found if documents.words(phrase or word or "")]
 
 
 def parse(text: str, bots: Mapping[str, str]) -> Asked:

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
+from leadwire.domain.listing.cursors import refused
 from leadwire.domain.listing.keyset import BY_TIME, Found, Keyset
-from leadwire.domain.search.asked import Asked, Kind
+from leadwire.domain.search.asked import MOST, Asked, Kind, terms
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
 
@@ -76,6 +77,22 @@ async def few(workspace: str, lexemes: str) -> list[str] | None:
     """Return the ids of the documents with these lexemes (a tsquery); None when there are more than `FEW`."""
     found = await _SOME.rows(workspace=workspace, lexemes=lexemes, most=FEW + 1)
     return [row["id"] for row in found] if len(found) <= FEW else None
+
+
+async def having(workspace: str, kind: Kind, text: str, marks: list[str]) -> list[str]:
+    """Return the ids of the documents with the words and phrases of a text, and these marks. Raise InvalidParameter
+    for `q` where it has none, or `MOST`, or more than `FEW` documents have them.
+    """
+    asked = Asked(terms(text), marks)
+    if not asked.terms:
+        raise refused("q", "no_words", "Must have a letter or a digit.")
+    if len(asked.terms) > MOST:
+        raise refused("q", "too_many_words", f"Must have at most {MOST} words and phrases.")
+    found = await few(workspace, asked.lexemes(workspace, kind))
+    if found is None:
+        message = f"More than {FEW:,} have these words, which are not counted. Ask for more words, or for one bot."
+        raise refused("q", "too_many_found", message)
+    return found
 
 
 async def page(workspace: str, kind: Kind, asked: Asked, after: str = "", limit: int = 20) -> Found[str]:

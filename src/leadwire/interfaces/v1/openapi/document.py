@@ -33,6 +33,7 @@ _EXAMPLES: Final = {
     "wait": 0,
     "after": f"{_AT},lead_{'0' * 26}",
     "email": "ada@example.com",
+    "q": "acme",
 }
 _TIMES: Final = " ISO 8601, extended or basic format, 1970 to 9998. A date alone, or a time without offset, is in UTC."
 _BY_KEY: Final = (InvalidParameter, IdempotencyInProgress, IdempotencyMismatch)  # of what takes an Idempotency-Key

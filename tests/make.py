@@ -29,6 +29,16 @@ async def somebody(workspace: str, bot: str) -> Lead:
     return await lead(workspace, bot, email=f"{ids.new('x')}@example.com")
 
 
+async def user(workspace: str, role: str = "agent") -> str:
+    """A person of the web area, who cannot sign in. Answers their id."""
+    made = ids.new("user")
+    await db.rows(
+        "INSERT INTO user_account (id, workspace_id, email, role, created_at) VALUES ($1, $2, $3, $4, now())",
+        made, workspace, f"{made}@example.org", role,
+    )  # fmt: skip
+    return made
+
+
 async def emitted(*, forget: bool = False) -> list[dict[str, Any]]:
     """Every event in the outbox, oldest first, decoded; `forget` then empties it."""
     bodies = await db.rows("SELECT body FROM event ORDER BY id")

@@ -18,7 +18,7 @@ async def test_nobody_else_is_erased_when_it_goes_on(workspace, bot, monkeypatch
     other = await make.lead(workspace, bot, email="ada@example.community")
     await make.lead(workspace, bot, email="ada@example.com")
     wanted = LeadSearch(q="ada@example.com")
-    await changes.begin(workspace, "user_ada", "erase", wanted, clock.iso(clock.now()))
+    await changes.begin(workspace, await make.user(workspace, "admin"), "erase", wanted, clock.iso(clock.now()))
     with monkeypatch.context() as patched:
         patched.setattr(changes, "_END", _Dies())
         with pytest.raises(ConnectionError):
@@ -26,3 +26,42 @@ async def test_nobody_else_is_erased_when_it_goes_on(workspace, bot, monkeypatch
     while await changes.step():
         pass
     assert [row["id"] for row in await db.rows("SELECT id FROM lead")] == [other.id]
+
+
+@pytest.mark.parametrize(("role", "changed"), [("admin", 1), ("agent", 1), ("viewer", 0)])
+async def test_a_field_is_set_only_while_it_may_be(workspace, bot, role, changed):
+    lead = await make.lead(workspace, bot)
+    began = await make.user(workspace)
+    await changes.begin(workspace, began, "set", [lead.id], clock.iso(clock.now()), "stage", "Won")
+    await db.rows("UPDATE user_account SET role = $1", role)
+    while await changes.step():
+        pass
+    assert await db.value("SELECT done FROM bulk_change") == changed
+
+
+async def test_the_right_to_it_is_looked_at_for_each_lead(workspace, bot, monkeypatch):
+    """Who is demoted while a step is under way erases nobody more."""
+    leads = [(await make.lead(workspace, bot, email=f"{n}@example.com")).id for n in range(3)]
+    await changes.begin(workspace, await make.user(workspace, "admin"), "erase", leads, clock.iso(clock.now()))
+    erase = changes.privacy.erase_lead
+
+    async def demoted_after_it(*given, **more):
+        await erase(*given, **more)
+        await db.rows("UPDATE user_account SET role = 'agent'")
+
+    monkeypatch.setattr(changes.privacy, "erase_lead", demoted_after_it)
+    while await changes.step():
+        pass
+    assert await db.value("SELECT count(*) FROM lead") == 2
+    assert tuple(await db.row("SELECT state, done, skipped FROM bulk_change")) == ("stopped", 1, 0)
+
+
+async def test_what_has_ended_keeps_nothing_that_an_erasure_would_have_to_find(workspace, bot):
+    lead = await make.lead(workspace, bot)
+    began = await make.user(workspace)
+    for wanted in ([lead.id], LeadSearch(q="Lovelace")):
+        await changes.begin(workspace, began, "set", wanted, clock.iso(clock.now()), "friend", "Bo Miller")
+    while await changes.step():
+        pass
+    kept = await db.rows("SELECT query, ids, value FROM bulk_change")
+    assert [tuple(one) for one in kept] == [("", None, "")] * 2

@@ -16,6 +16,7 @@ from leadwire.domain.search import reads as found
 from leadwire.infrastructure import clock, db
 from tests import make
 from tests.domain.bots.conftest import published
+from tests.interfaces.web.conftest import PASSWORD, signed_in
 from tests.interfaces.web.test_leads import names
 
 FLOW = """
@@ -174,9 +175,7 @@ async def test_a_field_is_set_in_those_that_are_ticked(agent, workspace, three):
     page = await agent.open("/leads")
     await make.emitted(forget=True)
     ticked = [three[0].id, three[2].id, "lead_nothing"]
-    page = await agent.fill(
-        "/leads/bulk", kind="set", lead=ticked, field="stage", value="Called", seen_at=seen_at(page)
-    )
+    page = await agent.fill("/leads/bulk", lead=ticked, field="stage", value="Called", seen_at=seen_at(page))
     assert "Running" in page
     await finished()
     assert [await fields_of(workspace, lead) for lead in three] == [
@@ -191,7 +190,7 @@ async def test_what_was_changed_since_the_list_was_seen_is_left_alone_and_named(
     page = await agent.open("/leads?field=stage&test=set")
     await leads.update(workspace, three[0].id, LeadPatch(name="Ada Lovelace"), unchanged={})
     page = await agent.fill(
-        "/leads/bulk?field=stage&test=set", kind="set", all="1", field="stage", value="Lost", seen_at=seen_at(page)
+        "/leads/bulk?field=stage&test=set", all="1", field="stage", value="Lost", seen_at=seen_at(page)
     )
     await finished()
     assert [await fields_of(workspace, lead) for lead in three] == [{"stage": "New"}, {"stage": "Lost", "seats": 5}, {}]
@@ -204,20 +203,56 @@ async def test_what_was_changed_since_the_list_was_seen_is_left_alone_and_named(
 
 async def test_admins_erase_many_once_they_have_typed_it(admin, agent, workspace, three):
     page = await admin.open("/leads")
-    form = {"kind": "erase", "all": "1", "seen_at": seen_at(page)}
-    assert "Type erase to erase these people." in await admin.fill("/leads/bulk", 422, **form, confirm="yes")
+    form = {"all": "1", "seen_at": seen_at(page)}
+    assert "Type erase to erase these people." in await admin.fill("/leads/erase", 422, **form, confirm="yes")
     await agent.open("/leads")
-    assert "Only admins erase people." in await agent.fill("/leads/bulk", 422, **form, confirm="erase")
-    page = await admin.fill("/leads/bulk", **form, confirm="erase")
+    assert "This takes the role admin" in await agent.fill("/leads/erase", 403, **form, confirm="erase")
+    assert await db.value("SELECT count(*) FROM bulk_change") == 0
+    page = await admin.fill("/leads/erase", **form, confirm="erase")
     await finished()
     assert await db.value("SELECT count(*) FROM lead") == 0
     assert [kind for kind in await make.kinds() if kind == "lead.deleted"] == ["lead.deleted"] * 3
 
 
+async def test_erasing_many_asks_for_the_password_first(admin, three):
+    form = {"all": "1", "seen_at": seen_at(await admin.open("/leads")), "confirm": "erase"}
+    await db.rows("UPDATE user_session SET confirmed_at = confirmed_at - interval '11 minutes'")
+    assert "Confirm it is you" in await admin.fill("/leads/erase", **form)
+    assert await db.value("SELECT count(*) FROM bulk_change") == 0
+    assert "Running" in await admin.fill("/leads/erase", **form, confirm_password=PASSWORD)
+
+
+@pytest.mark.parametrize("gone", ["UPDATE user_account SET role = 'agent'", "DELETE FROM user_account"])
+async def test_people_are_not_erased_any_more_for_who_is_no_admin(admin, agent, three, monkeypatch, gone):
+    monkeypatch.setattr(changes, "_AT_ONCE", 1)
+    form = {"all": "1", "seen_at": seen_at(await admin.open("/leads")), "confirm": "erase"}
+    bulk = re.search(r"/leads/bulk/(\w+)", await admin.fill("/leads/erase", **form))[1]
+    await changes.step()
+    await db.rows(f"{gone} WHERE email = 'ada@example.org'")
+    await finished()
+    assert await db.value("SELECT count(*) FROM lead") == 2
+    page = await agent.open(f"/leads/bulk/{bulk}")
+    assert "Stopped" in page
+    assert "Whoever began this may not erase people any more. The rest is left as it is." in page
+
+
+async def test_only_admins_cancel_what_a_colleague_began(admin, agent, workspace, three):
+    async with signed_in(workspace, "agent", "kay@example.org") as other:
+        seen = seen_at(await agent.open("/leads"))
+        page = await agent.fill("/leads/bulk", all="1", field="owner", value="Bo", seen_at=seen)
+        assert "Cancel the rest" in page
+        job = re.search(r"/leads/bulk/\w+", page)[0]
+        assert "Cancel the rest" not in await other.open(job)
+        page = await other.fill(f"{job}/cancel", 403)
+        assert "Only whoever began this change, or an admin, can cancel it." in page
+        await admin.open(job)
+        assert "Cancelled" in await admin.fill(f"{job}/cancel")
+
+
 async def test_two_changes_of_the_same_leads_do_not_overwrite_each_other(agent, workspace, three):
     seen = seen_at(await agent.open("/leads"))
     for value in ("First", "Second"):
-        await agent.fill("/leads/bulk", kind="set", all="1", field="owner", value=value, seen_at=seen)
+        await agent.fill("/leads/bulk", all="1", field="owner", value=value, seen_at=seen)
     await finished()
     jobs = await db.rows("SELECT done, skipped, state FROM bulk_change ORDER BY created_at")
     assert [tuple(row) for row in jobs] == [(3, 0, "finished"), (0, 3, "finished")]
@@ -227,7 +262,7 @@ async def test_two_changes_of_the_same_leads_do_not_overwrite_each_other(agent, 
 async def test_a_change_goes_on_where_it_stopped_and_can_be_cancelled(agent, workspace, three, monkeypatch):
     monkeypatch.setattr(changes, "_AT_ONCE", 1)
     page = await agent.open("/leads")
-    page = await agent.fill("/leads/bulk", kind="set", all="1", field="owner", value="Bo", seen_at=seen_at(page))
+    page = await agent.fill("/leads/bulk", all="1", field="owner", value="Bo", seen_at=seen_at(page))
     bulk = re.search(r"/leads/bulk/(\w+)", page)[1]
     await changes.step()
     await changes.step()
@@ -247,7 +282,7 @@ async def test_a_change_goes_on_past_many_that_do_not_match(agent, workspace, th
     monkeypatch.setattr(reads, "WALKED", 1)  # leads that are looked at at a time
     query = f"/leads/bulk?field=stage&test=contains&value={value}"
     seen = seen_at(await agent.open("/leads"))
-    await agent.fill(query, kind="set", all="1", field="owner", value="Bo", seen_at=seen)
+    await agent.fill(query, all="1", field="owner", value="Bo", seen_at=seen)
     await finished()
     assert ["owner" in await fields_of(workspace, lead) for lead in three] == set_in
     assert await db.value("SELECT state FROM bulk_change") == "finished"
@@ -265,7 +300,7 @@ async def test_a_change_that_fails_does_not_hold_up_those_of_others(workspace, t
 
     monkeypatch.setattr(reads, "search", failing)
     for place in (workspace, other):
-        await changes.begin(place, "user_ada", "set", reads.LeadSearch(), seen, "owner", "Bo")
+        await changes.begin(place, await make.user(place), "set", reads.LeadSearch(), seen, "owner", "Bo")
     with pytest.raises(db.Canceled):
         await changes.step()
     await changes.step()
@@ -275,11 +310,10 @@ async def test_a_change_that_fails_does_not_hold_up_those_of_others(workspace, t
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"kind": "sell"}, "Choose what to do."),
-        ({"kind": "set", "field": "stage", "value": "x"}, "Choose 1 to 500 leads."),
-        ({"kind": "set", "all": "1", "field": "", "value": "x"}, "This custom field cannot be set."),
-        ({"kind": "set", "all": "1", "field": "a", "value": "x" * 1001}, "This custom field cannot be set."),
-        ({"kind": "set", "all": "1", "field": "a", "value": "x", "seen_at": "soon"}, "Load the list again."),
+        ({"field": "stage", "value": "x"}, "Choose 1 to 500 leads."),
+        ({"all": "1", "field": "", "value": "x"}, "This custom field cannot be set."),
+        ({"all": "1", "field": "a", "value": "x" * 1001}, "This custom field cannot be set."),
+        ({"all": "1", "field": "a", "value": "x", "seen_at": "soon"}, "Load the list again."),
     ],
 )
 async def test_a_change_that_cannot_be_made_is_not_begun(agent, three, given, says):
@@ -297,7 +331,7 @@ async def test_the_history_of_a_lead_says_who_changed_what(agent, client, anonym
     assert (await client.patch(f"/v1/leads/{lead}", json={"score": 7})).status_code == 200
     await agent.open("/leads")
     await agent.fill(f"/leads/{lead}/field", field="stage", was="", value="Won")
-    await agent.fill("/leads/bulk", kind="set", lead=lead, field="stage", value="Lost", seen_at=clock.iso(clock.now()))
+    await agent.fill("/leads/bulk", lead=lead, field="stage", value="Lost", seen_at=clock.iso(clock.now()))
     await finished()
     page = await agent.open(f"/leads/{lead}")
     said = re.findall(r"<span>by ([^<]+)</span>", page)

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from leadwire.domain.bulk_changes import reads as bulk_changes
 from leadwire.domain.bulk_changes.table import BulkChange
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
@@ -17,7 +18,7 @@ from leadwire.domain.leads.schema import Lead, custom_fields
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import actor, clock, db, ids
 from leadwire.infrastructure.db.statements import insert, sql
-from leadwire.infrastructure.errors import Conflict, DomainError, Invalid, NotFound
+from leadwire.infrastructure.errors import Conflict, DomainError, Forbidden, Invalid, NotFound
 
 Kind = Literal["set", "erase"]
 MOST_CHOSEN: Final = 500
@@ -29,23 +30,28 @@ _BEGIN: Final = insert(
     BulkChange.query, BulkChange.ids, BulkChange.seen_at, BulkChange.created_at, BulkChange.updated_at,
     BulkChange.state,
 )  # fmt: skip
+# Whether whoever began it still may: people are erased by admins.
+_ALLOWED: Final = """EXISTS (SELECT 1 FROM user_account u WHERE u.id = b.user_id AND u.workspace_id = b.workspace_id
+    AND u.role IN ('admin', CASE b.kind WHEN 'set' THEN 'agent' END))"""
 # The change that has waited longest for its step.
-_NEXT: Final = sql("""
-SELECT b.* FROM bulk_change b JOIN workspace w ON w.id = b.workspace_id
+_NEXT: Final = sql(f"""
+SELECT b.*, {_ALLOWED} AS allowed FROM bulk_change b JOIN workspace w ON w.id = b.workspace_id
 WHERE b.state = 'running' AND w.suspended_at IS NULL ORDER BY b.updated_at LIMIT 1""")
-# Takes the change one lead further, unless another process or a person has moved it meanwhile.
-_MOVE: Final = sql("""
-UPDATE bulk_change SET after = :after, done = done + :done, skipped = skipped + :skipped, updated_at = :now,
+# Takes the change one lead further, unless another process or a person has moved or ended it meanwhile.
+_MOVE: Final = sql(f"""
+UPDATE bulk_change b SET after = :after, done = done + :done, skipped = skipped + :skipped, updated_at = :now,
     left_alone = left_alone || CASE WHEN :skipped > 0 AND cardinality(left_alone) < :most THEN ARRAY[:lead::text] END
-WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :before RETURNING id""")
+WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :before AND {_ALLOWED} RETURNING id""")
 # Takes the change on where no lead matches.
 _PASS: Final = sql("""
 UPDATE bulk_change SET after = :after, updated_at = :now
 WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :before""")
 # A second later: behind those of the same millisecond, too.
 _WAIT: Final = sql("UPDATE bulk_change SET updated_at = :later WHERE workspace_id = :workspace AND id = :id")
+# What has ended keeps neither who was looked for nor what was written: an erasure would have to find it.
 _END: Final = sql("""
-UPDATE bulk_change SET state = :state, query = '', ids = NULL, updated_at = :now
+UPDATE bulk_change SET state = :state, query = '', ids = NULL, updated_at = :now,
+    value = CASE WHEN value IS NOT NULL THEN '' END
 WHERE workspace_id = :workspace AND id = :id AND state = 'running' RETURNING id""")
 
 
@@ -76,8 +82,12 @@ async def _which(workspace: str, query: LeadSearch) -> LeadSearch | list[str]:
     return query if found is None or found.after else [lead.id for lead in found.items]
 
 
-async def cancel(workspace: str, bulk_id: str) -> None:
-    """End a change where it is. Raise NotFound when it does not run."""
+async def cancel(workspace: str, user_id: str, bulk_id: str, *, others: bool) -> None:
+    """End a change of this person, or with `others` of anybody, where it is. Raise NotFound, also when it does not run;
+    Forbidden.
+    """
+    if not others and (await bulk_changes.one(workspace, bulk_id))["user_id"] != user_id:
+        raise Forbidden("Only whoever began this change, or an admin, can cancel it.")
     await _END.one(
         NotFound("It has ended already."), workspace=workspace, id=bulk_id, state="cancelled", now=clock.now()
     )
@@ -90,7 +100,7 @@ async def step() -> int:
         return 0
     actor.current.set(job["user_id"])  # their changes, whoever makes them
     try:
-        return await _step(job)
+        return await _step(job) if job["allowed"] else await _end(job, "stopped")
     except Exception:  # one that fails does not hold up the others
         await _WAIT.rows(workspace=job["workspace_id"], id=job["id"], later=clock.ago(seconds=-1))
         raise
@@ -101,13 +111,18 @@ async def _step(job: db.Row) -> int:
     found, onward = await _leads(job)
     for lead, cursor in found:
         if not await _one(job, lead, after, cursor):
-            return 1  # somebody else goes on with it, or it was cancelled
+            return 1  # somebody else goes on with it, or it is to end
         after = cursor
     if onward is None:
-        await _END.rows(**place, state="finished", now=clock.now())
+        await _end(job, "finished")
     elif onward != after:  # it has looked at leads behind the last that matches
         await _PASS.rows(**place, before=after, after=onward, now=clock.now())
     return max(1, len(found))
+
+
+async def _end(job: db.Row, state: str) -> int:
+    await _END.rows(workspace=job["workspace_id"], id=job["id"], state=state, now=clock.now())
+    return 1
 
 
 async def _leads(job: db.Row) -> tuple[list[tuple[Lead | str, str]], str | None]:

@@ -14,7 +14,7 @@ class BulkChange(Table, db=DB, tablename="bulk_change"):
     user_id = Text()
     kind = Text()
     field = Text()
-    value = Text(null=True, default=None)
+    value = Text(null=True, default=None)  # null: the field is removed; empty once it has ended
     query = Text()
     ids = Array(Text(), null=True, default=None)
     seen_at = Timestamptz()

@@ -1,6 +1,6 @@
 """Working through the list of leads: columns, views, one cell at a time, many leads at once."""
 
-from typing import Final, get_args
+from typing import Final
 from urllib.parse import urlencode
 
 from leadwire.domain.accounts import reads as accounts
@@ -16,7 +16,6 @@ from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens import leads as listed
 
-_KINDS: Final[tuple[changes.Kind, ...]] = get_args(changes.Kind)
 _KEPT: Final = ("bot_id", "score_min", "sort", "field", "test", "value")
 """What a view keeps. Not what is searched for: that is mostly a person's name, which an erasure would have to find."""
 
@@ -57,28 +56,30 @@ async def edit_field(context: PageContext, lead_id: str) -> PageResponse:
     return context.redirect(context.link("/leads"))
 
 
-@action("/leads/bulk", role="agent", shown_on=listed.leads, audit="leads.changed")
-async def begin(context: PageContext) -> PageResponse:
-    """Set a custom field of the leads that were chosen, or of all that match; or, as an admin, erase them."""
-    form = context.form
-    kind = form.choice("kind", _KINDS, "Choose what to do.")
-    seen_at = form.text("seen_at")
+@action("/leads/bulk", role="agent", shown_on=listed.leads, audit="leads.set")
+async def set_field(context: PageContext) -> PageResponse:
+    """Set a custom field of the leads that were chosen, or of all that match; without a value, remove it."""
+    field = context.form.text("field")
+    return await _begin(context, "set", field, context.form.text("value") or None)
+
+
+@action("/leads/erase", shown_on=listed.leads, confirmed=True, audit="leads.erased")
+async def erase(context: PageContext) -> PageResponse:
+    """Erase the people who were chosen, or all that match."""
+    if context.form.text("confirm").casefold() != "erase":
+        raise wrong("confirm", "not_confirmed", "Type erase to erase these people.")
+    return await _begin(context, "erase")
+
+
+async def _begin(context: PageContext, kind: changes.Kind, field: str = "", value: str | None = None) -> PageResponse:
+    every, ticked, seen_at = context.form.on("all"), context.form.all("lead"), context.form.text("seen_at")
     try:
         clock.parse(seen_at)
     except ValueError as error:
         raise Invalid("Load the list again.") from error
-    field = form.text("field") if kind == "set" else ""
-    if kind == "erase":
-        if not context.may("admin"):
-            raise wrong("kind", "forbidden", "Only admins erase people.")
-        if form.text("confirm").casefold() != "erase":
-            raise wrong("confirm", "not_confirmed", "Type erase to erase these people.")
-    every = form.on("all")
-    chosen = context.query_as(LeadSearch) if every else form.all("lead")
-    value = form.text("value") or None if kind == "set" else None
+    chosen = context.query_as(LeadSearch) if every else ticked
     bulk = await changes.begin(context.workspace, context.me.user_id, kind, chosen, seen_at, field, value)
-    which = "all that match" if every else f"{len(form.all('lead'))} chosen"
-    context.entry.action = f"leads.{'set' if kind == 'set' else 'erased'}"
+    which = "all that match" if every else f"{len(ticked)} chosen"
     context.entry.subject, context.entry.detail = bulk, f"{field}: {which}" if field else which
     return context.redirect(f"/leads/bulk/{bulk}")
 
@@ -103,5 +104,5 @@ async def bulk_live(context: PageContext, bulk_id: str) -> PageResponse:
 
 @action("/leads/bulk/{bulk_id}/cancel", role="agent", shown_on=bulk, audit="leads.cancelled")
 async def cancel(context: PageContext, bulk_id: str) -> PageResponse:
-    await changes.cancel(context.workspace, bulk_id)
+    await changes.cancel(context.workspace, context.me.user_id, bulk_id, others=context.may("admin"))
     return context.redirect(f"/leads/bulk/{bulk_id}")

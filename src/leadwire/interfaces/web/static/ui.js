@@ -74,7 +74,7 @@ async function swap(parts, next, options) {
 
 addEventListener("submit", async (event) => {
   const form = event.target, selectors = form.dataset.update, button = event.submitter;
-  if (!selectors) return;
+  if (!selectors || button?.hasAttribute("formaction")) return; // what goes elsewhere is a page of its own
   event.preventDefault();
   const body = new URLSearchParams(new FormData(form, button)), draft = form.querySelector("[data-draft]");
   const said = draft && [draftKey(draft), draft.value];

@@ -7,10 +7,11 @@ from playwright.async_api import expect
 
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots import reads
-from leadwire.domain.bots.builder import editing, fields
+from leadwire.domain.bots.builder import editing
 from leadwire.domain.bots.builder.rewriting import written
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow import library
+from leadwire.domain.bots.flow.nodes import KINDS
 from leadwire.domain.bots.flow.parse import parse, read
 from leadwire.infrastructure import db
 from tests.browser.builder import Builder
@@ -256,7 +257,7 @@ async def test_text_and_picture_are_one_draft_and_comments_stay(page, door, work
 
 async def test_axe_finds_nothing_in_the_panel_of_any_kind_of_step(browser, door, workspace, bot_id):
     draft = read(library.BLANK)
-    for kind in fields.KINDS:
+    for kind in KINDS:
         draft, _ = editing.add(draft, kind, "welcome", "next")
     draft = editing.add_row(editing.add_row(draft, "question", "options"), "question", "links")
     await drafts.replace(workspace, bot_id, written(draft))

@@ -4,10 +4,10 @@ import tomllib
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leadwire.domain.bots.builder import blocks, editing, fields, repeats
+from leadwire.domain.bots.builder import blocks, editing, fields
 from leadwire.domain.bots.builder.rewriting import rewritten, written
 from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.flow.nodes import MAX_NODES
@@ -147,10 +147,10 @@ def test_a_copy_has_a_name_of_its_own():
 def test_a_form_that_is_sent_again_makes_no_second_step():
     given = {"next": "new:say", "options/0/label": "Yes", "options/0/next": "new:email"}
     draft, _ = editing.change(read(COMMENTED), "hello", given)
-    again, _ = editing.change(draft, "hello", repeats.unrepeated(draft, "hello", given))
+    again, _ = editing.change(draft, "hello", editing.unrepeated(draft, "hello", given))
     assert again is draft
     other = given | {"next": "new:end"}
-    again, _ = editing.change(draft, "hello", repeats.unrepeated(draft, "hello", other))
+    again, _ = editing.change(draft, "hello", editing.unrepeated(draft, "hello", other))
     assert len(again["nodes"]) == len(draft["nodes"]) + 1
 
 
@@ -236,6 +236,7 @@ def test_a_flow_has_so_many_steps_and_no_more():
         editing.add(draft, "teleport")
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300), st.sampled_from(["hello", "route", "bye"]), st.sampled_from(["text", "options/0/label"]))
 def test_whatever_is_typed_comes_back(typed, step, name):
     found, draft = edited(COMMENTED, lambda draft: editing.change(draft, step, {name: typed})[0])

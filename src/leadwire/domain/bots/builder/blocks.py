@@ -2,18 +2,18 @@
 
 import functools
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
 
+from leadwire.domain.bots.builder import fields
 from leadwire.infrastructure.errors import NotFound
 
 _DIRECTORY: Final = Path(__file__).with_name("blocks")
 _NAMES: Final = ("contact", "email", "consent")
 _AFTER: Final = "after"  # in the files: the node that the flow continues with
-_WAYS: Final = ("next", "on_fail", "on_fallback", "otherwise")
 
 
 class Block(Struct, frozen=True):
@@ -46,16 +46,15 @@ def nodes(name: str, taken: Collection[str], after: str = "") -> list[dict[str, 
     found: list[dict[str, Any]] = tomllib.loads(block.source)["nodes"]
     ids: dict[str, str] = {}
     for node in found:
-        ids[node["id"]] = next(_free(node["id"], {*taken, *ids.values()}))
+        ids[node["id"]] = free(node["id"], {*taken, *ids.values()})
     for node in found:
         node["id"] = ids[node["id"]]
-        for one in (node, *node.get("options", ()), *node.get("cases", ())):
-            for way in (way for way in _WAYS if way in one):
-                one[way] = after if one[way] == _AFTER else ids[one[way]]
-                if not one[way]:
-                    del one[way]
+        for way, target, _ in fields.exits(node):
+            fields.lead(node, way, after if target == _AFTER else ids.get(target or ""))
     return found
 
 
-def _free(name: str, taken: Collection[str]) -> Iterator[str]:
-    yield from (one for one in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3))) if one not in taken)
+def free(stem: str, taken: Collection[str]) -> str:
+    """An id that is not taken."""
+    names = (f"{stem[:40]}-{number}" if number > 1 else stem[:40] for number in range(1, len(taken) + 2))
+    return next(name for name in names if name not in taken)

@@ -59,15 +59,9 @@ def add(draft: Draft, kind: str, after: str = "", way: str = "") -> tuple[Draft,
 
     With `after`, that step leads to it by `way`, and it leads on to where that did.
     """
-    nodes, onward = _nodes(draft), ""
-    place = len(nodes)
-    if after:
-        before = step(draft, after)
-        inside, name = _place(before, way)
-        onward = str(inside.get(name, ""))
-        place = 1 + next(place for place, one in enumerate(nodes) if one is before)
-    fresh = _fresh(draft, kind, onward)
-    found = _with_nodes(draft, [*nodes[:place], *fresh, *nodes[place:]])
+    before = step(draft, after) if after else None
+    fresh = _fresh(draft, kind, _onward(before, way) if before else "")
+    found = _inserted(draft, fresh, before)
     return wire(found, after, way, fresh[0]["id"]) if after else found, fresh[0]["id"]
 
 
@@ -86,10 +80,8 @@ def wire(draft: Draft, step_id: str, way: str, target: str) -> Draft:
     if target:
         step(draft, target)
     changed = deepcopy(step(draft, step_id))
-    inside, name = _place(changed, way)
-    inside[name] = target
-    if not target:
-        del inside[name]
+    _onward(changed, way)
+    fields.lead(changed, way, target)
     return _replaced(draft, step_id, changed)
 
 
@@ -106,21 +98,32 @@ def change(draft: Draft, step_id: str, given: Mapping[str, str]) -> tuple[Draft,
     new["id"] = wanted if wanted == step_id or _ID.fullmatch(wanted) else variables.slug(wanted)
     if new["id"] != step_id and any(one["id"] == new["id"] for one in steps(draft)):
         raise Invalid(f"Another step has the name {new['id']} already.")
-    fresh = [(path, target) for path, target, _ in fields.exits(new) if (target or "").startswith(NEW)]
+    fresh = [(path, target) for path, target, _ in fields.exits(new) if target and target.startswith(NEW)]
+    before = {path: target for path, target, _ in fields.exits(old)}
     for path, _ in fresh:
-        inside, name = fields.at(new, path)
-        before = _target(old, path)
-        inside[name] = before or ""
-        if not before:
-            del inside[name]
+        fields.lead(new, path, before.get(path))
     found = _replaced(draft, step_id, new)
     if new["id"] != step_id:
         found = _renamed(found, step_id, new["id"])
     if new.get("type") == "ask" and variables.name(old) != variables.name(new):
         found = {**found, "nodes": variables.renamed(_nodes(found), variables.name(old), variables.name(new))}
     for path, target in fresh:
-        found, _ = add(found, str(target).removeprefix(NEW), new["id"], path)
+        found, _ = add(found, target.removeprefix(NEW), new["id"], path)
     return found, new["id"]
+
+
+def unrepeated(draft: Draft, step_id: str, given: Mapping[str, str]) -> dict[str, str]:
+    """What a form says of a step, without the new steps that this step leads to already.
+
+    A form that saves itself may be sent again before its answer has come.
+    """
+    found, types = dict(given), {one["id"]: one.get("type") for one in steps(draft)}
+    for path, target, _ in fields.exits(step(draft, step_id)):
+        if target in types and given.get(path, "").startswith(NEW):
+            kind = given[path].removeprefix(NEW)
+            if types[target] == (kind if kind in KINDS else blocks.nodes(kind, ())[0]["type"]):
+                found[path] = str(target)
+    return found
 
 
 def add_row(draft: Draft, step_id: str, path: str) -> Draft:
@@ -128,13 +131,10 @@ def add_row(draft: Draft, step_id: str, path: str) -> Draft:
     changed = deepcopy(step(draft, step_id) if step_id else draft)
     if not fields.has_list(fields.of(str(changed.get("type")) if step_id else "flow"), path):
         raise NotFound("There is no such list in this step.")
-    inside: Any = changed
-    *before, name = path.split("/")
-    for part in before:  # what is missing on the way is made
-        if isinstance(inside, list):
-            inside = inside[int(part)] if fields.is_place(part) and int(part) < len(inside) else None
-        elif isinstance(inside, dict):
-            inside = inside.setdefault(part, {})
+    try:
+        inside, name = fields.at(changed, path, make=True)
+    except KeyError:
+        inside, name = None, ""
     rows = inside.setdefault(name, []) if isinstance(inside, dict) else None
     if not isinstance(rows, list) or len(rows) >= _MOST_ROWS:
         raise Invalid("There is no place for another one.")
@@ -166,9 +166,7 @@ def duplicate(draft: Draft, step_id: str) -> tuple[Draft, str]:
     """Add a copy of a step behind it, to which nothing leads yet."""
     old = step(draft, step_id)
     copy = deepcopy(old) | {"id": _free(draft, re.sub(r"-\d+$", "", step_id))}
-    nodes = _nodes(draft)
-    place = 1 + next(place for place, one in enumerate(nodes) if one is old)
-    return _with_nodes(draft, [*nodes[:place], copy, *nodes[place:]]), copy["id"]
+    return _inserted(draft, [copy], old), copy["id"]
 
 
 def delete(draft: Draft, step_id: str) -> Draft:
@@ -177,10 +175,9 @@ def delete(draft: Draft, step_id: str) -> Draft:
     ways = {path: target for path, target, _ in fields.exits(old) if target != step_id}
     onward = next(filter(None, (ways.get("next"), ways.get("otherwise"), *ways.values())), None)
     left = [one for one in _nodes(draft) if one is not old]
-    found = _renamed(_with_nodes(draft, left), step_id, onward)
-    if "start" not in found and left:
-        found = {**found, "start": steps(found)[0]["id"]} if steps(found) else found
-    return found
+    found = _renamed({**draft, "nodes": left}, step_id, onward)
+    others = steps(found)
+    return found if "start" in found or not others else {**found, "start": others[0]["id"]}
 
 
 def settings(draft: Draft, given: Mapping[str, str]) -> Draft:
@@ -195,10 +192,13 @@ def _nodes(draft: Draft) -> list[Any]:
     return nodes
 
 
-def _with_nodes(draft: Draft, nodes: list[Any]) -> Draft:
-    if len(nodes) > MAX_NODES:
+def _inserted(draft: Draft, fresh: list[Step], before: Step | None) -> Draft:
+    """With more steps, behind another or at the end."""
+    nodes = _nodes(draft)
+    place = next((place for place, one in enumerate(nodes, 1) if one is before), len(nodes))
+    if len(nodes) + len(fresh) > MAX_NODES:
         raise Invalid(f"A flow has at most {MAX_NODES} steps.")
-    return {**draft, "nodes": nodes}
+    return {**draft, "nodes": [*nodes[:place], *fresh, *nodes[place:]]}
 
 
 def _replaced(draft: Draft, step_id: str, new: Step) -> Draft:
@@ -207,39 +207,28 @@ def _replaced(draft: Draft, step_id: str, new: Step) -> Draft:
 
 
 def _free(draft: Draft, stem: str) -> str:
-    """An id that no step has."""
-    taken = {one["id"] for one in steps(draft)}
-    stem = stem[:40]
-    return next(name for n in range(1, len(taken) + 2) if (name := f"{stem}-{n}" if n > 1 else stem) not in taken)
+    return blocks.free(stem, {one["id"] for one in steps(draft)})
 
 
-def _place(one: Step, way: str) -> tuple[Step, str]:
-    if all(path != way for path, _, _ in fields.exits(one)):
-        raise NotFound("This step has no such way on any more.")
-    return fields.at(one, way)
-
-
-def _target(one: Step, way: str) -> str | None:
-    return next((target for path, target, _ in fields.exits(one) if path == way), None)
+def _onward(one: Step, way: str) -> str:
+    """The step that a way leads to, if any."""
+    for path, target, _ in fields.exits(one):
+        if path == way:
+            return target or ""
+    raise NotFound("This step has no such way on any more.")
 
 
 def _renamed(draft: Draft, old: str, new: str | None) -> Draft:
     """Let everything that led to the step `old` lead to `new`, or nowhere."""
 
-    def ways(one: Step) -> Step:
-        if all(target != old for _, target, _ in fields.exits(one)):
-            return one
-        changed = deepcopy(one)
-        for path, target, _ in fields.exits(one):
-            if target == old:
-                inside, name = fields.at(changed, path)
-                if new is None:
-                    del inside[name]
-                else:
-                    inside[name] = new
+    def renamed(one: Step) -> Step:
+        ways = [path for path, target, _ in fields.exits(one) if target == old]
+        changed = deepcopy(one) if ways else one
+        for path in ways:
+            fields.lead(changed, path, new)
         return changed
 
-    found = {**draft, "nodes": [ways(one) if isinstance(one, dict) else one for one in _nodes(draft)]}
+    found = {**draft, "nodes": [renamed(one) if isinstance(one, dict) else one for one in _nodes(draft)]}
     if found.get("start") == old:
         found.pop("start")
         found |= {"start": new} if new else {}

@@ -7,7 +7,7 @@ import functools
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct, inspect
 
@@ -15,20 +15,8 @@ from leadwire.domain.bots.flow.expressions import Variable
 from leadwire.domain.bots.flow.nodes import KINDS, Flow, NodeId, SaveTo
 
 Kind = Literal[
-    "text",
-    "line",
-    "step",
-    "save_to",
-    "variable",
-    "choice",
-    "flag",
-    "number",
-    "value",
-    "lines",
-    "set",
-    "rows",
-    "group",
-]
+    "text", "line", "step", "save_to", "variable", "choice", "flag", "number", "value", "lines", "set", "rows", "group",
+]  # fmt: skip
 Step = dict[str, Any]
 """A node, or an object inside one, as plain data."""
 
@@ -87,23 +75,30 @@ def has_list(found: tuple[Field, ...], path: str) -> bool:
     return has_list(field.fields, inside if field.kind == "rows" and place.isdecimal() else rest)
 
 
-def is_place(part: str) -> bool:
-    """Whether a part of a path may be a row's: Python reads no number of thousands of digits."""
-    return part.isdecimal() and len(part) <= 4
-
-
-def at(step: Step, path: str) -> tuple[Any, str]:
-    """The object inside a step that has the last part of a path, and that part. Raise KeyError when there is none."""
+def at(step: Step, path: str, *, make: bool = False) -> tuple[Any, str]:
+    """The object inside a step that has the last part of a path, and that part. With `make`, objects that are missing
+    on the way are made. Raise KeyError when there is none.
+    """
     inside: Any = step
     *before, last = path.split("/")
     for part in before:
-        if isinstance(inside, list) and is_place(part) and int(part) < len(inside):
+        # A place among rows is short: Python reads no number of thousands of digits.
+        if isinstance(inside, list) and part.isdecimal() and len(part) <= 4 and int(part) < len(inside):
             inside = inside[int(part)]
-        elif isinstance(inside, dict) and part in inside:
-            inside = inside[part]
+        elif isinstance(inside, dict) and (make or part in inside):
+            inside = inside.setdefault(part, {})
         else:
             raise KeyError(path)
     return inside, last
+
+
+def lead(step: Step, way: str, target: str | None) -> None:
+    """Let a way on from a step lead to another step, or nowhere. Raise KeyError when there is no such way."""
+    inside, name = at(step, way)
+    if target:
+        inside[name] = target
+    else:
+        inside.pop(name, None)
 
 
 def filled(fields: tuple[Field, ...], old: Step, given: Mapping[str, str], prefix: str = "") -> Step:
@@ -175,17 +170,13 @@ def shown(value: Any) -> str:
 
 def _fields(model: Any) -> tuple[Field, ...]:
     return tuple(
-        _field(one.name, one.type, required=one.required, default=None if one.required else _default(one.default))
+        _field(one.name, one.type, one.required, one.default if isinstance(one.default, str | int | float) else None)
         for one in model.fields
         if one.name not in ("id", "nodes", "format")
     )
 
 
-def _default(value: Any) -> Any:
-    return value if isinstance(value, str | int | float) else None
-
-
-def _field(name: str, kind: Any, *, required: bool, default: Any) -> Field:  # noqa: C901, PLR0911 - one line a type
+def _field(name: str, kind: Any, required: bool, default: Any) -> Field:  # noqa: C901, PLR0911 - one line a type
     if isinstance(kind, inspect.UnionType):
         found = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
         if len(found) > 1:
@@ -219,11 +210,5 @@ def _text(kind: inspect.StrType) -> Literal["text", "line"]:
     return "text" if kind.pattern and (kind.max_length or 0) >= _LINE else "line"
 
 
-def _pattern(kind: Any) -> str:
-    found = inspect.type_info(kind)
-    return (found.pattern if isinstance(found, inspect.StrType) else None) or ""
-
-
-_PATTERNS: Final[dict[str, Kind]] = {
-    _pattern(NodeId): "step", _pattern(Variable): "variable", _pattern(SaveTo): "save_to",
-}  # fmt: skip
+_BY_TYPE: Final[tuple[tuple[Any, Kind], ...]] = ((NodeId, "step"), (Variable, "variable"), (SaveTo, "save_to"))
+_PATTERNS: Final = {get_args(one)[1].pattern: kind for one, kind in _BY_TYPE}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import changes, draft_reads, figures, reads
-from leadwire.domain.bots.builder import blocks, editing, fields, repeats
+from leadwire.domain.bots.builder import blocks, editing, fields
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow.check import FlowError
@@ -119,7 +119,7 @@ async def fill(context: PageContext, bot_id: str, step_id: str) -> PageResponse:
             shown = ""
             return editing.delete(draft, step_id)
         stale = seen and editing.seen(editing.step(draft, step_id)) != seen
-        found, shown = editing.change(draft, step_id, repeats.unrepeated(draft, step_id, given) if stale else given)
+        found, shown = editing.change(draft, step_id, editing.unrepeated(draft, step_id, given) if stale else given)
         ways = {way: target for way, target, _ in fields.exits(editing.step(found, shown)) if "/" not in way}
         onward = [str(target) for way, target in ways.items() if given.get(way, "").startswith(editing.NEW)]
         found = _with_rows(context, found, shown)

@@ -1,9 +1,10 @@
 """The relay process: relays events, sends mail, ends silent conversations, ends and wakes what operators have put off,
-applies retention, writes what is found by search, chains audit logs, and observes the servers.
+applies retention, writes what is found by search, chains audit logs, checks the ledger, and observes the servers.
 """
 
 import asyncio
 
+from leadwire.delivery.monitoring import ledger
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.streams import installation
@@ -37,5 +38,6 @@ async def relay(settings: Settings) -> None:
             for work in (*works, *more):
                 group.create_task(work)
             group.create_task(chaining.run(stop, settings.audit_retention_days))
+            group.create_task(ledger.run(stop, redis, settings))
 
     await runtime.run(settings, "relay", health, run)

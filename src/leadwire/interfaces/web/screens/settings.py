@@ -12,6 +12,7 @@ from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import Forbidden
 from leadwire.interfaces.web.forms import wrong
+from leadwire.interfaces.web.live_updates import stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
@@ -111,10 +112,28 @@ async def instance(context: PageContext) -> PageResponse:
 
 @screen("/system/ledger", role="admin")
 async def ledger(context: PageContext) -> PageResponse:
-    """What must always hold, checked while one waits."""
+    """What must always hold, as the last check found it."""
     _operators_only(context)
-    checks, redis_was_there, begun = await system.ledger()
-    return await context.render("system/ledger.html", checks=checks, redis_was_there=redis_was_there, begun=begun)
+    return await context.render("system/ledger.html", last=await system.last_check(), begun=await system.begun())
+
+
+@screen("/system/ledger/live", role="admin")
+async def ledger_live(context: PageContext) -> PageResponse:
+    _operators_only(context)
+
+    async def look() -> tuple[object, bool]:
+        last = await system.last_check()
+        return last.at, not last.due
+
+    return stream(look, context.me.session_id)
+
+
+@action("/system/ledger", shown_on=ledger)
+async def check_ledger(context: PageContext) -> PageResponse:
+    """A relay makes the check; the page shows it when it is done."""
+    _operators_only(context)
+    await system.ask_for_check()
+    return context.redirect("/system/ledger")
 
 
 @screen("/system/workspaces", role="admin")

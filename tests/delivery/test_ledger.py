@@ -1,0 +1,72 @@
+"""The full check of the ledger: once a day, when asked for, by one process, and nothing waits for it."""
+
+import asyncio
+
+import pytest
+
+from leadwire.delivery.monitoring import invariants, ledger
+from leadwire.infrastructure import db, settings
+
+
+@pytest.fixture
+def check(redis):
+    return lambda: ledger.check_if_due(redis, settings.get())
+
+
+async def test_it_is_made_once_a_day_and_when_asked_for(check, db_clock):
+    assert (await ledger.last()).due
+    await check()
+    first = await ledger.last()
+    assert (first.due, first.result.redis_was_there) == (False, True)
+    assert not any(one.broken for one in first.result.checks)
+    await db_clock.forward(23 * 3600)
+    await check()
+    assert await ledger.last() == first
+    await ledger.ask()
+    assert await ledger.last() == ledger.Last(first.at, first.result, due=True)
+    await check()
+    second = await ledger.last()
+    assert (second.due, second.at > first.at) == (False, True)
+    await db_clock.forward(25 * 3600)
+    await check()
+    assert (await ledger.last()).at > second.at
+
+
+async def test_one_process_makes_it_and_what_is_asked_for_meanwhile_follows(check, monkeypatch):
+    began, go_on, made = asyncio.Event(), asyncio.Event(), []
+    whole = invariants.check
+
+    async def slow(*given):
+        made.append(given)
+        began.set()
+        await go_on.wait()
+        return await whole(*given)
+
+    monkeypatch.setattr(invariants, "check", slow)
+    first = asyncio.create_task(check())
+    await asyncio.wait_for(began.wait(), 60)
+    await check()
+    # It has no number of a transaction, so it holds back nobody who reads the outbox.
+    open_ones = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND backend_xid IS NOT NULL"
+    assert (len(made), await db.value(open_ones)) == (1, 0)
+    await ledger.ask()
+    go_on.set()
+    await asyncio.wait_for(first, 60)
+    assert (await ledger.last()).due
+    await check()
+    assert (len(made), (await ledger.last()).due) == (2, False)
+
+
+async def test_a_relay_that_stops_waits_for_no_check(redis, monkeypatch):
+    began, stop = asyncio.Event(), asyncio.Event()
+
+    async def endless(*_):
+        began.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(invariants, "check", endless)
+    running = asyncio.create_task(ledger.run(stop, redis, settings.get()))
+    await asyncio.wait_for(began.wait(), 60)
+    stop.set()
+    await asyncio.wait_for(running, 60)
+    assert (await ledger.last()).result is None

@@ -1,8 +1,11 @@
 """Erasure of a person from everything that is stored about them."""
 
+from urllib.parse import urlencode
+
 import pytest
 
 from leadwire.domain.privacy import changes
+from leadwire.domain.views import changes as views
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import NotFound
 from tests import make
@@ -26,3 +29,14 @@ async def test_another_workspaces_lead_is_not_there(workspace, bot):
     lead = await make.lead(workspace, bot)
     with pytest.raises(NotFound):
         await changes.erase_lead("ws_other", lead.id)
+
+
+async def test_a_view_that_looks_for_the_address_goes_with_the_person(workspace, bot):
+    user = await make.user(workspace)
+    for name, value in (("e-mail", "Ada@example.com"), ("phone", "+15550100"), ("other", "ada@example.community")):
+        query = urlencode({"field": "friend", "test": "contains", "value": value})
+        await views.save(workspace, user, name, query, [], shared=name == "phone")
+    await views.choose_columns(workspace, user, ["friend"])
+    lead = await make.lead(workspace, bot, email="ada@example.com", phone="+15550100")
+    await changes.erase_lead(workspace, lead.id)
+    assert [row["name"] for row in await db.rows("SELECT name FROM lead_view ORDER BY name")] == ["", "other"]

@@ -7,6 +7,7 @@ from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadDeleted
 from leadwire.domain.mail import changes as mail
+from leadwire.domain.views import changes as views
 from leadwire.infrastructure import db, idempotency_store, ids
 from leadwire.infrastructure.errors import NotFound, PreconditionFailed
 
@@ -30,6 +31,7 @@ async def erase_lead(workspace: str, lead_id: str, *, if_match: frozenset[int] |
         await erase_events(lead_id, conversation_ids)
         await idempotency_store.erase(lead_id)
         await mail.erase(workspace, stored.lead.email, conversation_ids)
+        await views.erase(workspace, stored.lead.email, stored.lead.phone)
         await leads.delete(workspace, stored.lead)
     return LeadDeleted(lead_id)
 

@@ -1,6 +1,7 @@
 """Saving and removing views, and choosing columns."""
 
 from typing import Final
+from urllib.parse import quote_plus
 
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import sql
@@ -24,6 +25,11 @@ RETURNING id""")
 _REMOVE: Final = sql("""
 DELETE FROM lead_view WHERE workspace_id = :workspace AND id = :id
   AND (user_id = :user_id OR (user_id IS NULL AND :shared)) RETURNING name""")
+# Those with a filter for exactly one of these texts, as they are in a query, in any case.
+_ERASE: Final = sql("""
+DELETE FROM lead_view WHERE workspace_id = :workspace AND EXISTS (
+    SELECT 1 FROM unnest(:texts::text[]) held WHERE strpos('&' || lower(query) || '&', '=' || lower(held) || '&') > 0)
+""")
 
 
 async def choose_columns(workspace: str, user_id: str, columns: list[str]) -> None:
@@ -54,6 +60,11 @@ async def remove(workspace: str, user_id: str, view_id: str, *, shared: bool) ->
     """Remove a view of this person, or with `shared` one of everybody. Return its name. Raise NotFound."""
     missing = NotFound("There is no such view.")
     return str((await _REMOVE.one(missing, workspace=workspace, id=view_id, user_id=user_id, shared=shared))["name"])
+
+
+async def erase(workspace: str, *addresses: str | None) -> None:
+    """Remove the views that filter for exactly one of a person's addresses or numbers."""
+    await _ERASE.rows(workspace=workspace, texts=[quote_plus(one) for one in addresses if one])
 
 
 def _columns(columns: list[str]) -> list[str]:

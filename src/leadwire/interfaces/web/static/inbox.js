@@ -121,25 +121,17 @@ addEventListener("typing", (event) => {
 
 // ---- menus: saved replies by / and colleagues by @
 
-const menu = Object.assign(document.createElement("div"), { id: "choices", className: "card", hidden: true });
-menu.setAttribute("role", "listbox");
+const menu = Object.assign(document.createElement("div"), { id: "choices", className: "card", role: "listbox", hidden: true });
 let field, picks = [], at = 0;
 
 function choicesFor(box) {
-  const before = box.value.slice(0, box.selectionStart);
-  if (box === answer()) {
-    const word = /(?:^|\n)\/([^\n]{0,60})$/.exec(before);
-    if (word) return [...document.querySelectorAll(".picks a.button")]
-      .filter((one) => one.textContent.toLowerCase().includes(word[1].toLowerCase()))
-      .map((one) => ({ text: one.textContent, about: one.title, pick: () => insertReply(box, word[1].length + 1, one) }));
-  }
-  if (box.name === "note") {
-    const word = /(?:^|\s)@([\w.+-]{0,60})$/.exec(before);
-    if (word) return [...document.querySelectorAll("#colleagues option")]
-      .filter((one) => one.value.toLowerCase().includes(word[1].toLowerCase()))
-      .map((one) => ({ text: one.value, about: "", pick: () => replace(box, word[1].length, `${one.value} `) }));
-  }
-  return [];
+  const before = box.value.slice(0, box.selectionStart), replies = box === answer();
+  const word = (replies ? /(?:^|\n)\/([^\n]{0,60})$/ : /(?:^|\s)@([\w.+-]{0,60})$/).exec(before)?.[1];
+  if (word === undefined) return [];
+  const all = [...document.querySelectorAll(replies ? ".picks a.button" : "#colleagues option")].map((one) => (replies
+    ? { text: one.textContent, about: one.title, pick: () => { replace(box, word.length + 1, ""); one.click(); } } // the server fills in the name
+    : { text: one.value, about: "", pick: () => replace(box, word.length, `${one.value} `) }));
+  return all.filter(({ text }) => text.toLowerCase().includes(word.toLowerCase()));
 }
 
 function replace(box, length, text) {
@@ -149,11 +141,6 @@ function replace(box, length, text) {
   box.focus();
 }
 
-function insertReply(box, length, link) {
-  replace(box, length, "");
-  link.click(); // the server fills in the visitor's name
-}
-
 function showMenu(box) {
   field = box;
   picks = choicesFor(box).slice(0, 8);
@@ -161,14 +148,13 @@ function showMenu(box) {
   menu.hidden = !picks.length;
   if (menu.hidden) return box.removeAttribute("aria-activedescendant");
   menu.replaceChildren(...picks.map(({ text, about, pick }, number) => {
-    const one = Object.assign(document.createElement("div"), { id: `choice-${number}`, textContent: text });
-    one.setAttribute("role", "option");
+    const one = Object.assign(document.createElement("div"), { id: `choice-${number}`, role: "option", textContent: text });
     if (about) one.append(Object.assign(document.createElement("small"), { textContent: about }));
     one.addEventListener("pointerdown", (event) => { event.preventDefault(); menu.hidden = true; pick(); });
     return one;
   }));
   if (!menu.isConnected) document.querySelector("main").append(menu);
-  menu.setAttribute("aria-label", box === answer() ? "Saved replies" : "Colleagues");
+  menu.ariaLabel = box === answer() ? "Saved replies" : "Colleagues";
   const rect = box.getBoundingClientRect();
   menu.style.left = `${rect.left}px`;
   menu.style.width = `${Math.min(rect.width, 420)}px`;
@@ -178,7 +164,7 @@ function showMenu(box) {
 
 function mark(step) {
   at = (at + step + picks.length) % picks.length;
-  [...menu.children].forEach((one, number) => one.setAttribute("aria-selected", String(number === at)));
+  [...menu.children].forEach((one, number) => (one.ariaSelected = String(number === at)));
   field.setAttribute("aria-activedescendant", `choice-${at}`);
 }
 

@@ -1,5 +1,4 @@
 // The conversation: what is to be sent, what was said, and that both survive a bad network. Knows nothing of the screen.
-const MOST = 4000; // characters of a message
 const SILENT = 40_000; // ms until a stream without a sign of life counts as dead; the server sends one every 15 s
 
 class Conversation {
@@ -133,8 +132,7 @@ class Conversation {
     }
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
       if (one) this.drop(true); else this.stale = false;
-      const closed = code === "workspace_suspended" || !this.kept.id && (status === 403 || status === 404);
-      this.trouble = closed ? "closed" : null;
+      this.trouble = code === "workspace_suspended" || !this.kept.id && (status === 403 || status === 404) ? "closed" : null;
       return true;
     }
     this.trouble = this.why(error);
@@ -151,7 +149,6 @@ class Conversation {
     this.kept.status = answer.status;
     if (this.kept.id) this.keep();
   }
-  hear(line) { this.said.set(line.seq, line); this.theyType = false; this.changed(); }
 
   // The last place before the first gap: what is asked for again begins there.
   get place() {
@@ -169,8 +166,7 @@ class Conversation {
     return 0;
   }
 
-  // While a person is there, what they say comes by itself: one stream for all the tabs of a website, to that which
-  // holds the lock; it tells the others.
+  // While a person is there, what they say comes by itself, to the tab that holds the lock: it tells the others.
   async follow() {
     if (this.following || this.gone || this.status !== "handoff") return;
     this.following = true;
@@ -212,8 +208,8 @@ class Conversation {
   }
   learn({ id, kind, data }) { // from the stream, or from another tab
     if (id !== this.kept.id) return;
-    if (kind === "line") return this.hear(data);
-    if (kind === "seen") { this.kept.shown = data.seq; this.keep(); }
+    if (kind === "line") { this.said.set(data.seq, data); this.theyType = false; }
+    else if (kind === "seen") { this.kept.shown = data.seq; this.keep(); }
     else if (kind === "typing") {
       clearTimeout(this.bell);
       this.theyType = true;
@@ -227,9 +223,8 @@ class Conversation {
 
   // Wait, but not for longer than until there is reason to look again.
   async pause(ms) {
-    let timer, waker;
-    await new Promise((done) => { timer = setTimeout(done, ms * (0.7 + 0.6 * Math.random())); this.wakers.add((waker = done)); });
-    clearTimeout(timer);
+    let waker;
+    await new Promise((done) => { setTimeout(done, ms * (0.7 + 0.6 * Math.random())); this.wakers.add((waker = done)); });
     this.wakers.delete(waker);
   }
   wake() {

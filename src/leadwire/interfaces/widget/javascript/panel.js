@@ -5,6 +5,7 @@ const SHAPES = {
   name: { autocomplete: "name", autocapitalize: "words" }, company: { autocomplete: "organization" },
   date: {},
 };
+const MOST = 4000; // characters of a message
 const sheet = new CSSStyleSheet(); // not a <style>: the page's Content-Security-Policy may forbid those
 sheet.replaceSync(LOOK);
 

@@ -116,10 +116,10 @@ async def test_by_keyboard_alone(page, door, workspace, bot_id):
     builder = Builder(page)
     many = await builder.steps.count()
     await builder.step("Question: Hi!").focus()
-    await page.keyboard.press("ArrowRight")
-    right = await page.evaluate("document.activeElement.dataset.step")
-    assert right != "hello"
-    await page.keyboard.press("ArrowLeft")
+    await page.keyboard.press("ArrowDown")
+    below = await page.evaluate("document.activeElement.dataset.step")
+    assert below != "hello"
+    await page.keyboard.press("ArrowUp")
     await expect(builder.step("Question: Hi!")).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(builder.field("Question")).to_be_focused()
@@ -127,14 +127,14 @@ async def test_by_keyboard_alone(page, door, workspace, bot_id):
     await page.keyboard.type("How can I help?")
     await page.keyboard.press("Escape")
     await expect(builder.step("Question: How can I help?")).to_be_focused()
-    await page.keyboard.press("ArrowRight")
+    await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Delete")
     await expect(builder.steps).to_have_count(many - 1)
     await page.keyboard.press("Control+z")
     await expect(builder.steps).to_have_count(many)
     draft = await draft_of(workspace, bot_id)
     assert draft["nodes"][0]["text"] == "How can I help?"
-    assert right in {one["id"] for one in draft["nodes"]}
+    assert below in {one["id"] for one in draft["nodes"]}
 
 
 async def test_a_wire_is_dragged_and_the_picture_fits(page, door, workspace, bot_id):

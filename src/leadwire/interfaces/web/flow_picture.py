@@ -1,6 +1,6 @@
-"""A draft as a picture: steps in columns by their distance from the start, with a line for each way on."""
+"""A draft as a picture: its steps as boxes, with a line for each way on."""
 
-from collections.abc import Mapping, Sequence
+import textwrap
 from typing import Final
 
 from msgspec import Struct
@@ -8,12 +8,13 @@ from msgspec import Struct
 from leadwire.domain.bots.builder import editing, fields
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.builder.fields import Step
-from leadwire.domain.bots.flow.check import levels
 from leadwire.interfaces.web import step_words
+from leadwire.interfaces.web.flow_layout import WIDE, Lead, Point, laid_out
 
-WIDE: Final = 216
-_HEAD, _ROW, _MARGIN, _GAP_X, _GAP_Y = 54, 22, 16, 72, 22  # pixels
-_LETTERS: Final = 27
+_HEAD, _LINE, _ROW = 36, 18, 22  # pixels: the kind of a step, a line of its text, a way on
+_LETTERS: Final = 30  # of a line
+
+_Exit = tuple[str, str | None, bool]
 
 
 class Way(Struct, frozen=True):
@@ -23,8 +24,9 @@ class Way(Struct, frozen=True):
     """Its field, such as `options/0/next`."""
     label: str
     """Empty for a step that has no other."""
+    x: int
     y: int
-    """The height of the port that it starts at, at the right side of the box."""
+    """Where the port is that it starts at."""
     target: str | None
     line: str
     """The path of the line to its target; empty without one."""
@@ -39,11 +41,14 @@ class Box(Struct, frozen=True):
     kind: str
     word: str
     text: str
-    about: str
+    lines: list[str]
+    """The beginning of its text."""
     x: int
     y: int
     height: int
     ways: list[Way]
+    entered: bool
+    """Whether a line leads to it."""
 
 
 class Picture(Struct, frozen=True):
@@ -55,100 +60,54 @@ class Picture(Struct, frozen=True):
 
 
 def picture(draft: Draft) -> Picture:
-    """Lay a draft out. Steps to which nothing leads stand below the others."""
+    """Lay a draft out."""
     steps = {one["id"]: one for one in editing.steps(draft)}
-    ways = {name: list(fields.exits(one)) for name, one in steps.items()}
-    leads = {name: [target for _, target, _ in found if target and target in steps] for name, found in ways.items()}
-    drawn = {name: _drawn(steps[name], found) for name, found in ways.items()}
-    heights = {name: _HEAD + (len(found) * _ROW if len(found) > 1 else 0) for name, found in drawn.items()}
-    places = _places(leads, str(draft.get("start")), heights)
-    boxes = [
-        Box(
-            id=name, kind=str(step.get("type", "")), word=step_words.kind(step), text=step_words.text(step),
-            about=_short(step_words.text(step)), x=places[name][0], y=places[name][1], height=heights[name],
-            ways=[_way(step, found, place, len(drawn[name]), places) for place, found in enumerate(drawn[name])],
-        )
-        for name, step in steps.items()
-    ]  # fmt: skip
-    width = max((box.x for box in boxes), default=0) + WIDE + _MARGIN + _GAP_X // 2
-    height = max((box.y + box.height for box in boxes), default=0) + 2 * _MARGIN
-    return Picture(width, height, boxes)
+    drawn = {name: _drawn(one) for name, one in steps.items()}
+    lines = {name: _begun(" ".join(step_words.text(one).split()) or "Nothing yet") for name, one in steps.items()}
+    heads = {name: _HEAD + _LINE * len(found) for name, found in lines.items()}
+    heights = {name: heads[name] + (len(found) * _ROW + 4 if len(found) > 1 else 0) for name, found in drawn.items()}
+    leads = {
+        (name, path): Lead(name, target, heads[name] + row * _ROW + _ROW // 2 if len(found) > 1 else None)
+        for name, found in drawn.items()
+        for row, (path, target, _) in enumerate(found)
+        if target and target in steps
+    }
+    layout = laid_out(str(draft.get("start")), heights, list(leads.values()))
+    paths = dict(zip(leads, layout.paths, strict=True))
+    entered = {lead.target for lead in leads.values()}
+    boxes = []
+    for name, step in steps.items():
+        x, y = layout.places[name]
+        ways = []
+        for row, way in enumerate(drawn[name]):
+            many = len(drawn[name]) > 1
+            loose = (x + WIDE, y + heads[name] + row * _ROW + _ROW // 2) if many else (x + WIDE // 2, y + heights[name])
+            ways.append(_way(step, way, *paths.get((name, way[0]), (loose, "")), labeled=many))
+        kind, word, text = str(step.get("type", "")), step_words.kind(step), step_words.text(step)
+        boxes.append(Box(name, kind, word, text, lines[name], x, y, heights[name], ways, name in entered))
+    return Picture(layout.width, layout.height, boxes)
 
 
-def _drawn(step: Step, found: Sequence[tuple[str, str | None, bool]]) -> list[tuple[str, str | None, bool]]:
+def _drawn(step: Step) -> list[_Exit]:
     """The ways that have a port: each of a list's rows, and those that are set or have to be."""
+    found = list(fields.exits(step))
     rows = [one for one in found if "/" in one[0]]
     return [*rows, *(one for one in found if "/" not in one[0] and (one[1] or one[2] or step.get("type") == "handoff"))]
 
 
-def _places(leads: Mapping[str, Sequence[str]], start: str, heights: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """The left upper corner of each step: in its column beside those that lead to it, what is not reached below."""
-    reached = {name for column in levels(leads, [start] if start in leads else []) for name in column}
-    columns: dict[int, list[str]] = {}
-    for name, column in _columns(leads, [start, *(name for name in leads if name not in reached)]).items():
-        columns.setdefault(column, []).append(name)
-    before: dict[str, list[str]] = {name: [] for name in leads}
-    for name, ends in leads.items():
-        for end in ends:
-            before[end].append(name)
-    places: dict[str, tuple[int, int]] = {}
-    for column in sorted(columns):
-        y = _MARGIN
-        heads = {name: [places[one][1] for one in before[name] if one in places] for name in columns[column]}
-        for name in sorted(heads, key=lambda one: (one not in reached, sum(heads[one]) / max(1, len(heads[one])))):
-            places[name] = (_MARGIN + column * (WIDE + _GAP_X), y)
-            y += heights[name] + _GAP_Y
-    return places
-
-
-def _columns(leads: Mapping[str, Sequence[str]], first: Sequence[str]) -> dict[str, int]:
-    """The column of each step: one after the last of those that lead to it, but for ways back."""
-    ended: dict[str, bool] = {}  # false while what it leads to is being visited
-    order: list[str] = []
-    back: set[tuple[str, str]] = set()
-    for root in first:
-        stack = [(root, iter(leads[root]))] if root in leads and root not in ended else []
-        ended |= {name: False for name, _ in stack}
-        while stack:
-            name, ends = stack[-1]
-            if (end := next(ends, None)) is None:
-                ended[name] = True
-                order.append(stack.pop()[0])
-            elif end not in ended:
-                ended[end] = False
-                stack.append((end, iter(leads[end])))
-            elif not ended[end]:
-                back.add((name, end))
-    columns = dict.fromkeys(reversed(order), 0)
-    for name in columns:
-        for end in leads[name]:
-            if (name, end) not in back:
-                columns[end] = max(columns[end], columns[name] + 1)
-    return columns
-
-
-def _way(
-    step: Step, way: tuple[str, str | None, bool], row: int, rows: int, places: Mapping[str, tuple[int, int]]
-) -> Way:
+def _way(step: Step, way: _Exit, port: Point, line: str, *, labeled: bool) -> Way:
     name, target, required = way
-    x, top = places[step["id"]]
-    y = top + (_HEAD + row * _ROW + _ROW // 2 - 6 if rows > 1 else _HEAD // 2)
     state = "fail" if name.startswith("on_") else "if" if "/" in name else "next"
-    line = _line(x + WIDE, y, *places[target]) if target and target in places else ""
-    if required and not line:
-        state = "open"
-    label = _short(step_words.way(step, name)) if rows > 1 else ""
-    return Way(name, label, y, target, line, state)
-
-
-def _line(x: int, y: int, to_x: int, to_y: int) -> str:
-    to_y += _HEAD // 2
-    bend = 40 if to_x > x else 90
-    lift = 0 if to_x > x else _HEAD  # a way back runs below its steps
-    return f"M{x} {y}C{x + bend} {y + lift} {to_x - bend} {to_y + lift} {to_x} {to_y}"
+    label = _short(step_words.way(step, name)) if labeled else ""
+    return Way(name, label, *port, target, line, "open" if required and not line else state)
 
 
 def _short(text: str) -> str:
-    """One line of a box."""
+    """One line of a text."""
     line = " ".join(text.split())
     return line if len(line) <= _LETTERS else f"{line[: _LETTERS - 1]}…"
+
+
+def _begun(text: str) -> list[str]:
+    """The first two lines of a text."""
+    return textwrap.wrap(text[:100], _LETTERS, max_lines=2, placeholder="…") if len(text) > _LETTERS else [text]

@@ -17,7 +17,7 @@ from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import clock, cpu_work
 from leadwire.infrastructure.errors import Conflict
 from leadwire.interfaces.http import body
-from leadwire.interfaces.web import flow_picture, live_updates, step_words
+from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, step_words
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens.bot_text import publish_draft
@@ -50,6 +50,7 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
         bot=one,
         draft=draft,
         drawn=picture,
+        wide=flow_layout.WIDE,
         steps=steps,
         step=step,
         kind=str(step.get("type", "")) if step else "",

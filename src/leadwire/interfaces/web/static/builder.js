@@ -104,7 +104,7 @@ function resize() {
 
 function zoomTo(wanted) {
   const box = picture(), before = zoom;
-  zoom = Math.min(2, Math.max(0.15, wanted));
+  zoom = Math.min(2, Math.max(0.1, wanted));
   const x = (box.scrollLeft + box.clientWidth / 2) / before, y = (box.scrollTop + box.clientHeight / 2) / before;
   resize();
   box.scrollTo(x * zoom - box.clientWidth / 2, y * zoom - box.clientHeight / 2);
@@ -244,7 +244,7 @@ addEventListener("pointermove", (event) => {
   }
   if (!wire) return;
   const { x, y } = place(event), from = [wire.port.cx.baseVal.value, wire.port.cy.baseVal.value];
-  wire.line.setAttribute("d", `M${from}C${from[0] + 40} ${from[1]} ${x - 40} ${y} ${x} ${y}`);
+  wire.line.setAttribute("d", `M${from}L${x} ${y}`);
   document.querySelectorAll("g.over").forEach((one) => one.classList.remove("over"));
   under(event)?.classList.add("over");
 });

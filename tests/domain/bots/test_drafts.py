@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from leadwire.domain.bots import changes, draft_reads, reads
+from leadwire.domain.bots import changes, reads
 from leadwire.domain.bots.builder import editing
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow import library
@@ -56,10 +56,10 @@ async def test_changes_are_taken_back_and_brought_back(workspace, blank):
 async def test_so_many_changes_are_kept_and_fewer_of_a_large_flow(workspace, blank):
     for number in range(drafts.KEPT + 5):
         await drafts.edit(workspace, blank, ADA, says(f"No. {number}"))
-    assert (await draft_reads.history(workspace, blank)).undo == drafts.KEPT
+    assert (await reads.history(workspace, blank)).undo == drafts.KEPT
     for number in range(12):
         await drafts.replace(workspace, blank, library.BLANK + f"# {number}\n" + "#" * 200_000, ADA)
-    assert (await draft_reads.history(workspace, blank)).undo == 9
+    assert (await reads.history(workspace, blank)).undo == 9
     await drafts.undo(workspace, blank, ADA)
     assert "# 10\n" in (await reads.detail(workspace, blank)).draft
 
@@ -85,12 +85,12 @@ async def test_two_steps_are_edited_at_once(workspace, blank):
 
 
 async def test_a_whole_text_is_not_saved_over_what_another_did(workspace, blank):
-    revision = await draft_reads.revision(workspace, blank)
+    revision = await reads.revision(workspace, blank)
     await drafts.edit(workspace, blank, GRACE, says("Grace"))
     with pytest.raises(Conflict, match="Somebody else has changed the draft"):
         await drafts.replace(workspace, blank, library.BLANK + "# Ada\n", ADA, revision)
     await drafts.replace(workspace, blank, library.BLANK + "# Grace\n", GRACE, revision)
-    await drafts.replace(workspace, blank, library.BLANK, ADA, await draft_reads.revision(workspace, blank))
+    await drafts.replace(workspace, blank, library.BLANK, ADA, await reads.revision(workspace, blank))
 
 
 async def test_a_draft_may_be_incomplete_but_not_unreadable(workspace, blank):
@@ -109,8 +109,8 @@ async def test_another_workspace_has_no_such_draft(workspace, blank):
         drafts.replace("ws_other", blank, "a = 1", ADA),
         changes.describe("ws_other", blank, "Mine", ""),
         changes.duplicate("ws_other", blank, "Mine"),
-        draft_reads.history("ws_other", blank),
-        draft_reads.revision("ws_other", blank),
+        reads.history("ws_other", blank),
+        reads.revision("ws_other", blank),
     ):
         with pytest.raises(NotFound):
             await refused

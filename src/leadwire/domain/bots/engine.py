@@ -15,7 +15,6 @@ MOST_NODES: Final = 50  # in one turn
 WENT_ON: Final = ""
 """In `State.visited`, behind a node that the visitor left for one that is in there already."""
 _ASKED_FOR_A_PERSON: Final = "the visitor asked for a person"
-
 _DONE: Final = frozenset({"no", "no thanks", "no, thanks", "nothing", "thanks", "thank you", "that is all", "bye"})
 
 
@@ -102,8 +101,7 @@ def enter(flow: Flow, state: State, node_id: str) -> tuple[State, list[Effect]]:
 
 def step(flow: Flow, state: State, text: str, answer: str | None = None) -> tuple[State, list[Effect]]:
     """One visitor's turn. `answer` is what is known about a free question. `state.at` must be a node that waits."""
-    node = flow.node(state.at or flow.start)
-    run = _Run(flow, state)
+    node, run = flow.node(state.at or flow.start), _Run(flow, state)
     if inputs.asks_for_person(text) and not (isinstance(node, Ask) and inputs.option(node, text)):
         return run.stop(_ASKED_FOR_A_PERSON)
     if isinstance(node, Ask):
@@ -118,9 +116,14 @@ def ask_for_person(flow: Flow, state: State) -> tuple[State, list[Effect]]:
     return _Run(flow, state).stop(_ASKED_FOR_A_PERSON)
 
 
+def waiting(flow: Flow, state: State) -> AnyNode | None:
+    """The node that waits for the visitor, if any."""
+    return flow.node(state.at) if state.at else None
+
+
 def prompt(flow: Flow, state: State) -> Prompt | None:
     """What the visitor is asked for, if anything."""
-    node = flow.node(state.at) if state.at else None
+    node = waiting(flow, state)
     if isinstance(node, Ask):
         labels = tuple(option.label for option in node.options)
         links = {option.label: option.url for option in node.options if option.url}
@@ -131,7 +134,7 @@ def prompt(flow: Flow, state: State) -> Prompt | None:
 
 def questions(flow: Flow, state: State, text: str) -> bool:
     """Whether what the visitor says next is a free question, to be looked up first."""
-    return state.at is not None and isinstance(flow.node(state.at), Answer) and not inputs.asks_for_person(text)
+    return isinstance(waiting(flow, state), Answer) and not inputs.asks_for_person(text)
 
 
 class _Run:
@@ -155,11 +158,9 @@ class _Run:
             self._effects.append(Consented(ask.id, read, chosen.label, chosen.consent))
         about = inputs.about_email(value) if ask.input == "email" and isinstance(value, str) else {}
         self._set(variables={**self._state.variables, ask.variable: value, **about}, retries=0)
-        target = ask.next
         if chosen:
             self._score(ask.id, f"{ask.variable.replace('_', ' ')}: {chosen.label}", chosen.score)
-            target = chosen.next or target
-        return self.go(target)
+        return self.go((chosen and chosen.next) or ask.next)
 
     def look_up(self, node: Answer, text: str, answer: str | None) -> tuple[State, list[Effect]]:
         self._set(asked=self._state.asked + 1)
@@ -183,8 +184,7 @@ class _Run:
         for _ in range(MOST_NODES):
             node = self._flow.node(node_id)
             self._set(at=node.id, visited=self._visited(node.id))
-            following = self._pass(node)
-            if following is None:
+            if (following := self._pass(node)) is None:
                 return self._state, self._effects
             node_id = following
         return self.stop("the flow went on for too long")

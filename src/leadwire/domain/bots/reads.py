@@ -1,26 +1,17 @@
-"""Look-ups: bots, their versions, their FAQ, visitors' sessions."""
+"""Look-ups: bots, their drafts and versions, their FAQ, visitors' sessions."""
 
 from typing import Final
 
 import msgspec
 
 from leadwire.domain.accounts import keys
-from leadwire.domain.bots import schema, table
+from leadwire.domain.bots import schema
 from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.flow.parse import parse_stored
 from leadwire.domain.bots.look import Look, stored
-from leadwire.domain.bots.schema import (
-    BotDetail,
-    BotSummary,
-    BotVersion,
-    Consent,
-    FaqEntry,
-    LiveBot,
-    ScoreEntry,
-    VisitorSession,
-)
-from leadwire.domain.bots.table import BlockedVisitor, Bot
+from leadwire.domain.bots.schema import LiveBot, VisitorSession
+from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
 from leadwire.domain.conversations.schema import AlreadyEnded
 from leadwire.infrastructure import clock, cpu_work, db
 from leadwire.infrastructure.db.statements import if_given, param, sql, statement
@@ -29,12 +20,16 @@ from leadwire.infrastructure.ids import is_id
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
 _LISTED: Final = statement(
-    Bot.select(*BotSummary.__struct_fields__)
+    Bot.select(*schema.BotSummary.__struct_fields__)
     .where(if_given(Bot.workspace_id, "workspace"))
     .order_by("created_at", "id")
 )
 _LOOK: Final = statement(Bot.select("look").where(*_BOT))
-_DETAIL: Final = statement(Bot.select(*BotDetail.__struct_fields__).where(*_BOT))
+_REVISION: Final = statement(Bot.select("draft_revision").where(*_BOT))
+# How many drafts can be brought back, and taken back again.
+_HISTORY: Final = sql("""
+SELECT cardinality(draft_undo), cardinality(draft_redo) FROM bot WHERE workspace_id = :workspace AND id = :bot""")
+_DETAIL: Final = statement(Bot.select(*schema.BotDetail.__struct_fields__).where(*_BOT))
 # A bot that answers, and whether its workspace is suspended.
 _LIVE: Final = sql("""
 SELECT b.workspace_id, b.published_version, b.color, b.look, w.suspended_at IS NOT NULL
@@ -42,14 +37,13 @@ FROM bot b JOIN workspace w ON w.id = b.workspace_id WHERE b.id = :bot AND b.pub
 # The websites that may show a bot, by its id or by that of a conversation with it.
 _ORIGINS: Final = sql("""
 SELECT allowed_origins FROM bot WHERE id = coalesce((SELECT bot_id FROM visit WHERE conversation_id = :id), :id)""")
-_OF_BOT: Final = (table.BotVersion.workspace_id == param("workspace"), table.BotVersion.bot_id == param("bot"))
-_VERSION: Final = table.BotVersion.version
+_OF_BOT: Final = (BotVersion.workspace_id == param("workspace"), BotVersion.bot_id == param("bot"))
 _VERSIONS: Final = statement(
-    table.BotVersion.select("version", "created_at").where(*_OF_BOT).order_by("version", ascending=False)
+    BotVersion.select("version", "created_at").where(*_OF_BOT).order_by("version", ascending=False)
 )
 _TWO_SOURCES: Final = statement(
-    table.BotVersion.select("version", "source")
-    .where(*_OF_BOT, param("version") >= _VERSION)
+    BotVersion.select("version", "source")
+    .where(*_OF_BOT, param("version") >= BotVersion.version)
     .order_by("version", ascending=False)
     .limit(2)
 )
@@ -74,8 +68,8 @@ _HAS_BLOCKED: Final = statement(
     BlockedVisitor.select("address").where(_BLOCKED_HERE, BlockedVisitor.conversation_id == param("conversation_id"))
 )
 _FAQ: Final = statement(
-    table.FaqEntry.select(*FaqEntry.__struct_fields__)
-    .where(table.FaqEntry.workspace_id == param("workspace"), table.FaqEntry.bot_id == param("bot"))
+    FaqEntry.select(*schema.FaqEntry.__struct_fields__)
+    .where(FaqEntry.workspace_id == param("workspace"), FaqEntry.bot_id == param("bot"))
     .order_by("created_at", "id")
 )
 # Every rule that gave the lead points, in any of its conversations.
@@ -111,18 +105,28 @@ async def one(workspace: str, bot_id: str) -> schema.Bot:
     return _shown(await detail(workspace, bot_id))
 
 
-def _shown(bot: BotSummary) -> schema.Bot:
+def _shown(bot: schema.BotSummary) -> schema.Bot:
     return schema.Bot(bot.id, bot.name, bot.published_version, bot.allowed_origins, bot.created_at)
 
 
-async def listed(workspace: str | None) -> list[BotSummary]:
+async def listed(workspace: str | None) -> list[schema.BotSummary]:
     """The bots of a workspace, or (None, for operators) of all, oldest first."""
-    return [BotSummary(*clock.texts(row)) for row in await _LISTED.rows(workspace=workspace)]
+    return [schema.BotSummary(*clock.texts(row)) for row in await _LISTED.rows(workspace=workspace)]
 
 
-async def detail(workspace: str, bot_id: str) -> BotDetail:
+async def detail(workspace: str, bot_id: str) -> schema.BotDetail:
     """A bot with its draft. Raise NotFound."""
-    return BotDetail(*clock.texts(await _DETAIL.one(no_bot(), workspace=workspace, bot=bot_id)))
+    return schema.BotDetail(*clock.texts(await _DETAIL.one(no_bot(), workspace=workspace, bot=bot_id)))
+
+
+async def revision(workspace: str, bot_id: str) -> int:
+    """How often a bot's draft has been changed. Raise NotFound."""
+    return int((await _REVISION.one(no_bot(), workspace=workspace, bot=bot_id))[0])
+
+
+async def history(workspace: str, bot_id: str) -> schema.History:
+    """How far a bot's draft can be undone and redone. Raise NotFound."""
+    return schema.History(*await _HISTORY.one(no_bot(), workspace=workspace, bot=bot_id))
 
 
 async def look(workspace: str, bot_id: str) -> Look:
@@ -130,9 +134,9 @@ async def look(workspace: str, bot_id: str) -> Look:
     return stored((await _LOOK.one(no_bot(), workspace=workspace, bot=bot_id))["look"])
 
 
-async def versions(workspace: str, bot_id: str) -> list[BotVersion]:
+async def versions(workspace: str, bot_id: str) -> list[schema.BotVersion]:
     """Every published version of a bot, newest first."""
-    return [BotVersion(*clock.texts(row)) for row in await _VERSIONS.rows(workspace=workspace, bot=bot_id)]
+    return [schema.BotVersion(*clock.texts(row)) for row in await _VERSIONS.rows(workspace=workspace, bot=bot_id)]
 
 
 async def source(workspace: str, bot_id: str, version: int) -> tuple[str, str]:
@@ -150,8 +154,7 @@ async def flow(workspace: str, bot_id: str, version: int) -> Flow:
     text, _ = await source(workspace, bot_id, version)
     if len(_flows) >= _FLOWS_CACHED:
         _flows.clear()
-    read = _flows[workspace, bot_id, version] = await cpu_work.run(parse_stored, text)
-    return read
+    return _flows.setdefault((workspace, bot_id, version), await cpu_work.run(parse_stored, text))
 
 
 async def live(bot_id: str) -> LiveBot:
@@ -204,23 +207,23 @@ async def has_blocked(workspace: str, conversation_id: str) -> bool:
     return bool(await _HAS_BLOCKED.value(workspace=workspace, conversation_id=conversation_id))
 
 
-async def faq(workspace: str, bot_id: str) -> list[FaqEntry]:
+async def faq(workspace: str, bot_id: str) -> list[schema.FaqEntry]:
     """What a bot has been taught, oldest first."""
-    return [FaqEntry(*row) for row in await _FAQ.rows(workspace=workspace, bot=bot_id)]
+    return [schema.FaqEntry(*row) for row in await _FAQ.rows(workspace=workspace, bot=bot_id)]
 
 
-async def score_of(workspace: str, lead_id: str) -> list[ScoreEntry]:
+async def score_of(workspace: str, lead_id: str) -> list[schema.ScoreEntry]:
     """Why a lead has its score: every rule that counted, oldest first.
 
     A lead who came back has entries of several conversations; the score is the highest sum of one of them, unless
     somebody has set it by hand.
     """
-    return [ScoreEntry(*clock.texts(row)) for row in await _SCORES.rows(workspace=workspace, lead=lead_id)]
+    return [schema.ScoreEntry(*clock.texts(row)) for row in await _SCORES.rows(workspace=workspace, lead=lead_id)]
 
 
-async def consents_of(workspace: str, lead_id: str) -> list[Consent]:
+async def consents_of(workspace: str, lead_id: str) -> list[schema.Consent]:
     """What a lead has consented to, refused and withdrawn, newest first."""
-    return [Consent(*clock.texts(row)) for row in await _CONSENTS.rows(workspace=workspace, lead=lead_id)]
+    return [schema.Consent(*clock.texts(row)) for row in await _CONSENTS.rows(workspace=workspace, lead=lead_id)]
 
 
 def no_bot() -> NotFound:

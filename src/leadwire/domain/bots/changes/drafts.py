@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from leadwire.domain.accounts import quotas
-from leadwire.domain.bots import draft_reads, reads
+from leadwire.domain.bots import reads
 from leadwire.domain.bots.builder import editing
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.builder.rewriting import rewritten
@@ -90,7 +90,7 @@ async def undo(workspace: str, bot_id: str, user_id: str, *, redo: bool = False)
     Raise NotFound; Conflict when there is nothing.
     """
     missing = Conflict(f"There is nothing to {'redo' if redo else 'undo'}.", code="nothing_to_undo")
-    await draft_reads.revision(workspace, bot_id)
+    await reads.revision(workspace, bot_id)
     await (_REDO if redo else _UNDO).one(missing, workspace=workspace, bot=bot_id, user=user_id, now=clock.now())
 
 

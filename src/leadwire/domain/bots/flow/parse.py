@@ -17,7 +17,8 @@ _Path = tuple[str | int, ...]
 _Lines = dict[_Path, int]
 """Path from the top -> line, from 1. `("nodes", 2, "text")` is the text of the third node."""
 
-_STUCK: Final = ("unknown_node", "timezone", "hours", "date")  # faults with which a flow cannot run
+_SHAPE: Final = ("nodes", "wrong_type", "type", "unknown_field", "missing_field", "wrong_value")
+_STUCK: Final = (*_SHAPE, "unknown_node", "timezone", "hours", "date")  # faults with which a flow cannot run
 LARGEST: Final = 256 * 1024  # characters
 
 # A string of several lines; or, matched so that quotes in them begin nothing, one of a single line or a comment.
@@ -47,10 +48,10 @@ class BadFlow(Invalid):
 
 def parse(text: str) -> Flow:
     """The flow that `text` is: JSON if it begins with a brace, else TOML. Raise BadFlow."""
-    flow, lines = _shaped(text)
-    if found := errors_of(flow):
-        raise BadFlow(_placed(found, lines))
-    return flow
+    raw, flaws = examined(text)
+    if flaws:
+        raise BadFlow(flaws)
+    return msgspec.convert(raw, Flow)
 
 
 def parse_stored(text: str) -> Flow:
@@ -58,10 +59,10 @@ def parse_stored(text: str) -> Flow:
 
     Raise BadFlow when its nodes are none any more, or lead nowhere, or its hours and dates are none.
     """
-    flow, lines = _shaped(text)
-    if stuck := [flaw for flaw in errors_of(flow) if flaw.code in _STUCK]:
-        raise BadFlow(_placed(stuck, lines))
-    return flow
+    raw, flaws = examined(text)
+    if stuck := [flaw for flaw in flaws if flaw.code in _STUCK]:
+        raise BadFlow(stuck)
+    return msgspec.convert(raw, Flow)
 
 
 @functools.lru_cache(maxsize=16)  # of a draft that is looked at again and again; the texts are bounded
@@ -70,10 +71,8 @@ def examined(text: str) -> tuple[dict[str, Any], list[FlowError]]:
     it cannot be read.
     """
     raw = read(text)
-    lines = _json_lines(text) if is_json(text) else _toml_lines(text)
-    if shape := _shape_flaws(raw):
-        return raw, _placed(shape, lines)
-    return raw, _placed(errors_of(msgspec.convert(raw, Flow)), lines)
+    flaws = _shape_flaws(raw) or errors_of(msgspec.convert(raw, Flow))
+    return raw, _placed(flaws, _json_lines(text) if is_json(text) else _toml_lines(text)) if flaws else []
 
 
 def read(text: str) -> dict[str, Any]:
@@ -97,15 +96,6 @@ def is_json(text: str) -> bool:
 def without_long_strings(text: str) -> str:
     """TOML, which `read` has accepted, with its strings of several lines emptied, line by line as before."""
     return _QUOTED.sub(lambda found: '""' + "\n" * found[0].count("\n") if found[1] else found[0], text)
-
-
-def _shaped(text: str) -> tuple[Flow, _Lines]:
-    """The flow, whatever may be wrong between its nodes, and its lines. Raise BadFlow."""
-    raw = read(text)
-    lines = _json_lines(text) if is_json(text) else _toml_lines(text)
-    if shape := _shape_flaws(raw):
-        raise BadFlow(_placed(shape, lines))
-    return msgspec.convert(raw, Flow), lines
 
 
 def _shape_flaws(raw: dict[str, Any]) -> list[FlowError]:

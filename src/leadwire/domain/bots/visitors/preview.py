@@ -31,48 +31,44 @@ async def run(
 ) -> Preview:
     """Run the flow from its start through the visitor's messages; with `person`, they ask for one then."""
     state, effects = engine.begin(flow)
-    said, all_effects = _replies(effects), list(effects)
+    steps: list[str | Effect] = [*effects]  # what the visitor says, and what follows
     for text in messages[:MOST_LINES]:
-        asked = flow.node(state.at) if state.at else None
+        asked = engine.waiting(flow, state)
         chosen = option(asked, text) if isinstance(asked, Ask) else None
-        said.append(("user", chosen.label if chosen else text))
-        if _status(all_effects) != "active":
-            continue  # a person would answer
-        is_question = engine.questions(flow, state, text)
-        answer = await answerer(Question(workspace, bot_id, text, state.asked)) if is_question else None
-        state, effects = engine.step(flow, state, text, answer)
-        said += _replies(effects)
-        all_effects += effects
-    if person and _status(all_effects) == "active":
+        steps.append(chosen.label if chosen else text)
+        if _status(steps) == "active":  # else a person would answer
+            is_question = engine.questions(flow, state, text)
+            answer = await answerer(Question(workspace, bot_id, text, state.asked)) if is_question else None
+            state, effects = engine.step(flow, state, text, answer)
+            steps += effects
+    if person and _status(steps) == "active":
         state, effects = engine.ask_for_person(flow, state)
-        said += _replies(effects)
-        all_effects += effects
-    session = VisitorSession(workspace, "trial", bot_id, flow, _status(all_effects), state, None)
+        steps += effects
+    session = VisitorSession(workspace, "trial", bot_id, flow, _status(steps), state, None)
     at = clock.iso(clock.now())
+    said: list[tuple[Role, str]] = [
+        ("user", one) if isinstance(one, str) else ("bot", one.text) for one in steps if isinstance(one, str | Reply)
+    ]
     stored = [StoredMessage(f"msg_{seq}", role, text, at, seq) for seq, (role, text) in enumerate(said, 1)]
-    return Preview(runtime.turn_of(session, stored), [note for effect in all_effects if (note := _note(effect))])
+    return Preview(runtime.turn_of(session, stored), [note for one in steps if (note := _note(one))])
 
 
-def _replies(effects: Sequence[Effect]) -> list[tuple[Role, str]]:
-    return [("bot", effect.text) for effect in effects if isinstance(effect, Reply)]
-
-
-def _status(effects: Sequence[Effect]) -> Status:
-    last = next((one for one in reversed(effects) if isinstance(one, HandedOff | Ended)), None)
+def _status(steps: Sequence[str | Effect]) -> Status:
+    last = next((one for one in reversed(steps) if isinstance(one, HandedOff | Ended)), None)
     return "active" if last is None else "handoff" if isinstance(last, HandedOff) else "ended"
 
 
-def _note(effect: Effect) -> str:
-    match effect:
-        case Reply():
+def _note(step: str | Effect) -> str:
+    match step:
+        case str() | Reply():
             return ""
         case Saved():
-            return f"Saves {effect.field or 'for the flow'}: {effect.value}"
+            return f"Saves {step.field or 'for the flow'}: {step.value}"
         case Scored():
-            return f"{effect.points:+d} points: {effect.label}"
+            return f"{step.points:+d} points: {step.label}"
         case Consented():
-            return f"Records {'consent' if effect.given else 'that consent is refused'}: {effect.text}"
+            return f"Records {'consent' if step.given else 'that consent is refused'}: {step.text}"
         case HandedOff():
-            return f"Asks for a person: {effect.reason}"
+            return f"Asks for a person: {step.reason}"
         case Ended():
-            return f"Ends: {effect.reason}"
+            return f"Ends: {step.reason}"

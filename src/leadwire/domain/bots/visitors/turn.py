@@ -64,7 +64,7 @@ async def take(
         names = {"workspace_id": session.workspace, "conversation_id": session.conversation_id}
         telemetry.log("bot.failed", level=logging.ERROR, error=error, **names)
         state, effects = session.state, [Reply(session.flow.failure_text), HandedOff("the bot failed")]
-    asked = session.flow.node(session.state.at) if session.state.at else None
+    asked = engine.waiting(session.flow, session.state)
     if isinstance(asked, Ask):
         chosen = inputs.option(asked, user.content)
         content = chosen.label if chosen else user.content

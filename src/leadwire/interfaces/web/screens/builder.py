@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from leadwire.domain.accounts import reads as accounts
-from leadwire.domain.bots import changes, draft_reads, figures, reads
+from leadwire.domain.bots import changes, figures, reads
 from leadwire.domain.bots.builder import blocks, editing, fields
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.changes import drafts
@@ -63,7 +63,7 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
         **_offered(list(steps.values())),
         full=len(steps) >= MAX_NODES,
         live=bool(published) and published == one.draft,
-        history=await draft_reads.history(context.workspace, one.id),
+        history=await reads.history(context.workspace, one.id),
         others=await _others(context, one.id),
         saver=await _name(context, one.draft_saved_by),
         counts=await figures.steps(context.workspace, one.id, clock.now() - _COUNTED) if published else {},
@@ -74,7 +74,7 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
 async def live(context: PageContext, bot_id: str) -> PageResponse:
     """Tells when the draft has changed, or who else has it open."""
     loop, noted = asyncio.get_running_loop(), float("-inf")
-    await draft_reads.revision(context.workspace, bot_id)
+    await reads.revision(context.workspace, bot_id)
 
     async def look() -> tuple[Hashable, bool]:
         nonlocal noted
@@ -82,7 +82,7 @@ async def live(context: PageContext, bot_id: str) -> PageResponse:
             noted = loop.time()
             pubsub.publish(_space(context), bot_id, "looking", context.me.user_id)
         others = pubsub.hub.lookers.of((_space(context), bot_id)) - {context.me.user_id}
-        return (await draft_reads.revision(context.workspace, bot_id), frozenset(others)), False
+        return (await reads.revision(context.workspace, bot_id), frozenset(others)), False
 
     return live_updates.stream(look, context.me.session_id)
 

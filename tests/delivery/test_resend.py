@@ -114,3 +114,24 @@ def test_headers_are_bounded():
     assert len(found) <= 4096
     assert {len(value) for _, value in json.loads(found)} == {500}
     assert response_headers.kept([]) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("https://host.example/a/b", "https://host.example/a/b"),
+        ("https://ada:sesame@host.example/a?token=sesame&a=b#c", "https://host.example/a?(masked)"),
+        ("/sign-in?next=/a&code=sesame", "/sign-in?(masked)"),
+        ("/done#access_token=sesame", "/done#(masked)"),
+        ('<https://x.example/b?cursor=sesame>; rel="next"', '<https://x.example/b?(masked)>; rel="next"'),
+        (
+            'Bearer realm="https://u:sesame@x.example/?a=b", error="e"',
+            'Bearer realm="https://x.example/?(masked)", error="e"',
+        ),
+        ("//sesame@host.example/@ada", "//host.example/@ada"),
+        ("https://" + "sesame" * 200 + "@host.example/", "https://host.example/"),
+    ],
+)
+def test_addresses_in_response_headers_lose_what_may_be_a_secret(value, shown):
+    for name in ("Location", "Link", "WWW-Authenticate", "X-Other"):
+        assert json.loads(response_headers.kept([(name, value)])) == [[name, shown]]

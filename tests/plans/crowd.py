@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 from leadwire.delivery.envelope import EventKind
@@ -12,6 +13,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.migrations import migrate
+from tests.waiting import eventually
 
 # Whatever its size, the crowd comes from January 1st to August 20th, 2026.
 LAST_DAY, FIRST_DAY = datetime(2026, 8, 20, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
@@ -81,8 +83,6 @@ async def busy_day(workspace: str, kind: EventKind) -> None:
 async def _gather(leads: int, conversations: int) -> Crowd:
     workspace = await accounts.create_workspace("Crowd")
     rare, *busy = [await bots.create(workspace, f"Bot {n}") for n in range(11)]
-    for table in ("lead", "conversation"):  # it could come between and hold back what our VACUUM makes visible to all
-        await db.rows(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
     async with db.transaction():
         await db.rows("SET LOCAL session_replication_role = replica")  # no look at every foreign key
         await db.rows("SET LOCAL maintenance_work_mem = '256MB'")
@@ -95,5 +95,11 @@ async def _gather(leads: int, conversations: int) -> Crowd:
         for index in indexes:
             await db.rows(index["definition"])
     for table in ("lead", "lead_by_update", "conversation"):
-        await db.rows(f"VACUUM ANALYZE {table}")
+        await eventually(partial(_vacuumed, table))
     return Crowd(workspace, rare, leads, conversations)
+
+
+async def _vacuumed(table: str) -> bool:
+    """Whether every page is marked as visible to all: not while an autovacuum of any table has an older snapshot."""
+    await db.rows(f"VACUUM ANALYZE {table}")
+    return bool(await db.value("SELECT relallvisible = relpages FROM pg_class WHERE oid = $1::text::regclass", table))

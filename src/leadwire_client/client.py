@@ -1,11 +1,11 @@
 """The client as its users meet it."""
 
-from typing import Final, Self
+from typing import Final, Generic
 
 import httpx
 
 from leadwire_client.bots import Bots
-from leadwire_client.connection import AsyncConnection, Connection
+from leadwire_client.connection import AsyncClosing, AsyncConnection, C, Closing, Connection
 from leadwire_client.conversations import Conversations
 from leadwire_client.exports import Exports
 from leadwire_client.feed import Events
@@ -16,7 +16,17 @@ from leadwire_client.retry import Retry
 __version__: Final = "0.1.0"
 
 
-class Leadwire:
+class _Resources(Generic[C]):
+    def __init__(self, connection: C) -> None:
+        self.leads: Leads[C] = Leads(connection)
+        self.conversations: Conversations[C] = Conversations(connection)
+        self.bots: Bots[C] = Bots(connection)
+        self.events: Events[C] = Events(connection)
+        self.exports: Exports[C] = Exports(connection)
+        self.me: OwnKey[C] = OwnKey(connection)
+
+
+class Leadwire(_Resources[Connection], Closing):
     """The API. Safe to share between threads; close it, or use it as a context manager.
 
     `base_url` is the address before `/v1`. `timeout` is in seconds, for each of connecting, writing and reading.
@@ -34,26 +44,10 @@ class Leadwire:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._http = httpx.Client(base_url=base_url, headers=headers(api_key), transport=transport)
-        connection = Connection(self._http, timeout, retry)
-        self.leads = Leads(connection)
-        self.conversations = Conversations(connection)
-        self.bots = Bots(connection)
-        self.events = Events(connection)
-        self.exports = Exports(connection)
-        self.me = OwnKey(connection)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
+        super().__init__(Connection(self._http, timeout, retry))
 
 
-class AsyncLeadwire:
+class AsyncLeadwire(_Resources[AsyncConnection], AsyncClosing):
     """`Leadwire` with `await`, and `async for` over `list`."""
 
     def __init__(
@@ -66,23 +60,7 @@ class AsyncLeadwire:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._http = httpx.AsyncClient(base_url=base_url, headers=headers(api_key), transport=transport)
-        connection = AsyncConnection(self._http, timeout, retry)
-        self.leads = Leads(connection)
-        self.conversations = Conversations(connection)
-        self.bots = Bots(connection)
-        self.events = Events(connection)
-        self.exports = Exports(connection)
-        self.me = OwnKey(connection)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
+        super().__init__(AsyncConnection(self._http, timeout, retry))
 
 
 def headers(api_key: str) -> dict[str, str]:

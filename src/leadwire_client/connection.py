@@ -8,7 +8,7 @@ import functools
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import httpx
 from msgspec import Struct
@@ -122,6 +122,38 @@ class AsyncConnection(Struct, frozen=True):
             return await self.http.request(timeout=timeout, **call.request())
         except httpx.RequestError as error:
             return error
+
+
+class Closing:
+    """What has a blocking connection: close it, or use it as a context manager."""
+
+    _http: httpx.Client
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+
+class AsyncClosing:
+    """`Closing`, to be awaited."""
+
+    _http: httpx.AsyncClient
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
 
 
 C = TypeVar("C", Connection, AsyncConnection)

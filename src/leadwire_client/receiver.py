@@ -8,7 +8,7 @@ async with AsyncReceiver("lwr_...", "https://leads.example.com", "whsec_...") as
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Final, Self
+from typing import Final
 
 import httpx
 import msgspec
@@ -17,7 +17,7 @@ from msgspec import Struct
 from leadwire_client.call import Call, params, single
 from leadwire_client.checkpoint import Checkpoint
 from leadwire_client.client import headers
-from leadwire_client.connection import AsyncConnection, C, Connection, Resource, method
+from leadwire_client.connection import AsyncClosing, AsyncConnection, C, Closing, Connection, Resource, method
 from leadwire_client.errors import Unreadable
 from leadwire_client.events import Event
 from leadwire_client.retry import Retry
@@ -109,7 +109,7 @@ class Requests(Resource[C]):
         return read
 
 
-class Receiver(Requests[Connection]):
+class Receiver(Requests[Connection], Closing):
     """A receiver's side. Safe to share between threads; close it, or use it as a context manager.
 
     `token` and `secret` are the endpoint's, `base_url` is the address before `/receiver`. The rest is as in `Leadwire`.
@@ -128,16 +128,6 @@ class Receiver(Requests[Connection]):
         self._http = httpx.Client(base_url=base_url, headers=headers(token), transport=transport)
         super().__init__(Connection(self._http, timeout, retry))
         self.secret = secret
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
@@ -159,7 +149,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
         return not (await self.receiver.acknowledge(self.lease, [self.event.id])).late
 
 
-class AsyncReceiver(Requests[AsyncConnection]):
+class AsyncReceiver(Requests[AsyncConnection], AsyncClosing):
     """`Receiver` with `await`, and the deliveries of an endpoint whose receiver fetches."""
 
     def __init__(
@@ -175,12 +165,6 @@ class AsyncReceiver(Requests[AsyncConnection]):
         self._http = httpx.AsyncClient(base_url=base_url, headers=headers(token), transport=transport)
         super().__init__(AsyncConnection(self._http, timeout, retry))
         self.secret = secret
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     async def deliveries(self, limit: int = 1) -> AsyncIterator[Delivery]:
         """Deliveries as they come, without end. Acknowledge each one when it is dealt with.
@@ -201,10 +185,6 @@ class AsyncReceiver(Requests[AsyncConnection]):
         headers = {name.lower(): value for name, value in fetched.headers.items()}
         event = verify(body, headers, self.secret)
         return Delivery(event=event, headers=headers, body=body, lease=lease, receiver=self)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
 
 
 def _read_replayed(answer: httpx.Response) -> int:

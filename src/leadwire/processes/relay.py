@@ -6,16 +6,16 @@ import asyncio
 
 from leadwire.delivery.monitoring import ledger
 from leadwire.delivery.monitoring.observer import Observer
-from leadwire.delivery.relay.loop import Relay
+from leadwire.delivery.relay.loop import Loop, Relay, resting
 from leadwire.delivery.streams import installation
 from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.domain.bots.visitors import inactivity
-from leadwire.domain.bulk_changes import loop as bulk_changes
+from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.conversations import loop as put_off
 from leadwire.domain.mail.loop import Mailer
 from leadwire.domain.notices import loop as notices
 from leadwire.domain.privacy import retention
-from leadwire.domain.search import loop as search
+from leadwire.domain.search import changes as search
 from leadwire.infrastructure import redis_pool
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.settings import Settings
@@ -33,10 +33,11 @@ async def relay(settings: Settings) -> None:
         mailer = Mailer(settings)
         health.stuck = lambda: relaying.stuck() or mailer.stuck()
         async with asyncio.TaskGroup() as group:
-            works = (relaying.run(stop), mailer.run(stop), inactivity.run(stop), Observer(redis, settings).run(stop))
-            more = (notices.run(stop), retention.run(stop), search.run(stop), put_off.run(stop), bulk_changes.run(stop))
-            for work in (*works, *more):
-                group.create_task(work)
+            for work in (
+                relaying, mailer, inactivity, Observer(redis, settings), notices, retention, put_off,
+                Loop("search", resting(search.write)), Loop("bulk", resting(bulk_changes.step)),
+            ):  # fmt: skip
+                group.create_task(work.run(stop))
             group.create_task(chaining.run(stop, settings.audit_retention_days))
             group.create_task(ledger.run(stop, redis, settings))
 

@@ -71,6 +71,18 @@ class Loop:
         return f"{self._name} has not ended a round for {took:.0f} s" if took > _STUCK else None
 
 
+def resting(work: Callable[[], Awaitable[object]], every: float = 1.0) -> Callable[[], Awaitable[float]]:
+    """Work for a `Loop` that rests as long as it takes, because others need the database more; and `every` seconds when
+    there was nothing to do.
+    """
+
+    async def run_once() -> float:
+        began = time.monotonic()
+        return time.monotonic() - began if await work() else every
+
+    return run_once
+
+
 class Relay:
     """One relay process's work."""
 

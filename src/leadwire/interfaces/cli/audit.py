@@ -6,7 +6,7 @@ import click
 
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import Result, operation, running, the_workspace
+from leadwire.interfaces.cli.runtime import Result, command, running, the_workspace
 
 if TYPE_CHECKING:
     from leadwire.domain.accounts.audit.reads import Verified
@@ -17,11 +17,10 @@ def audit() -> None:
     """Audit logs: who did what."""
 
 
-@audit.command()
+@command(audit)
 @click.option(
     "--workspace", metavar="ID", help="Only the log of this workspace; by default all, and the installation's."
 )
-@operation
 async def verify(workspace: str | None) -> Result:
     """Check that no entry was changed, removed or put in. Show the first of each log that was. Exit 1 if one was."""
     from leadwire.domain.accounts.audit import reads as audit_log

@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import (
-    Result,
-    listing,
-    operation,
-    printing,
-    record,
-    the_workspace,
-    workspace_option,
-)
+from leadwire.interfaces.cli.runtime import Result, alone, audited, command, listing, the_workspace, workspace_option
 
 if TYPE_CHECKING:
     from leadwire.domain.bots.schema import BotSummary
@@ -28,9 +20,8 @@ def bots() -> None:
     """Chatbots and their flows."""
 
 
-@bots.command()
+@command(bots, run=alone)
 @click.argument("file", type=_FILE)
-@printing
 def validate(file: Path) -> Result:
     """Check a flow in FILE (TOML or JSON). Needs no server. Exit 1 if it has errors."""
     import msgspec
@@ -45,55 +36,49 @@ def validate(file: Path) -> Result:
     return Result({"valid": True, "nodes": len(flow.nodes)}, f"{file} is valid: {len(flow.nodes)} nodes.")
 
 
-@bots.command()
+@command(bots)
 @click.argument("file", type=_FILE)
 @click.option("--bot", "bot_id", metavar="ID", help="The bot to publish to; by default a new one.")
 @click.option("--name", help="The new bot's name; by default the file's name.")
 @click.option("--origin", "origins", multiple=True, help=_ORIGIN)
 @workspace_option
-@operation
 async def publish(
     file: Path, bot_id: str | None, name: str | None, origins: tuple[str, ...], workspace: str | None
 ) -> Result:
     """Publish the flow in FILE as a new version of a bot. New conversations run it."""
     from leadwire.domain.bots import changes, reads
     from leadwire.domain.bots.flow.parse import parse
-    from leadwire.infrastructure import db
 
     source = _text(file)
     parse(source)
     owner = await _owner(bot_id, workspace) if bot_id else await the_workspace(workspace)
-    async with db.transaction():
-        bot_id = bot_id or await changes.create(owner, name or file.stem.replace("-", " ").capitalize())
+    async with audited("bot.published", workspace=owner) as entry:
+        entry.subject = bot_id = bot_id or await changes.create(owner, name or file.stem.replace("-", " ").capitalize())
         if origins:
             await changes.set_appearance(owner, bot_id, origins, (await reads.detail(owner, bot_id)).color)
         await changes.save_draft(owner, bot_id, source)
         before = (await reads.detail(owner, bot_id)).published_version or "none"
         version = await changes.publish(owner, bot_id)
-        await record(owner, "bot.published", bot_id, f"version: {before} -> {version}")
+        entry.detail = f"version: {before} -> {version}"
     return Result({"id": bot_id, "version": version}, f"{bot_id} runs version {version}.")
 
 
-@bots.command()
+@command(bots)
 @click.argument("bot_id", metavar="ID")
 @click.argument("version", type=click.IntRange(1))
-@operation
 async def rollback(bot_id: str, version: int) -> Result:
     """Run an earlier version again, in new conversations."""
     from leadwire.domain.bots import changes, reads
-    from leadwire.infrastructure import db
 
     owner = await _owner(bot_id)
-    async with db.transaction():
-        before = (await reads.detail(owner, bot_id)).published_version
+    async with audited("bot.rolled_back", bot_id, owner) as entry:
+        entry.detail = f"version: {(await reads.detail(owner, bot_id)).published_version} -> {version}"
         await changes.rollback(owner, bot_id, version)
-        await record(owner, "bot.rolled_back", bot_id, f"version: {before} -> {version}")
     return Result({"id": bot_id, "version": version}, f"{bot_id} runs version {version} again.")
 
 
-@bots.command("list")
+@command(bots, "list")
 @workspace_option
-@operation
 async def list_(workspace: str | None) -> Result:
     """List bots."""
     from leadwire.domain.bots import reads

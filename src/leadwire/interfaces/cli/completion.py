@@ -3,12 +3,11 @@
 import click
 from click.shell_completion import get_completion_class
 
-from leadwire.interfaces.cli.runtime import Result, printing
+from leadwire.interfaces.cli.runtime import Result, alone, command
 
 
-@click.command()
+@command(run=alone)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@printing
 def completion(shell: str) -> Result:
     """Print a script that completes commands and options in a shell."""
     made = get_completion_class(shell)

@@ -1,13 +1,12 @@
 """`leadwire dead-letters`: deliveries whose attempts have all failed, and sending them again."""
 
-import functools
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from leadwire.interfaces.cli.runtime import Result, operation
+from leadwire.interfaces.cli.runtime import Result, Work, command, running
 
 if TYPE_CHECKING:
     from leadwire.domain.webhooks.schema import DeliveryDetail
@@ -22,18 +21,22 @@ def _numbers(_context: click.Context, _option: click.Parameter, text: str | None
     return int(found[1]), int(found[2] or found[1])
 
 
-def _of_event_or_numbers(command: Callable[..., int]) -> Callable[..., int]:
-    """Add EVENT_ID and `--sequence`, and check that there is one of them, before anything is connected to."""
+def _checked(work: Work) -> Callable[..., Result]:
+    """Check that there is either EVENT_ID or `--sequence`, before anything is connected to."""
 
-    @functools.wraps(command)
-    def checked(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None, **more: Any) -> int:
+    def checked(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
         if (event is None) == (numbers is None) or (numbers and not endpoint):
             raise click.UsageError("Give an EVENT_ID, or --endpoint and --sequence.")
-        return command(event=event, endpoint=endpoint, numbers=numbers, **more)
+        return running(work)(event=event, endpoint=endpoint, numbers=numbers)
 
-    told = "Instead of an event: the deliveries to a numbered endpoint with these numbers, delivered ones too."
-    option = click.option("--sequence", "numbers", metavar="N[-M]", callback=_numbers, help=told)
-    return click.argument("event", metavar="[EVENT_ID]", required=False)(option(checked))
+    return checked
+
+
+_NUMBERS_HELP: Final = (
+    "Instead of an event: the deliveries to a numbered endpoint with these numbers, delivered ones too."
+)
+_event = click.argument("event", metavar="[EVENT_ID]", required=False)
+_sequence = click.option("--sequence", "numbers", metavar="N[-M]", callback=_numbers, help=_NUMBERS_HELP)
 
 
 @click.group("dead-letters")
@@ -41,11 +44,10 @@ def dead_letters() -> None:
     """Deliveries whose attempts have all failed."""
 
 
-@dead_letters.command("list")
+@command(dead_letters, "list")
 @click.option("--endpoint", metavar="ID")
 @click.option("--event", metavar="ID")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 10_000))
-@operation
 async def list_(endpoint: str | None, event: str | None, limit: int) -> Result:
     """List dead letters, newest first."""
     from leadwire.domain.webhooks import reads
@@ -62,10 +64,10 @@ async def list_(endpoint: str | None, event: str | None, limit: int) -> Result:
     return Result({"total": total, "dead_letters": found}, "\n".join(lines))
 
 
-@dead_letters.command("show")
-@_of_event_or_numbers
+@command(dead_letters, "show", _checked)
+@_event
+@_sequence
 @click.option("--endpoint", metavar="ID")
-@operation
 async def show_(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
     """Show the deliveries of one event, or with some numbers, in any state: body, attempts, responses."""
     from leadwire.domain.webhooks import reads
@@ -75,10 +77,10 @@ async def show_(event: str | None, endpoint: str | None, numbers: tuple[int, int
     return Result(found, "\n".join(line for delivery in found for line in _lines(delivery)))
 
 
-@dead_letters.command()
-@_of_event_or_numbers
+@command(dead_letters, run=_checked)
+@_event
+@_sequence
 @click.option("--endpoint", metavar="ID", help="Only the delivery to this endpoint.")
-@operation
 async def redrive(event: str | None, endpoint: str | None, numbers: tuple[int, int] | None) -> Result:
     """Send the dead letters of one event again, with a new series of attempts. For many: `leadwire redrives start`."""
     from leadwire.domain.webhooks import redrives

@@ -7,7 +7,7 @@ from typing import BinaryIO, Final
 import click
 
 from leadwire.infrastructure.errors import Conflict, OperatorError
-from leadwire.interfaces.cli.runtime import Result, audited, operation
+from leadwire.interfaces.cli.runtime import Result, audited, command
 
 _FILE: Final = click.File("rb")
 
@@ -17,10 +17,9 @@ def secret() -> None:
     """Replace a signing secret in two steps."""
 
 
-@secret.command()
+@command(secret)
 @click.argument("endpoint_id", metavar="ID")
 @click.option("--replace", is_flag=True, help="Discard the secret that is already staged.")
-@operation
 async def stage(endpoint_id: str, replace: bool) -> Result:
     """Create the next secret. Deliveries are signed with both until it is promoted."""
     from leadwire.domain.webhooks import rotation
@@ -34,9 +33,8 @@ async def stage(endpoint_id: str, replace: bool) -> Result:
     return Result({"id": endpoint_id, "staged_secret": staged}, text)
 
 
-@secret.command()
+@command(secret)
 @click.argument("endpoint_id", metavar="ID")
-@operation
 async def promote(endpoint_id: str) -> Result:
     """Replace the current secret with the staged one."""
     from leadwire.domain.webhooks import rotation
@@ -46,9 +44,8 @@ async def promote(endpoint_id: str) -> Result:
     return Result(endpoint, f"{endpoint_id} signs with the new secret only.")
 
 
-@secret.command()
+@command(secret)
 @click.argument("endpoint_id", metavar="ID")
-@operation
 async def discard(endpoint_id: str) -> Result:
     """Discard the staged secret."""
     from leadwire.domain.webhooks import rotation
@@ -58,9 +55,8 @@ async def discard(endpoint_id: str) -> Result:
     return Result(endpoint, f"{endpoint_id} signs with its current secret only.")
 
 
-@click.command()
+@command()
 @click.argument("endpoint_id", metavar="ID")
-@operation
 async def token(endpoint_id: str) -> Result:
     """Create the token with which the receiver asks for checkpoints and replays. Replaces the present one at once."""
     from leadwire.domain.webhooks import receivers
@@ -75,11 +71,10 @@ def certificate() -> None:
     """The client certificate that the receiver is shown (mutual TLS)."""
 
 
-@certificate.command()
+@command(certificate)
 @click.argument("endpoint_id", metavar="ID")
 @click.option("--certificate", "chain", type=_FILE, required=True, help="PEM: the certificate, then its chain.")
 @click.option("--key", type=_FILE, required=True, help="PEM: its private key, without a passphrase.")
-@operation
 async def replace(endpoint_id: str, chain: BinaryIO, key: BinaryIO) -> Result:
     """Store a certificate and its key, encrypted. It is used from the next attempt on, instead of the present one."""
     from leadwire.domain.webhooks import certificates
@@ -91,9 +86,8 @@ async def replace(endpoint_id: str, chain: BinaryIO, key: BinaryIO) -> Result:
     return Result(endpoint, f"{endpoint_id} shows {entry.detail}.")
 
 
-@certificate.command()
+@command(certificate)
 @click.argument("endpoint_id", metavar="ID")
-@operation
 async def remove(endpoint_id: str) -> Result:
     """Remove the certificate and its key."""
     from leadwire.domain.webhooks import certificates, reads

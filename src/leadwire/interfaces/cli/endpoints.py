@@ -10,9 +10,8 @@ from leadwire.interfaces.cli.endpoint_secrets import certificate, secret, token
 from leadwire.interfaces.cli.runtime import (
     Result,
     audited,
+    command,
     listing,
-    operation,
-    record,
     the_workspace,
     workspace_option,
 )
@@ -40,21 +39,19 @@ endpoints.add_command(token)
 endpoints.add_command(certificate)
 
 
-@endpoints.command()
+@command(endpoints)
 @click.option("--url", required=True, help=_URL_HELP)
 @click.option("--event", "events", multiple=True, required=True, help="A kind of event to subscribe to. Repeatable.")
 @click.option("--enable", is_flag=True, help="Enable it right away.")
 @workspace_option
-@operation
 async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str | None) -> Result:
     """Create an endpoint. Its secret is shown only once."""
     from leadwire.domain.webhooks import changes
-    from leadwire.infrastructure import db
 
     chosen = await the_workspace(workspace)
-    async with db.transaction():
+    async with audited("endpoint.created", workspace=chosen) as entry:
         made = await changes.create(chosen, url, events)
-        await record(chosen, "endpoint.created", made.id, f"url: {made.url}; events: {' '.join(made.events)}")
+        entry.subject, entry.detail = made.id, f"url: {made.url}; events: {' '.join(made.events)}"
     if enable:
         async with audited("endpoint.enabled", made.id):
             await changes.enable(None, made.id)
@@ -63,9 +60,8 @@ async def create(url: str, events: tuple[str, ...], enable: bool, workspace: str
     return Result(document, f"{made.id}\n{made.secret}\n\nCopy the secret now: it is not shown again.{then}")
 
 
-@endpoints.command("list")
+@command(endpoints, "list")
 @workspace_option
-@operation
 async def list_(workspace: str | None) -> Result:
     """List endpoints."""
     from leadwire.domain.webhooks import reads
@@ -96,7 +92,7 @@ _EVENTS_HELP: Final = "The kinds of events to subscribe to, instead of the curre
 _HEADERS_HELP: Final = "Custom headers, instead of the current ones. Repeatable."
 
 
-@endpoints.command()
+@command(endpoints)
 @_endpoint
 @click.option("--url", help="The new URL, or pull:NAME.")
 @click.option("--event", "events", multiple=True, help=_EVENTS_HELP)
@@ -105,7 +101,6 @@ _HEADERS_HELP: Final = "Custom headers, instead of the current ones. Repeatable.
 @click.option("--rate", "rate_limit", callback=_rate, help="Maximum deliveries a minute, or `none`.")
 @click.option("--header", "headers", multiple=True, callback=_headers, metavar="NAME:VALUE", help=_HEADERS_HELP)
 @click.option("--no-headers", is_flag=True, help="Remove all custom headers.")
-@operation
 async def configure(
     endpoint_id: str, rate_limit: "int | None | UnsetType", headers: dict[str, str], no_headers: bool, **given: Any
 ) -> Result:
@@ -123,9 +118,8 @@ async def configure(
     return Result(endpoint, _line(endpoint), note=removed)
 
 
-@endpoints.command()
+@command(endpoints)
 @_endpoint
-@operation
 async def enable(endpoint_id: str) -> Result:
     """Enable an endpoint. Events that have waited are sent too."""
     from leadwire.domain.webhooks import changes
@@ -135,9 +129,8 @@ async def enable(endpoint_id: str) -> Result:
     return Result({"id": endpoint_id, "enabled": True}, f"{endpoint_id} is enabled.")
 
 
-@endpoints.command()
+@command(endpoints)
 @_endpoint
-@operation
 async def disable(endpoint_id: str) -> Result:
     """Disable an endpoint. What waits is sent when it is enabled again; what happens meanwhile has to be replayed."""
     from leadwire.domain.webhooks import changes
@@ -147,9 +140,8 @@ async def disable(endpoint_id: str) -> Result:
     return Result({"id": endpoint_id, "enabled": False}, f"{endpoint_id} is disabled.")
 
 
-@endpoints.command()
+@command(endpoints)
 @_endpoint
-@operation
 async def delete(endpoint_id: str) -> Result:
     """Delete an endpoint and cancel its unfinished deliveries."""
     from leadwire.domain.webhooks import changes, reads
@@ -160,11 +152,10 @@ async def delete(endpoint_id: str) -> Result:
     return Result({"id": endpoint_id, "deleted": True}, f"{endpoint_id} is deleted.")
 
 
-@endpoints.command()
+@command(endpoints)
 @_endpoint
 @click.option("--dry-run", is_flag=True, help="Only count them.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@operation
 async def discard(endpoint_id: str, dry_run: bool, yes: bool) -> Result:
     """Cancel the deliveries that wait for an endpoint, retries included. They are never sent.
 
@@ -186,10 +177,9 @@ async def discard(endpoint_id: str, dry_run: bool, yes: bool) -> Result:
     return Result({"id": endpoint_id, "discarded": count}, f"{count} deliveries are being canceled.")
 
 
-@endpoints.command()
+@command(endpoints)
 @_endpoint
 @click.option("--event", "kind", help="The kind of event to send; by default the first it subscribes to.")
-@operation
 async def test(endpoint_id: str, kind: str | None) -> Result:
     """Send a signed test event like any other and show the response. Exit 1 if it was not a 2xx."""
     from leadwire.domain.webhooks import changes

@@ -143,27 +143,26 @@ def _away() -> Iterator[None]:
 async def own_endpoint(workspace: str, kinds: Sequence[str], target: str) -> "AsyncIterator[NewEndpoint]":
     """An endpoint for as long as the block runs. One that a killed listener of the same target has left is replaced."""
     from leadwire.domain.webhooks import changes, reads
-    from leadwire.infrastructure import db
-    from leadwire.interfaces.cli.runtime import record
+    from leadwire.interfaces.cli.runtime import audited
 
     url = f"{changes.PULL}listen-{hashlib.sha256(f'{socket.gethostname()} {target}'.encode()).hexdigest()[:12]}"
 
     async def remove() -> None:
         for one in await reads.endpoints(workspace):
             if one.url == url:
-                await changes.delete(workspace, one.id)
-                await record(workspace, "endpoint.deleted", one.id, url)
+                async with audited("endpoint.deleted", one.id, workspace) as entry:
+                    entry.detail = url
+                    await changes.delete(workspace, one.id)
 
-    async with db.transaction():
+    async with audited("endpoint.created", workspace=workspace) as entry:
         await remove()
         made = await changes.create(workspace, url, kinds)
-        await record(workspace, "endpoint.created", made.id, f"url: {url}; events: {' '.join(made.events)}")
+        entry.subject, entry.detail = made.id, f"url: {url}; events: {' '.join(made.events)}"
         await changes.enable(workspace, made.id)
     try:
         yield made
     finally:
-        async with db.transaction():
-            await remove()
+        await remove()
 
 
 def forwarding(url: str) -> Forward:

@@ -5,7 +5,7 @@ from typing import get_args
 import click
 
 from leadwire.domain.mail.schema import State
-from leadwire.interfaces.cli.runtime import Result, listing, operation
+from leadwire.interfaces.cli.runtime import Result, command, listing
 
 
 @click.group()
@@ -13,10 +13,9 @@ def mail() -> None:
     """Mails: what waits, what was given up."""
 
 
-@mail.command("list")
+@command(mail, "list")
 @click.option("--state", type=click.Choice(get_args(State)), help="By default all.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 10_000))
-@operation
 async def list_(state: State | None, limit: int) -> Result:
     """List mails without their contents, newest first."""
     from leadwire.domain.mail import reads
@@ -31,9 +30,8 @@ async def list_(state: State | None, limit: int) -> Result:
     )
 
 
-@mail.command()
+@command(mail)
 @click.argument("mail_id", metavar="[ID]", required=False)
-@operation
 async def redrive(mail_id: str | None) -> Result:
     """Send mails again that were given up, with a new series of attempts: all, or one."""
     from leadwire.domain.mail.changes import attempts

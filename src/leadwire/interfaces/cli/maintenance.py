@@ -7,14 +7,12 @@ from typing import Final
 
 import click
 
-from leadwire.interfaces.cli.runtime import Result, json_option, operation, printing, running, servers, show
+from leadwire.interfaces.cli.runtime import Result, alone, command, running, servers, show
 
 _LOOK: Final = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("ERROR  ", "red")}
 
 
-@click.command()
-@printing
-@functools.partial(running, migrated=False)  # or there would be nothing left to tell
+@command(run=functools.partial(running, migrated=False))  # or there would be nothing left to tell
 async def migrate() -> Result:
     """Create or upgrade the tables. Safe to run at any time, also several at once."""
     from leadwire.infrastructure.db import migrations
@@ -29,7 +27,7 @@ async def migrate() -> Result:
 @click.option(
     "--every", default=2.0, show_default=True, type=click.FloatRange(0.1, 3600), help="Seconds between updates."
 )
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @running
 async def status(watch: bool, every: float, as_json: bool) -> None:
     """Show streams, lag, overdue deliveries, dead letters and workers."""
@@ -44,8 +42,7 @@ async def status(watch: bool, every: float, as_json: bool) -> None:
         show(Result(now, shown.text(now)), as_json=as_json)
 
 
-@click.command()
-@printing
+@command(run=alone)
 def doctor() -> Result:
     """Check settings, servers, tables and clocks; show each problem with its fix. Exit 1 if one is an error."""
     with servers() as chosen:
@@ -64,8 +61,7 @@ def doctor() -> Result:
     return Result(document, "\n".join(lines), 1 if errors else 0)
 
 
-@click.command()
-@operation
+@command()
 async def ledger() -> Result:
     """Check that no delivery is missing or wrong. Exit 1 if one is. Say where the database became another server."""
     from leadwire.domain.webhooks import system
@@ -86,8 +82,7 @@ def set_aside() -> None:
     """Deliveries that crashed every worker that tried them."""
 
 
-@set_aside.command("list")
-@operation
+@command(set_aside, "list")
 async def list_() -> Result:
     """List them, oldest first."""
     from leadwire.delivery.worker import quarantine
@@ -98,9 +93,8 @@ async def list_() -> Result:
     return Result(document, "\n".join([*lines, f"{len(found)} set aside"]))
 
 
-@set_aside.command()
+@command(set_aside)
 @click.option("--event", metavar="ID", help="Only the deliveries of this event; by default all.")
-@operation
 async def release(event: str | None) -> Result:
     """Try them again."""
     from leadwire.delivery.streams import push
@@ -111,8 +105,7 @@ async def release(event: str | None) -> Result:
     return Result({"released": count}, f"{count} released.")
 
 
-@click.command()
-@operation
+@command()
 async def reseal() -> Result:
     """Encrypt every secret with the first key of LEADWIRE_SECRET_KEY, so that the other keys can be removed.
 

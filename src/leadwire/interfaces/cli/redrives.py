@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from leadwire.infrastructure import clock
-from leadwire.interfaces.cli.runtime import Result, listing, operation, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import Result, command, listing, the_workspace, workspace_option
 
 if TYPE_CHECKING:
     from leadwire.domain.webhooks.redrives import Redrive
@@ -33,7 +33,7 @@ def redrives() -> None:
     """Jobs that send dead letters, or all events of a period, again."""
 
 
-@redrives.command()
+@command(redrives)
 @click.option("--endpoint", "endpoint_id", metavar="ID", help="Only deliveries to this endpoint.")
 @click.option("--replay", is_flag=True, help="Send every event of the period to one endpoint, not only dead letters.")
 @click.option("--event", "kinds", multiple=True, metavar="KIND", help="Only events of this kind. Repeatable.")
@@ -46,7 +46,6 @@ def redrives() -> None:
 @click.option("--dry-run", is_flag=True, help="Only count them.")
 @click.option("--watch", is_flag=True, help="Wait until the job has finished. Ctrl-C leaves it running.")
 @workspace_option
-@operation
 async def start(per_second: int, dry_run: bool, watch: bool, workspace: str | None, **chosen: Any) -> Result:
     """Send matching deliveries again, with a new series of attempts. Without options, every dead letter."""
     from leadwire.domain.webhooks import redrives as jobs
@@ -60,8 +59,7 @@ async def start(per_second: int, dry_run: bool, watch: bool, workspace: str | No
     return _told(await _finished(job) if watch else job)
 
 
-@redrives.command("list")
-@operation
+@command(redrives, "list")
 async def list_() -> Result:
     """List jobs, newest first."""
     from leadwire.domain.webhooks import redrives as jobs
@@ -69,9 +67,8 @@ async def list_() -> Result:
     return listing(await jobs.listed(None), _line, "No redrives yet.")
 
 
-@redrives.command()
+@command(redrives)
 @click.argument("job_id", metavar="ID")
-@operation
 async def watch(job_id: str) -> Result:
     """Follow a job until it has ended."""
     from leadwire.domain.webhooks import redrives as jobs
@@ -82,13 +79,14 @@ async def watch(job_id: str) -> Result:
 def _add_step(name: str, description: str) -> None:
     """Add the command that takes one step with a job."""
 
-    @redrives.command(name, help=description)
     @click.argument("job_id", metavar="ID")
-    @operation
-    async def command(job_id: str) -> Result:
+    async def step(job_id: str) -> Result:
         from leadwire.domain.webhooks import redrives as jobs
 
         return _told(await jobs.move(None, job_id, name))
+
+    step.__doc__ = description
+    command(redrives, name)(step)
 
 
 _add_step("pause", "Pause a job.")

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+Work = Callable[..., Awaitable["Result"]]
+
 workspace_option = click.option(
     "--workspace", metavar="ID", help="The workspace. Not needed while there is only one; created if there is none."
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+json_option = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document.")
 
 
 def servers(*, new: bool = False) -> AbstractContextManager[Settings]:
@@ -60,17 +62,6 @@ def show(result: Result, *, as_json: bool) -> int:
     return result.code
 
 
-def printing(command: Callable[..., Result]) -> Callable[..., int]:
-    """Add `--json` to a command and print what it returns."""
-
-    @json_option
-    @functools.wraps(command)
-    def run(*args: Any, as_json: bool, **kwargs: Any) -> int:
-        return show(command(*args, **kwargs), as_json=as_json)
-
-    return run
-
-
 def running(command: Callable[P, Awaitable[T]], *, migrated: bool = True) -> Callable[P, T]:
     """Run an async command with the database and Redis open. `migrated=False`: the command itself makes the tables."""
 
@@ -82,9 +73,28 @@ def running(command: Callable[P, Awaitable[T]], *, migrated: bool = True) -> Cal
     return run
 
 
-def operation(command: Callable[..., Awaitable[Result]]) -> Callable[..., int]:
-    """An async command on the database and Redis, with `--json`, whose result is printed."""
-    return printing(running(command))
+def command(
+    group: click.Group | None = None, name: str | None = None, run: Callable[[Any], Callable[..., Result]] = running
+) -> Callable[[Work | Callable[..., Result]], click.Command]:
+    """Declare a command whose result is printed, with `--json` as a JSON document. `run` says with what it runs: by
+    default with the database and Redis open.
+    """
+
+    def declare(work: Work | Callable[..., Result]) -> click.Command:
+        @functools.wraps(work)
+        def printed(*, as_json: bool, **given: Any) -> int:
+            return show(run(work)(**given), as_json=as_json)
+
+        made = (group.command if group else click.command)(name)(printed)
+        made.params.append(json_option)
+        return made
+
+    return declare
+
+
+def alone(work: Callable[..., Result]) -> Callable[..., Result]:
+    """A command that needs no servers, or opens them itself."""
+    return work
 
 
 def run_loop(work: Callable[[Settings], Coroutine[Any, Any, None]]) -> None:
@@ -99,27 +109,20 @@ def run_loop(work: Callable[[Settings], Coroutine[Any, Any, None]]) -> None:
 
 
 @asynccontextmanager
-async def audited(action: str, endpoint_id: str) -> "AsyncIterator[Entry]":
-    """A transaction for an operator's change of an endpoint, which adds the entry in the audit log at its end.
+async def audited(action: str, subject: str = "", workspace: str = "") -> "AsyncIterator[Entry]":
+    """A transaction for an operator's change, which adds its entry to the audit log of the workspace at its end.
 
-    Raise NotFound.
+    Without a workspace, it is about the endpoint `subject`. Raise NotFound where there is none.
     """
     from leadwire.domain.accounts.audit import changes as audit
     from leadwire.domain.webhooks import reads
     from leadwire.infrastructure import db
 
     async with db.transaction():
-        entry = audit.Entry(action, endpoint_id)
-        workspace = (await reads.endpoint(None, endpoint_id)).workspace_id
+        entry = audit.Entry(action, subject)
+        owner = workspace or (await reads.endpoint(None, subject)).workspace_id
         yield entry
-        await audit.record(workspace, "operator", entry)
-
-
-async def record(workspace: str, action: str, subject: str, detail: str = "") -> None:
-    """Note in the audit log of a workspace what an operator does in the open transaction."""
-    from leadwire.domain.accounts.audit import changes as audit
-
-    await audit.record(workspace, "operator", audit.Entry(action, subject, detail))
+        await audit.record(owner, "operator", entry)
 
 
 async def the_workspace(chosen: str | None, *, create: bool = True) -> str:

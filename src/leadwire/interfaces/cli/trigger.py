@@ -7,7 +7,7 @@ import click
 
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import Result, operation, the_workspace, workspace_option
+from leadwire.interfaces.cli.runtime import Result, command, the_workspace, workspace_option
 
 if TYPE_CHECKING:
     from leadwire.domain.webhooks.schema import Attempt
@@ -16,10 +16,9 @@ _POLL: Final = 0.05  # seconds
 _LONGEST_WAIT: Final = 35.0  # seconds, more than a delivery may take
 
 
-@click.command()
+@command()
 @click.argument("kind", type=click.Choice(list(SAMPLES)), metavar="KIND")
 @workspace_option
-@operation
 async def trigger(kind: str, workspace: str | None) -> Result:
     """Send a signed sample event to every endpoint that subscribes to its kind, and show the responses.
 

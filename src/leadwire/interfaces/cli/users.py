@@ -5,10 +5,10 @@ import click
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.cli.runtime import (
     Result,
+    audited,
+    command,
     join_link,
     listing,
-    operation,
-    record,
     the_workspace,
     workspace_option,
 )
@@ -21,11 +21,10 @@ def users() -> None:
     """Accounts of the web area."""
 
 
-@users.command()
+@command(users)
 @click.option("--email", help="The only address the link is valid for; by default any.")
 @click.option("--role", type=_ROLES, default="admin", show_default=True)
 @workspace_option
-@operation
 async def invite(email: str | None, role: str, workspace: str | None) -> Result:
     """Create a link for a new account. It works once, for three days."""
     from leadwire.domain.accounts.changes import team
@@ -35,9 +34,8 @@ async def invite(email: str | None, role: str, workspace: str | None) -> Result:
     return Result({"link": link, "role": role, "email": email}, f"  {link}")
 
 
-@users.command("list")
+@command(users, "list")
 @workspace_option
-@operation
 async def list_(workspace: str | None) -> Result:
     """List accounts."""
     from leadwire.domain.accounts import reads
@@ -50,35 +48,29 @@ async def list_(workspace: str | None) -> Result:
     )
 
 
-@users.command()
+@command(users)
 @click.argument("email")
 @workspace_option
-@operation
 async def remove(email: str, workspace: str | None) -> Result:
     """Remove an account and its sessions. The last admin of a workspace cannot be removed."""
     from leadwire.domain.accounts.changes import team
-    from leadwire.infrastructure import db
 
-    async with db.transaction():
-        owner, user_id = await _user(email, workspace)
-        removed = await team.remove_user(owner, user_id)
-        await record(owner, "user.removed", removed)
+    owner, user_id = await _user(email, workspace)
+    async with audited("user.removed", workspace=owner) as entry:
+        entry.subject = removed = await team.remove_user(owner, user_id)
     return Result({"email": removed, "removed": True}, f"{removed} can no longer sign in.")
 
 
-@users.command("reset-second-factor")
+@command(users, "reset-second-factor")
 @click.argument("email")
 @workspace_option
-@operation
 async def reset_second_factor(email: str, workspace: str | None) -> Result:
     """Remove the second factor of somebody who has lost it."""
     from leadwire.domain.accounts.sign_in.changes import second_factor
-    from leadwire.infrastructure import db
 
-    async with db.transaction():
-        owner, user_id = await _user(email, workspace)
-        reset = await second_factor.remove(owner, user_id)
-        await record(owner, "user.second_factor_removed", reset)
+    owner, user_id = await _user(email, workspace)
+    async with audited("user.second_factor_removed", workspace=owner) as entry:
+        entry.subject = reset = await second_factor.remove(owner, user_id)
     return Result({"email": reset, "second_factor": False}, f"{reset} signs in with the password only.")
 
 

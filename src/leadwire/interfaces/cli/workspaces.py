@@ -8,7 +8,7 @@ import click
 
 from leadwire.domain.accounts.schema import Quota
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.runtime import Result, join_link, listing, operation
+from leadwire.interfaces.cli.runtime import Result, command, join_link, listing
 
 if TYPE_CHECKING:
     from leadwire.domain.workspaces.usage import Usage
@@ -21,10 +21,9 @@ def workspaces() -> None:
     """Customers: each has its own leads, bots, endpoints, keys and people."""
 
 
-@workspaces.command()
+@command(workspaces)
 @click.argument("name")
 @click.option("--email", help="The only address the link is valid for; by default any.")
-@operation
 async def create(name: str, email: str | None) -> Result:
     """Create a workspace, and a link for the account of its first admin. It works once, for three days."""
     from leadwire.domain.workspaces import changes
@@ -34,8 +33,7 @@ async def create(name: str, email: str | None) -> Result:
     return Result({"id": workspace, "name": name, "link": link}, f"{workspace}\n\n  {link}")
 
 
-@workspaces.command("list")
-@operation
+@command(workspaces, "list")
 async def list_() -> Result:
     """List workspaces, oldest first."""
     from leadwire.domain.accounts import reads
@@ -44,9 +42,8 @@ async def list_() -> Result:
     return listing(found, lambda one: f"{one.id}  {one.state:13}  {one.name}", "No workspaces yet.")
 
 
-@workspaces.command()
+@command(workspaces)
 @_workspace
-@operation
 async def show(workspace: str) -> Result:
     """Show what a workspace has, and its quotas. Bytes are estimates; so are numbers with "about"."""
     from leadwire.domain.workspaces import usage
@@ -55,9 +52,8 @@ async def show(workspace: str) -> Result:
     return Result(found, _shown(found))
 
 
-@workspaces.command()
+@command(workspaces)
 @_workspace
-@operation
 async def suspend(workspace: str) -> Result:
     """Close a workspace: API, web area and chats. Deliveries wait. Nothing is deleted."""
     from leadwire.domain.workspaces import changes
@@ -67,9 +63,8 @@ async def suspend(workspace: str) -> Result:
     return Result({"id": workspace, "suspended": True, "changed": changed}, text)
 
 
-@workspaces.command()
+@command(workspaces)
 @_workspace
-@operation
 async def resume(workspace: str) -> Result:
     """Open a suspended workspace again. What waited is delivered."""
     from leadwire.domain.workspaces import changes
@@ -78,9 +73,8 @@ async def resume(workspace: str) -> Result:
     return Result({"id": workspace, "suspended": False, "changed": changed}, f"{workspace} is open.")
 
 
-@workspaces.command("allow-passwords")
+@command(workspaces, "allow-passwords")
 @_workspace
-@operation
 async def allow_passwords(workspace: str) -> Result:
     """Let people sign in by password again where single sign-on is enforced and its provider fails."""
     from leadwire.domain.accounts.sso import changes
@@ -90,12 +84,11 @@ async def allow_passwords(workspace: str) -> Result:
     return Result({"id": workspace, "sso_enforced": False, "changed": changed}, text)
 
 
-@workspaces.command()
+@command(workspaces)
 @_workspace
 @click.argument("quota", type=click.Choice(get_args(Quota)))
 @click.argument("most", type=click.IntRange(0, 2**31 - 1), required=False)
 @click.option("--default", "is_default", is_flag=True, help="As the settings say, for all workspaces.")
-@operation
 async def quota(workspace: str, quota: Quota, most: int | None, is_default: bool) -> Result:
     """Give a workspace a quota of its own: at most MOST of something."""
     from leadwire.domain.accounts.changes import workspaces as changes
@@ -108,10 +101,9 @@ async def quota(workspace: str, quota: Quota, most: int | None, is_default: bool
     return Result({"id": workspace, "quota": quota, "most": present}, f"{workspace} may have {present:,} {quota}.")
 
 
-@workspaces.command()
+@command(workspaces)
 @_workspace
 @click.option("--clear", is_flag=True, help="Let people in from anywhere again.")
-@operation
 async def networks(workspace: str, clear: bool) -> Result:
     """Show from which networks the web area may be used. `--clear` is for whoever has locked themselves out."""
     from leadwire.domain.accounts.changes import workspaces as changes
@@ -122,10 +114,9 @@ async def networks(workspace: str, clear: bool) -> Result:
     return Result({"id": workspace, "networks": allowed}, "\n".join(allowed) or f"{workspace} is open from anywhere.")
 
 
-@workspaces.command()
+@command(workspaces)
 @_workspace
 @click.option("--yes", metavar="NAME", help="The workspace's name, instead of being asked for it.")
-@operation
 async def delete(workspace: str, yes: str | None) -> Result:
     """Delete a workspace with everything that is in it. If this is interrupted, run it again: it goes on."""
     from leadwire.domain.workspaces import changes, usage
@@ -141,10 +132,9 @@ async def delete(workspace: str, yes: str | None) -> Result:
     return Result({"id": workspace, "deleted": True}, f"{workspace} is deleted.")
 
 
-@workspaces.command()
+@command(workspaces)
 @_workspace
 @click.option("--to", "path", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The file.")
-@operation
 async def export(workspace: str, path: Path) -> Result:
     """Write all that a workspace has, but no secrets, to a file: a JSON document a line.
 

@@ -10,7 +10,7 @@ from leadwire.delivery.streams import installation
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.checks import environment, mail, postgres, redis, sending
+from leadwire.interfaces.cli.checks import environment, postgres, redis, sending
 from leadwire.interfaces.cli.checks.finding import Finding
 from leadwire.interfaces.cli.runtime import explain
 
@@ -26,7 +26,7 @@ async def examine(settings: Settings, environ: Mapping[str, str]) -> list[Findin
         *await sending.proxy(settings),
         *await _of_server("PostgreSQL", "LEADWIRE_DATABASE_URL", _database(settings, names)),
         *await _of_server("Redis", "LEADWIRE_REDIS_URL", _redis(settings, names)),
-        await mail.check(settings),
+        await sending.mail(settings),
     ]
 
 

@@ -1,13 +1,16 @@
-"""The way out, and what ends soon: certificates that are shown to receivers, API keys."""
+"""The ways out, for webhooks and mail; and what ends soon: certificates that are shown to receivers, API keys."""
 
+import asyncio
 import re
 from typing import Final
 
+import aiosmtplib
 import httpx
 
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.transport.tunnels import Proxy, ProxyFailed
 from leadwire.domain.accounts import reads as accounts
+from leadwire.domain.mail import transport as mail_transport
 from leadwire.domain.webhooks import certificates
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.settings import Settings
@@ -46,6 +49,22 @@ async def proxy(settings: Settings) -> list[Finding]:
         if not _ANSWERED.search(str(failure)):
             return [unless(True, about, f"{name}: {failure}")]
     return [Finding(about, "ok", f"{name} answers; without a public address of ours no tunnel can be tried")]
+
+
+async def mail(settings: Settings) -> Finding:
+    """Whether the mail server answers, speaks TLS as it should and lets us in. Nothing is sent."""
+    about, server = "mail server", settings.smtp_url
+    if server is None or server.is_mailbox:
+        where = "kept, and shown at /dev/mail" if server else "none is sent: there is no LEADWIRE_SMTP_URL"
+        open_to_all = server is not None and settings.public_url.startswith("https:")
+        return unless(open_to_all, about, where)
+    try:
+        async with asyncio.timeout(mail_transport.TIMEOUT):
+            smtp = await mail_transport.connect(server, mail_transport.context(server))
+            smtp.close()
+    except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+        return unless(True, about, f"{server}: {' '.join(str(error).split()) or type(error).__name__}")
+    return Finding(about, "ok", f"{server} lets us in" if server.user else f"{server} answers")
 
 
 async def ending() -> list[Finding]:

@@ -135,6 +135,40 @@ for await (const row of lw.exports.rows(made)) say(row.id);
     assert asked == [b"", b"after=2026-01-01%2Clead_1", b"after=2026-01-02%2Clead_2"]
 
 
+async def test_a_body_that_stands_still_is_asked_for_again_and_a_signal_ends_it(run):
+    """Each first answer begins and never ends; so does the third download."""
+    asked = {}
+
+    async def app(scope, receive, send):
+        path = scope["path"]
+        asked[path] = asked.get(path, 0) + 1
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        row = b'{"id": "lead_%d", "created_at": "2026-01-01"}\n' % asked[path]
+        body, whole = row if "download" in path else b'{"data": {"id": "key_1"}}', asked[path] == 2
+        part = body if whole else body + b"{"
+        await send({"type": "http.response.body", "body": part, "more_body": not whole})
+        while not whole and (await receive())["type"] != "http.disconnect":
+            pass
+
+    program = (
+        HEAD
+        + """
+const quick = new Leadwire(KEY, BASE, { timeout: 500, retry: { firstWait: 1 } });
+say((await quick.me.get()).id);
+const made = { id: "exp_1", resume_by: ["created_at", "id"] };
+for await (const row of quick.exports.rows(made)) say(row.id);
+const stop = new AbortController();
+try {
+  for await (const row of lw.exports.rows(made, {}, { signal: stop.signal })) stop.abort(new Error(row.id));
+} catch (error) { say(error.message); }
+"""
+    )
+    async with on_socket(app) as address:
+        said = await run(program, KEY="lw_1", URL=address)
+    assert said == ['"key_1"', '"lead_1"', '"lead_2"', '"lead_3"']
+    assert asked == {"/v1/me": 2, "/v1/exports/exp_1/download": 3}
+
+
 async def test_it_repeats_a_change_under_one_key_and_gives_up_in_words(run):
     """Two answers say 503, the third is good; then only 503s, then nobody is there."""
     seen, bad = [], [503, 503]
@@ -232,12 +266,15 @@ for (const [headers, secrets, body] of {json.dumps([case[:3] for case in cases])
       (error) => say(error.name),
     );
 }}
-await verify("", new Headers(), []).catch((error) => say(error.name));
+await verify("", new Headers(), []).catch((error) => say(error.message));
+for (const given of [[undefined, BASE], [KEY, undefined]])
+  try {{ new Leadwire(...given); }} catch (error) {{ say(error.message); }}
 """
     )
     said = [json.loads(line) for line in await run(program)]
     expected = [one for *_, said in cases for one in [said] * 2]
-    assert [one[0] if isinstance(one, list) else one for one in said] == [*expected, "InvalidSignature"]
+    missing = ["there is no secret", "the API key is missing", "the API key is missing"]
+    assert [one[0] if isinstance(one, list) else one for one in said] == [*expected, *missing]
     assert said[0] == ["lead.deleted", "lead_ü", "2026-01-02T03:04:05.678Z"]
 
 

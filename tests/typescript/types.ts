@@ -1,6 +1,10 @@
 // Compiled, never run: what the types promise to whoever writes with them.
 import { type Lead, type LeadPatch, Leadwire, type ReadLead, verify } from "./index.js";
 
+declare const process: { env: Record<string, string | undefined> };
+
+export const variables = () => [new Leadwire(process.env.KEY, process.env.URL), verify("", {}, process.env.SECRET)];
+
 export async function uses(lw: Leadwire): Promise<void> {
   for await (const lead of lw.leads.list({ score_min: 50, sort: "-score", updated_since: "2026-01-01" })) {
     const score: number = lead.score;

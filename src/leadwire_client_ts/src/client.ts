@@ -1,4 +1,4 @@
-import { type CallOptions, type ChangeOptions, Connection, once, type Options, pause } from "./connection.js";
+import { type CallOptions, type ChangeOptions, Connection, once, type Options, pause, within } from "./connection.js";
 import { LeadwireError, Unreachable } from "./errors.js";
 import type { operations } from "./schema.js";
 
@@ -130,8 +130,8 @@ export class Exports extends Resource {
   async *rows<R = Record<string, unknown>>(made: Export, { after }: { after?: string } = {}, options?: CallOptions): AsyncGenerator<R, void, undefined> {
     for (let failures = 0; ; ) {
       try {
-        const response = await this.connection.raw("GET", at("exports", made.id, "/download"), { query: { after }, ...options });
-        for await (const line of lines(response)) {
+        const { read } = await this.connection.raw("GET", at("exports", made.id, "/download"), { query: { after }, ...options }, (response) => response.body!);
+        for await (const line of lines(read, this.connection.timeout, options?.signal)) {
           const row = JSON.parse(line);
           after = made.resume_by.map((name) => row[name]).join();
           failures = 0;
@@ -163,7 +163,8 @@ export class Leadwire {
   readonly exports: Exports;
   readonly me: OwnKey;
 
-  constructor(key: string, baseUrl: string, options: Options = {}) {
+  /** Throws TypeError without a key or an address, as when a variable of the environment is not set. */
+  constructor(key: string | undefined, baseUrl: string | undefined, options: Options = {}) {
     const connection = new Connection(key, baseUrl, options);
     this.leads = new Leads(connection);
     this.conversations = new Conversations(connection);
@@ -180,11 +181,11 @@ function at(collection: string, id: string, action = ""): string {
 }
 
 /** The lines of a body, as they arrive; what is not whole is none. */
-async function* lines(response: Response): AsyncGenerator<string, void, undefined> {
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+async function* lines(body: ReadableStream<Uint8Array<ArrayBuffer>>, timeout: number, signal?: AbortSignal): AsyncGenerator<string, void, undefined> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     for (let rest = ""; ; ) {
-      const { done, value } = await reader.read();
+      const { done, value } = await within(reader.read(), timeout, signal);
       if (done) return;
       const parts = (rest + value).split("\n");
       rest = parts.pop()!;

@@ -24,9 +24,10 @@ type Given = Headers | Record<string, string | readonly string[] | undefined>;
 export async function verify(
   body: Uint8Array | string,
   headers: Given,
-  secrets: string | readonly string[],
+  secrets: string | readonly string[] | undefined,
   { tolerance = 300, now = Date.now() / 1000 }: { tolerance?: number; now?: number } = {},
 ): Promise<WebhookEvent> {
+  if (!secrets?.length) throw new TypeError("there is no secret");
   const [id, sent, signatures] = ["id", "timestamp", "signature"].map((name) => header(headers, `webhook-${name}`)) as [string, string, string];
   if (!id || !signatures) throw new InvalidSignature("a header of Standard Webhooks is missing");
   if (!/^\d{1,12}$/.test(sent)) throw new InvalidSignature("webhook-timestamp is not a number");

@@ -37,7 +37,7 @@ async def test_a_slash_leads_to_what_was_said(page, people):
     await expect(page.get_by_text("Where is my <i>parcel</i> then?")).to_be_visible()
     asked = page.get_by_role("searchbox", name="Search for")
     await asked.fill("parcel status:ended")  # it follows what is typed
-    await expect(page.get_by_text("Nothing here.")).to_be_visible()
+    await expect(page.get_by_text("Nothing found.")).to_be_visible()
     await asked.fill("parcel shelf:3")
     await expect(page.get_by_role("status").filter(has_text="shelf: is not a filter.")).to_be_visible()
     await asked.fill("ada")

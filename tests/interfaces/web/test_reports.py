@@ -107,4 +107,4 @@ async def test_others_bots_and_wrong_periods_are_refused(viewer, workspace):
     await viewer.open(f"/reports?bot_id=bot_{'0' * 26}", 404)
     await viewer.open("/reports?days=93", 400)
     await viewer.open("/reports?days=x", 400)
-    assert "Nothing was counted in this time." in await viewer.open("/reports")
+    assert "Nothing in this period." in await viewer.open("/reports")

@@ -1,4 +1,4 @@
-"""What the tables of the flow format's reference must say: the structs of `bots.flow.nodes`, their fields in words."""
+"""What the tables of the flow format's reference must say: the structs of `bots.flow`, their fields in words."""
 
 import inspect
 import typing
@@ -10,7 +10,6 @@ from msgspec import Meta, Struct
 
 from leadwire.domain.bots.flow import expressions, hours, nodes
 from leadwire.domain.bots.flow.nodes import AnyNode
-from leadwire.interfaces.v1.openapi.schemas import docstrings
 
 _NAMED: Final[list[tuple[Any, str]]] = [
     (nodes.NodeId, "node ID"),
@@ -39,7 +38,6 @@ class Field(Struct, frozen=True):
     name: str
     type: str
     default: str
-    about: str
 
 
 class Part(Struct, frozen=True):
@@ -58,11 +56,7 @@ def parts() -> tuple[Part, ...]:
 
 
 def _part(model: type[Struct]) -> Part:
-    about = docstrings(model)
-    fields = [
-        Field(one.name, words(one.type), _default(one), about.get(one.name, ""))
-        for one in msgspec.structs.fields(model)
-    ]
+    fields = [Field(one.name, words(one.type), _default(one)) for one in msgspec.structs.fields(model)]
     return Part(named(model), " ".join(inspect.cleandoc(model.__doc__ or "").split()), fields)
 
 

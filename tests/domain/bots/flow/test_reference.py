@@ -32,7 +32,8 @@ def rows(section):
 
 @pytest.mark.parametrize("part", flow_words.parts(), ids=lambda part: part.name)
 def test_every_part_has_its_table_with_every_field_as_the_struct_has_it(part):
-    assert rows(part.name) == [f"| `{one.name}` | {one.type} | {one.default} | {one.about} |" for one in part.fields]
+    said = [row.rpartition(" | ")[0] for row in rows(part.name)]
+    assert said == [f"| `{one.name}` | {one.type} | {one.default}" for one in part.fields]
     assert part.about.split(". ")[0] in " ".join(SECTIONS[part.name].split())
 
 
@@ -49,7 +50,8 @@ def test_the_parts_are_all_there_are():
 
 
 def test_every_field_is_told():
-    assert [(part.name, one.name) for part in flow_words.parts() for one in part.fields if not one.about] == []
+    told = [row for part in flow_words.parts() for row in rows(part.name)]
+    assert [row for row in told if not row.endswith(". |")] == []
 
 
 @pytest.mark.parametrize(

@@ -20,18 +20,14 @@ class Image(Struct, frozen=True, forbid_unknown_fields=True):
     """An image that the widget shows below a message. The visitor's browser loads it."""
 
     url: Address
-    """The address of the image, which begins with `https://`."""
     alt: Annotated[str, Meta(min_length=1, max_length=200, pattern=_LINE)]
-    """What the image shows: it is read out, and stands in for an image that cannot be loaded."""
 
 
 class Link(Struct, frozen=True, forbid_unknown_fields=True):
     """A button below a message that opens a page in a new tab."""
 
     label: Annotated[str, Meta(min_length=1, max_length=60, pattern=_LINE)]
-    """The text of the button."""
     url: Address
-    """The address of the page, which begins with `https://`."""
 
 
 class Shown(Struct, frozen=True, omit_defaults=True):

@@ -31,20 +31,15 @@ class Condition(Struct, frozen=True, forbid_unknown_fields=True):
     """Compares a variable with a value. Omit `value` for `is_set` and `not_set`; it is a list for `in`."""
 
     var: Variable
-    """The variable to compare: one that a node of the flow sets, or a derived variable."""
     op: Op
-    """How to compare it."""
     value: Scalar | Annotated[tuple[Scalar, ...], Meta(max_length=100)] | None = None
-    """The value to compare the variable with."""
 
 
 class When(Struct, frozen=True, forbid_unknown_fields=True):
     """True if all conditions in `all` are true, and at least one in `any` if that list is not empty."""
 
     all: Annotated[tuple[Condition, ...], Meta(max_length=20)] = ()
-    """Conditions that must all be true."""
     any: Annotated[tuple[Condition, ...], Meta(max_length=20)] = ()
-    """Conditions of which at least one must be true, unless the list is empty."""
 
 
 def holds(when: When, known: Mapping[str, Scalar]) -> bool:

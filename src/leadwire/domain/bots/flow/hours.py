@@ -28,11 +28,8 @@ class Hours(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A span of opening hours, in the time zone of the flow."""
 
     days: Annotated[tuple[Weekday, ...], Meta(min_length=1, max_length=7)]
-    """The days of the week: `mon`, `tue`, `wed`, `thu`, `fri`, `sat`, `sun`."""
     opens: Clock
-    """When it begins, such as `09:00`."""
     closes: Clock
-    """When it ends, such as `17:30`. The end of the day is `24:00`."""
 
 
 class Schedule(Struct, frozen=True):

@@ -122,10 +122,10 @@ saved_replies: Final = statement(
     SavedReply.select("id", "name", "content").where(SavedReply.workspace_id == param("workspace")),
     "ORDER BY lower(name), id",
 ).rows
-_SINCE: Final = "FROM conversation WHERE workspace_id = :workspace AND created_at >= :since {bot}"
+_MINE: Final = "SELECT count(*) FROM conversation WHERE workspace_id = :workspace {bot}"
 # How many conversations began on each day (UTC); in how many a person was asked for. Each from one index.
-by_day: Final = Figures(f"SELECT created_at::date, count(*) {_SINCE} GROUP BY 1").rows
-handed_off: Final = Figures(f"SELECT count(*) {_SINCE} AND handoff_requested_at IS NOT NULL").rows
+by_day: Final = Figures(f"{_MINE} AND {{on}}", by_day=True).rows
+handed_off: Final = Figures(f"{_MINE} AND created_at >= :since AND handoff_requested_at IS NOT NULL").rows
 
 
 async def detail(workspace: str, conversation_id: str) -> ConversationDetail:

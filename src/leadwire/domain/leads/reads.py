@@ -186,9 +186,11 @@ _WITH_EMAIL: Final = sql(f"""
 SELECT {COLUMNS} FROM (SELECT id AS bot FROM bot WHERE workspace_id = :workspace) bots
 JOIN lead ON bot_id = bot AND lower(email) = lower(:email)""")
 # How many leads were captured on a day (UTC) with scores of a band: one pass over an index with all these columns.
-captured: Final = Figures(f"""
-SELECT created_at::date, least(score / 10, {BANDS - 1}), count(*) FROM lead
-WHERE workspace_id = :workspace AND created_at >= :since {{bot}} GROUP BY 1, 2""").rows
+captured: Final = Figures(
+    f"""SELECT least(score / 10, {BANDS - 1}), count(*) FROM lead
+    WHERE workspace_id = :workspace AND {{on}} {{bot}} GROUP BY 1""",
+    by_day=True,
+).rows
 
 
 def place(lead: Lead) -> str:

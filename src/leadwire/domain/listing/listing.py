@@ -96,11 +96,16 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
 class Figures:
     """Figures about what was created since a time, of all bots or of one: a text each, so that each gets its own plan.
 
-    `text` has `{bot}` where the condition for one bot goes.
+    `text` has `{bot}` where the condition for one bot goes. With `by_day`, it is run for each day (UTC), with
+    `{on}` where the condition for the day goes: a range of an index for each costs less than a date made of each row.
     """
 
-    def __init__(self, text: str) -> None:
-        self._statements = [sql(text.format(bot=bot)) for bot in ("", "AND bot_id = :bot_id")]
+    def __init__(self, text: str, *, by_day: bool = False) -> None:
+        if by_day:
+            days = "generate_series(:since::timestamptz, now(), interval '1 day') day"
+            text = f"SELECT day::date, counted.* FROM {days} CROSS JOIN LATERAL ({text}) counted"
+        on = "created_at >= day AND created_at < day + interval '1 day'"
+        self._statements = [sql(text.format(bot=bot, on=on)) for bot in ("", "AND bot_id = :bot_id")]
 
     async def rows(self, workspace: str, since: datetime, bot_id: str | None = None) -> list[db.Row]:
         """Return them. `since` is included."""

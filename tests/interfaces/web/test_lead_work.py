@@ -1,5 +1,6 @@
 """Working through leads: columns, filters on custom fields, cells, views, and changes of many at once."""
 
+import csv
 import re
 import secrets
 
@@ -79,6 +80,10 @@ def seen_at(page):
         ("field=seats&value=5", ["Bo"]),
         ("field=stage&value=new&q=bo", []),
         ("field=nothing&value=x", []),
+        ("field=stage&test=set&field2=seats&value2=5", ["Bo"]),
+        ("field=stage&value=won&field2=seats&value2=6", []),
+        ("field2=stage&test2=contains&value2=N&field3=stage&test3=contains&value3=o", ["Bo"]),
+        ("field=stage&test=set&field2=stage&test2=contains&value2=e", ["Ada"]),
         ("field=%27)--&test=contains&value=%25", []),
     ],
 )
@@ -152,12 +157,13 @@ async def test_a_huge_cell_is_refused(agent, three):
 
 async def test_a_view_is_saved_for_oneself_or_for_everybody_and_removed(admin, agent, viewer, three):
     await agent.open("/leads")
-    address = "/leads/views?field=stage&value=won&q=bo"
+    address = "/leads/views?field=stage&value=won&q=bo&field3=seats&test3=set"
     page = await agent.fill(address, name="Won ones", column="stage")
     assert names(page) == ["Bo"]
     assert "<h1>Won ones</h1>" in page
     assert "<th>stage</th>" in page
     assert "q=bo" not in page  # what was searched for may be a person
+    assert "/leads?field=stage&amp;value=won&amp;field3=seats&amp;test3=set&amp;view=" in page
     assert "Won ones" not in await admin.open("/leads")
     assert "There is a view called won ONES already." in await agent.fill(address, 409, name="won ONES")
     await agent.fill("/leads/views?score_min=70", name="Hot", shared="1")
@@ -169,6 +175,19 @@ async def test_a_view_is_saved_for_oneself_or_for_everybody_and_removed(admin, a
     await agent.fill(f"/leads/views/{view[2]}/remove", 404)
     await admin.fill(f"/leads/views/{view[2]}/remove")
     assert "Hot" not in await viewer.open("/leads")
+
+
+async def test_those_that_are_ticked_are_exported(agent, workspace, three):
+    other = await accounts.create_workspace("Other")
+    theirs = await make.lead(other, await bots.create(other, "Theirs"), name="Eve")
+    await agent.open("/leads")
+    ticked = {"form_token": agent.token, "ticked": "csv", "lead": [three[0].id, three[2].id, theirs.id, "lead_x"]}
+    for sort, who in (("newest", ["Cy", "Ada"]), ("oldest", ["Ada", "Cy"])):
+        answer = await agent.post(f"/leads/export?sort={sort}&q=nobody", data=ticked)
+        assert [row["name"] for row in csv.DictReader(answer.content.decode("utf-8-sig").splitlines())] == who
+    assert await db.value("SELECT detail FROM audit_entry WHERE action = 'leads.exported'") == "csv: 4 chosen"
+    assert "Tick the leads to be exported." in await agent.fill("/leads/export", 422, ticked="csv")
+    await agent.fill("/leads/export", 422, ticked="xlsx", lead=three[0].id)
 
 
 async def test_a_field_is_set_in_those_that_are_ticked(agent, workspace, three):

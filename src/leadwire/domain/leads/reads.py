@@ -2,10 +2,8 @@
 
 from typing import Annotated, Any, Final, Literal
 
-import msgspec
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, structs
 
-from leadwire.delivery.feed.events import StoredEvent, about
 from leadwire.domain.leads import table
 from leadwire.domain.leads.schema import COLUMNS, Email, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Found, Keyset
@@ -23,6 +21,9 @@ _FIRST: Final = 500  # leads that are looked at before the index of custom field
 BANDS: Final = 10
 """Scores are counted in bands of ten: 0 to 9, ..., 90 to 100."""
 _Score = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+_Field = Annotated[str, Meta(max_length=64)]
+_Test = Literal["equals", "contains", "set"]
+_Value = Annotated[str, Meta(max_length=200)]
 
 
 class LeadQuery(PageQuery, frozen=True, kw_only=True):
@@ -42,29 +43,33 @@ class LeadSearch(SearchQuery, frozen=True, kw_only=True):
 
     score_min: Score | None = None
     sort: Literal["newest", "oldest", "score"] = "newest"
-    field: Annotated[str, Meta(max_length=64)] = ""
-    """A custom field, which is to pass the `test`."""
-    test: Literal["equals", "contains", "set"] = "equals"
-    value: Annotated[str, Meta(max_length=200)] = ""
+    field: _Field = ""
+    """A custom field, which is to pass the `test` with the `value`; as are `field2` and `field3` theirs."""
+    test: _Test = "equals"
+    value: _Value = ""
+    field2: _Field = ""
+    test2: _Test = "equals"
+    value2: _Value = ""
+    field3: _Field = ""
+    test3: _Test = "equals"
+    value3: _Value = ""
     view: Annotated[str, Meta(max_length=40)] = ""
     """The view that it comes from."""
 
+    @property
+    def conditions(self) -> list[tuple[str, _Test, str]]:
+        """Each custom field that is asked for, its test and the value."""
+        asked = (
+            (self.field, self.test, self.value), (self.field2, self.test2, self.value2),
+            (self.field3, self.test3, self.value3),
+        )  # fmt: skip
+        return [one for one in asked if one[0]]
 
-class _Found(LeadSearch, frozen=True, kw_only=True):
+
+class Among(LeadSearch, frozen=True, kw_only=True):
+    """The same among these leads only."""
+
     ids: list[str]
-    """Among these leads."""
-
-
-class LeadEvent(Struct, frozen=True):
-    """One event about the lead; `changes` has `name`, `was` and `now` of each attribute that became different. `actor`
-    is a user's id, an API key's, or `visitor`, if it is known.
-    """
-
-    event_id: str
-    kind: str
-    at: str
-    changes: list[dict[str, Any]]
-    actor: str | None
 
 
 class _Leads(Listing[Lead]):
@@ -72,23 +77,24 @@ class _Leads(Listing[Lead]):
         """As every list; but a whole e-mail address is found wherever it is."""
         if "@" in query.q and query == LeadSearch(q=query.q) and (known := await with_email(workspace, query.q)):
             return Found(known, None)
-        if not isinstance(query, LeadSearch) or not query.field:
+        if not isinstance(query, LeadSearch) or not query.conditions:
             return await super().search(workspace, query, limit)
         order, asked = self.orders.get(query.sort, self.newest), query.exclusive()
         first = await structs.replace(order, looked_at=_FIRST).page(workspace, asked, query.after, limit, query)
         if not first.stopped:  # what most leads have is among the first
             return first
-        found = None
-        if query.test != "contains":
-            mark = documents.field(workspace, query.field, None if query.test == "set" else query.value)
-            found = await documents_found.few(workspace, documents.all_of([mark]))
+        marks = [
+            documents.field(workspace, name, None if test == "set" else value)
+            for name, test, value in query.conditions if test != "contains"
+        ]  # fmt: skip
+        found = await documents_found.few(workspace, documents.all_of(marks)) if marks else None
         if found is not None:
-            asked = _Found(**structs.asdict(asked), ids=found)
+            asked = Among(**structs.asdict(asked), ids=found)
         return await structs.replace(order, looked_at=WALKED).page(workspace, asked, query.after, limit, query)
 
     async def total(self, workspace: str, query: SearchQuery) -> int | None:
         """As every list; None where a custom field is looked at."""
-        return None if getattr(query, "field", "") else await super().total(workspace, query)
+        return None if getattr(query, "conditions", None) else await super().total(workspace, query)
 
     async def ids_of(self, workspace: str, query: PageQuery, words: str) -> list[str]:
         marks = [f"bot:{query.bot_id}"] if query.bot_id else []
@@ -103,19 +109,22 @@ class _Leads(Listing[Lead]):
 
 
 _TESTS: Final = {
-    "equals": "lower(custom_fields ->> :field) = lower(:value)",
-    "contains": "strpos(lower(custom_fields ->> :field), lower(:value)) > 0",
-    "set": "custom_fields ->> :field IS NOT NULL AND :value::text IS NOT NULL",
+    "equals": "lower(custom_fields ->> :field_{0}) = lower(:value_{0})",
+    "contains": "strpos(lower(custom_fields ->> :field_{0}), lower(:value_{0})) > 0",
+    "set": "custom_fields ->> :field_{0} IS NOT NULL AND :value_{0}::text IS NOT NULL",
 }
 
 
 class _Sought(Keyset[Lead], frozen=True, kw_only=True):
     def sought(self, words: Any) -> tuple[str, dict[str, Any]]:
-        """As every list; or words with a test of a custom field, of a LeadSearch."""
+        """As every list; or words with tests of custom fields, of a LeadSearch."""
         if isinstance(words, str):
             return super().sought(words)
         condition, values = super().sought(words.q)
-        return f"{condition} AND {_TESTS[words.test]}", {**values, "field": words.field, "value": words.value}
+        for place, (name, test, value) in zip("abc", words.conditions, strict=False):
+            condition += f" AND {_TESTS[test].format(place)}"
+            values |= {f"field_{place}": name, f"value_{place}": value}
+        return condition, values
 
 
 _NEWEST: Final = _Sought(
@@ -221,23 +230,3 @@ async def with_email(workspace: str, email: str) -> list[Lead]:
 async def holder_of_email(workspace: str, lead_id: str, email: str) -> str | None:
     """Return the id of the lead of the same bot that has this address (compared without case)."""
     return await _HOLDER.value(workspace=workspace, lead_id=lead_id, email=email)  # type: ignore[no-any-return]
-
-
-async def events(workspace: str, lead_id: str) -> list[LeadEvent]:
-    """Return the latest events about a lead that are still kept, newest first."""
-    return [
-        LeadEvent(one.id, one.kind, clock.iso(one.at), _changes(one) if one.kind == "lead.updated" else [], one.actor)
-        for one in await about(workspace, "lead_id", lead_id)
-    ]
-
-
-def _changes(event: StoredEvent) -> list[dict[str, Any]]:
-    if not event.body:
-        return []
-    data = msgspec.json.decode(event.body)["data"]
-    previous = dict(data["previous_attributes"])
-    fields = previous.pop("custom_fields", {})
-    return [
-        *({"name": name, "was": was, "now": data[name]} for name, was in previous.items()),
-        *({"name": name, "was": was, "now": data["custom_fields"].get(name)} for name, was in fields.items()),
-    ]

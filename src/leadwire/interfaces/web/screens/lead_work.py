@@ -16,8 +16,9 @@ from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens import leads as listed
 
-_KEPT: Final = ("bot_id", "score_min", "sort", "field", "test", "value")
+_KEPT: Final = ("bot_id", "score_min", "sort", *(f"{one}{n}" for n in ("", 2, 3) for one in ("field", "test", "value")))
 """What a view keeps. Not what is searched for: that is mostly a person's name, which an erasure would have to find."""
+_ALL: Final = LeadSearch()
 
 
 @action("/leads/columns", role="viewer", shown_on=listed.leads)
@@ -31,7 +32,7 @@ async def columns(context: PageContext) -> PageResponse:
 async def save_view(context: PageContext) -> PageResponse:
     """The present filters, order and columns, under a name."""
     wanted, shared = context.query_as(LeadSearch), context.form.on("shared")
-    given = {name: str(value) for name in _KEPT if (value := getattr(wanted, name)) not in (None, "")}
+    given = {name: str(value) for name in _KEPT if (value := getattr(wanted, name)) != getattr(_ALL, name)}
     query, name = urlencode(given), context.form.text("name")
     context.entry.detail = f"{name}{', for everybody' if shared else ''}"
     chosen = context.form.all("column")

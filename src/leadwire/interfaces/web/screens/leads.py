@@ -9,7 +9,7 @@ from leadwire.domain.bots import reads as bots
 from leadwire.domain.bots.changes import consents
 from leadwire.domain.bulk_changes import reads as bulk_changes
 from leadwire.domain.conversations import reads as conversations
-from leadwire.domain.leads import changes, fields, reads
+from leadwire.domain.leads import changes, fields, history, reads
 from leadwire.domain.leads import export as files
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead, LeadPatch, StoredLead, custom_fields
@@ -18,7 +18,7 @@ from leadwire.domain.views import changes as view_changes
 from leadwire.domain.views import reads as saved_views
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import actor, clock, standby_reads
-from leadwire.infrastructure.errors import PreconditionFailed
+from leadwire.infrastructure.errors import Invalid, PreconditionFailed
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
@@ -57,9 +57,16 @@ async def leads(context: PageContext) -> PageResponse:
 
 @action("/leads/export", role="agent", shown_on=leads, confirmed=True, download=True, audit="leads.exported")
 async def export(context: PageContext) -> PageResponse:
-    wanted, kind = context.query_as(LeadSearch), context.form.choice("format", ("csv", "json"), "Choose CSV or JSON.")
+    """What matches, or only the leads that are `ticked`."""
+    wanted, ticked = context.query_as(LeadSearch), context.form.all("lead")
+    chosen = "ticked" if context.form.on("ticked") else "format"
+    kind = context.form.choice(chosen, ("csv", "json"), "Choose CSV or JSON.")
+    if chosen == "ticked":
+        if not ticked:
+            raise Invalid("Tick the leads to be exported.")
+        wanted = reads.Among(sort=wanted.sort, ids=ticked)
     await standby_reads.choose(context.me.session_id)  # for what is read while it is sent
-    context.entry.detail = kind
+    context.entry.detail = f"{kind}: {len(ticked)} chosen" if chosen == "ticked" else kind
     name = f"leads-{clock.now():%Y-%m-%d}.{kind}"
     if kind == "csv":
         names = await bots.names(context.workspace)
@@ -72,7 +79,7 @@ async def lead(context: PageContext, lead_id: str) -> PageResponse:
     """What is known, why they have their score, and what happened."""
     stored = await reads.stored(context.workspace, lead_id)
     one = stored.lead
-    happened = await reads.events(context.workspace, one.id)
+    happened = await history.of(context.workspace, one.id)
     names = await bots.names(context.workspace)
     context.note_read("lead.read", one.id)
     return await context.render(

@@ -10,8 +10,7 @@ function tell() {
     head.append(all);
   }
   head.querySelector("[data-all]").checked = ticked > 0 && ticked === boxes().length;
-  const said = document.querySelector("[data-ticked]");
-  if (said && said.textContent !== `: ${ticked}`) said.textContent = `: ${ticked}`;
+  for (const said of document.querySelectorAll("[data-ticked]")) if (said.textContent !== `: ${ticked}`) said.textContent = `: ${ticked}`;
 }
 
 addEventListener("change", (event) => {

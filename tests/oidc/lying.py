@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa,
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from leadwire.domain.accounts.sso import changes as sso
-from leadwire.domain.accounts.sso import provider as providers
+from leadwire.domain.accounts.sso import discovery
 from tests.serving import on_socket
 
 CLIENT, SECRET, EMAIL = "leadwire-client", "s3cret & more", "grace@example.org"
@@ -118,8 +118,8 @@ class Lying:
 async def lying():
     """A provider at an address of its own, inside the block."""
     made = Lying()
-    providers._metadata.clear()
-    providers._published.clear()
+    discovery._metadata.clear()
+    discovery._published.clear()
 
     async def app(scope, receive, send):  # a function: of a method uvicorn would think otherwise
         await made.answer(scope, receive, send)

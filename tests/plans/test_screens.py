@@ -8,7 +8,7 @@ import pytest
 from leadwire.delivery.outbox import Event
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
-from leadwire.domain.accounts.schema import LogQuery
+from leadwire.domain.accounts.audit import reads as log
 from leadwire.domain.bots import figures
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import figures as conversation_figures
@@ -84,11 +84,11 @@ def reads_of(crowd):
             partial(deliveries._events, workspace, deliveries.Filter(since=clock.ago(days=1)), "", 51), 300),
         "deliveries about a lead": (
             partial(deliveries._events, workspace, deliveries.Filter(subject=_LEAD), "", 51), 50),
-        "audit log": (partial(reads.log_page, workspace, LogQuery()), 200),
-        "audit log of one": (partial(reads.log_page, workspace, LogQuery(actor="u3")), 200),
-        "audit log of a thing": (partial(reads.log_page, workspace, LogQuery(subject="s3")), 200),
-        "audit log of a day": (partial(reads.log_page, workspace, LogQuery(since=clock.now(), until=clock.now())), 200),
-        "audit log of a kind": (partial(reads.log_page, workspace, LogQuery(action="thing.3")), 200),
+        "audit log": (partial(log.page, workspace, log.LogQuery()), 200),
+        "audit log of one": (partial(log.page, workspace, log.LogQuery(actor="u3")), 200),
+        "audit log of a thing": (partial(log.page, workspace, log.LogQuery(subject="s3")), 200),
+        "audit log of a day": (partial(log.page, workspace, log.LogQuery(since=clock.now(), until=clock.now())), 200),
+        "audit log of a kind": (partial(log.page, workspace, log.LogQuery(action="thing.3")), 200),
         "actors": (partial(reads.logged, workspace, "actor"), 200),
     }  # fmt: skip
 

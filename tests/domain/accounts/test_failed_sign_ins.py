@@ -7,6 +7,7 @@ import pytest
 from leadwire.domain.accounts import changes
 from leadwire.domain.accounts.sign_in import changes as sign_in
 from leadwire.domain.accounts.sign_in import failures, limits
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Invalid
 from tests.interfaces.web.conftest import signed_in
@@ -22,7 +23,7 @@ async def ada(workspace):
 
 async def failed(email: str, address: str) -> None:
     with pytest.raises(Invalid):
-        await sign_in.sign_in(email, "wrong", address, "browser")
+        await sign_in.sign_in(email, "wrong", Browser(address))
     await limits.forgive(email)
 
 

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from leadwire.domain.accounts.sign_in.changes import passkeys, second_factor, sessions
 from leadwire.domain.accounts.sign_in.changes.passkeys import Answer, Site
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
 from tests.domain.accounts.device import PRESENT, VERIFIED, Device, raw, text
@@ -227,6 +228,6 @@ async def test_one_that_is_removed_opens_nothing_and_only_its_owner_removes_it(a
 
 async def test_adding_one_ends_sessions_elsewhere(ada, device):
     assert await db.value("SELECT count(*) FROM user_session") == 1
-    await sessions.begin(ada.user_id, "192.0.2.1", "another")
+    await sessions.begin(ada.user_id, Browser("192.0.2.1"))
     await added(ada, "Second")
     assert [row["id"] for row in await db.rows("SELECT id FROM user_session")] == [ada.session_id]

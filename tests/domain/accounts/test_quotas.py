@@ -7,6 +7,7 @@ from msgspec import structs
 
 from leadwire.domain.accounts import changes, quotas
 from leadwire.domain.accounts.changes import team
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.infrastructure import db, settings
@@ -94,7 +95,7 @@ async def test_what_has_ended_does_not_count(workspace, limits):
 async def test_an_invitation_becomes_an_account_at_the_limit(workspace, limits):
     limits(max_users=1)
     token = await team.invite(workspace, "ada@example.org", "admin")
-    await team.accept(token, "", PASSWORD)
+    await team.accept(token, "", PASSWORD, Browser("a"))
     with pytest.raises(QuotaExceeded):
         await team.invite(workspace, "eve@example.org", "agent")
 

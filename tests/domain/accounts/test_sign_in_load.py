@@ -9,6 +9,7 @@ import pytest
 
 from leadwire.domain.accounts.sign_in import changes as sign_in
 from leadwire.domain.accounts.sign_in import limits, passwords
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Invalid, RateLimited, Unavailable
 from tests.interfaces.web.conftest import PASSWORD, admin, agent, browser, stranger  # noqa: F401 - fixtures
@@ -76,7 +77,7 @@ async def test_one_network_has_five_tries_at_an_account_and_uses_up_no_more_of_i
 async def flood(networks: int) -> int:
     """Strangers try passwords, each network five at once. Return how many were checked."""
     tries = [
-        sign_in.sign_in(EMAIL, "a guess", f"203.0.{network}.{number}", "bot")
+        sign_in.sign_in(EMAIL, "a guess", Browser(f"203.0.{network}.{number}"))
         for network in range(networks)
         for number in range(limits.PER_NETWORK)
     ]

@@ -70,7 +70,7 @@ async def operators(workspace):
 @pytest.fixture
 async def desk(operators):
     """One of them has the inbox open. Answers their session's id."""
-    await sessions.begin(operators[0], "a", "Browser")
+    await sessions.begin(operators[0], sessions.Browser("a"))
     session = await db.value("SELECT id FROM user_session")
     await sessions.update(session, present_at=clock.now())
     return session

@@ -6,6 +6,7 @@ import asyncpg
 import pytest
 
 from leadwire.domain.accounts import reads
+from leadwire.domain.accounts.audit import reads as log
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.workspaces import changes, usage
 from leadwire.infrastructure import db, ids
@@ -51,7 +52,7 @@ async def test_nothing_is_left_in_any_table_and_nothing_of_another_workspace_is_
     told = [row for row in (await make.stored())["audit_entry"] if "workspace.delet" in row]
     assert await rows_without("workspace.delet") == expected
     assert len(told) == 2
-    assert {row["action"] for row in await reads.installation_log()} == {
+    assert {row["action"] for row in await log.of_installation()} == {
         "workspace.deletion_began", "workspace.deleted",
     }  # fmt: skip
 

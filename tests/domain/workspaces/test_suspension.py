@@ -7,6 +7,7 @@ import pytest
 from leadwire.delivery.monitoring import invariants, status
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.changes import workspaces as accounts
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks import reads as webhooks_reads
 from leadwire.domain.workspaces import changes
@@ -26,7 +27,7 @@ async def actions(workspace: str | None) -> list[str]:
 async def test_a_new_workspace_has_a_link_for_its_first_admin(database):
     made, token = await changes.create("  Acme ", "ada@example.org")
     assert await db.value("SELECT name FROM workspace WHERE id = $1", made) == "Acme"
-    await team.accept(token, "", PASSWORD)
+    await team.accept(token, "", PASSWORD, Browser("a"))
     found = await db.rows("SELECT workspace_id, email, role FROM user_account")
     assert [tuple(row) for row in found] == [(made, "ada@example.org", "admin")]
     assert await actions(made) == ["workspace.created", "user.invited", "user.joined"]

@@ -2,14 +2,15 @@
 
 import hmac
 import time
+from datetime import timedelta
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from leadwire.domain.accounts.sso import fetching
+from leadwire.domain.accounts.sso import discovery
 from leadwire.domain.accounts.sso.faults import FAULTS
-from leadwire.infrastructure import db
+from leadwire.infrastructure import clock, db
 from tests.oidc.lying import CLIENT, RSA, b64, jwk, leave, lying, set_up, through
 
 OTHER = rsa.generate_private_key(65537, 2048)
@@ -170,12 +171,12 @@ async def refused(answer, fault, caplog):
 async def test_a_lie_is_refused(name, stranger, provider, liar, caplog, monkeypatch):
     fault, lie = LIES[name]
     if "never" in name:
-        monkeypatch.setattr(fetching, "_PATIENCE", 1.0)
-    fetching._transport.cache_clear()
+        monkeypatch.setattr(discovery, "_PATIENCE", 1.0)
+    discovery._transport.cache_clear()
     lie(liar)
     begun = await stranger.get(f"/sso/{provider}")
     answer = begun if begun.status_code != 303 else await through(stranger, provider, liar)
-    fetching._transport.cache_clear()
+    discovery._transport.cache_clear()
     await refused(answer, fault, caplog)
 
 
@@ -242,7 +243,8 @@ async def test_an_answer_counts_once_even_with_its_cookie(stranger, provider, li
 
 async def test_who_takes_too_long_begins_again(stranger, provider, liar, caplog, monkeypatch):
     asked = await leave(stranger, provider)
-    monkeypatch.setattr("leadwire.domain.accounts.sso.flow.PATIENCE", -1)
+    later = clock.now() + timedelta(seconds=601)
+    monkeypatch.setattr(clock, "now", lambda: later)
     done = await stranger.get(f"/sso/{provider}/callback", params={"code": "c-1", "state": asked["state"]})
     await refused(done, "too_old", caplog)
 

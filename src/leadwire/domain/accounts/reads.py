@@ -1,26 +1,23 @@
-"""Look-ups: the caller of an API key, users and their sessions, invitations, the audit log. Rows are for templates."""
+"""Look-ups: the caller of an API key, users and their sessions, invitations. Rows are for templates."""
 
 import hmac
 import math
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Final
 
-from msgspec import Struct
 from piccolo.querystring import QueryString
 
 from leadwire.domain.accounts import keys, schema
 from leadwire.domain.accounts.table import (
     HAS_FACTOR,
     ApiKey,
-    AuditEntry,
     Invitation,
     Passkey,
     UserAccount,
     UserSession,
     Workspace,
 )
-from leadwire.domain.listing.keyset import Found, Keyset
-from leadwire.infrastructure import clock, db, ids, settings
+from leadwire.infrastructure import clock, db, settings
 from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.rate_limit import BURST
@@ -92,34 +89,6 @@ _INVITATIONS: Final = statement(
 _OFFER: Final = sql("""
 SELECT workspace_id, name AS workspace_name, email, role, sso_enforced
 FROM invitation i JOIN workspace w ON w.id = i.workspace_id WHERE i.hash = :hash AND i.expires_at > :now""")
-_LOG: Final = Keyset(
-    make=dict[str, Any],
-    table="audit_entry",
-    columns="id, at, actor, action, subject, detail, address",
-    filters={
-        "actor": "actor = :actor",
-        "action": "action = :action",
-        "subject": "subject = :subject",
-        "first": "id >= :first",
-        "end": "id < :end",
-    },
-    key={"id": "text"},
-)
-_INSTALLATION_LOG: Final = statement(
-    AuditEntry.select("at", "action", "subject", "detail")
-    .where(AuditEntry.workspace_id.is_null())
-    .order_by("id", ascending=False),
-    "LIMIT :limit",
-)
-# The distinct values of a column, each found by one step through an index: a DISTINCT would read the whole log.
-_DISTINCT: Final = """
-WITH RECURSIVE found AS (
-    (SELECT {0} AS value FROM audit_entry WHERE workspace_id = :workspace ORDER BY {0} LIMIT 1)
-    UNION ALL
-    SELECT (SELECT {0} FROM audit_entry WHERE workspace_id = :workspace AND {0} > found.value ORDER BY {0} LIMIT 1)
-    FROM found WHERE found.value IS NOT NULL
-) SELECT value FROM found WHERE value IS NOT NULL"""
-_LOGGED: Final = {column: sql(_DISTINCT.format(column)) for column in ("actor", "action")}
 
 # Callers, and until when they are known, by the key's digest: no key is stored in clear.
 _known: dict[bytes, tuple[schema.Caller, float]] = {}
@@ -193,34 +162,6 @@ async def offer(token: str) -> db.Row:
 async def factors(user_id: str) -> db.Row:
     """What a person has besides the password: `app`, and the number of unused recovery `codes`. Raise NotFound."""
     return await _FACTORS.one(NotFound("There is no such person."), user=user_id)
-
-
-class _LogPage(Struct, frozen=True):
-    """The filters of the audit log, times as ids."""
-
-    actor: str
-    action: str
-    subject: str
-    first: str
-    end: str
-
-
-async def log_page(workspace: str, query: schema.LogQuery, limit: int = 50) -> Found[dict[str, Any]]:
-    """One page of the audit log, newest first. Raise InvalidParameter for a bad `after`."""
-    first = ids.floor("aud", query.since) if query.since else ""
-    end = ids.floor("aud", query.until + timedelta(days=1)) if query.until else ""
-    wanted = _LogPage(query.actor, query.action, query.subject, first, end)
-    return await _LOG.page(workspace, wanted, query.after, limit)
-
-
-async def installation_log(limit: int = 20) -> list[db.Row]:
-    """The latest entries about the installation: which workspaces were deleted, and when."""
-    return await _INSTALLATION_LOG.rows(limit=limit)
-
-
-async def logged(workspace: str, column: Literal["actor", "action"]) -> list[str]:
-    """Everybody whom the audit log names, or every kind of action in it."""
-    return [row["value"] for row in await _LOGGED[column].rows(workspace=workspace)]
 
 
 async def _look_up(key: str, digest: bytes) -> schema.Caller | None:

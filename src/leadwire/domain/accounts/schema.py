@@ -1,9 +1,9 @@
 """Accounts as other code sees them: roles, who is signed in, who calls the API, what is listed. Pure."""
 
 from datetime import datetime, timedelta
-from typing import Annotated, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from leadwire.infrastructure import clock, settings
 
@@ -171,15 +171,3 @@ class WorkspaceListed(Struct, frozen=True):
     name: str
     state: Literal["active", "suspended", "being deleted"]
     created_at: str
-
-
-class LogQuery(Struct, frozen=True, kw_only=True):
-    """Filters of the audit log, and where its page begins."""
-
-    actor: Annotated[str, Meta(max_length=320)] = ""
-    action: Annotated[str, Meta(max_length=100)] = ""
-    subject: Annotated[str, Meta(max_length=320)] = ""
-    since: Annotated[datetime, Meta(tz=True)] | None = None
-    until: Annotated[datetime, Meta(tz=True)] | None = None
-    """Days (UTC), both included."""
-    after: Annotated[str, Meta(max_length=100)] = ""

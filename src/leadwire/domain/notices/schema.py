@@ -37,37 +37,21 @@ class Offer(Struct, frozen=True):
 
 
 ENDPOINTS: Final = Offer(
-    kind="endpoints",
-    title="Webhook endpoints",
-    about="An endpoint is failing, was disabled, or is in service again.",
-    role="viewer",
-    default="admin",
-    pause=timedelta(minutes=10),
-)
+    "endpoints", "Webhook endpoints", "An endpoint is failing, was disabled, or is in service again.",
+    role="viewer", default="admin", pause=timedelta(minutes=10),
+)  # fmt: skip
 DEAD_LETTERS: Final = Offer(
-    kind="dead_letters",
-    title="Dead letters",
-    about="Deliveries have used up their attempts. At most one mail a day.",
-    role="viewer",
-    default="admin",
-    pause=timedelta(days=1),
-)
+    "dead_letters", "Dead letters", "Deliveries have used up their attempts. At most one mail a day.",
+    role="viewer", default="admin", pause=timedelta(days=1),
+)  # fmt: skip
 WAITING: Final = Offer(
-    kind="waiting",
-    title="Waiting visitors",
-    about="A visitor waits for a person, and nobody has the inbox open.",
-    role="agent",
-    default="agent",
-    pause=timedelta(minutes=5),
-)
+    "waiting", "Waiting visitors", "A visitor waits for a person, and nobody has the inbox open.",
+    role="agent", default="agent", pause=timedelta(minutes=5),
+)  # fmt: skip
 MENTIONS: Final = Offer(
-    kind="mentions",
-    title="Mentions",
-    about="A colleague mentions you in a note beside a conversation.",
-    role="agent",
-    default="agent",
-    pause=timedelta(0),
-)
+    "mentions", "Mentions", "A colleague mentions you in a note beside a conversation.",
+    role="agent", default="agent", pause=timedelta(0),
+)  # fmt: skip
 OFFERS: Final[dict[Kind, Offer]] = {one.kind: one for one in (ENDPOINTS, DEAD_LETTERS, WAITING, MENTIONS)}
 """Every kind, in the order in which they are shown."""
 SWEPT: Final[tuple[Kind, ...]] = (ENDPOINTS.kind, DEAD_LETTERS.kind, WAITING.kind)

@@ -5,6 +5,7 @@ from typing import Any
 from litestar import Request
 
 from leadwire.domain.accounts.sign_in.changes import sessions
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.infrastructure.errors import DomainError, Forbidden
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageResponse, address, redirect, render_page
@@ -25,9 +26,9 @@ async def go_on(request: Asked, token: str, onward: str) -> PageResponse:
     return let_in(request, token, onward)
 
 
-def browser(request: Asked) -> tuple[str, str]:
-    """Return the network that the request comes from, and the name that the browser gives itself."""
-    return address(request), request.headers.get("user-agent", "")
+def browser(request: Asked) -> Browser:
+    """Return what the request comes from."""
+    return Browser(address(request), request.headers.get("user-agent", ""), security.browser_mark(request))
 
 
 def let_in(request: Asked, token: str, onward: str) -> PageResponse:

@@ -128,10 +128,7 @@ def action(
 
 async def check_again(context: PageContext, password: str, credential: str) -> None:
     """Check the password, or what a passkey answered instead. Raise DomainError."""
-    if credential:
-        await sign_in.confirm_by_passkey(context.me, answer(context.request, credential))
-    else:
-        await sign_in.confirm(context.me, password)
+    await sign_in.confirm(context.me, password, answer(context.request, credential) if credential else None)
 
 
 async def _password(context: PageContext, *, download: bool) -> PageResponse | None:

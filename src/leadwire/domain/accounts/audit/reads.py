@@ -1,35 +1,83 @@
-"""The chained audit log read back: exported in its order, and verified from the first entry kept to the last."""
+"""The audit log read back: listed, exported in the order of its chain, and verified from the first entry kept on."""
 
 from collections.abc import AsyncIterator
-from datetime import datetime
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from leadwire.domain.accounts.audit.chain import INSTALLATION, Chained, Seal, chained, digest, line, unsealed
-from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import sql
+from leadwire.domain.accounts.audit.chain import INSTALLATION, OF_CHAIN, Chained, Seal, chained, digest, line, unsealed
+from leadwire.domain.accounts.table import AuditEntry
+from leadwire.domain.listing.keyset import Found, Keyset
+from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure.db.statements import sql, statement
 from leadwire.infrastructure.errors import OperatorError
 
 _PAGE: Final = 500
 _SOON: Final = 60  # seconds until an entry has to be chained
 
-_OF_CHAIN: Final = f"coalesce(workspace_id, '{INSTALLATION}') = :chain"
 # A page of a chain. What was put in under a number that is there already comes behind it.
 _ENTRIES: Final = sql(f"""
-SELECT * FROM audit_entry WHERE {_OF_CHAIN} AND number IS NOT NULL AND (number, id) > (:number, :id)
+SELECT * FROM audit_entry WHERE {OF_CHAIN} AND number IS NOT NULL AND (number, id) > (:number, :id)
 ORDER BY number, id LIMIT :most""")
 _SEALED: Final = sql("SELECT sealed FROM audit_chain WHERE id = :chain")
 # How many entries are not chained, and whether some are so for long.
 _WAITING: Final = sql(f"""
 SELECT count(*), coalesce(min(at) < :since::timestamptz, false) FROM audit_entry
-WHERE {_OF_CHAIN} AND number IS NULL""")
+WHERE {OF_CHAIN} AND number IS NULL""")
 # Every chain that there is, or should be.
 _CHAINS: Final = sql(f"""
 SELECT id FROM workspace UNION SELECT id FROM audit_chain UNION SELECT '{INSTALLATION}' ORDER BY 1""")
 # Everything is read as it is at one moment.
 _ONE_MOMENT: Final = sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_LOG: Final = Keyset(
+    make=dict[str, Any],
+    table="audit_entry",
+    columns="id, at, actor, action, subject, detail, address",
+    filters={
+        "actor": "actor = :actor", "action": "action = :action", "subject": "subject = :subject",
+        "first": "id >= :first", "end": "id < :end",
+    },
+    key={"id": "text"},
+)  # fmt: skip
+_INSTALLATION_LOG: Final = statement(
+    AuditEntry.select("at", "action", "subject", "detail")
+    .where(AuditEntry.workspace_id.is_null())
+    .order_by("id", ascending=False),
+    "LIMIT :limit",
+)
+# The distinct values of a column, each found by one step through an index: a DISTINCT would read the whole log.
+_DISTINCT: Final = """
+WITH RECURSIVE found AS (
+    (SELECT {0} AS value FROM audit_entry WHERE workspace_id = :workspace ORDER BY {0} LIMIT 1)
+    UNION ALL
+    SELECT (SELECT {0} FROM audit_entry WHERE workspace_id = :workspace AND {0} > found.value ORDER BY {0} LIMIT 1)
+    FROM found WHERE found.value IS NOT NULL
+) SELECT value FROM found WHERE value IS NOT NULL"""
+_LOGGED: Final = {column: sql(_DISTINCT.format(column)) for column in ("actor", "action")}
+
+
+class LogQuery(Struct, frozen=True, kw_only=True):
+    """Filters of the list, and where its page begins."""
+
+    actor: Annotated[str, Meta(max_length=320)] = ""
+    action: Annotated[str, Meta(max_length=100)] = ""
+    subject: Annotated[str, Meta(max_length=320)] = ""
+    since: Annotated[datetime, Meta(tz=True)] | None = None
+    until: Annotated[datetime, Meta(tz=True)] | None = None
+    """Days (UTC), both included."""
+    after: Annotated[str, Meta(max_length=100)] = ""
+
+    @property
+    def first(self) -> str:
+        """The first id of that time."""
+        return ids.floor("aud", self.since) if self.since else ""
+
+    @property
+    def end(self) -> str:
+        """The first id behind it."""
+        return ids.floor("aud", self.until + timedelta(days=1)) if self.until else ""
 
 
 class Verified(Struct, frozen=True):
@@ -44,6 +92,21 @@ class Verified(Struct, frozen=True):
     overdue: bool
     """Whether one of these waits for more than a minute: then no relay runs, or it cannot chain."""
     fault: str | None
+
+
+async def page(workspace: str, query: LogQuery, limit: int = 50) -> Found[dict[str, Any]]:
+    """One page of the audit log, newest first. Raise InvalidParameter for a bad `after`."""
+    return await _LOG.page(workspace, query, query.after, limit)
+
+
+async def of_installation(limit: int = 20) -> list[db.Row]:
+    """The latest entries about the installation: which workspaces were deleted, and when."""
+    return await _INSTALLATION_LOG.rows(limit=limit)
+
+
+async def named(workspace: str, column: Literal["actor", "action"]) -> list[str]:
+    """Everybody whom the audit log names, or every kind of action in it."""
+    return [row["value"] for row in await _LOGGED[column].rows(workspace=workspace)]
 
 
 async def chains() -> list[str]:

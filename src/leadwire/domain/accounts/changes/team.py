@@ -12,7 +12,8 @@ from piccolo.querystring import QueryString
 from leadwire.domain.accounts import keys, quotas, reads
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Role
-from leadwire.domain.accounts.sign_in import limits, passwords
+from leadwire.domain.accounts.sign_in.changes import password_reset, sessions
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.table import Invitation, UserAccount, Workspace
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.mail import reads as mail_reads
@@ -93,34 +94,29 @@ async def withdraw(workspace: str, invitation_id: str) -> str:
     return (await _WITHDRAW.one(missing, workspace=workspace, id=invitation_id))["email"] or ""
 
 
-async def accept(token: str, email: str, password: str, address: str = "") -> str:
-    """Make the account and use the link up. Return the user's id.
+async def accept(token: str, email: str, password: str, browser: Browser) -> str:
+    """Make the account, use the link up, and sign its owner in. Return the session's token.
 
-    A link may be tried five times in five minutes: it is no way to ask which addresses have an account.
-    Raise NotFound, Invalid, RateLimited, Unavailable, QuotaExceeded.
+    A link may be tried a few times only: it is no way to ask which addresses have an account.
+    Raise NotFound, Conflict, Invalid, RateLimited, Unavailable, QuotaExceeded.
     """
     # Before anything is hashed: only who has a link may cost that much.
     workspace, _, invited, role, sso_enforced = await reads.offer(token)
     telemetry.set_workspace(workspace)
     if sso_enforced:
         raise Conflict("Your team signs in by single sign-on. Do so: the account is made then, without this link.")
-    passwords.KNOWN.check_capacity()
-    await limits.count(f"link {token}")
     email = invited or normalized(email)
-    passwords.check(password, email)
-    hashed = await passwords.digest(password)
+    hashed = await password_reset.hashed_for(token, email, password)
     async with db.transaction():
         await _USE.one(NotFound("This link has been used."), hash=keys.digest(token))
-        made: str | None = await _ADD_USER.value(
-            id=ids.new("user"), workspace_id=workspace, email=email, role=role,
-            password_hash=hashed, created_at=clock.now(),
+        taken = "No account can be made with this address. Ask for a link to another one."
+        user_id, *_ = await _ADD_USER.one(
+            invalid_field("/email", "wrong_value", taken), id=ids.new("user"), workspace_id=workspace, email=email,
+            role=role, password_hash=hashed, created_at=clock.now(),
         )  # fmt: skip
-        if made is None:
-            message = "No account can be made with this address. Ask for a link to another one."
-            raise invalid_field("/email", "wrong_value", message)
         await quotas.check(workspace, "users", COUNT_PEOPLE, now=clock.now())
-        await audit.record(workspace, email, audit.Entry("user.joined", email, role), address)
-    return made
+        await audit.record(workspace, email, audit.Entry("user.joined", email, role), browser.address)
+        return await sessions.begin(user_id, browser, joins=True)
 
 
 async def remove_user(workspace: str, user_id: str) -> str:

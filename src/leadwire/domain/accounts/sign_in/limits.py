@@ -9,7 +9,7 @@ An IPv6 address is its /64. Whoever has one often has the whole /56 or /48 aroun
 
 import ipaddress
 import logging
-from typing import Final, Literal
+from typing import Final
 
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.errors import RateLimited
@@ -19,12 +19,10 @@ PER_HOLDER: Final = 5
 PER_NETWORK: Final = 5
 PER_ACCOUNT: Final = 100
 
-_Of = Literal["holder", "address", "/56", "/48", "network", "account"]
-_MOST: Final[dict[_Of, tuple[int, int]]] = {  # tries, in seconds
+_MOST: Final = {  # tries, in seconds
     "holder": (PER_HOLDER, 300), "address": (20, 300), "/56": (40, 300), "/48": (80, 300),
     "network": (PER_NETWORK, 900), "account": (PER_ACCOUNT, 3600),
 }  # fmt: skip
-_WIDER: Final[tuple[_Of, ...]] = ("/56", "/48")
 _LIMITS: Final = {
     of: RateLimit(f"sign-in-{of.strip('/')}", most, window=window) for of, (most, window) in _MOST.items()
 }
@@ -49,9 +47,8 @@ async def count_stranger(account: str, address: str) -> None:
     What one limit refuses is not counted by those after it: a single network cannot use up an account's tries.
     """
     await _take("address", address)
-    if ":" in address:
-        for of in _WIDER:
-            await _take(of, _around(address, int(of.strip("/"))))
+    for length in (56, 48) if ":" in address else ():
+        await _take(f"/{length}", _around(address, length))
     await _take("network", f"{account} {_network(address)}")
     await _take("account", account)
 
@@ -61,7 +58,7 @@ async def forgive_stranger(account: str, address: str) -> None:
     await _LIMITS["network"].reset(f"{account} {_network(address)}")
 
 
-async def _take(of: _Of, name: str) -> None:
+async def _take(of: str, name: str) -> None:
     if not await _LIMITS[of].take_at_once(name):
         telemetry.log("sign_in.throttled", level=logging.WARNING, of=of)
         most, window = _MOST[of]
@@ -70,9 +67,7 @@ async def _take(of: _Of, name: str) -> None:
 
 def _network(address: str) -> str:
     """What one customer of a provider has: a /24 of IPv4, a /48 of IPv6."""
-    if address == "unknown":
-        return address
-    return _around(address, 48 if ":" in address else 24)
+    return address if address == "unknown" else _around(address, 48 if ":" in address else 24)
 
 
 def _around(address: str, length: int) -> str:

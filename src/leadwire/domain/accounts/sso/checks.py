@@ -5,10 +5,10 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from leadwire.domain.accounts.sso import flow
-from leadwire.domain.accounts.sso import provider as providers
+from leadwire.domain.accounts.sso import discovery, flow
+from leadwire.domain.accounts.sso.discovery import Metadata
 from leadwire.domain.accounts.sso.faults import SignOnRefused
-from leadwire.domain.accounts.sso.provider import Metadata, Provider
+from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import ALGORITHMS
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ async def run(provider: Provider, callback: str) -> list[Check]:
     """Try a provider out, up to the first step that fails. Nobody is signed in."""
     done: list[Check] = []
     try:
-        metadata = await _step(done, "Its configuration", providers.metadata(provider.issuer, anew=True))
+        metadata = await _step(done, "Its configuration", discovery.metadata(provider.issuer, anew=True))
         await _step(done, "Its keys", _usable_keys(metadata))
         if metadata.code_challenge_methods_supported is not None:
             known = "S256" in metadata.code_challenge_methods_supported
@@ -51,7 +51,7 @@ async def _usable_keys(metadata: Metadata) -> None:
     if known and not set(known) & set(ALGORITHMS):
         raise SignOnRefused("wrong_algorithm", f"it knows {', '.join(known)}")
     kinds = {kind for kind, _ in ALGORITHMS.values()}
-    if not [key for key in await providers.keys(metadata.jwks_uri) if key.kty in kinds and key.use == "sig"]:
+    if not [key for key in await discovery.keys(metadata.jwks_uri) if key.kty in kinds and key.use == "sig"]:
         raise SignOnRefused("no_keys")
 
 

@@ -15,26 +15,24 @@ from urllib.parse import quote_plus, urlencode
 import msgspec
 from msgspec import Struct, structs
 
-from leadwire.domain.accounts.sso import fetching, tokens
-from leadwire.domain.accounts.sso import provider as providers
+from leadwire.domain.accounts import keys
+from leadwire.domain.accounts.sso import discovery, tokens
+from leadwire.domain.accounts.sso.discovery import Metadata
 from leadwire.domain.accounts.sso.faults import SignOnRefused
-from leadwire.domain.accounts.sso.provider import Metadata, Provider
+from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import SKEW, Claims
 from leadwire.infrastructure import clock, secret_box
-from leadwire.infrastructure.errors import OperatorError
 
 PATIENCE: Final = 600
 """Seconds that signing in at the provider may take."""
 
 _LONGEST_WAY: Final = 1000  # characters: a cookie has 4096
-_SEALED_FOR: Final = "single sign-on "
 _BASIC, _POST = "client_secret_basic", "client_secret_post"
 
 
 class Flow(Struct, frozen=True):
     """A sign-on under way."""
 
-    provider: str
     state: str
     nonce: str
     verifier: str
@@ -56,39 +54,31 @@ async def begin(provider: Provider, callback: str, onward: str, session: str = "
     """Return the address that the browser goes to, and the text of its cookie. Raise SignOnRefused."""
     if provider.client_secret is None:
         raise SignOnRefused("not_set_up")
-    metadata = await providers.metadata(provider.issuer)
+    metadata = await discovery.metadata(provider.issuer)
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     onward = onward if len(onward) <= _LONGEST_WAY else "/"
-    flow = Flow(provider.id, state, nonce, verifier, onward, session, clock.now().timestamp())
+    flow = Flow(state, nonce, verifier, onward, session, clock.now().timestamp())
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     query = {
-        "response_type": "code",
-        "response_mode": "query",
-        "scope": "openid email profile",
-        "client_id": provider.client_id,
-        "redirect_uri": callback,
-        "state": state,
-        "nonce": nonce,
-        "code_challenge": challenge,
-        "code_challenge_method": "S256",
-        **({"prompt": "login", "max_age": "0"} if session else {}),
-    }
-    address = fetching.vetted(metadata.authorization_endpoint)
-    cookie = secret_box.get().seal(_SEALED_FOR + msgspec.json.encode(flow).decode())
-    return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}", base64.urlsafe_b64encode(cookie).decode()
+        "response_type": "code", "response_mode": "query", "scope": "openid email profile",
+        "client_id": provider.client_id, "redirect_uri": callback, "state": state, "nonce": nonce,
+        "code_challenge": challenge, "code_challenge_method": "S256",
+    }  # fmt: skip
+    if session:
+        query |= {"prompt": "login", "max_age": "0"}
+    address = discovery.vetted(metadata.authorization_endpoint)
+    cookie = keys.ticket("sso", provider.id, msgspec.json.encode(flow).decode(), PATIENCE)
+    return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}", cookie
 
 
 def opened(cookie: str | None, provider_id: str, state: str) -> Flow:
     """The flow of this browser that an answer belongs to. Raise SignOnRefused."""
-    try:
-        text = secret_box.get().open(base64.urlsafe_b64decode(cookie or ""))
-        flow = msgspec.json.decode(text.removeprefix(_SEALED_FOR), type=Flow)
-    except (ValueError, OperatorError) as error:
-        raise SignOnRefused("too_old") from error
-    if not text.startswith(_SEALED_FOR) or flow.begun_at < clock.now().timestamp() - PATIENCE:
+    begun_with, text = keys.opened("sso", cookie or "")
+    if not text:
         raise SignOnRefused("too_old")
-    if flow.provider != provider_id:  # each has a callback address of its own
+    if begun_with != provider_id:  # each has a callback address of its own
         raise SignOnRefused("mix_up")
+    flow = msgspec.json.decode(text, type=Flow)
     if not hmac.compare_digest(flow.state.encode(), state.encode()):
         raise SignOnRefused("wrong_state")
     return flow
@@ -96,7 +86,7 @@ def opened(cookie: str | None, provider_id: str, state: str) -> Flow:
 
 async def finish(provider: Provider, flow: Flow, callback: str, query: Mapping[str, str]) -> Claims:
     """What the provider says of who came back, once all of it is checked. Raise SignOnRefused."""
-    metadata = await providers.metadata(provider.issuer)
+    metadata = await discovery.metadata(provider.issuer)
     said_by = query.get("iss")  # RFC 9207
     if said_by != provider.issuer and (said_by is not None or metadata.authorization_response_iss_parameter_supported):
         raise SignOnRefused("mix_up")
@@ -119,7 +109,7 @@ async def finish(provider: Provider, flow: Flow, callback: str, query: Mapping[s
 async def verified(provider: Provider, metadata: Metadata, token: str) -> Claims:
     """What a token claims that this provider issued for us and that is valid now. Raise SignOnRefused."""
     header = tokens.header_of(token)
-    claims = tokens.claims_of(token, await providers.key_for(header, metadata.jwks_uri))
+    claims = tokens.claims_of(token, await discovery.key_for(header, metadata.jwks_uri))
     tokens.check(claims, provider.issuer, provider.client_id, clock.now().timestamp())
     return claims
 
@@ -158,8 +148,8 @@ async def _redeem(provider: Provider, metadata: Metadata, code: str, verifier: s
     else:  # RFC 6749 section 2.3.1
         both = f"{quote_plus(provider.client_id)}:{quote_plus(secret)}"
         headers["Authorization"] = f"Basic {base64.b64encode(both.encode()).decode()}"
-    status, body = await fetching.answered(metadata.token_endpoint, form, **headers)
-    answer = fetching.decoded(body, _Answer)
+    status, body = await discovery.answered(metadata.token_endpoint, form, **headers)
+    answer = discovery.decoded(body, _Answer)
     if status != 200 or answer.error:
         named = answer.error or f"status {status}"
         refused = answer.error in ("invalid_client", "unauthorized_client")
@@ -170,7 +160,7 @@ async def _redeem(provider: Provider, metadata: Metadata, code: str, verifier: s
 async def _completed(claims: Claims, metadata: Metadata, access_token: str) -> Claims:
     """With what the provider tells beside the token. Raise SignOnRefused."""
     bearer = f"Bearer {access_token}"
-    more = await fetching.fetch(metadata.userinfo_endpoint, dict[str, Any], Authorization=bearer)
+    more = await discovery.fetch(metadata.userinfo_endpoint, dict[str, Any], Authorization=bearer)
     if more.get("sub") != claims.sub:
         raise SignOnRefused("wrong_userinfo")
     email, verified_ = more.get("email"), more.get("email_verified")

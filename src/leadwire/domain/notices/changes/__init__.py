@@ -1,17 +1,20 @@
 """Every change of notices: what people choose, and telling them. `transcript` beside it mails a conversation."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.notices import links, reads, texts
-from leadwire.domain.notices.schema import OFFERS, Kind, by_default
+from leadwire.domain.notices.schema import MENTIONS, OFFERS, Kind, by_default
 from leadwire.domain.notices.table import NoticeChoice
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import columns, insert, sql
 from leadwire.infrastructure.errors import Invalid
+from leadwire.infrastructure.rate_limit import RateLimit
 
+_MENTIONS_BY: Final = RateLimit("mentions", 30, window=3600, shared=True)
 _CHOOSE: Final = insert(
     *columns(NoticeChoice, "user_id workspace_id kinds"),
     end="ON CONFLICT (user_id) DO UPDATE SET kinds = EXCLUDED.kinds",
@@ -75,14 +78,20 @@ async def tell(workspace: str, kind: Kind) -> int:
         known = {row["id"]: row["state"] for row in news if row["state"]}
         if known:
             await _REMEMBER.rows(workspace=workspace, kind=kind, subjects=list(known), states=list(known.values()))
-        values = texts.VALUES[kind](news)
-        sent = 0
-        for user_id, email, name in await reads.recipients(workspace, offer):
-            stop = links.path(workspace, user_id, kind)
-            sent += await mail.queue(
-                workspace, kind, email, values | {"workspace": name}, user_id=user_id, unsubscribe=stop
-            )
-        return sent
+        people = await reads.recipients(workspace, offer)
+        return await _write(workspace, kind, people, texts.VALUES[kind](news))
+
+
+async def note(workspace: str, conversation_id: str, user_id: str, content: str, by: str) -> int:
+    """Add a note of the user whose address is `by` to a conversation, and tell the colleagues whom it mentions, if they
+    have chosen so. One person causes few such mails an hour; beyond that, who is mentioned sees it in the inbox alone.
+    Return how many mails were written. Raise as `inbox.note`.
+    """
+    async with db.transaction():
+        mentioned = {one.id for one in await inbox.note(workspace, conversation_id, user_id, content)}
+        told = await reads.recipients(workspace, MENTIONS) if mentioned else []
+        people = [one for one in told if one["id"] in mentioned and await _MENTIONS_BY.take_at_once(user_id)]
+        return await _write(workspace, "mentions", people, {"by": by, "path": f"/inbox?c={conversation_id}"})
 
 
 async def forget() -> None:
@@ -90,3 +99,12 @@ async def forget() -> None:
     longer wait.
     """
     await _FORGET.rows()
+
+
+async def _write(workspace: str, kind: Kind, people: Iterable[db.Row], values: texts.Values) -> int:
+    """Write a mail of this kind to each of them. Return how many."""
+    sent = 0
+    for user_id, email, name in people:
+        told, stop = values | {"workspace": name}, links.path(workspace, user_id, kind)
+        sent += await mail.queue(workspace, kind, email, told, user_id=user_id, unsubscribe=stop)
+    return sent

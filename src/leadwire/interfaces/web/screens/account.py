@@ -48,8 +48,7 @@ async def signed_in(request: Asked) -> PageResponse:
     form = await sent_form(request)
     onward, email = security.local(form.text("next") or "/"), form.text("email")
     try:
-        mark = security.browser_mark(request)
-        token, code_wanted = await accounts.sign_in(email, form.raw("password"), *browser(request), mark)
+        token, code_wanted = await accounts.sign_in(email, form.raw("password"), browser(request))
     except DomainError as refusal:
         return form_page(request, "public/sign_in.html", refusal, onward=onward, email=email)
     if code_wanted:
@@ -63,8 +62,7 @@ async def code_given(request: Asked) -> PageResponse:
     form = await sent_form(request)
     onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
     try:
-        mark = security.browser_mark(request)
-        token = await accounts.give_code(ticket, form.text("code"), *browser(request), mark)
+        token = await accounts.give_code(ticket, form.text("code"), browser(request))
     except DomainError as refusal:
         return form_page(request, "public/code.html", refusal, onward=onward, ticket=ticket)
     return await go_on(request, token, onward)
@@ -82,8 +80,7 @@ async def passkey_given(request: Asked) -> PageResponse:
     form = await sent_form(request)
     onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
     try:
-        given, mark = answer(request, form.raw(CREDENTIAL)), security.browser_mark(request)
-        token = await accounts.give_passkey(given, ticket, *browser(request), mark)
+        token = await accounts.give_passkey(answer(request, form.raw(CREDENTIAL)), ticket, browser(request))
     except DomainError as refusal:
         page = "public/code.html" if ticket else "public/sign_in.html"
         return form_page(request, page, refusal, onward=onward, ticket=ticket, email=form.text("email"))
@@ -99,15 +96,14 @@ async def join(request: Asked) -> PageResponse:
 @route("/join/{token:str}", http_method=HttpMethod.POST, status_code=200)
 async def joined(request: Asked) -> PageResponse:
     """The account is made, its owner signed in."""
-    form, (seen, agent) = await sent_form(request), browser(request)
+    form, offered = await sent_form(request), request.path_params["token"]
     try:
-        user_id = await team.accept(request.path_params["token"], form.text("email"), form.raw("password"), seen)
+        token = await team.accept(offered, form.text("email"), form.raw("password"), browser(request))
     except NotFound:
         raise
     except DomainError as refusal:
         return await _join_form(request, form.text("email"), refusal)
-    await sessions.know_browser(user_id, security.browser_mark(request))
-    return let_in(request, await sessions.begin(user_id, seen, agent), "/")
+    return let_in(request, token, "/")
 
 
 @screen(CONFIRM)

@@ -4,7 +4,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import inbox as changes
 from leadwire.domain.leads.schema import LeadPatch
-from leadwire.domain.notices.changes import mentions
+from leadwire.domain.notices import changes as notices
 from leadwire.infrastructure.errors import Conflict, NotFound
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web import lead_form
@@ -18,7 +18,7 @@ from leadwire.interfaces.web.screens.leads import save
 async def note(context: PageContext, conversation_id: str) -> PageResponse:
     """A note for colleagues; those whom it mentions are told."""
     content = context.form.raw("note")
-    await mentions.note(context.workspace, conversation_id, context.me.user_id, content, context.me.email)
+    await notices.note(context.workspace, conversation_id, context.me.user_id, content, context.me.email)
     return inbox.again(context, conversation_id)
 
 

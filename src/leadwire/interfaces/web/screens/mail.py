@@ -13,7 +13,7 @@ from leadwire.infrastructure.errors import DomainError, NotFound
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import HTML, PageResponse, address, render_page
-from leadwire.interfaces.web.public_pages import Asked, form_page, sent_form
+from leadwire.interfaces.web.public_pages import Asked, browser, form_page, sent_form
 
 _FORGOT: Final = "/forgot-password"
 _RESET: Final = "/reset-password/{token:str}"
@@ -56,8 +56,7 @@ async def was_reset(request: Asked) -> PageResponse:
     """New password; then the way in is the usual one, the second factor included."""
     password = (await sent_form(request)).raw("password")
     try:
-        mark = security.browser_mark(request)
-        email = await password_reset.use(request.path_params["token"], password, address(request), mark)
+        email = await password_reset.use(request.path_params["token"], password, browser(request))
     except NotFound:
         raise
     except DomainError as refusal:

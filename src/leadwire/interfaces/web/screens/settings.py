@@ -3,9 +3,8 @@
 from typing import Final
 
 from leadwire.domain.accounts import changes, networks, reads
-from leadwire.domain.accounts.audit import reads as chained
+from leadwire.domain.accounts.audit import reads as log
 from leadwire.domain.accounts.keys import SCOPES
-from leadwire.domain.accounts.schema import LogQuery
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import redrives, system
 from leadwire.domain.workspaces import usage
@@ -83,15 +82,15 @@ async def _revealed(context: PageContext, key_id: str, secret: str) -> PageRespo
 @screen("/audit", role="admin", from_standby=True)
 async def audit_log(context: PageContext) -> PageResponse:
     """Who did what, when, to which object, from where: one page of it, newest first."""
-    wanted = context.query_as(LogQuery)
-    found = await reads.log_page(context.workspace, wanted)
+    wanted = context.query_as(log.LogQuery)
+    found = await log.page(context.workspace, wanted)
     return await context.render(
         "audit.html",
         wanted=wanted,
         entries=found.items,
         after=found.after,
-        actors=await reads.logged(context.workspace, "actor"),
-        actions=await reads.logged(context.workspace, "action"),
+        actors=await log.named(context.workspace, "actor"),
+        actions=await log.named(context.workspace, "action"),
     )
 
 
@@ -99,7 +98,7 @@ async def audit_log(context: PageContext) -> PageResponse:
 async def export_log(context: PageContext) -> PageResponse:
     """The whole log, a JSON document a line, each with its number and hash."""
     name = f"audit-{clock.now():%Y-%m-%d}.ndjson"
-    return context.download(name, "application/x-ndjson", chained.ndjson(context.workspace))
+    return context.download(name, "application/x-ndjson", log.ndjson(context.workspace))
 
 
 @screen("/system", role="admin")
@@ -143,7 +142,7 @@ async def workspaces(context: PageContext) -> PageResponse:
     after = context.query.text("after")
     found, onward = await usage.page(after)
     return await context.render(
-        "system/workspaces.html", found=found, after=onward, log=[] if after else await reads.installation_log()
+        "system/workspaces.html", found=found, after=onward, log=[] if after else await log.of_installation()
     )
 
 

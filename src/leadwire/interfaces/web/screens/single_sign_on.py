@@ -9,11 +9,9 @@ from litestar.handlers import HTTPRouteHandler
 from leadwire.domain.accounts.schema import ROLES, Person, Role
 from leadwire.domain.accounts.sign_in import failures
 from leadwire.domain.accounts.sign_in.changes import sessions
-from leadwire.domain.accounts.sso import changes as sso
-from leadwire.domain.accounts.sso import checks
+from leadwire.domain.accounts.sso import changes, checks, reads
 from leadwire.domain.accounts.sso import flow as flows
-from leadwire.domain.accounts.sso import provider as providers
-from leadwire.domain.accounts.sso.changes import sign_in as sso_sign_in
+from leadwire.domain.accounts.sso.changes import sign_in as sso
 from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.errors import DomainError, RateLimited
@@ -23,7 +21,7 @@ from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect, render_page
-from leadwire.interfaces.web.public_pages import Asked, sent_form
+from leadwire.interfaces.web.public_pages import Asked, browser, go_on, sent_form
 from leadwire.interfaces.web.routes import action, screen
 
 FIND: Final = "/sign-in/sso"
@@ -41,10 +39,10 @@ async def find(request: Asked) -> PageResponse:
 
 @route(FIND, http_method=HttpMethod.POST, status_code=200)
 async def found(request: Asked) -> PageResponse:
-    """Links to the providers. Links, because a form must not lead to another site."""
+    """Links to the reads. Links, because a form must not lead to another site."""
     form = await sent_form(request)
     onward, email = security.local(form.text("next") or "/"), form.text("email")
-    values = {"onward": onward, "email": email, "found": await providers.for_email(email)}
+    values = {"onward": onward, "email": email, "found": await reads.for_email(email)}
     return render_page(request, "public/sso.html", values)
 
 
@@ -79,21 +77,17 @@ async def come_back(request: Asked) -> PageResponse:
         if len(query) != len(pairs):
             raise SignOnRefused("malformed_answer", "a parameter comes twice")
         flow = flows.opened(security.flow(request), provider.id, query.get("state", ""))
-        await sso_sign_in.use_once(provider, f"state {flow.state}")
+        await sso.use_once(provider, f"state {flow.state}")
         claims = await flows.finish(provider, flow, _callback(request, provider.id), query)
-        response = redirect(flow.onward)
         if flow.session:
             me = await _signed_in(request)
             if me is None or me.session_id != flow.session:
                 raise SignOnRefused("too_old")
-            await sso_sign_in.confirm(provider, claims, me)
+            await sso.confirm(provider, claims, me)
+            response: PageResponse = redirect(flow.onward)
             await sessions.update(me.session_id, flash="Confirmed. If you came from another tab, continue there.")
         else:
-            agent, mark = request.headers.get("user-agent", ""), security.browser_mark(request)
-            token = await sso_sign_in.sign_in(provider, claims, address(request), agent, mark)
-            await sessions.end(security.session_token(request))
-            security.set_session(response, request, token)
-            security.set_browser_mark(response, request)
+            response = await go_on(request, await sso.sign_in(provider, claims, browser(request)), flow.onward)
     except DomainError as refusal:
         if flow:
             fault = getattr(refusal, "fault", refusal.code)
@@ -110,7 +104,7 @@ async def logged_out(request: Asked) -> Response[None]:
     provider = await _provider(request)
     form = await forms.read(request)
     try:
-        ended = await sso_sign_in.sign_out(provider, form.text("logout_token"))
+        ended = await sso.sign_out(provider, form.text("logout_token"))
     except SignOnRefused as refusal:
         _log(provider.id, refusal)
         raise
@@ -123,9 +117,9 @@ async def listed(context: PageContext) -> PageResponse:
     """Every provider, the form for a new one, and what is enforced."""
     return await context.render(
         "sso/list.html",
-        providers=await providers.listed(context.workspace),
-        admins=await sso.admins(workspace=context.workspace),
-        enforced=await sso.is_enforced(context.workspace),
+        providers=await reads.listed(context.workspace),
+        admins=await reads.admins(workspace=context.workspace),
+        enforced=await reads.is_enforced(context.workspace),
     )
 
 
@@ -133,20 +127,20 @@ async def listed(context: PageContext) -> PageResponse:
 async def add(context: PageContext) -> PageResponse:
     context.entry.detail = context.form.text("issuer")
     name = context.form.required_name("Give the provider a name.")
-    context.entry.subject = await sso.add(context.workspace, name, context.form.text("issuer"))
+    context.entry.subject = await changes.add(context.workspace, name, context.form.text("issuer"))
     return context.redirect(f"{PATH}/{context.entry.subject}")
 
 
 @action("/single-sign-on-enforced", shown_on=listed, confirmed=True, audit="sso.enforced")
 async def enforce(context: PageContext) -> PageResponse:
     """Passwords are off, and whoever is signed in by one is out."""
-    await sso.enforce(context.workspace, context.me)
+    await changes.enforce(context.workspace, context.me)
     return context.redirect(PATH, "Passwords are off, except for emergency accounts.")
 
 
 @action("/single-sign-on-enforced/end", shown_on=listed, confirmed=True, audit="sso.passwords_allowed")
 async def end_enforcement(context: PageContext) -> PageResponse:
-    await sso.allow_passwords(context.workspace)
+    await changes.allow_passwords(context.workspace)
     return context.redirect(PATH, "Passwords are allowed again.")
 
 
@@ -154,7 +148,7 @@ async def end_enforcement(context: PageContext) -> PageResponse:
 async def set_break_glass(context: PageContext, user_id: str) -> PageResponse:
     """An admin may sign in by password in any case, or not any more."""
     on = context.form.on("on")
-    context.entry.subject = await sso.set_break_glass(context.workspace, user_id, on=on)
+    context.entry.subject = await changes.set_break_glass(context.workspace, user_id, on=on)
     context.entry.detail = "on" if on else "off"
     return context.redirect(PATH, f"{context.entry.subject} is {'an' if on else 'no'} emergency account{' now' * on}.")
 
@@ -169,7 +163,7 @@ async def provider(context: PageContext, provider_id: str) -> PageResponse:
 async def configure(context: PageContext, provider_id: str) -> PageResponse:
     form = context.form
     role: Role | None = form.choice("default_role", ROLES, "Choose a role.") if form.text("default_role") else None
-    setup = sso.Setup(
+    setup = changes.Setup(
         name=form.text("name"),
         client_id=form.text("client_id"),
         client_secret=form.raw("client_secret"),
@@ -179,7 +173,7 @@ async def configure(context: PageContext, provider_id: str) -> PageResponse:
         role_claim=form.text("role_claim"),
         roles=dict(_mapped(line) for line in form.text("roles").splitlines() if line.strip()),
     )
-    context.entry.detail = await sso.configure(context.workspace, provider_id, setup)
+    context.entry.detail = await changes.configure(context.workspace, provider_id, setup)
     return context.redirect(f"{PATH}/{provider_id}", "Saved. Test it before you tell your team.")
 
 
@@ -188,19 +182,19 @@ async def test(context: PageContext, provider_id: str) -> PageResponse:
     """Each thing that can be tried out without a person, and what is wrong with it."""
     if not await _TESTS.take_at_once(context.workspace):
         raise RateLimited("Too many tests. Wait five minutes.", headers={"Retry-After": "300"})
-    found = await providers.one(provider_id, context.workspace)
+    found = await reads.one(provider_id, context.workspace)
     tested = await checks.run(found, _callback(context.request, provider_id))
     return await _shown(context, provider_id, tested)
 
 
 @action(PATH + "/{provider_id}/remove", shown_on=provider, confirmed=True, audit="sso.provider_removed")
 async def remove(context: PageContext, provider_id: str) -> PageResponse:
-    context.entry.detail = await sso.remove(context.workspace, provider_id)
+    context.entry.detail = await changes.remove(context.workspace, provider_id)
     return context.redirect(PATH, f"{context.entry.detail} is removed; who came from there is signed out.")
 
 
-async def _provider(request: Asked) -> providers.Provider:
-    provider = await providers.one(request.path_params["provider_id"].replace("\0", ""))
+async def _provider(request: Asked) -> reads.Provider:
+    provider = await reads.one(request.path_params["provider_id"].replace("\0", ""))
     set_workspace(provider.workspace)
     return provider
 
@@ -231,7 +225,7 @@ def _log(provider_id: str, refusal: DomainError) -> None:
 
 
 async def _shown(context: PageContext, provider_id: str, tested: list[checks.Check] | None = None) -> PageResponse:
-    found = await providers.one(provider_id, context.workspace)
+    found = await reads.one(provider_id, context.workspace)
     return await context.render("sso/provider.html", provider=found, tested=tested or [], roles=ROLES)
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from leadwire.delivery.endpoints import table as endpoints
 from leadwire.domain.accounts.audit import events
-from leadwire.domain.accounts.audit.chain import INSTALLATION, Seal, chained, digest, line, sealed, unsealed
+from leadwire.domain.accounts.audit.chain import INSTALLATION, OF_CHAIN, Seal, chained, digest, line, sealed, unsealed
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.backoff import Backoff, either
 from leadwire.infrastructure.db.statements import lists, sql
@@ -52,7 +52,7 @@ ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed""")
 _OLD: Final = sql(f"""
 SELECT DISTINCT coalesce(workspace_id, '{INSTALLATION}') AS chain FROM (
     SELECT workspace_id FROM audit_entry WHERE id < :before ORDER BY id LIMIT :most) oldest""")
-_OF_CHAIN: Final = f"coalesce(workspace_id, '{INSTALLATION}') = :chain AND number IS NOT NULL"
+_OF_CHAIN: Final = f"{OF_CHAIN} AND number IS NOT NULL"
 _FIRST: Final = sql(f"SELECT id, number, hash FROM audit_entry WHERE {_OF_CHAIN} ORDER BY number LIMIT :most")
 _DROP: Final = sql(f"DELETE FROM audit_entry WHERE {_OF_CHAIN} AND number <= :last")
 _NOW: Final = sql("SELECT now()")

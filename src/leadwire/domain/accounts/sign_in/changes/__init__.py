@@ -12,12 +12,12 @@ from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import failures, limits, passwords
 from leadwire.domain.accounts.sign_in.changes import passkeys, password_reset, second_factor, sessions
 from leadwire.domain.accounts.sign_in.changes.passkeys import Answer
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.table import HAS_FACTOR, UserAccount
 from leadwire.infrastructure import clock, db, telemetry
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import Invalid, WorkspaceSuspended
 
-_AT_PROVIDER: Final = "Confirm at the provider that you signed in through."
 _BY_ID: Final = UserAccount.id == param("id")
 # An account; whether its password is not enough; the browsers it has been used in.
 _BY_EMAIL: Final = sql(f"""
@@ -35,10 +35,8 @@ UPDATE user_account u SET password_hash = :fresh
 WHERE id = :id AND password_hash = :stored AND {HAS_FACTOR} = :code_wanted RETURNING id""")
 
 
-async def sign_in(email: str, password: str, address: str, agent: str, mark: str = "") -> tuple[str, bool]:
+async def sign_in(email: str, password: str, browser: Browser) -> tuple[str, bool]:
     """Return a new session's token or, where a second factor is wanted, a ticket for it; and whether one is.
-
-    `mark` is what the browser is known by, see `sessions`.
 
     Raise RateLimited, Unavailable; Invalid, the same for a wrong password and an unknown address; WorkspaceSuspended
     when the password was right.
@@ -46,10 +44,10 @@ async def sign_in(email: str, password: str, address: str, agent: str, mark: str
     email = email.strip().lower()
     wrong = Invalid("E-mail or password is not right.")
     account = await _BY_EMAIL.row(email=email)
-    browser = sessions.known_browser(mark, account["known_browsers"] if account else ())
-    lane = passwords.KNOWN if browser else passwords.STRANGERS
+    known = sessions.known_browser(browser.mark, account["known_browsers"] if account else ())
+    lane = passwords.KNOWN if known else passwords.STRANGERS
     lane.check_capacity()
-    await (limits.count(f"{email} {browser}") if browser else limits.count_stranger(email, address))
+    await (limits.count(f"{email} {known}") if known else limits.count_stranger(email, browser.address))
     if account:
         telemetry.set_workspace(account["workspace_id"])
     stored = account["password_hash"] if account else None
@@ -57,10 +55,10 @@ async def sign_in(email: str, password: str, address: str, agent: str, mark: str
     if account is None or not matches:
         # Written later: doing so now for known addresses would take longer, and so tell which are known.
         if account:
-            failures.count(account["workspace_id"], email, "wrong password", address)
+            failures.count(account["workspace_id"], email, "wrong password", browser.address)
         telemetry.log("sign_in.refused", level=logging.WARNING, user=account["id"] if account else None)
         raise wrong
-    await (limits.forgive(f"{email} {browser}") if browser else limits.forgive_stranger(email, address))
+    await (limits.forgive(f"{email} {known}") if known else limits.forgive_stranger(email, browser.address))
     _, user_id, stored, code_wanted, _ = account
     fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
     async with db.transaction():
@@ -68,20 +66,20 @@ async def sign_in(email: str, password: str, address: str, agent: str, mark: str
             raise wrong
         if code_wanted:
             return second_factor.ticket(user_id, fresh), True
-        return await _begin(user_id, address, agent, mark), False
+        return await _begin(user_id, browser), False
 
 
-async def give_code(ticket: str, code: str, address: str, agent: str, mark: str = "") -> str:
+async def give_code(ticket: str, code: str, browser: Browser) -> str:
     """Return a new session's token, for a ticket of `sign_in` and the present code. Raise RateLimited, Invalid."""
     try:
-        user_id = await second_factor.redeem(ticket, code, address)
+        user_id = await second_factor.redeem(ticket, code, browser.address)
     except Invalid:
         telemetry.log("sign_in.code_refused", level=logging.WARNING)
         raise
-    return await _begin(user_id, address, agent, mark)
+    return await _begin(user_id, browser)
 
 
-async def give_passkey(answer: Answer, ticket: str, address: str, agent: str, mark: str = "") -> str:
+async def give_passkey(answer: Answer, ticket: str, browser: Browser) -> str:
     """Return a new session's token, for a passkey; with a ticket of `sign_in`, for one of the same account.
 
     Raise Invalid.
@@ -93,29 +91,27 @@ async def give_passkey(answer: Answer, ticket: str, address: str, agent: str, ma
     except Invalid:
         telemetry.log("sign_in.passkey_refused", level=logging.WARNING)
         raise
-    return await _begin(user_id, address, agent, mark, "by passkey")
+    return await _begin(user_id, browser, "by passkey")
 
 
-async def confirm_by_passkey(person: Person, answer: Answer) -> None:
-    """Check, by one of their passkeys, that the person is still the one who signed in. Raise Invalid."""
+async def confirm(person: Person, password: str, answer: Answer | None = None) -> None:
+    """Check, by the password or what one of their passkeys answered, that the person is still the one who signed in.
+
+    Raise RateLimited, Unavailable, Invalid.
+    """
     if person.provider:
-        raise Invalid(_AT_PROVIDER)
-    if await passkeys.owner(answer) != person.user_id:
-        raise Invalid("This passkey is another account's.")
-    await sessions.update(person.session_id, confirmed_at=clock.now())
-
-
-async def confirm(person: Person, password: str) -> None:
-    """Check that the person is still the one who signed in. Raise RateLimited, Unavailable, Invalid."""
-    if person.provider:
-        raise Invalid(_AT_PROVIDER)
-    passwords.KNOWN.check_capacity()
-    await limits.count(person.session_id)
-    stored = await _PASSWORD.value(id=person.user_id)
-    if not await passwords.matches(stored, password[: passwords.LONGEST]):
-        failures.count(person.workspace, person.email, "wrong password, to confirm", person.address)
-        raise Invalid("The password is not right.")
-    await limits.forgive(person.session_id)
+        raise Invalid("Confirm at the provider that you signed in through.")
+    if answer:
+        if await passkeys.owner(answer) != person.user_id:
+            raise Invalid("This passkey is another account's.")
+    else:
+        passwords.KNOWN.check_capacity()
+        await limits.count(person.session_id)
+        stored = await _PASSWORD.value(id=person.user_id)
+        if not await passwords.matches(stored, password[: passwords.LONGEST]):
+            failures.count(person.workspace, person.email, "wrong password, to confirm", person.address)
+            raise Invalid("The password is not right.")
+        await limits.forgive(person.session_id)
     await sessions.update(person.session_id, confirmed_at=clock.now())
 
 
@@ -131,7 +127,7 @@ async def change_password(person: Person, present: str, new: str) -> None:
         await notify.tell(person.user_id, "password_changed")
 
 
-async def _begin(user_id: str, address: str, agent: str, mark: str, how: str = "") -> str:
+async def _begin(user_id: str, browser: Browser, how: str = "") -> str:
     async with db.transaction():
         account = await _ACCOUNT.row(id=user_id)
         if account is None:
@@ -141,8 +137,7 @@ async def _begin(user_id: str, address: str, agent: str, mark: str, how: str = "
             raise WorkspaceSuspended
         if account["barred"]:
             raise Invalid("Your team signs in by single sign-on, and passwords are off.")
-        token = await sessions.begin(user_id, address, agent)
+        token = await sessions.begin(user_id, browser)
         entry = audit.Entry("user.signed_in", user_id, how)
-        await audit.record(account["workspace_id"], account["email"], entry, address)
-        await sessions.note_browser(user_id, mark, address, agent)
+        await audit.record(account["workspace_id"], account["email"], entry, browser.address)
     return token

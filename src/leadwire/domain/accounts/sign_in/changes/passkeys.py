@@ -12,12 +12,7 @@ from urllib.parse import urlsplit
 
 import webauthn
 from piccolo.querystring import QueryString
-from webauthn.helpers import (
-    base64url_to_bytes,
-    bytes_to_base64url,
-    parse_authentication_credential_json,
-    parse_registration_credential_json,
-)
+from webauthn import helpers
 from webauthn.helpers.exceptions import WebAuthnException
 from webauthn.helpers.structs import (
     AuthenticatorSelectionCriteria,
@@ -112,8 +107,8 @@ async def creation_options(person: Person, site: Site) -> tuple[str, str]:
         raise Conflict("You signed in through a provider, which has passkeys of its own. Sign in by password first.")
     challenge, ticket = _challenge("make", person.user_id)
     known = [
-        PublicKeyCredentialDescriptor(row["credential_id"], transports=_transports(row["transports"]))
-        for row in await _KNOWN.rows(user=person.user_id)
+        PublicKeyCredentialDescriptor(credential, transports=[AuthenticatorTransport(name) for name in transports])
+        for credential, transports in await _KNOWN.rows(user=person.user_id)
     ]
     options = webauthn.generate_registration_options(
         rp_id=site.host, rp_name="Leadwire", user_id=person.user_id.encode(), user_name=person.email,
@@ -127,11 +122,11 @@ async def add(person: Person, name: str, answer: Answer) -> None:
     if not 1 <= len(name) <= 100:
         raise invalid_field("/name", "required", "1 to 100 characters.")
     refused = Invalid("The new passkey was not accepted. Try again.")
-    user_id, challenge, _ = _opened("make", answer.ticket)
-    if user_id != person.user_id or len(answer.credential) > _LONGEST:
+    user_id, challenge, _ = _opened("make", answer)
+    if user_id != person.user_id:
         raise refused
     try:
-        credential = parse_registration_credential_json(answer.credential)
+        credential = helpers.parse_registration_credential_json(answer.credential)
         made = webauthn.verify_registration_response(
             credential=credential, expected_challenge=challenge, expected_rp_id=answer.site.host,
             expected_origin=answer.site.origin, require_user_verification=True,
@@ -157,11 +152,11 @@ async def add(person: Person, name: str, answer: Answer) -> None:
 async def owner(answer: Answer) -> str:
     """Return the id of the user whose passkey answered, and count its use. Raise Invalid."""
     refused = Invalid("The passkey was not accepted. Try again, or use another way.")
-    _, challenge, at = _opened("use", answer.ticket)
-    if at is None or len(answer.credential) > _LONGEST:
+    _, challenge, at = _opened("use", answer)
+    if at is None:
         raise refused
     try:
-        credential = parse_authentication_credential_json(answer.credential)
+        credential = helpers.parse_authentication_credential_json(answer.credential)
     except _MALFORMED as error:
         raise refused from error
     known = await _FIND.one(refused, credential_id=credential.raw_id)
@@ -195,17 +190,13 @@ async def remove(user_id: str, passkey_id: str) -> str:
 
 
 def _challenge(purpose: str, user_id: str = "anybody") -> tuple[bytes, str]:
-    challenge = webauthn.helpers.generate_challenge()
-    text = f"{bytes_to_base64url(challenge)}.{clock.iso(clock.now())}"
+    challenge = helpers.generate_challenge()
+    text = f"{helpers.bytes_to_base64url(challenge)}.{clock.iso(clock.now())}"
     return challenge, keys.ticket(f"passkey-{purpose}", user_id, text, PATIENCE)
 
 
-def _opened(purpose: str, ticket: str) -> tuple[str, bytes, datetime | None]:
-    """Who asked for the challenge, the challenge, and when it was made; nothing for a ticket that is not good."""
-    user_id, text = keys.opened(f"passkey-{purpose}", ticket)
+def _opened(purpose: str, answer: Answer) -> tuple[str, bytes, datetime | None]:
+    """Who asked for the challenge, the challenge, and when it was made; nothing for a bad ticket or a long answer."""
+    user_id, text = keys.opened(f"passkey-{purpose}", answer.ticket if len(answer.credential) <= _LONGEST else "")
     challenge, _, at = text.partition(".")
-    return user_id, base64url_to_bytes(challenge), clock.parse(at) if at else None
-
-
-def _transports(names: list[str]) -> list[AuthenticatorTransport]:
-    return [AuthenticatorTransport(name) for name in names]
+    return user_id, helpers.base64url_to_bytes(challenge), clock.parse(at) if at else None

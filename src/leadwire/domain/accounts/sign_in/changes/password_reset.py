@@ -13,6 +13,7 @@ from leadwire.domain.accounts import keys, notify
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.sign_in import limits, passwords
 from leadwire.domain.accounts.sign_in.changes import sessions
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.table import PasswordReset, UserAccount
 from leadwire.infrastructure import clock, db, telemetry
 from leadwire.infrastructure.db.statements import NOW, insert, param, sql, statement
@@ -76,27 +77,34 @@ async def owner_of(token: str) -> db.Row:
     return found
 
 
-async def use(token: str, password: str, address: str, mark: str = "") -> str:
+async def use(token: str, password: str, browser: Browser) -> str:
     """Set another password and use the link up; every session ends. Return the e-mail address.
 
-    The browser with this `mark` is known from now on: strangers who try passwords do not hold its owner up.
+    The browser is known from now on: strangers who try passwords do not hold its owner up.
 
     Raise NotFound, WorkspaceSuspended, Invalid, RateLimited, Unavailable.
     """
     user_id, email, workspace, _ = await owner_of(token)  # before anything is hashed: only a link may cost that much
     telemetry.set_workspace(workspace)
-    passwords.KNOWN.check_capacity()
-    await limits.count(f"link {token}")
-    passwords.check(password, email)
-    hashed = await passwords.digest(password)
+    hashed = await hashed_for(token, email, password)
     async with db.transaction():
         await _USE.one(_gone(), hash=keys.digest(token))
         await _SET_PASSWORD.rows(id=user_id, password=hashed)
         await sessions.end_all(user_id)
-        await sessions.know_browser(user_id, mark)
+        await sessions.know_browser(user_id, browser.mark)
         await notify.tell(user_id, "password_changed")
-        await audit.record(workspace, email, audit.Entry("user.password_reset", user_id), address)
+        await audit.record(workspace, email, audit.Entry("user.password_reset", user_id), browser.address)
     return str(email)
+
+
+async def hashed_for(token: str, email: str, password: str) -> str:
+    """What is stored of the password that whoever has a one-time link chooses. A link may be tried five times in five
+    minutes. Raise Invalid, RateLimited, Unavailable.
+    """
+    passwords.KNOWN.check_capacity()
+    await limits.count(f"link {token}")
+    passwords.check(password, email)
+    return await passwords.digest(password)
 
 
 async def withdraw(user_id: str) -> None:

@@ -13,7 +13,7 @@ import hmac
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from piccolo.querystring import QueryString
 
@@ -31,24 +31,23 @@ _SEEN_EVERY: Final = timedelta(minutes=1)
 _LONGEST_AGENT: Final = 300
 _LONGEST_AGENT_TOLD: Final = 100
 
-_BEGIN: Final = insert(*columns(UserSession, "id user_id hash created_at seen_at confirmed_at address agent"))
-# Whose session it is, and whether there is another workspace.
+_BEGIN: Final = insert(
+    *columns(UserSession, "id user_id hash created_at seen_at confirmed_at address agent provider_id provider_session")
+)
+# A session that has not ended, of a workspace that is not suspended and still lets such sessions in.
+_LIVING: Final = """
+FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
+WHERE s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL
+    AND (s.provider_id IS NOT NULL OR u.break_glass OR NOT w.sso_enforced)"""
+# Whose it is, and whether there is another workspace.
 _FIND: Final = sql(f"""
 SELECT u.id, u.email, u.role, u.workspace_id, w.name, s.id, s.confirmed_at, s.flash,
     NOT EXISTS (SELECT 1 FROM workspace other WHERE other.id <> w.id), {HAS_FACTOR}, s.provider_id,
-    w.networks, s.seen_at
-FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
-WHERE s.hash = :hash AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL
-    AND (s.provider_id IS NOT NULL OR u.break_glass OR NOT w.sso_enforced)""")
+    w.networks, s.seen_at {_LIVING} AND s.hash = :hash""")
+_LIVES: Final = sql(f"SELECT s.address, w.networks {_LIVING} AND s.id = :id")
 _BY_ID: Final = UserSession.id == param("id")
 _OF_USER: Final = UserSession.user_id == param("user")
 _ALL_BUT: Final = QueryString("({}::text IS NULL OR {} <> {})", param("but"), UserSession.id, param("but"))
-# A session that has not ended, of a workspace that is not suspended.
-_LIVES: Final = sql("""
-SELECT s.address, w.networks
-FROM user_session s JOIN user_account u ON u.id = s.user_id JOIN workspace w ON w.id = u.workspace_id
-WHERE s.id = :id AND s.created_at > :oldest AND s.seen_at > :idle AND w.suspended_at IS NULL
-    AND (s.provider_id IS NOT NULL OR u.break_glass OR NOT w.sso_enforced)""")
 _SEEN: Final = statement(UserSession.update(seen_at=param("now"), address=param("address")).where(_BY_ID))
 _SET: Final = {
     name: statement(UserSession.update({name: param("value")}).where(_BY_ID))
@@ -67,13 +66,37 @@ UPDATE user_account SET known_browsers =
 WHERE id = :user AND :mark <> ALL (known_browsers) RETURNING id""")
 
 
-async def begin(user_id: str, address: str, agent: str) -> str:
-    """Begin a session of a user who has just given their password. Return its token, which is stored nowhere."""
+class Browser(NamedTuple):
+    """What a request comes from: its network, the browser's name for itself, and what the browser is known by."""
+
+    address: str
+    agent: str = ""
+    mark: str = ""
+
+
+async def begin(
+    user_id: str,
+    browser: Browser,
+    *,
+    joins: bool = False,
+    provider: tuple[str, str] | None = None,
+    confirmed_at: datetime | None = None,
+) -> str:
+    """Begin a session of a user who has just proved who they are. Return its token, which is stored nowhere.
+
+    The browser is known from now on. If it is new its user is told, unless they have just joined with it.
+    At a `provider` the session has a name, too, and may have been `confirmed_at` an earlier time.
+    """
     token, now = secrets.token_urlsafe(32), clock.now()
+    provider_id, provider_session = provider or (None, None)
     await _BEGIN.rows(
-        id=ids.new("sess"), user_id=user_id, hash=keys.digest(token), created_at=now,
-        seen_at=now, confirmed_at=now, address=address, agent=agent[:_LONGEST_AGENT],
+        id=ids.new("sess"), user_id=user_id, hash=keys.digest(token), created_at=now, seen_at=now,
+        confirmed_at=confirmed_at or now, address=browser.address, agent=browser.agent[:_LONGEST_AGENT],
+        provider_id=provider_id, provider_session=provider_session,
     )  # fmt: skip
+    if await know_browser(user_id, browser.mark) and not joins:
+        told = {"address": browser.address, "agent": browser.agent[:_LONGEST_AGENT_TOLD]}
+        await notify.tell(user_id, "new_sign_in", **told)
     return token
 
 
@@ -128,14 +151,6 @@ async def delete_ended() -> None:
     await _DELETE_ENDED.rows(**_bounds())
 
 
-async def note_browser(user_id: str, mark: str, address: str, agent: str, *, joins: bool = False) -> None:
-    """Know this browser from now on, and tell its user if it is new, unless they have just joined with it. Nothing
-    happens without a `mark`.
-    """
-    if await know_browser(user_id, mark) and not joins:
-        await notify.tell(user_id, "new_sign_in", address=address, agent=agent[:_LONGEST_AGENT_TOLD])
-
-
 async def know_browser(user_id: str, mark: str) -> bool:
     """Know this browser from now on, if it has a `mark`. Return whether it is new."""
     return bool(mark) and await _KNOW.row(user=user_id, mark=keys.digest(mark).hex()) is not None
@@ -143,8 +158,7 @@ async def know_browser(user_id: str, mark: str) -> bool:
 
 def known_browser(mark: str, known: Sequence[str]) -> str:
     """What is stored of a browser's mark, if it is among the `known` ones of an account; else an empty string."""
-    stored = keys.digest(mark).hex()
-    return stored if mark and stored in known else ""
+    return stored if mark and (stored := keys.digest(mark).hex()) in known else ""
 
 
 def _bounds() -> dict[str, datetime]:

@@ -10,7 +10,7 @@ from piccolo.querystring import QueryString
 from leadwire.delivery.transport.addresses import checked
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person, Role
-from leadwire.domain.accounts.sso import provider as providers
+from leadwire.domain.accounts.sso import reads
 from leadwire.domain.accounts.table import IdentityProvider, UserAccount, Workspace
 from leadwire.infrastructure import clock, db, ids, secret_box, settings
 from leadwire.infrastructure.db.statements import columns, insert, param, statement
@@ -19,27 +19,10 @@ from leadwire.infrastructure.errors import Conflict, Invalid, NotFound, invalid_
 _MOST: Final = 20  # providers, domains of one, and values of a claim
 _LONGEST: Final = 255
 _DOMAIN: Final = re.compile(r"(?=.{4,253}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
-_PUBLIC_MAIL: Final = frozenset(
-    (
-        "gmail.com",
-        "googlemail.com",
-        "outlook.com",
-        "hotmail.com",
-        "live.com",
-        "msn.com",
-        "yahoo.com",
-        "icloud.com",
-        "me.com",
-        "aol.com",
-        "gmx.de",
-        "gmx.net",
-        "gmx.com",
-        "web.de",
-        "proton.me",
-        "protonmail.com",
-        "mail.com",
-    )
-)
+_PUBLIC_MAIL: Final = frozenset((
+    "gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "live.com", "msn.com", "yahoo.com", "icloud.com",
+    "me.com", "aol.com", "gmx.de", "gmx.net", "gmx.com", "web.de", "proton.me", "protonmail.com", "mail.com",
+))  # fmt: skip
 
 _ONE: Final = (IdentityProvider.workspace_id == param("workspace"), IdentityProvider.id == param("id"))
 _ADD: Final = insert(*columns(IdentityProvider, "id workspace_id name issuer client_id domains role_claim created_at"))
@@ -54,21 +37,20 @@ _SET: Final = statement(
 _REMOVE: Final = statement(IdentityProvider.delete().where(*_ONE))
 _WORKSPACE: Final = Workspace.id == param("workspace")
 _LOCK: Final = statement(Workspace.select("sso_enforced").where(_WORKSPACE).lock_rows("NO KEY UPDATE"))
-_IS_ENFORCED: Final = statement(Workspace.select("sso_enforced").where(_WORKSPACE))
 _ENFORCE: Final = statement(Workspace.update(sso_enforced=param("enforced")).where(_WORKSPACE))
-_PEOPLE: Final = UserAccount.workspace_id == param("workspace")
-_WITH_PASSWORD: Final = (_PEOPLE, UserAccount.role == "admin", UserAccount.password_hash.is_not_null())
-_BREAK_GLASS: Final = (UserAccount.break_glass == True,)  # noqa: E712 - SQL
-# The admins who have a password, oldest account first.
-admins: Final = statement(
-    UserAccount.select("id", "email", "break_glass").where(*_WITH_PASSWORD).order_by("created_at", "id")
-).rows
+_WITH_PASSWORD: Final = (
+    UserAccount.workspace_id == param("workspace"),
+    UserAccount.role == "admin",
+    UserAccount.password_hash.is_not_null(),
+)
 _SET_BREAK_GLASS: Final = statement(
     UserAccount.update(break_glass=param("on"))
     .where(*_WITH_PASSWORD, UserAccount.id == param("id"))
     .returning(UserAccount.email)
 )
-_COUNT_BREAK_GLASS: Final = statement(UserAccount.count().where(*_WITH_PASSWORD, *_BREAK_GLASS))
+_COUNT_BREAK_GLASS: Final = statement(
+    UserAccount.count().where(*_WITH_PASSWORD, UserAccount.break_glass == True)  # noqa: E712 - SQL
+)
 
 
 class Setup(Struct, frozen=True):
@@ -94,8 +76,8 @@ async def add(workspace: str, name: str, issuer: str) -> str:
         raise invalid_field("/issuer", "invalid_url", "An issuer has no query string.")
     async with db.transaction():
         await _locked(workspace)
-        if len(await providers.listed(workspace)) >= _MOST:
-            raise Conflict(f"A workspace has at most {_MOST} providers.")
+        if len(await reads.listed(workspace)) >= _MOST:
+            raise Conflict(f"A workspace has at most {_MOST} reads.")
         provider_id = ids.new("idp")
         await _ADD.rows(
             id=provider_id, workspace_id=workspace, name=_text("name", name), issuer=issuer, client_id="", domains=[],
@@ -117,7 +99,7 @@ async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
         raise invalid_field("/roles", "wrong_value", message)
     secret = _text("client_secret", setup.client_secret) if setup.client_secret else None
     async with db.transaction():
-        before = await providers.one(provider_id, workspace)
+        before = await reads.one(provider_id, workspace)
         if secret is None and before.client_secret is None:
             raise invalid_field("/client_secret", "required", "The secret that the provider shows once.")
         after = msgspec.structs.asdict(setup) | {
@@ -126,25 +108,20 @@ async def configure(workspace: str, provider_id: str, setup: Setup) -> str:
             "domains": domains,
             "role_claim": _text("role_claim", setup.role_claim) if setup.role_claim else "",
         }
-        changed = [
-            f"{name}: {getattr(before, name)} -> {value}"
-            for name, value in after.items()
-            if name != "client_secret" and value != getattr(before, name)
-        ]
-        stored = after | {
-            "client_secret": secret and secret_box.get().seal(secret),
-            "roles": msgspec.json.encode(setup.roles),
-        }
-        await _SET.rows(workspace=workspace, id=provider_id, **stored)
+        del after["client_secret"]
+        changed = [f"{name}: {getattr(before, name)} -> {value}" for name, value in after.items()
+                   if value != getattr(before, name)]  # fmt: skip
+        after |= {"client_secret": secret and secret_box.get().seal(secret), "roles": msgspec.json.encode(setup.roles)}
+        await _SET.rows(workspace=workspace, id=provider_id, **after)
     return "; ".join([*changed, *(["another client secret"] if secret else [])])
 
 
 async def remove(workspace: str, provider_id: str) -> str:
     """Remove a provider; sessions that began there end. Return its name. Raise NotFound, Conflict."""
     async with db.transaction():
-        provider = await providers.one(provider_id, workspace)
+        provider = await reads.one(provider_id, workspace)
         await _REMOVE.rows(workspace=workspace, id=provider_id)  # first, as `sign_in` takes its locks
-        if await _locked(workspace) and not any(one.client_secret for one in await providers.listed(workspace)):
+        if await _locked(workspace) and not any(one.client_secret for one in await reads.listed(workspace)):
             raise Conflict("Nobody could sign in any more: allow passwords first.")
     return provider.name
 
@@ -171,11 +148,6 @@ async def allow_passwords(workspace: str, *, by_operator: bool = False) -> bool:
         if enforced and by_operator:
             await audit.record(workspace, "operator", audit.Entry("sso.passwords_allowed", workspace))
     return enforced
-
-
-async def is_enforced(workspace: str) -> bool:
-    """Whether passwords are for emergency accounts only."""
-    return bool(await _IS_ENFORCED.value(workspace=workspace))
 
 
 async def set_break_glass(workspace: str, user_id: str, *, on: bool) -> str:

@@ -13,12 +13,12 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.accounts.schema import ROLES, Person, Role
 from leadwire.domain.accounts.sign_in.changes import sessions
-from leadwire.domain.accounts.sso import flow, tokens
-from leadwire.domain.accounts.sso import provider as providers
+from leadwire.domain.accounts.sign_in.changes.sessions import Browser
+from leadwire.domain.accounts.sso import discovery, flow, tokens
 from leadwire.domain.accounts.sso.faults import SignOnRefused
-from leadwire.domain.accounts.sso.provider import Provider
+from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
-from leadwire.domain.accounts.table import Invitation, SignOnUsed, UserAccount, UserIdentity, UserSession
+from leadwire.domain.accounts.table import Invitation, SignOnUsed, UserAccount, UserIdentity
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, WorkspaceSuspended
@@ -29,17 +29,14 @@ _FOREVER: Final = timedelta(seconds=max(flow.PATIENCE, tokens.OLDEST) + 3 * toke
 _LOCK: Final = sql("""
 SELECT w.suspended_at IS NOT NULL AS suspended FROM identity_provider p JOIN workspace w ON w.id = p.workspace_id
 WHERE p.id = :provider FOR NO KEY UPDATE OF p""")
-# Who somebody is, and the account with their address, if it is in this workspace.
+# Who somebody is; without an account where an admin has removed it.
 _KNOWN: Final = sql("""
-SELECT i.user_id FROM user_identity i WHERE i.provider_id = :provider AND i.subject = :subject""")
-_ACCOUNT: Final = statement(
-    UserAccount.select("id", "email", "role").where(
-        UserAccount.workspace_id == param("workspace"), UserAccount.id == param("id")
-    )
-)
+SELECT u.id, u.email, u.role FROM user_identity i LEFT JOIN user_account u ON u.id = i.user_id
+WHERE i.provider_id = :provider AND i.subject = :subject""")
 # Addresses are given to others when somebody leaves: an account has one person at each provider.
 _BY_EMAIL: Final = sql("""
-SELECT u.id, EXISTS (SELECT 1 FROM user_identity i WHERE i.user_id = u.id AND i.provider_id = :provider) AS taken
+SELECT u.id, u.email, u.role, EXISTS (
+    SELECT 1 FROM user_identity i WHERE i.user_id = u.id AND i.provider_id = :provider) AS taken
 FROM user_account u WHERE u.workspace_id = :workspace AND lower(u.email) = :email""")
 _INVITED: Final = (
     Invitation.workspace_id == param("workspace"), Invitation.email == param("email"),
@@ -53,11 +50,6 @@ _LINK: Final = insert(
 _ADD: Final = insert(
     *columns(UserAccount, "id workspace_id email role created_at"),
     end="ON CONFLICT ((lower(email))) DO NOTHING RETURNING id",
-)
-_MARK: Final = statement(
-    UserSession.update(
-        provider_id=param("provider"), provider_session=param("sid"), confirmed_at=param("confirmed_at")
-    ).where(UserSession.hash == param("hash"))
 )
 _USE: Final = insert(*columns(SignOnUsed, "hash provider_id until"), end="ON CONFLICT DO NOTHING RETURNING hash")
 _FORGET: Final = statement(SignOnUsed.delete().where(SignOnUsed.until < param("now")))
@@ -88,8 +80,8 @@ async def forget_used() -> None:
     await _FORGET.rows(now=clock.now())
 
 
-async def sign_in(provider: Provider, claims: Claims, address: str, agent: str, mark: str = "") -> str:
-    """Return a new session's token for whom the provider vouches. `mark` is what the browser is known by.
+async def sign_in(provider: Provider, claims: Claims, browser: Browser) -> str:
+    """Return a new session's token for whom the provider vouches.
 
     Raise SignOnRefused, WorkspaceSuspended, QuotaExceeded.
     """
@@ -100,18 +92,17 @@ async def sign_in(provider: Provider, claims: Claims, address: str, agent: str, 
         if locked["suspended"]:
             raise WorkspaceSuspended
         known = await _known(provider, claims.sub, email)
-        found = known or await _made(provider, email, role, address)
+        found = known or await _made(provider, email, role, browser.address)
         link = {"provider_id": provider.id, "subject": claims.sub, "user_id": found.user_id}
         await _LINK.rows(id=ids.new("uid"), workspace_id=provider.workspace, created_at=clock.now(), **link)
-        token = await sessions.begin(found.user_id, address, agent)
-        await _MARK.rows(
-            hash=keys.digest(token), provider=provider.id, sid=claims.sid, confirmed_at=_confirmed_at(claims)
+        at, confirmed_at = (provider.id, claims.sid), _confirmed_at(claims)
+        token = await sessions.begin(
+            found.user_id, browser, joins=known is None, provider=at, confirmed_at=confirmed_at
         )
         entry = audit.Entry("user.signed_in", found.user_id, f"by {provider.name}")
-        await audit.record(provider.workspace, found.email, entry, address)
-        await sessions.note_browser(found.user_id, mark, address, agent, joins=known is None)
+        await audit.record(provider.workspace, found.email, entry, browser.address)
     if role and role != found.role:
-        await _give(provider, found, role, address)
+        await _give(provider, found, role, browser.address)
     return token
 
 
@@ -125,7 +116,7 @@ async def confirm(provider: Provider, claims: Claims, person: Person) -> None:
 
 async def sign_out(provider: Provider, token: str) -> int:
     """End the sessions that a logout token is about. Return how many. Raise SignOnRefused."""
-    claims = await flow.verified(provider, await providers.metadata(provider.issuer), token)
+    claims = await flow.verified(provider, await discovery.metadata(provider.issuer), token)
     tokens.check_logout(claims, clock.now().timestamp())
     async with db.transaction():
         await use_once(provider, f"logout {claims.jti}")
@@ -162,15 +153,13 @@ def _role(provider: Provider, claims: Claims) -> Role | None:
 async def _known(provider: Provider, subject: str, email: str) -> _Found | None:
     """The account of who is known by this name, or by this address."""
     identity = await _KNOWN.row(provider=provider.id, subject=subject)
-    user_id = identity["user_id"] if identity else None
-    if user_id is None and (
-        same := await _BY_EMAIL.row(provider=provider.id, workspace=provider.workspace, email=email)
-    ):
-        user_id, taken = same
+    if identity and identity["id"]:
+        return _Found(*identity)
+    if same := await _BY_EMAIL.row(provider=provider.id, workspace=provider.workspace, email=email):
+        *account, taken = same
         if taken:
             raise SignOnRefused("taken")
-    if user_id:
-        return _Found(*await _ACCOUNT.one(SignOnRefused("removed"), workspace=provider.workspace, id=user_id))
+        return _Found(*account)
     if identity and not await _invited(provider, email):
         raise SignOnRefused("removed")
     return None

@@ -1,0 +1,89 @@
+"""A workspace's providers as they are set up, and whether anybody may still sign in by password."""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from leadwire.domain.accounts.schema import Role
+from leadwire.domain.accounts.table import IdentityProvider, UserAccount, Workspace
+from leadwire.infrastructure.db.statements import columns, if_given, param, sql, statement
+from leadwire.infrastructure.errors import NotFound
+
+_COLUMNS: Final = (
+    "id workspace_id name issuer client_id client_secret domains trusts_email default_role role_claim roles"
+)
+_FIND: Final = statement(
+    IdentityProvider.select(*columns(IdentityProvider, _COLUMNS))
+    .where(if_given(IdentityProvider.workspace_id, "workspace"), if_given(IdentityProvider.id, "id"))
+    .order_by("created_at", "id")
+)
+# The providers that may assert an address of this domain. Anybody can enter any domain, so it has to be one of which
+# people have accounts in that workspace and in no other: nobody is led to a provider of strangers.
+_FOR_DOMAIN: Final = sql("""
+SELECT p.id, p.name FROM identity_provider p JOIN workspace w ON w.id = p.workspace_id
+WHERE p.domains @> ARRAY[:domain] AND p.client_secret IS NOT NULL AND w.suspended_at IS NULL
+    AND EXISTS (SELECT 1 FROM user_account u
+        WHERE split_part(lower(u.email), '@', 2) = :domain AND u.workspace_id = p.workspace_id)
+    AND NOT EXISTS (SELECT 1 FROM user_account u
+        WHERE split_part(lower(u.email), '@', 2) = :domain AND u.workspace_id <> p.workspace_id)
+ORDER BY p.created_at, p.id""")
+
+_IS_ENFORCED: Final = statement(Workspace.select("sso_enforced").where(Workspace.id == param("workspace")))
+# The admins who have a password, oldest account first.
+admins: Final = statement(
+    UserAccount.select("id", "email", "break_glass")
+    .where(
+        UserAccount.workspace_id == param("workspace"),
+        UserAccount.role == "admin",
+        UserAccount.password_hash.is_not_null(),
+    )
+    .order_by("created_at", "id")
+).rows
+
+
+class Provider(Struct, frozen=True):
+    """An OpenID provider of a workspace."""
+
+    id: str
+    workspace: str
+    name: str
+    issuer: str
+    client_id: str
+    client_secret: bytes | None
+    """Sealed. None: it is not set up yet."""
+    domains: list[str]
+    trusts_email: bool
+    """Whether an address counts that the provider does not call verified."""
+    default_role: Role | None
+    """Of an account that is made at the first sign-in; None: none is made."""
+    role_claim: str
+    roles: dict[str, Role]
+    """The role for a value of that claim."""
+
+
+async def listed(workspace: str) -> list[Provider]:
+    """A workspace's providers, oldest first."""
+    return [_provider(*row) for row in await _FIND.rows(workspace=workspace, id=None)]
+
+
+async def one(provider_id: str, workspace: str | None = None) -> Provider:
+    """A provider, of this workspace if one is given. Raise NotFound."""
+    missing = NotFound("There is no such provider.")
+    return _provider(*await _FIND.one(missing, workspace=workspace, id=provider_id))
+
+
+async def for_email(email: str) -> list[tuple[str, str]]:
+    """Id and name of the providers for an e-mail address. Depends on its domain alone."""
+    domain = email.strip().lower().rpartition("@")[2]
+    return [(row["id"], row["name"]) for row in await _FOR_DOMAIN.rows(domain=domain)] if domain else []
+
+
+async def is_enforced(workspace: str) -> bool:
+    """Whether passwords are for emergency accounts only."""
+    return bool(await _IS_ENFORCED.value(workspace=workspace))
+
+
+def _provider(*row: Any) -> Provider:
+    *known, roles = row
+    return Provider(*[*known, msgspec.json.decode(roles, type=dict[str, Role])])

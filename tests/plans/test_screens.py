@@ -7,7 +7,6 @@ import pytest
 
 from leadwire.delivery.outbox import Event
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts import reads
 from leadwire.domain.accounts.audit import reads as log
 from leadwire.domain.bots import figures
 from leadwire.domain.bots import reads as bots
@@ -89,7 +88,7 @@ def reads_of(crowd):
         "audit log of a thing": (partial(log.page, workspace, log.LogQuery(subject="s3")), 200),
         "audit log of a day": (partial(log.page, workspace, log.LogQuery(since=clock.now(), until=clock.now())), 200),
         "audit log of a kind": (partial(log.page, workspace, log.LogQuery(action="thing.3")), 200),
-        "actors": (partial(reads.logged, workspace, "actor"), 200),
+        "actors": (partial(log.named, workspace, "actor"), 200),
     }  # fmt: skip
 
 

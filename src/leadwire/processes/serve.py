@@ -31,7 +31,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     app = create_app(health)
 
     async def run(stop: asyncio.Event) -> None:
-        chores = (
+        chores: tuple[Callable[[], Awaitable[object]], ...] = (
             idempotency_store.expire, sessions.delete_ended, password_reset.delete_expired, attempts.delete_old,
             sso_sign_in.forget_used, counts.delete_old, exports.delete_old,
         )  # fmt: skip
@@ -52,7 +52,7 @@ async def _leave(stop: asyncio.Event) -> None:
     wakes.wake_all()  # before the server waits for its connections: an open stream would keep it
 
 
-async def _hourly(chore: Callable[[], Awaitable[None]]) -> None:
+async def _hourly(chore: Callable[[], Awaitable[object]]) -> None:
     while True:
         try:
             await chore()

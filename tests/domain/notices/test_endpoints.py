@@ -7,6 +7,7 @@ import pytest
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts.changes import team
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.mail.loop import Mailer
 from leadwire.domain.notices import changes, loop
@@ -179,7 +180,7 @@ async def test_who_leaves_is_written_to_no_more(workspace, ada, person):
     await changes.choose(workspace, ada, ["endpoints"])
     await failing(workspace)
     assert await sweep() == 2
-    await accounts.remove_user(workspace, ada)
+    await team.remove_user(workspace, ada)
     assert [to for to, _ in await told()] == ["grace@example.com"]
     assert await db.value("SELECT count(*) FROM notice_choice") == 0
 

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts.changes import team
 from leadwire.domain.notices import links
 from leadwire.infrastructure import db, secret_box
 from tests import make
@@ -126,7 +127,7 @@ async def test_a_link_of_another_workspace_or_of_somebody_who_left_tells_and_doe
     foreign, gone = links.path(other, grace, "waiting"), links.path(workspace, grace, "waiting")
     answers = [await anonymous.post(foreign, content=ONE_CLICK)]
     assert await chosen(grace) is None
-    await accounts.remove_user(workspace, grace)
+    await team.remove_user(workspace, grace)
     answers.append(await anonymous.post(gone, content=ONE_CLICK))
     assert [one.status_code for one in answers] == [200, 200]
     assert await db.value("SELECT count(*) FROM notice_choice") == 0

@@ -42,6 +42,8 @@ _LISTED: Final = 10  # characters of the shortest password in the list
 _ENDS: Final = string.digits + string.punctuation  # what people add to be let through
 
 _hasher: Final = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
+outdated: Final = _hasher.check_needs_rehash
+"""Whether what is stored was hashed at another cost than today's."""
 _WAITING: Final = 16
 _NICE: Final = 10  # a tenth of the processor time of other threads where they compete for it
 
@@ -100,11 +102,6 @@ async def digest(password: str) -> str:
 async def matches(stored: str | None, password: str, lane: Lane = KNOWN) -> bool:
     """Whether `password` is the stored one. For None it takes as long, and never is. Raise Unavailable."""
     return await lane.run(_verify, stored or _decoy(), password) and stored is not None
-
-
-def outdated(stored: str) -> bool:
-    """Whether it was hashed at another cost than today's."""
-    return _hasher.check_needs_rehash(stored)
 
 
 def _is_leaked(password: str) -> bool:

@@ -121,13 +121,8 @@ def claims_of(token: str, key: Jwk) -> Claims:
         body = jws.deserialize_compact(token, public, registry=_REGISTRY).payload
     except (JoseError, ValueError, TypeError) as error:
         raise SignOnRefused("wrong_signature", type(error).__name__) from error
-    return with_all(body or b"")
-
-
-def with_all(body: bytes) -> Claims:
-    """Claims out of JSON. Raise SignOnRefused."""
     try:
-        every = msgspec.json.decode(body, type=dict[str, Any])
+        every = msgspec.json.decode(body or b"", type=dict[str, Any])
         return msgspec.convert({**every, "every": every}, Claims)
     except msgspec.MsgspecError as error:
         raise SignOnRefused("malformed_token", str(error)) from error

@@ -37,13 +37,14 @@ _REMEMBER: Final = sql("""
 INSERT INTO notice (kind, workspace_id, subject, state, at)
 SELECT :kind, :workspace, subject, state, now() FROM unnest(:subjects::text[], :states::text[]) AS told (subject, state)
 ON CONFLICT (kind, workspace_id, subject) DO UPDATE SET state = EXCLUDED.state, at = EXCLUDED.at""")
-# What is over: nothing more will be told of it, or it will be told anew.
-_FORGET: Final = sql("""
+# Deletes what is kept of endpoints that were removed or disabled by a person, or work, and of visitors who no longer
+# wait: nothing more will be told of them, or it will be told anew.
+forget: Final = sql("""
 DELETE FROM notice n WHERE n.subject <> '' AND (n.state = 'working' OR CASE n.kind
     WHEN 'waiting' THEN NOT EXISTS (SELECT 1 FROM conversation c
         WHERE c.id = n.subject AND c.status = 'handoff' AND c.assigned_to IS NULL)
     ELSE NOT EXISTS (SELECT 1 FROM webhook_endpoint e
-        WHERE e.id = n.subject AND (e.enabled OR e.disabled_reason IN ('gone', 'failing'))) END)""")
+        WHERE e.id = n.subject AND (e.enabled OR e.disabled_reason IN ('gone', 'failing'))) END)""").rows
 
 
 async def choose(workspace: str, user_id: str, kinds: Collection[str]) -> None:
@@ -92,13 +93,6 @@ async def note(workspace: str, conversation_id: str, user_id: str, content: str,
         told = await reads.recipients(workspace, MENTIONS) if mentioned else []
         people = [one for one in told if one["id"] in mentioned and await _MENTIONS_BY.take_at_once(user_id)]
         return await _write(workspace, "mentions", people, {"by": by, "path": f"/inbox?c={conversation_id}"})
-
-
-async def forget() -> None:
-    """Delete what is kept of endpoints that were removed or disabled by a person, or work, and of visitors who no
-    longer wait.
-    """
-    await _FORGET.rows()
 
 
 async def _write(workspace: str, kind: Kind, people: Iterable[db.Row], values: texts.Values) -> int:

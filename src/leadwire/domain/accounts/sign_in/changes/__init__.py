@@ -123,7 +123,7 @@ async def change_password(person: Person, present: str, new: str) -> None:
     async with audit.transaction(person, "user.password_changed", person.user_id):
         await _SET_PASSWORD.rows(id=person.user_id, hash=hashed)
         await sessions.end_all(person.user_id, but=person.session_id)
-        await password_reset.withdraw(person.user_id)
+        await password_reset.withdraw(user=person.user_id)
         await notify.tell(person.user_id, "password_changed")
 
 

@@ -22,6 +22,7 @@ from leadwire.infrastructure.rate_limit import RateLimit
 
 LIFE: Final = timedelta(hours=1)
 
+_GONE: Final = "This link has been used, replaced, or is too old. Ask for another one."
 _TAKES: Final = 0.5  # seconds until the answer, whatever there was to do
 _WINDOW: Final = 3600  # seconds
 _PER_ADDRESS: Final = RateLimit("password-reset", 3, window=_WINDOW)
@@ -45,8 +46,9 @@ _USE: Final = statement(
 _SET_PASSWORD: Final = statement(
     UserAccount.update(password_hash=param("password")).where(UserAccount.id == param("id"))
 )
-_WITHDRAW: Final = statement(PasswordReset.delete().where(PasswordReset.user_id == param("user")))
-_DELETE_EXPIRED: Final = statement(PasswordReset.delete().where(PasswordReset.expires_at < NOW))
+# Lets a user's link lead nowhere: its owner has another password by now.
+withdraw: Final = statement(PasswordReset.delete().where(PasswordReset.user_id == param("user"))).rows
+delete_expired: Final = statement(PasswordReset.delete().where(PasswordReset.expires_at < NOW)).rows
 
 
 async def ask(email: str, address: str) -> None:
@@ -61,9 +63,8 @@ async def ask(email: str, address: str) -> None:
         async with db.transaction():
             await _ADD.rows(user_id=owner["id"], hash=keys.digest(token), expires_at=clock.now() + LIFE)
             await notify.tell(owner["id"], "password_reset", path=f"/reset-password/{token}")
-            await audit.record(
-                owner["workspace_id"], email, audit.Entry("user.password_reset_requested", owner["id"]), address
-            )
+            entry = audit.Entry("user.password_reset_requested", owner["id"])
+            await audit.record(owner["workspace_id"], email, entry, address)
     await asyncio.sleep(until - asyncio.get_running_loop().time())
 
 
@@ -71,7 +72,7 @@ async def owner_of(token: str) -> db.Row:
     """Return the `id`, `email` and `workspace_id` of the account that a link is for. Raise NotFound,
     WorkspaceSuspended.
     """
-    found = await _FIND.one(_gone(), hash=keys.digest(token), now=clock.now())
+    found = await _FIND.one(NotFound(_GONE), hash=keys.digest(token), now=clock.now())
     if found["suspended"]:
         raise WorkspaceSuspended
     return found
@@ -88,7 +89,7 @@ async def use(token: str, password: str, browser: Browser) -> str:
     telemetry.set_workspace(workspace)
     hashed = await hashed_for(token, email, password)
     async with db.transaction():
-        await _USE.one(_gone(), hash=keys.digest(token))
+        await _USE.one(NotFound(_GONE), hash=keys.digest(token))
         await _SET_PASSWORD.rows(id=user_id, password=hashed)
         await sessions.end_all(user_id)
         await sessions.know_browser(user_id, browser.mark)
@@ -105,17 +106,3 @@ async def hashed_for(token: str, email: str, password: str) -> str:
     await limits.count(f"link {token}")
     passwords.check(password, email)
     return await passwords.digest(password)
-
-
-async def withdraw(user_id: str) -> None:
-    """Let a link lead nowhere: its owner has another password by now."""
-    await _WITHDRAW.rows(user=user_id)
-
-
-async def delete_expired() -> None:
-    """Delete links that are too old."""
-    await _DELETE_EXPIRED.rows()
-
-
-def _gone() -> NotFound:
-    return NotFound("This link has been used, replaced, or is too old. Ask for another one.")

@@ -20,7 +20,7 @@ from leadwire.domain.accounts.sso.reads import Provider
 from leadwire.domain.accounts.sso.tokens import Claims
 from leadwire.domain.accounts.table import Invitation, SignOnUsed, UserAccount, UserIdentity
 from leadwire.infrastructure import clock, db, ids, telemetry
-from leadwire.infrastructure.db.statements import columns, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import NOW, columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, WorkspaceSuspended
 
 _FOREVER: Final = timedelta(seconds=max(flow.PATIENCE, tokens.OLDEST) + 3 * tokens.SKEW)
@@ -31,19 +31,20 @@ SELECT w.suspended_at IS NOT NULL AS suspended FROM identity_provider p JOIN wor
 WHERE p.id = :provider FOR NO KEY UPDATE OF p""")
 # Who somebody is; without an account where an admin has removed it.
 _KNOWN: Final = sql("""
-SELECT u.id, u.email, u.role FROM user_identity i LEFT JOIN user_account u ON u.id = i.user_id
+SELECT u.id, u.email, u.role
+FROM user_identity i LEFT JOIN user_account u ON u.id = i.user_id AND u.workspace_id = i.workspace_id
 WHERE i.provider_id = :provider AND i.subject = :subject""")
 # Addresses are given to others when somebody leaves: an account has one person at each provider.
 _BY_EMAIL: Final = sql("""
 SELECT u.id, u.email, u.role, EXISTS (
     SELECT 1 FROM user_identity i WHERE i.user_id = u.id AND i.provider_id = :provider) AS taken
 FROM user_account u WHERE u.workspace_id = :workspace AND lower(u.email) = :email""")
-_INVITED: Final = (
-    Invitation.workspace_id == param("workspace"), Invitation.email == param("email"),
-    Invitation.expires_at > param("now"),
-)  # fmt: skip
-_INVITATION: Final = statement(Invitation.select("role").where(*_INVITED))
-_USE_INVITATION: Final = statement(Invitation.delete().where(*_INVITED))
+_USE_INVITATION: Final = statement(
+    Invitation.delete()
+    .where(Invitation.workspace_id == param("workspace"), Invitation.email == param("email"))
+    .where(Invitation.expires_at > param("now"))
+    .returning(Invitation.role)
+)
 _LINK: Final = insert(
     *UserIdentity.all_columns(), end="ON CONFLICT (provider_id, subject) DO UPDATE SET user_id = excluded.user_id"
 )
@@ -52,7 +53,8 @@ _ADD: Final = insert(
     end="ON CONFLICT ((lower(email))) DO NOTHING RETURNING id",
 )
 _USE: Final = insert(*columns(SignOnUsed, "hash provider_id until"), end="ON CONFLICT DO NOTHING RETURNING hash")
-_FORGET: Final = statement(SignOnUsed.delete().where(SignOnUsed.until < param("now")))
+# Deletes what would be refused for its age by now.
+forget_used: Final = statement(SignOnUsed.delete().where(SignOnUsed.until < NOW)).rows
 # Of a provider's session; where we do not know which one that is, every session of its person.
 _END: Final = sql("""
 DELETE FROM user_session s WHERE s.provider_id = :provider
@@ -75,11 +77,6 @@ async def use_once(provider: Provider, what: str) -> None:
         raise SignOnRefused("replayed")
 
 
-async def forget_used() -> None:
-    """Delete what would be refused for its age by now."""
-    await _FORGET.rows(now=clock.now())
-
-
 async def sign_in(provider: Provider, claims: Claims, browser: Browser) -> str:
     """Return a new session's token for whom the provider vouches.
 
@@ -91,8 +88,9 @@ async def sign_in(provider: Provider, claims: Claims, browser: Browser) -> str:
         locked = await _LOCK.one(SignOnRefused("not_set_up"), provider=provider.id)
         if locked["suspended"]:
             raise WorkspaceSuspended
-        known = await _known(provider, claims.sub, email)
-        found = known or await _made(provider, email, role, browser.address)
+        identity = await _KNOWN.row(provider=provider.id, subject=claims.sub)
+        known = _Found(*identity) if identity and identity["id"] else await _with_address(provider, email)
+        found = known or await _made(provider, email, role, browser.address, again=identity is not None)
         link = {"provider_id": provider.id, "subject": claims.sub, "user_id": found.user_id}
         await _LINK.rows(id=ids.new("uid"), workspace_id=provider.workspace, created_at=clock.now(), **link)
         at, confirmed_at = (provider.id, claims.sid), _confirmed_at(claims)
@@ -150,37 +148,28 @@ def _role(provider: Provider, claims: Claims) -> Role | None:
     return role
 
 
-async def _known(provider: Provider, subject: str, email: str) -> _Found | None:
-    """The account of who is known by this name, or by this address."""
-    identity = await _KNOWN.row(provider=provider.id, subject=subject)
-    if identity and identity["id"]:
-        return _Found(*identity)
-    if same := await _BY_EMAIL.row(provider=provider.id, workspace=provider.workspace, email=email):
-        *account, taken = same
-        if taken:
-            raise SignOnRefused("taken")
-        return _Found(*account)
-    if identity and not await _invited(provider, email):
+async def _with_address(provider: Provider, email: str) -> _Found | None:
+    """The account with this address, unless it is somebody else's at this provider. Raise SignOnRefused."""
+    found = await _BY_EMAIL.row(provider=provider.id, workspace=provider.workspace, email=email)
+    if found and found["taken"]:
+        raise SignOnRefused("taken")
+    return _Found(*found[:3]) if found else None
+
+
+async def _made(provider: Provider, email: str, role: Role | None, address: str, *, again: bool) -> _Found:
+    """A new account: with the role of the claim, of an open invitation, or the default one. Raise SignOnRefused.
+
+    `again`: they had one, which an admin has removed. Then only an invitation helps.
+    """
+    invited: Role | None = await _USE_INVITATION.value(workspace=provider.workspace, email=email, now=clock.now())
+    role = role or invited or provider.default_role
+    if again and not invited:
         raise SignOnRefused("removed")
-    return None
-
-
-async def _invited(provider: Provider, email: str) -> Role | None:
-    """The role that an open invitation to this address gives."""
-    role: Role | None = await _INVITATION.value(workspace=provider.workspace, email=email, now=clock.now())
-    return role
-
-
-async def _made(provider: Provider, email: str, role: Role | None, address: str) -> _Found:
-    """A new account: with the role of the claim, of an open invitation, or the default one. Raise SignOnRefused."""
-    role = role or await _invited(provider, email) or provider.default_role
     if role is None:
         raise SignOnRefused("no_account")
     user_id = ids.new("user")
-    made = await _ADD.value(id=user_id, workspace_id=provider.workspace, email=email, role=role, created_at=clock.now())
-    if made is None:  # it is in another workspace
-        raise SignOnRefused("no_address")
-    await _USE_INVITATION.rows(workspace=provider.workspace, email=email, now=clock.now())
+    added = {"id": user_id, "workspace_id": provider.workspace, "email": email, "role": role}
+    await _ADD.one(SignOnRefused("no_address"), **added, created_at=clock.now())  # refused: it is in another workspace
     await quotas.check(provider.workspace, "users", team.COUNT_PEOPLE, now=clock.now())
     await audit.record(provider.workspace, email, audit.Entry("user.joined", email, role), address)
     return _Found(user_id, email, role)

@@ -48,7 +48,7 @@ def test_the_language_is_the_flows_the_browsers_or_always_one(chosen, accepted, 
     flow = shipped("lead-qualification")
     config = opening.opening("bot_1", flow, "#000000", Look(language=chosen), accepted)
     assert (config.language or config.locale) == spoken
-    assert config.words == opening.words().get(spoken)
+    assert config.words == opening.WORDS.get(spoken)
     assert config.locale == "en"
 
 
@@ -60,8 +60,8 @@ def test_texts_of_its_own_come_before_those_of_the_flow():
 def test_every_language_says_everything():
     english = re.findall(r"\b(\w+): \"", (SCRIPTS / "words.js").read_text())
     assert len(english) > 25
-    assert set(opening.words()) == set(LANGUAGES) - {"en"}
-    for language, said in opening.words().items():
+    assert set(opening.WORDS) == set(LANGUAGES) - {"en"}
+    for language, said in opening.WORDS.items():
         assert sorted(said) == sorted(english), language
         assert all(text.strip() for text in said.values())
 

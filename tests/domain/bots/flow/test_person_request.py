@@ -10,12 +10,12 @@ from leadwire.domain.bots import engine
 from leadwire.domain.bots.engine import HandedOff, Saved
 from leadwire.domain.bots.flow import inputs, library
 from leadwire.domain.bots.flow.parse import parse
-from leadwire.domain.bots.visitors.opening import words
+from leadwire.domain.bots.visitors.opening import WORDS
 from leadwire.domain.bots.visitors.preview import run
 from tests.domain.bots.flows import SMALL, shipped
 
 WIDGET = (Path(leadwire.interfaces.widget.__file__).parent / "javascript" / "words.js").read_text(encoding="utf-8")
-BUTTONS = [*re.findall(r'\bperson: "([^"]+)"', WIDGET), *(said["person"] for said in words().values())]
+BUTTONS = [*re.findall(r'\bperson: "([^"]+)"', WIDGET), *(said["person"] for said in WORDS.values())]
 
 WISHES = [
     *BUTTONS,

@@ -49,7 +49,7 @@ def nodes(name: str, taken: Collection[str], after: str = "") -> list[dict[str, 
         ids[node["id"]] = free(node["id"], {*taken, *ids.values()})
     for node in found:
         node["id"] = ids[node["id"]]
-        for way, target, _ in fields.exits(node):
+        for way, target in fields.ways(node).items():
             fields.lead(node, way, after if target == _AFTER else ids.get(target or ""))
     return found
 

@@ -98,10 +98,9 @@ def change(draft: Draft, step_id: str, given: Mapping[str, str]) -> tuple[Draft,
     new["id"] = wanted if wanted == step_id or _ID.fullmatch(wanted) else variables.slug(wanted)
     if new["id"] != step_id and any(one["id"] == new["id"] for one in steps(draft)):
         raise Invalid(f"Another step has the name {new['id']} already.")
-    fresh = [(path, target) for path, target, _ in fields.exits(new) if target and target.startswith(NEW)]
-    before = {path: target for path, target, _ in fields.exits(old)}
+    fresh = [(path, target) for path, target in fields.ways(new).items() if target and target.startswith(NEW)]
     for path, _ in fresh:
-        fields.lead(new, path, before.get(path))
+        fields.lead(new, path, fields.ways(old).get(path))
     found = _replaced(draft, step_id, new)
     if new["id"] != step_id:
         found = _renamed(found, step_id, new["id"])
@@ -118,7 +117,7 @@ def unrepeated(draft: Draft, step_id: str, given: Mapping[str, str]) -> dict[str
     A form that saves itself may be sent again before its answer has come.
     """
     found, types = dict(given), {one["id"]: one.get("type") for one in steps(draft)}
-    for path, target, _ in fields.exits(step(draft, step_id)):
+    for path, target in fields.ways(step(draft, step_id)).items():
         if target in types and given.get(path, "").startswith(NEW):
             kind = given[path].removeprefix(NEW)
             if types[target] == (kind if kind in KINDS else blocks.nodes(kind, ())[0]["type"]):
@@ -172,7 +171,7 @@ def duplicate(draft: Draft, step_id: str) -> tuple[Draft, str]:
 def delete(draft: Draft, step_id: str) -> Draft:
     """Delete a step. What led to it leads to where it led, or nowhere."""
     old = step(draft, step_id)
-    ways = {path: target for path, target, _ in fields.exits(old) if target != step_id}
+    ways = {path: target for path, target in fields.ways(old).items() if target != step_id}
     onward = next(filter(None, (ways.get("next"), ways.get("otherwise"), *ways.values())), None)
     left = [one for one in _nodes(draft) if one is not old]
     found = _renamed({**draft, "nodes": left}, step_id, onward)
@@ -212,17 +211,17 @@ def _free(draft: Draft, stem: str) -> str:
 
 def _onward(one: Step, way: str) -> str:
     """The step that a way leads to, if any."""
-    for path, target, _ in fields.exits(one):
-        if path == way:
-            return target or ""
-    raise NotFound("This step has no such way on any more.")
+    ways = fields.ways(one)
+    if way not in ways:
+        raise NotFound("This step has no such way on any more.")
+    return ways[way] or ""
 
 
 def _renamed(draft: Draft, old: str, new: str | None) -> Draft:
     """Let everything that led to the step `old` lead to `new`, or nowhere."""
 
     def renamed(one: Step) -> Step:
-        ways = [path for path, target, _ in fields.exits(one) if target == old]
+        ways = [path for path, target in fields.ways(one).items() if target == old]
         changed = deepcopy(one) if ways else one
         for path in ways:
             fields.lead(changed, path, new)

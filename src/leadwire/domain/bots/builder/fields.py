@@ -54,6 +54,11 @@ def exits(step: Step) -> Iterator[tuple[str, str | None, bool]]:
     return _exits(of(str(step.get("type"))), step, "")
 
 
+def ways(step: Step) -> dict[str, str | None]:
+    """Where each way on from a step leads, by its field."""
+    return {way: target for way, target, _ in exits(step)}
+
+
 def _exits(fields: tuple[Field, ...], values: Step, prefix: str) -> Iterator[tuple[str, str | None, bool]]:
     for field in fields:
         value = values.get(field.name)

@@ -32,14 +32,13 @@ UPDATE bot SET draft = :draft, draft_revision = draft_revision + 1, draft_saved_
     draft_undo = CASE WHEN draft IS NULL THEN draft_undo
         ELSE (draft_undo || draft)[greatest(1, cardinality(draft_undo) + 2 - :kept) :] END
 WHERE workspace_id = :workspace AND id = :bot""")
-_UNDO: Final = sql("""
-UPDATE bot SET draft = draft_undo[cardinality(draft_undo)], draft_revision = draft_revision + 1, draft_saved_at = :now,
-    draft_saved_by = :user, draft_undo = trim_array(draft_undo, 1), draft_redo = draft_redo || draft
-WHERE workspace_id = :workspace AND id = :bot AND cardinality(draft_undo) > 0 RETURNING id""")
-_REDO: Final = sql("""
-UPDATE bot SET draft = draft_redo[cardinality(draft_redo)], draft_revision = draft_revision + 1, draft_saved_at = :now,
-    draft_saved_by = :user, draft_redo = trim_array(draft_redo, 1), draft_undo = draft_undo || draft
-WHERE workspace_id = :workspace AND id = :bot AND cardinality(draft_redo) > 0 RETURNING id""")
+# Takes the latest of the kept drafts back as the draft, which is kept on the other side.
+_MOVE: Final = """
+UPDATE bot SET draft = {0}[cardinality({0})], draft_revision = draft_revision + 1, draft_saved_at = :now,
+    draft_saved_by = :user, {0} = trim_array({0}, 1), {1} = {1} || draft
+WHERE workspace_id = :workspace AND id = :bot AND cardinality({0}) > 0 RETURNING id"""
+_UNDO: Final = sql(_MOVE.format("draft_undo", "draft_redo"))
+_REDO: Final = sql(_MOVE.format("draft_redo", "draft_undo"))
 # The bytes of all flows of a workspace: drafts and published versions.
 COUNT_BYTES: Final = sql("""
 SELECT coalesce(sum(coalesce(octet_length(b.draft), 0) + (

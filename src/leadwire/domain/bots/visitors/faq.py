@@ -99,11 +99,6 @@ class Model:
         facts = await matching(question, _ENTRIES)
         if not facts:
             return None
-        async with asyncio.timeout(self._settings.model_timeout):
-            reply = await self._complete(question.text, facts)
-        return None if not reply or _UNKNOWN in reply else reply[:MAX_TEXT]
-
-    async def _complete(self, text: str, facts: list[tuple[str, str]]) -> str:
         known = [{"question": asked, "answer": reply} for asked, reply in facts]
         body: dict[str, Any] = {
             "model": self._settings.model_name,
@@ -111,12 +106,14 @@ class Model:
             "max_tokens": 300,
             "messages": [
                 {"role": "system", "content": _RULES + json.dumps(known, ensure_ascii=False)},
-                {"role": "user", "content": text},
+                {"role": "user", "content": question.text},
             ],
         }
-        answer = await self._client.post("chat/completions", json=body)
-        choices = answer.raise_for_status().json()["choices"]
-        return (choices[0]["message"].get("content") or "").strip() if choices else ""
+        async with asyncio.timeout(self._settings.model_timeout):
+            response = await self._client.post("chat/completions", json=body)
+        choices = response.raise_for_status().json()["choices"]
+        reply = (choices[0]["message"].get("content") or "").strip() if choices else ""
+        return None if not reply or _UNKNOWN in reply else reply[:MAX_TEXT]
 
 
 @functools.cache  # one client a process

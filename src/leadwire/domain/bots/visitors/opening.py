@@ -1,6 +1,5 @@
 """What a widget needs to open: the bot's first words, its look, and what the widget itself says. Pure."""
 
-import functools
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +11,8 @@ from leadwire.domain.bots.flow import attachments
 from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.look import LANGUAGES, Look
 
-_WORDS: Final = Path(__file__).with_name("words.json")
+WORDS: Final = msgspec.json.decode(Path(__file__).with_name("words.json").read_bytes(), type=dict[str, dict[str, str]])
+"""What the widget itself says, by language; English is in its script."""
 _PLAIN: Final = Look()
 
 
@@ -46,7 +46,7 @@ def opening(bot_id: str, flow: Flow, color: str, look: Look, accepted: str = "")
     texts = [one.text for one in effects if isinstance(one, engine.Reply)]
     greeting = [Greeting(text, attachments.shown(text, flow.nodes)) for text in texts]
     spoken = language(look, flow.locale, accepted)
-    said = words().get(_primary(spoken), {})
+    said = WORDS.get(_primary(spoken), {})
     said = said | {"field": look.placeholder} if look.placeholder else said
     return BotConfig(
         bot_id,
@@ -67,12 +67,6 @@ def language(look: Look, locale: str, accepted: str) -> str:
         return locale if look.language == "flow" else look.language
     asked = (_primary(part.strip().partition(";")[0]) for part in accepted[:500].split(","))
     return next((one for one in asked if one in LANGUAGES), locale)
-
-
-@functools.cache
-def words() -> dict[str, dict[str, str]]:
-    """What the widget itself says, by language; English is in its script."""
-    return msgspec.json.decode(_WORDS.read_bytes(), type=dict[str, dict[str, str]])
 
 
 def _primary(locale: str) -> str:

@@ -2,7 +2,7 @@
 
 from playwright.async_api import expect
 
-from leadwire.interfaces.web.glossary import terms
+from leadwire.interfaces.web.rendering import TERMS
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
 
@@ -15,7 +15,7 @@ async def test_a_term_is_explained_by_pointer_and_by_key_without_script(browser,
         button, meaning = page.get_by_role("button", name="What “Dead letter” means"), page.locator("#help-dead_letter")
         await expect(meaning).to_be_hidden()
         await button.click()
-        await expect(meaning).to_contain_text(terms()["dead_letter"].text)
+        await expect(meaning).to_contain_text(TERMS["dead_letter"].text)
         await page.keyboard.press("Escape")
         await expect(meaning).to_be_hidden()
         await button.press("Enter")

@@ -29,8 +29,11 @@ PROXIES = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8"))
         ("", "", "unknown"),
     ],
 )
-def test_the_network_behind_proxies(peer, forwarded, seen):
-    assert client_network.behind(peer, forwarded, PROXIES) == seen
+def test_the_network_behind_proxies(peer, forwarded, seen, monkeypatch):
+    monkeypatch.setattr(client_network.settings, "get", lambda: Settings(trusted_proxies=PROXIES))
+    monkeypatch.setattr(client_network, "_report", lambda: None)
+    headers = [(b"x-forwarded-for", forwarded.encode())]
+    assert client_network.network({"client": (peer, 0), "headers": headers}) == seen
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import leadwire
-from leadwire.interfaces.web.glossary import terms
+from leadwire.interfaces.web.rendering import TERMS
 
 _PACKAGE = Path(leadwire.__file__).parent
 _HELP = re.compile(r"help\('(\w+)'\)")
@@ -16,11 +16,11 @@ TEMPLATES = {path.name: path.read_text() for path in (_PACKAGE / "interfaces/web
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_screen_explains_each_term_once_and_only_terms_there_are(name):
     asked = _HELP.findall(TEMPLATES[name])
-    assert set(asked) <= terms().keys()
+    assert set(asked) <= TERMS.keys()
     assert len(set(asked)) == len(asked)
 
 
 def test_the_concepts_have_every_term_word_by_word():
     concepts = re.sub(r"\s+", " ", (_PACKAGE / "docs/concepts.md").read_text())
-    for term in terms().values():
+    for term in TERMS.values():
         assert f"- **{term.name}**: {term.text}" in concepts

@@ -28,7 +28,9 @@ _reported: list[float] = []
 
 def network(scope: Scope | HTTPScope) -> str:
     """Return the caller's network: an IPv4 address, or the /64 of an IPv6 one."""
-    return _shortened(_caller(scope))
+    if (address := _caller(scope)) is None:
+        return _UNKNOWN
+    return str(ipaddress.ip_network(f"{address}/64", strict=False)) if address.version == 6 else str(address)
 
 
 def address(scope: Scope | HTTPScope) -> str:
@@ -68,16 +70,12 @@ async def _keep() -> None:
             await redis.set(NOT_TRUSTED, b"", ex=_KEPT)
 
 
-def behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """Return the network a request came from: an IPv4 address, or the /64 of an IPv6 one. Pure.
+def _behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
+    """Return the address that a request came from.
 
     `X-Forwarded-For` counts only as far as it was written by trusted proxies: from the right, up to the first address
     that is none of theirs.
     """
-    return _shortened(_behind(peer, forwarded, trusted))
-
-
-def _behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
     address = _address(peer)
     for hop in reversed(forwarded.split(",")):
         if address is None or not _within(address, trusted):
@@ -86,12 +84,6 @@ def _behind(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | 
             break
         address = further
     return address
-
-
-def _shortened(address: Address | None) -> str:
-    if address is None:
-        return _UNKNOWN
-    return str(ipaddress.ip_network(f"{address}/64", strict=False)) if address.version == 6 else str(address)
 
 
 def _within(address: Address, networks: Sequence[Network]) -> bool:

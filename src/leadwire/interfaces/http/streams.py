@@ -77,8 +77,3 @@ class StreamResponse(JSONResponse[None]):
         yield self._file.first
         async for chunk in self._file.rest:
             yield chunk
-
-
-def download(request: "Request[Any, Any, Any]", file: Download[Any]) -> StreamResponse:
-    """Return the response with a file."""
-    return StreamResponse(request, file)

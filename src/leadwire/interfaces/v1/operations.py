@@ -38,7 +38,7 @@ RESPONSES: dict[Any, Callable[..., JSONResponse[Any]]] = {
     Feed: lambda _, found: JSONResponse(found),
     Single: lambda _, found: JSONResponse(found),
     Tagged: responses.tagged,
-    Download: streams.download,
+    Download: streams.StreamResponse,
 }
 
 

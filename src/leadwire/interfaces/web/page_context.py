@@ -89,10 +89,9 @@ class PageContext(msgspec.Struct):
         """Render the screen, in a thread, as a large one takes long. After a refusal it has its status and headers."""
         if self.me.flash:
             await sessions.update(self.me.session_id, flash=None)
-        status = self.refusal.status if self.refusal else status
-        making = asyncio.to_thread(render_page, self.request, template, {"context": self, **values}, status)
+        given = {"context": self, **values}
+        making = asyncio.to_thread(render_page, self.request, template, given, status, self.refusal)
         page, _ = await asyncio.gather(making, self._write_read())  # what cannot be noted is not shown
-        page.headers.update(self.refusal.headers if self.refusal else {})
         return page
 
     async def _write_read(self) -> None:
@@ -114,12 +113,17 @@ class PageContext(msgspec.Struct):
 
 
 def render_page(
-    request: "Request[Any, Any, Any]", template: str, values: dict[str, Any], status: int = 200
+    request: "Request[Any, Any, Any]",
+    template: str,
+    values: dict[str, Any],
+    status: int = 200,
+    refusal: DomainError | None = None,
 ) -> Response[str]:
-    """Render a page for anybody: signed in or not."""
+    """Render a page for anybody: signed in or not. After a refusal it has its status and headers."""
     known = {"path": request.scope["path"], "context": None, "public_url": security.public_url(request), **values}
     html = rendering.render(template, known)
-    return Response(html, media_type=HTML, status_code=status, headers=dict(security.HEADERS))
+    headers = {**security.HEADERS, **(refusal.headers if refusal else {})}
+    return Response(html, media_type=HTML, status_code=refusal.status if refusal else status, headers=headers)
 
 
 def redirect(path: str) -> Response[None]:

@@ -15,9 +15,7 @@ Asked = Request[Any, Any, Any]
 
 def form_page(request: Asked, template: str, refusal: DomainError | None = None, **values: object) -> PageResponse:
     """A page for who is not signed in; after a refusal it has the refusal's status and headers."""
-    page = render_page(request, template, {"refusal": refusal, **values}, refusal.status if refusal else 200)
-    page.headers.update(refusal.headers if refusal else {})
-    return page
+    return render_page(request, template, {"refusal": refusal, **values}, refusal=refusal)
 
 
 async def go_on(request: Asked, token: str, onward: str) -> PageResponse:

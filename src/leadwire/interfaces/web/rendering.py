@@ -4,6 +4,7 @@ import functools
 import math
 import re
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 import jinja2
@@ -13,7 +14,7 @@ from markupsafe import Markup, escape
 from leadwire.domain.mail import reads as mail_reads
 from leadwire.domain.webhooks import catalog, explain, samples
 from leadwire.infrastructure import clock, settings
-from leadwire.interfaces.web import assets, charts, glossary
+from leadwire.interfaces.web import assets, charts
 
 _TOKEN: Final = re.compile(
     r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<str>"(?:[^"\\]|\\.)*")'
@@ -26,6 +27,16 @@ _DEEPEST: Final = 32
 _ADDRESS: Final = re.compile(r"""https?://\w[^\s<>"]*""", re.IGNORECASE)
 _UNITS: Final = ((86_400, "day"), (3600, "hr."), (60, "min."), (1, "sec."))
 _MASK: Final = "•" * 8
+
+
+class Term(msgspec.Struct, frozen=True):
+    """A term of ours, which screens explain where it is met, and what it means."""
+
+    name: str
+    text: str
+
+
+TERMS: Final = msgspec.toml.decode(Path(__file__).with_name("glossary.toml").read_bytes(), type=dict[str, Term])
 
 
 def render(template: str, context: dict[str, Any]) -> str:
@@ -44,7 +55,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"asset": assets.address, "KINDS": tuple(samples.bodies()), "MASK": _MASK, "GROUPS": catalog.GROUPS}
-    made.globals["TERMS"] = glossary.terms()
+    made.globals["TERMS"] = TERMS
     made.globals["mail_enabled"] = mail_reads.enabled
     made.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     made.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}

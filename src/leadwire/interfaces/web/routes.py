@@ -74,9 +74,9 @@ def screen(
         async def handler(request: Request[Any, Any, Any]) -> PageResponse:
             context = await _page_context(request, role, path)
             if isinstance(context, str):
-                return redirect(f"{context}?next={_address_of(request)}" if context == SIGN_IN else context)
+                return redirect(f"{context}?next={quote(_address_of(request))}" if context == SIGN_IN else context)
             if confirmed and not context.me.confirmed:
-                return redirect(f"{CONFIRM}?next={_address_of(request)}")
+                return redirect(f"{CONFIRM}?next={quote(_address_of(request))}")
             if from_standby:
                 await standby_reads.choose(context.me.session_id)
             return await shown(context, **_parameters(context, path))
@@ -148,10 +148,9 @@ async def _password(context: PageContext, *, download: bool) -> PageResponse | N
         else:
             word = "Your password is confirmed. Start the download again."
             return context.redirect(page, word) if download else None
-    query = context.request.scope["query_string"].decode("latin-1")
-    action_ = quote(context.request.scope["path"]) + (f"?{query}" if query else "")
     held = [*context.form.without(FORM_TOKEN).pairs, (PAGE, page)]
-    return await context.render("public/confirm.html", action=action_, held=held, field=PASSWORD, onward=page)
+    to = _address_of(context.request)
+    return await context.render("public/confirm.html", action=to, held=held, field=PASSWORD, onward=page)
 
 
 async def _perform(context: PageContext, done: Declared, audit: str, shown_on: Declared | None) -> PageResponse:
@@ -192,7 +191,7 @@ async def _page_context(request: "Request[Any, Any, Any]", role: Role, path: str
 
 def _address_of(request: "Request[Any, Any, Any]") -> str:
     query = request.scope["query_string"].decode("latin-1")
-    return quote(request.scope["path"] + (f"?{query}" if query else ""))
+    return quote(request.scope["path"]) + (f"?{query}" if query else "")
 
 
 def _page_of(request: "Request[Any, Any, Any]") -> str:

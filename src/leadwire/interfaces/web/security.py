@@ -6,7 +6,7 @@ the cookie's name binds it to this host (`__Host-`, RFC 6265bis section 4.1.3.2)
 
 import secrets
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from litestar import Request, Response
 
@@ -72,9 +72,7 @@ def session_token(request: "Request[Any, Any, Any]") -> str | None:
 
 def set_session(response: "Response[Any]", request: "Request[Any, Any, Any]", token: str) -> None:
     """Have the browser keep a session's token; an empty one is deleted."""
-    life = settings.get().session_life if token else 0
-    secure = _encrypted(request)
-    response.set_cookie(_cookie(request), token, max_age=life, path="/", httponly=True, samesite="lax", secure=secure)
+    _set(response, request, "", token, settings.get().session_life if token else 0)
 
 
 def browser_mark(request: "Request[Any, Any, Any]") -> str:
@@ -87,10 +85,7 @@ def browser_mark(request: "Request[Any, Any, Any]") -> str:
 
 def set_browser_mark(response: "Response[Any]", request: "Request[Any, Any, Any]") -> None:
     """Have the browser keep what it is known by."""
-    secure, mark = _encrypted(request), browser_mark(request)
-    response.set_cookie(
-        _cookie(request, "-browser"), mark, max_age=_KNOWN, path="/", httponly=True, samesite="lax", secure=secure
-    )
+    _set(response, request, "-browser", browser_mark(request), _KNOWN)
 
 
 def flow(request: "Request[Any, Any, Any]") -> str | None:
@@ -100,8 +95,7 @@ def flow(request: "Request[Any, Any, Any]") -> str | None:
 
 def set_flow(response: "Response[Any]", request: "Request[Any, Any, Any]", text: str, life: int = 0) -> None:
     """Have the browser keep that for `life` seconds. Not `strict`: it comes back from another site."""
-    name, secure = _cookie(request, "-sso"), _encrypted(request)
-    response.set_cookie(name, text, max_age=life, path="/", httponly=True, samesite="lax", secure=secure)
+    _set(response, request, "-sso", text, life)
 
 
 def challenge(request: "Request[Any, Any, Any]") -> str:
@@ -111,12 +105,19 @@ def challenge(request: "Request[Any, Any, Any]") -> str:
 
 def set_challenge(response: "Response[Any]", request: "Request[Any, Any, Any]", ticket: str, life: int) -> None:
     """Have the browser keep the ticket of a challenge for `life` seconds."""
-    secure, name = _encrypted(request), _cookie(request, "-passkey")
-    response.set_cookie(name, ticket, max_age=life, path="/", httponly=True, samesite="strict", secure=secure)
+    _set(response, request, "-passkey", ticket, life, "strict")
 
 
 def _cookie(request: "Request[Any, Any, Any]", of: str = "") -> str:
     return f"{'__Host-' if _encrypted(request) else ''}leadwire{of}"
+
+
+def _set(
+    response: "Response[Any]", request: "Request[Any, Any, Any]", of: str, value: str, life: int,
+    same_site: Literal["lax", "strict"] = "lax",
+) -> None:  # fmt: skip
+    name, secure = _cookie(request, of), _encrypted(request)
+    response.set_cookie(name, value, max_age=life, path="/", httponly=True, samesite=same_site, secure=secure)
 
 
 def _encrypted(request: "Request[Any, Any, Any]") -> bool:

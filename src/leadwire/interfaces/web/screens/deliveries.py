@@ -3,15 +3,15 @@ counted first, done at a chosen pace, stopped at any time.
 """
 
 from collections.abc import Hashable
-from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from msgspec import structs
 
 from leadwire.domain.webhooks import explain, history, reads, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import clock, ids, settings
-from leadwire.infrastructure.errors import Invalid, InvalidParameter, NotFound
+from leadwire.infrastructure.errors import Invalid, NotFound
+from leadwire.interfaces.http import requests
 from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.live_updates import stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
@@ -38,7 +38,7 @@ async def deliveries(context: PageContext) -> PageResponse:
         news=await _news(context.workspace, wanted) if wanted.upto else 0,
         most=_NEW,
         odd=odd,
-        kept=_kept(query, *_FILTERS),
+        kept=_kept(wanted, *_FILTERS),
         onward=context.link(after=page.after, upto="") if page.after else None,
         endpoints=await reads.endpoints(context.workspace),
         outcomes=history.OUTCOMES,
@@ -120,15 +120,14 @@ async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -
 @screen("/dead-letters", from_standby=True)
 async def dead_letters(context: PageContext) -> PageResponse:
     """What was given up on, how many a redrive would send, and the redrives so far."""
-    form = context.form or context.query
-    wanted = _filter(form)
+    wanted = _filter(context.form or context.query)
     dead = structs.replace(wanted, stage="dead", subject="", tests=False)
     return await context.render(
         "webhooks/dead_letters.html",
         page=await history.page(context.workspace, dead, context.query.text("after")),
         total=await redrives.count(context.workspace, _selection(wanted)),
         jobs=await redrives.listed(context.workspace, 10),
-        kept=_kept(form, "endpoint_id", "kind", "outcome"),
+        kept=_kept(wanted, "endpoint_id", "kind", "outcome"),
         endpoints=await reads.endpoints(context.workspace),
         outcomes=[name for name in history.OUTCOMES if name != "delivered"],
     )
@@ -174,26 +173,17 @@ async def _news(workspace: str, wanted: history.Filter) -> int:
     return len((await history.page(workspace, newer, limit=_NEW + 1)).rows) if wanted.upto else 0
 
 
-def _kept(query: Form, *names: str) -> dict[str, str]:
+def _kept(wanted: history.Filter, *names: str) -> dict[str, str]:
     """The filters as fields of a form show them; times to the minute, in UTC."""
-    moments = {name: _moment(name, query.text(name)) for name in _TIMES}
-    times = {name: f"{moment:%Y-%m-%dT%H:%M}" if moment else "" for name, moment in moments.items()}
-    return {name: query.text(name) for name in names} | times
+    times = {name: getattr(wanted, name) for name in _TIMES}
+    shown = {name: f"{moment:%Y-%m-%dT%H:%M}" if moment else "" for name, moment in times.items()}
+    return {name: getattr(wanted, name) for name in names} | shown
 
 
 def _filter(query: Form) -> history.Filter:
-    """The filter that an address or a form holds. Raises InvalidParameter."""
-    given: dict[str, Any] = {name: query.text(name) for name in (*_FILTERS, "upto")}
-    given |= {name: _moment(name, query.text(name)) for name in _TIMES}
-    return history.Filter(**given)
-
-
-def _moment(name: str, text: str) -> datetime | None:
-    """A time, as `<input type="datetime-local">` sends it (then in UTC) or with a zone. Raises InvalidParameter."""
-    try:
-        return clock.parse(text) if text else None
-    except ValueError as error:
-        raise InvalidParameter(f"`{name}` is not a time, such as 2026-01-31T12:00.") from error
+    """The filter that an address or a form holds; times without a zone are in UTC. Raises InvalidParameter."""
+    given = [(name, query.text(name)) for name in (*_FILTERS, *_TIMES, "upto")]
+    return requests.parse([(name, text) for name, text in given if text], history.Filter)
 
 
 def _selection(wanted: history.Filter) -> Selection:

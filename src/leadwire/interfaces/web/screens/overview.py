@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
@@ -21,8 +21,8 @@ from leadwire.interfaces.web.routes import screen
 _BAND_NAMES: Final = [f"{band * 10}–{band * 10 + 9 if band < BANDS - 1 else 100}" for band in range(BANDS)]  # noqa: RUF001
 
 
-class StatsQuery(Struct, frozen=True, kw_only=True):
-    """The query string of the page."""
+class PeriodQuery(Struct, frozen=True, kw_only=True):
+    """The query string of pages about a period."""
 
     days: Annotated[int, Meta(ge=1, le=92)] = 30
     bot_id: BotId | None = None
@@ -31,11 +31,7 @@ class StatsQuery(Struct, frozen=True, kw_only=True):
 @screen("/", from_standby=True)
 async def overview(context: PageContext) -> PageResponse:
     """Conversations and leads per day, what becomes of them, and their scores. Days are UTC."""
-    shown, names = context.query_as(StatsQuery), await bots.names(context.workspace)
-    if shown.bot_id is not None and shown.bot_id not in names:
-        raise NotFound("There is no such bot.")
-    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    since = today - timedelta(days=shown.days - 1)
+    shown, names, since = await period(context)
     filters = context.workspace, since, shown.bot_id
     days = [(since + timedelta(days=number)).date() for number in range(shown.days)]
     began, captured, handed_off = await asyncio.gather(  # of 90 days of a million leads each but the last takes long
@@ -61,3 +57,12 @@ async def overview(context: PageContext) -> PageResponse:
         leads_by_band=[by_band[band] for band in range(BANDS)],
         webhooks=stats.together(list(figures.values())) if figures else None,
     )
+
+
+async def period(context: PageContext) -> tuple[PeriodQuery, dict[str, str], datetime]:
+    """Return what the query asks for, the names of the bots, and when the period begins. Raise NotFound."""
+    shown, names = context.query_as(PeriodQuery), await bots.names(context.workspace)
+    if shown.bot_id is not None and shown.bot_id not in names:
+        raise NotFound("There is no such bot.")
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    return shown, names, today - timedelta(days=shown.days - 1)

@@ -4,10 +4,10 @@ what visitors think. Each beside the period before, and as a file.
 
 import textwrap
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import Annotated, Final
+from datetime import datetime, timedelta
+from typing import Final
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from leadwire.domain.bots import figures, reads
 from leadwire.domain.bots.changes.counts import Kind
@@ -15,11 +15,11 @@ from leadwire.domain.bots.figures import Pair
 from leadwire.domain.bots.flow.check import levels, onward
 from leadwire.domain.conversations import figures as conversations
 from leadwire.domain.leads import export
-from leadwire.domain.listing.listing import BotId
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import screen
+from leadwire.interfaces.web.screens.overview import PeriodQuery, period
 
 _FUNNEL: Final[dict[Kind, str]] = {
     "shown": "Widget shown",
@@ -57,45 +57,29 @@ class Report(Struct, frozen=True):
         return max((first for first in firsts if first and not isinstance(first, str)), default=0)
 
 
-class ReportQuery(Struct, frozen=True, kw_only=True):
-    """The query string."""
-
-    days: Annotated[int, Meta(ge=1, le=92)] = 30
-    bot_id: BotId | None = None
-
-
 _NOW: Final = (Column("Now"), Column("Before"), Column("Change", "change"))
 
 
 @screen("/reports", from_standby=True)
 async def reports(context: PageContext) -> PageResponse:
     """Everything of a period. Days are UTC."""
-    shown, names = await _query(context)
-    found = await _all(context.workspace, shown, names, _MOST)
+    shown, names, since = await period(context)
+    found = await _all(context.workspace, shown, names, since, _MOST)
     return await context.render("reports.html", shown=shown, bots=names, reports=found)
 
 
 @screen("/reports/{key}/csv", from_standby=True)
 async def report_file(context: PageContext, key: str) -> PageResponse:
     """One of them as a file."""
-    shown, names = await _query(context)
-    one = next((one for one in await _all(context.workspace, shown, names, _FILE) if one.key == key), None)
-    if one is None:
+    found = await _all(context.workspace, *await period(context), _FILE)
+    if (one := next((one for one in found if one.key == key), None)) is None:
         raise NotFound("There is no such report.")
     head = tuple(column.name for column in one.columns)
     return context.download(f"{key}.csv", "text/csv", export.table([head, *map(tuple, one.rows)]))
 
 
-async def _query(context: PageContext) -> tuple[ReportQuery, dict[str, str]]:
-    shown, names = context.query_as(ReportQuery), await reads.names(context.workspace)
-    if shown.bot_id is not None and shown.bot_id not in names:
-        raise NotFound("There is no such bot.")
-    return shown, names
-
-
-async def _all(workspace: str, shown: ReportQuery, names: dict[str, str], most: int) -> list[Report]:
-    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    since, length = today - timedelta(days=shown.days - 1), timedelta(days=shown.days)
+async def _all(workspace: str, shown: PeriodQuery, names: dict[str, str], since: datetime, most: int) -> list[Report]:
+    length = timedelta(days=shown.days)
     sums = await figures.sums(workspace, shown.bot_id, since.date(), shown.days)
     found = [_funnel(sums)]
     if shown.bot_id:

@@ -162,32 +162,17 @@ async def test_a_wire_is_dragged_and_the_picture_fits(page, door, workspace, bot
     assert drawn["width"] <= frame["width"]
 
 
-async def test_two_people_edit_one_flow(redis, page, visit, browser, door, workspace, bot_id):
-    ada = Builder(page)
-    await page.goto(f"{door}/bots/{bot_id}")
-    await ada.opens("Message: Hello!")
-    await ada.chooses("Then", "+ End")
-    async with visiting(browser) as other:
-        theirs = await signed_in(other, door, workspace, "grace@example.org")
-        await theirs.goto(f"{door}/bots/{bot_id}?step=welcome")
-        grace = Builder(theirs)
-        await expect(page.get_by_text("grace@example.org is here too")).to_be_visible()
-        await ada.opens("End: end")
-        await ada.writes("Message", "Bye!")
-        await expect(grace.step("End: Bye!")).to_be_visible()  # by itself
-        await ada.opens("Message: Hello!")
-        await ada.field("Message").press_sequentially("?")  # not saved yet
-        await grace.writes("Message", "Grace was here")
-        await ada.field("Message").fill("Ada was here")
-        await ada.field("Message").blur()
-        await expect(ada.panel.get_by_text("changed this step while you did")).to_be_visible()
-        await expect(ada.panel.get_by_text("Grace was here", exact=True)).to_be_visible()
-        await expect(ada.field("Message")).to_have_value("Ada was here")
-        assert (await draft_of(workspace, bot_id))["nodes"][0]["text"] == "Grace was here"
-        await ada.panel.get_by_role("button", name="Save mine").click()
-        await expect(ada.step("Message: Ada was here")).to_be_visible()
-        await expect(grace.step("Message: Ada was here")).to_be_visible()
-    visit.complaints = [told for told in visit.complaints if "409" not in told]
+async def test_answers_are_put_in_order_by_keyboard(page, door, workspace, bot_id):
+    await drafts.replace(workspace, bot_id, library.text("support-triage"))
+    await page.goto(f"{door}/bots/{bot_id}?step=hello")
+    builder = Builder(page)
+    await builder.panel.get_by_role("button", name="Move answer 3 up").focus()
+    for place in ("2", "1"):
+        await page.keyboard.press("Enter")
+        await expect(builder.field("Answer", builder.row(f"Answer {place}"))).to_have_value("My bill")
+    await expect(builder.panel.get_by_role("button", name="Move answer 1 down")).to_be_focused()
+    options = (await draft_of(workspace, bot_id))["nodes"][0]["options"]
+    assert [one["label"] for one in options] == ["My bill", "A question", "Something is broken", "A person, please"]
 
 
 async def test_on_a_phone_the_panel_comes_from_below(browser, door, workspace, bot_id):
@@ -237,22 +222,6 @@ async def test_without_script_every_form_works(browser, door, workspace, bot_id)
         await builder.undo.click()
         await expect(builder.steps).to_have_count(2)
         assert visit.complaints == []
-
-
-async def test_text_and_picture_are_one_draft_and_comments_stay(page, door, workspace, bot_id):
-    await page.goto(f"{door}/bots/{bot_id}/text")
-    source = library.BLANK.replace("[[nodes]]", "# The first words.\n[[nodes]]")
-    await page.get_by_label("The flow").fill(source)
-    await page.get_by_role("button", name="Keep draft").click()
-    await expect(page.get_by_text("The draft is kept.")).to_be_visible()
-    await expect(page.get_by_text("'next' is missing.")).to_be_visible()
-    await page.get_by_role("link", name="Flow", exact=True).click()
-    builder = Builder(page)
-    await builder.opens("Message: Hello!")
-    await builder.writes("Message", "Hello from the picture")
-    await page.get_by_role("link", name="Text", exact=True).click()
-    expected = source.replace("Hello! How can we help you?", "Hello from the picture")
-    await expect(page.get_by_label("The flow")).to_have_value(expected)
 
 
 async def test_axe_finds_nothing_in_the_panel_of_any_kind_of_step(browser, door, workspace, bot_id):

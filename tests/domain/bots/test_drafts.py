@@ -66,11 +66,13 @@ async def test_so_many_changes_are_kept_and_fewer_of_a_large_flow(workspace, bla
 
 async def test_a_step_that_another_has_changed_is_not_overwritten(workspace, blank):
     first = await seen(workspace, blank)
-    await drafts.edit(workspace, blank, GRACE, says("Grace"), first)
-    with pytest.raises(Conflict, match="changed this step meanwhile"):
+    await drafts.edit(workspace, blank, GRACE, says("Grace"), first, "tab-1")
+    with pytest.raises(Conflict, match="This step has changed meanwhile"):
         await drafts.edit(workspace, blank, ADA, says("Ada"), first)
     assert await text_of(workspace, blank) == "Grace"
-    await drafts.edit(workspace, blank, GRACE, says("Grace again"), first)  # her own change is none
+    with pytest.raises(Conflict, match="This step has changed meanwhile"):
+        await drafts.edit(workspace, blank, GRACE, says("Another tab"), first, "tab-2")
+    await drafts.edit(workspace, blank, GRACE, says("Grace again"), first, "tab-1")  # what this tab did is no conflict
     await drafts.edit(workspace, blank, ADA, says("Ada"), await seen(workspace, blank))
     assert await text_of(workspace, blank) == "Ada"
 
@@ -84,12 +86,12 @@ async def test_two_steps_are_edited_at_once(workspace, blank):
     assert (await reads.detail(workspace, blank)).draft_revision == 8
 
 
-async def test_a_whole_text_is_not_saved_over_what_another_did(workspace, blank):
+async def test_a_whole_text_is_not_saved_over_another_change(workspace, blank):
     revision = await reads.revision(workspace, blank)
     await drafts.edit(workspace, blank, GRACE, says("Grace"))
-    with pytest.raises(Conflict, match="Somebody else has changed the draft"):
-        await drafts.replace(workspace, blank, library.BLANK + "# Ada\n", ADA, revision)
-    await drafts.replace(workspace, blank, library.BLANK + "# Grace\n", GRACE, revision)
+    for user in (ADA, GRACE):  # she did it in another tab
+        with pytest.raises(Conflict, match="The draft has changed since you opened it"):
+            await drafts.replace(workspace, blank, library.BLANK + "# mine\n", user, revision)
     await drafts.replace(workspace, blank, library.BLANK, ADA, await reads.revision(workspace, blank))
 
 

@@ -89,23 +89,42 @@ async def test_a_flow_of_too_many_steps_is_kept_but_not_drawn(admin, workspace, 
 
 async def test_what_another_did_is_shown_beside_what_was_typed(admin, workspace, greeter):
     seen = editing.seen(editing.step(await draft_of(workspace, greeter), "welcome"))
-    await drafts.edit(
-        workspace, greeter, "user_grace", lambda draft: editing.change(draft, "welcome", {"text": "Hers"})[0]
-    )
+    await drafts.edit(workspace, greeter, "user_grace", says_hers)
     page = await admin.fill(f"/bots/{greeter}/steps/welcome", 409, text="Mine", seen=seen)
-    assert "changed this step while you did" in page
+    assert "somebody changed this step while you did" in page
     assert "<dd>Hers</dd>" in page
     assert "\nMine</textarea>" in page
     await admin.fill(f"/bots/{greeter}/steps/welcome", text="Mine", seen=seen, mine="1")
     assert editing.step(await draft_of(workspace, greeter), "welcome")["text"] == "Mine"
-    page = await admin.fill(f"/bots/{greeter}/draft", source=library.BLANK, revision="1")
-    await drafts.edit(
-        workspace, greeter, "user_grace", lambda draft: editing.change(draft, "welcome", {"text": "Hers"})[0]
-    )
+    await drafts.edit(workspace, greeter, "user_grace", says_hers)
     page = await admin.fill(f"/bots/{greeter}/draft", 409, source=library.BLANK + "# mine\n", revision="1")
-    assert "Somebody else changed the draft" in page
+    assert "somebody changed the draft while you did" in page
     assert "# mine\n</textarea>" in page
     assert "Hers" in page
+
+
+async def test_two_tabs_of_one_person_do_not_overwrite_each_other(admin, workspace, greeter):
+    seen = editing.seen(editing.step(await draft_of(workspace, greeter), "welcome"))
+    for text in ("First", "Second"):  # before the answer to the first has come
+        await admin.fill(f"/bots/{greeter}/steps/welcome", text=text, seen=seen, tab="one")
+    page = await admin.fill(f"/bots/{greeter}/steps/welcome", 409, text="Third", seen=seen, tab="two")
+    assert "You changed this step in another tab" in page
+    assert editing.step(await draft_of(workspace, greeter), "welcome")["text"] == "Second"
+    page = await admin.fill(f"/bots/{greeter}/draft", 409, source=library.BLANK, revision="1")
+    assert "You changed the draft in another tab" in page
+
+
+async def test_answers_are_moved_up_and_down(admin, workspace, greeter):
+    await admin.fill(f"/bots/{greeter}/steps", kind="ask")
+    labels = {f"options/{place}/label": label for place, label in enumerate("ABC")}
+    at = f"/bots/{greeter}/steps/question"
+    for move, expected in (({"up": "options/2"}, "ACB"), ({"down": "options/0"}, "BAC"), ({"up": "options/0"}, "ABC")):
+        await admin.fill(at, **labels, **move)
+        step = editing.step(await draft_of(workspace, greeter), "question")
+        assert "".join(option["label"] for option in step["options"]) == expected
+    for odd in ("options/3", "options/x", "text/0", "options", ""):
+        page = await admin.post(at, data={"form_token": admin.token, **labels, "up": odd})
+        assert page.status_code in (303, 404)
 
 
 async def test_a_bot_is_renamed_described_and_copied(admin, workspace, greeter):

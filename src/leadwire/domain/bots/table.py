@@ -32,7 +32,7 @@ class Bot(Table, db=DB, tablename="bot"):
     description = Text()
     draft_revision = Integer()
     draft_saved_by = Text(null=True, default=None)  # null: not on a screen
-    draft_authors = JSON()  # who changed a step last, by its id
+    draft_authors = JSON()  # who changed a step last, with their tab, by its id
     draft_undo = Array(Text())  # what the draft was before, the latest last
     draft_redo = Array(Text())  # what was taken back, the latest last
 

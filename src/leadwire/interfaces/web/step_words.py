@@ -17,6 +17,7 @@ _WORDS: Final[Mapping[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8
 STEPS: Final[Mapping[str, str]] = _WORDS["steps"]
 INPUTS: Final[Mapping[str, str]] = _WORDS["inputs"]
 OPERATORS: Final[Mapping[str, str]] = _WORDS["operators"]
+ORDERED: Final[Sequence[str]] = _WORDS["ordered"]
 SAVED: Final[Mapping[str, str]] = {"": "Only for this flow", **_WORDS["saved"]}
 
 

@@ -159,12 +159,12 @@ def test_rows_come_and_go():
     assert editing.step(draft, "route")["cases"][1] == {"when": {"all": [{}]}}
     draft = editing.add_row(draft, "route", "cases/1/when/any")
     assert editing.step(draft, "route")["cases"][1] == {"when": {"all": [{}], "any": [{}]}}
-    draft = editing.remove_row(draft, "route", "cases/0")
-    draft = editing.remove_row(draft, "route", "cases/0/when/any/0")
+    draft = editing.move_row(draft, "route", "cases/0", None)
+    draft = editing.move_row(draft, "route", "cases/0/when/any/0", None)
     assert editing.step(draft, "route")["cases"] == [{"when": {"all": [{}]}}]
     for path in ("cases/7", "cases/x", "text/0", "", "cases/0/when/any/0/var/0"):
         with pytest.raises(NotFound):
-            editing.remove_row(draft, "route", path)
+            editing.move_row(draft, "route", path, None)
     for path in ("otherwise", "otherwise/x", "cases/0", "cases/0/when", "", "/".join(["cases/0"] * 5000)):
         with pytest.raises(NotFound):
             editing.add_row(draft, "route", path)

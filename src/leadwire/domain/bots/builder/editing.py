@@ -147,14 +147,16 @@ def _row(path: str) -> Step:
     return {"when": {"all": [{}]}} if path in _CONDITIONAL.values() else {}
 
 
-def remove_row(draft: Draft, step_id: str, path: str) -> Draft:
-    """Remove a row of a list of a step, such as `options/2`; without a step, of the flow."""
+def move_row(draft: Draft, step_id: str, path: str, by: int | None) -> Draft:
+    """Move a row of a list, such as `options/2`, some places down, up if negative; with None, remove it."""
     changed = deepcopy(step(draft, step_id) if step_id else draft)
     try:
-        rows, place = fields.at(changed, path)
-        del rows[int(place)]
         holder, name = fields.at(changed, path.rpartition("/")[0])
-    except (KeyError, IndexError, ValueError, TypeError):
+        rows, place = holder[name], int(path.rpartition("/")[2])
+        row = rows.pop(place)
+        if by is not None:
+            rows.insert(max(0, place + by), row)
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError):
         raise NotFound("This is no longer there.") from None
     if not rows:
         del holder[name]

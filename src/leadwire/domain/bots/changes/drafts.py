@@ -21,7 +21,7 @@ KEPT: Final = 50
 _KEPT_BYTES: Final = 2_000_000  # of the drafts before, and of those after, unless they are fewer than three
 
 _LOCK: Final = statement(
-    Bot.select("draft", "draft_revision", "draft_saved_by", "draft_authors")
+    Bot.select("draft", "draft_revision", "draft_authors")
     .where(Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
     .lock_rows("NO KEY UPDATE")  # visitors can begin conversations meanwhile, which refer to the bot
 )
@@ -53,34 +53,38 @@ async def replace(
 ) -> None:
     """Save a text as the draft, also one that is no complete flow.
 
-    Raise NotFound, QuotaExceeded; BadFlow when it cannot be read; Conflict when somebody else has changed the draft
-    since its `revision`, if that is given.
+    Raise NotFound, QuotaExceeded; BadFlow when it cannot be read; Conflict when the draft has changed since its
+    `revision`, if that is given.
     """
     raw = await cpu_work.run(read, source)
     async with db.transaction():
-        before, at, by, authors = await _LOCK.one(reads.no_bot(), workspace=workspace, bot=bot_id)
-        if revision not in (None, at) and by != user_id and before != source:
-            raise Conflict("Somebody else has changed the draft since you opened it.", code="draft_changed")
+        before, at, authors = await _LOCK.one(reads.no_bot(), workspace=workspace, bot=bot_id)
+        if revision not in (None, at) and before != source:
+            raise Conflict("The draft has changed since you opened it.", code="draft_changed")
         old = await cpu_work.run(_readable, before or "")
         await _save(workspace, bot_id, source, user_id, _authors(authors, old, raw, user_id))
 
 
-async def edit(workspace: str, bot_id: str, user_id: str, change: Edit, seen: tuple[str, str] | None = None) -> None:
-    """Edit the draft. `seen` is a step and its digest as the user saw it, from `editing.seen`.
+async def edit(
+    workspace: str, bot_id: str, user_id: str, change: Edit, seen: tuple[str, str] | None = None, tab: str = ""
+) -> None:
+    """Edit the draft. `seen` is a step and its digest as the user saw it, from `editing.seen`. `tab` is the browser's
+    tab, whose own earlier edits are no conflict: it saves without waiting for its last answer.
 
-    Raise NotFound, Invalid, QuotaExceeded, BadFlow; Conflict when somebody else has changed that step meanwhile, or
-    there is no draft.
+    Raise NotFound, Invalid, QuotaExceeded, BadFlow; Conflict when that step has changed meanwhile, or there is no
+    draft.
     """
+    author = f"{user_id} {tab}"
     async with db.transaction():
-        before, _, _, authors = await _LOCK.one(reads.no_bot(), workspace=workspace, bot=bot_id)
+        before, _, authors = await _LOCK.one(reads.no_bot(), workspace=workspace, bot=bot_id)
         if before is None:
             raise Conflict("There is no draft to edit.", code="no_draft")
         known = msgspec.json.decode(authors, type=dict[str, str])
-        if seen and known.get(seen[0]) == user_id:
-            seen = None  # what has changed is their own
+        if seen and tab and known.get(seen[0]) == author:
+            seen = None
         source, old, new = await cpu_work.run(_edited, before, change, seen)
         if source != before:
-            await _save(workspace, bot_id, source, user_id, _authors(authors, old, new, user_id))
+            await _save(workspace, bot_id, source, user_id, _authors(authors, old, new, author))
 
 
 async def undo(workspace: str, bot_id: str, user_id: str, *, redo: bool = False) -> None:
@@ -105,7 +109,7 @@ async def _save(workspace: str, bot_id: str, source: str, user_id: str | None, a
 def _edited(before: str, change: Edit, seen: tuple[str, str] | None) -> tuple[str, Draft, Draft]:
     old = read(before)
     if seen and editing.seen(editing.step(old, seen[0])) != seen[1]:
-        raise Conflict("Somebody else has changed this step meanwhile.", code="draft_changed")
+        raise Conflict("This step has changed meanwhile.", code="draft_changed")
     try:
         new = change(old)
         source = rewritten(before, old, new)
@@ -123,11 +127,11 @@ def _readable(source: str) -> Draft:
         return {}
 
 
-def _authors(stored: Any, old: Draft, new: Draft, user_id: str | None) -> dict[str, str]:
-    """Who changed each step last, once `user_id` (None: nobody on a screen) has turned `old` into `new`."""
+def _authors(stored: Any, old: Draft, new: Draft, by: str | None) -> dict[str, str]:
+    """Who changed each step last, once `by` (None: nobody on a screen) has turned `old` into `new`."""
     known, before = msgspec.json.decode(stored, type=dict[str, str]), {one["id"]: one for one in editing.steps(old)}
     return {
         one["id"]: author
         for one in editing.steps(new)
-        if (author := known.get(one["id"], "") if before.get(one["id"]) == one else user_id or "")
+        if (author := known.get(one["id"], "") if before.get(one["id"]) == one else by or "")
     }

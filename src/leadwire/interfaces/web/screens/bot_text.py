@@ -2,18 +2,21 @@
 
 from typing import Final
 
+from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import changes, reads
 from leadwire.domain.bots.builder import blocks, text_diff
+from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow.check import FlowError
 from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, examined
+from leadwire.domain.bots.schema import BotDetail
 from leadwire.infrastructure import cpu_work
 from leadwire.infrastructure.errors import Conflict
 from leadwire.interfaces.web import flow_reference
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
-_FLAWS: Final = 50  # shown of a draft
+MOST_FLAWS: Final = 50  # shown of a draft
 
 
 @screen("/bots/{bot_id}/text")
@@ -26,7 +29,6 @@ async def text(context: PageContext, bot_id: str) -> PageResponse:
     theirs = None
     if isinstance(context.refusal, Conflict):
         theirs = await cpu_work.run(text_diff.compare, source, one.draft or "")
-    published = one.published_version and (await reads.source(context.workspace, one.id, one.published_version))[0]
     return await context.render(
         "bots/text.html",
         tab="text",
@@ -36,7 +38,8 @@ async def text(context: PageContext, bot_id: str) -> PageResponse:
         theirs=theirs,
         format=flow_reference.tables(),
         blocks=blocks.offered(),
-        published=published,
+        published=await published(context.workspace, one),
+        saver=await saver(context, one),
     )
 
 
@@ -51,6 +54,27 @@ async def save(context: PageContext, bot_id: str) -> PageResponse:
     return context.redirect(f"/bots/{bot_id}/text", "The draft is kept.")
 
 
+async def published(workspace: str, one: BotDetail) -> str:
+    """The text that visitors see; empty while there is none."""
+    return (await reads.source(workspace, one.id, one.published_version))[0] if one.published_version else ""
+
+
+async def saver(context: PageContext, one: BotDetail) -> str:
+    """Who saved the draft: `you`, an e-mail address, or empty for nobody on a screen."""
+    if one.draft_saved_by in (None, context.me.user_id):
+        return "you" if one.draft_saved_by else ""
+    people = await accounts.users(context.workspace)
+    return next((person.email for person in people if person.id == one.draft_saved_by), "somebody")
+
+
+def checked(source: str) -> tuple[Draft, list[FlowError]]:
+    """A draft, empty if it cannot be read, and what is wrong with it."""
+    try:
+        return examined(source)
+    except BadFlow as bad:
+        return {}, bad.flaws
+
+
 async def publish_draft(context: PageContext, bot_id: str, shown: str = "") -> PageResponse:
     """Publish the draft and note it as the action's entry in the audit log."""
     before = (await reads.detail(context.workspace, bot_id)).published_version or "none"
@@ -61,10 +85,7 @@ async def publish_draft(context: PageContext, bot_id: str, shown: str = "") -> P
 
 def _lines(source: str) -> list[tuple[FlowError, str]]:
     """What is wrong with a text, each fault with the beginning of its line."""
-    try:
-        flaws = examined(source)[1] if source else []
-    except BadFlow as bad:
-        flaws = bad.flaws
+    flaws = checked(source)[1] if source else []
     lines = source.split("\n")
-    numbers = ((flaw, flaw.line or 0) for flaw in flaws[:_FLAWS])
+    numbers = ((flaw, flaw.line or 0) for flaw in flaws[:MOST_FLAWS])
     return [(flaw, "".join(lines[max(0, number - 1) : number])[:160]) for flaw, number in numbers]

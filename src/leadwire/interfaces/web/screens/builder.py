@@ -12,7 +12,6 @@ from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow.check import FlowError
 from leadwire.domain.bots.flow.nodes import MAX_NODES
-from leadwire.domain.bots.flow.parse import BadFlow, examined
 from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import clock, cpu_work
 from leadwire.infrastructure.errors import Conflict
@@ -20,11 +19,12 @@ from leadwire.interfaces.http import body
 from leadwire.interfaces.web import flow_layout, flow_picture, live_updates, step_words
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
-from leadwire.interfaces.web.screens.bot_text import publish_draft
+from leadwire.interfaces.web.screens import bot_text
 
-_FLAWS: Final = 50  # shown of a draft
 _LOOKS_EVERY: Final = 15.0  # seconds between two notes that somebody has the builder open
 _COUNTED: Final = timedelta(days=30)
+_MOVES: Final = {"drop": None, "up": -1, "down": 1}
+"""What the buttons of a row do: how far they move it, or None."""
 _LARGE: Final = 16 * body.LARGEST  # of a form with all the fields that a step can have
 
 
@@ -32,18 +32,16 @@ _LARGE: Final = 16 * body.LARGEST  # of a form with all the fields that a step c
 async def builder(context: PageContext, bot_id: str) -> PageResponse:
     """The draft's picture and, with `step` in the address, the fields of one step."""
     one = await reads.detail(context.workspace, bot_id)
-    try:
-        draft, flaws = await cpu_work.run(examined, one.draft or "")
-        picture = await cpu_work.run(flow_picture.picture, draft) if len(editing.steps(draft)) <= MAX_NODES else None
-    except BadFlow as bad:
-        draft, flaws, picture = {}, bad.flaws, None
+    draft, flaws = await cpu_work.run(bot_text.checked, one.draft or "")
+    drawable = draft and len(editing.steps(draft)) <= MAX_NODES
+    picture = await cpu_work.run(flow_picture.picture, draft) if drawable else None
     steps = {step["id"]: step for step in editing.steps(draft)} if picture else {}
     chosen = context.request.path_params.get("step_id") or context.query.text("step")
     step = steps.get(chosen)
     if step and context.refusal:
         given = _given(context)
         step = fields.filled(fields.of(str(step.get("type"))), step, given)
-    published = one.published_version and (await reads.source(context.workspace, one.id, one.published_version))[0]
+    published = await bot_text.published(context.workspace, one)
     return await context.render(
         "bots/builder.html",
         tab="flow",
@@ -56,8 +54,8 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
         kind=str(step.get("type", "")) if step else "",
         seen=context.form.text("seen") or (editing.seen(steps[chosen]) if step else ""),
         theirs=steps.get(chosen) if isinstance(context.refusal, Conflict) else None,
-        flaws=[(flaw, _said(flaw, steps)) for flaw in flaws[:_FLAWS]],
-        more_flaws=max(0, len(flaws) - _FLAWS),
+        flaws=[(flaw, _said(flaw, steps)) for flaw in flaws[: bot_text.MOST_FLAWS]],
+        more_flaws=max(0, len(flaws) - bot_text.MOST_FLAWS),
         words=step_words,
         fields=fields,
         **_offered(list(steps.values())),
@@ -65,7 +63,7 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
         live=bool(published) and published == one.draft,
         history=await reads.history(context.workspace, one.id),
         others=await _others(context, one.id),
-        saver=await _name(context, one.draft_saved_by),
+        saver=await bot_text.saver(context, one),
         counts=await figures.steps(context.workspace, one.id, clock.now() - _COUNTED) if published else {},
     )
 
@@ -90,7 +88,7 @@ async def live(context: PageContext, bot_id: str) -> PageResponse:
 @action("/bots/{bot_id}/publish", shown_on=builder, audit="bot.published")
 async def publish(context: PageContext, bot_id: str) -> PageResponse:
     """Let new conversations run the draft."""
-    return await publish_draft(context, bot_id)
+    return await bot_text.publish_draft(context, bot_id)
 
 
 @action("/bots/{bot_id}/steps", shown_on=builder)
@@ -194,16 +192,17 @@ def _offered(steps: list[fields.Step]) -> dict[str, Any]:
 async def _edit(
     context: PageContext, bot_id: str, change: Callable[[Draft], Draft], seen: tuple[str, str] | None = None
 ) -> None:
-    await drafts.edit(context.workspace, bot_id, context.me.user_id, change, seen)
+    await drafts.edit(context.workspace, bot_id, context.me.user_id, change, seen, context.form.text("tab")[:16])
     await context.note_edit("bot.draft_saved", bot_id)
 
 
 def _with_rows(context: PageContext, draft: Draft, step_id: str) -> Draft:
-    """Add or remove the row of a list that a button of the form names."""
+    """Add, remove or move the row of a list that a button of the form names."""
     if path := context.form.text("add"):
         draft = editing.add_row(draft, step_id, path)
-    if path := context.form.text("drop"):
-        draft = editing.remove_row(draft, step_id, path)
+    for button, by in _MOVES.items():
+        if path := context.form.text(button):
+            draft = editing.move_row(draft, step_id, path, by)
     return draft
 
 
@@ -232,11 +231,3 @@ def _space(context: PageContext) -> str:
 async def _others(context: PageContext, bot_id: str) -> list[str]:
     here = pubsub.hub.lookers.of((_space(context), bot_id)) - {context.me.user_id}
     return [person.email for person in await accounts.users(context.workspace) if person.id in here] if here else []
-
-
-async def _name(context: PageContext, user_id: str | None) -> str:
-    if user_id is None:
-        return ""
-    if user_id == context.me.user_id:
-        return "you"
-    return next((one.email for one in await accounts.users(context.workspace) if one.id == user_id), "somebody")

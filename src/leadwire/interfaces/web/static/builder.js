@@ -1,92 +1,9 @@
-// The builder works without this file. It saves by itself, zooms, pans, draws wires and goes by keyboard.
+// The builder works without this file. Its picture zooms and pans, lines are drawn, steps are reached by keyboard.
 const all = "#state,#flow,#panel";
 const picture = () => document.querySelector("#picture");
 const flow = () => document.querySelector("svg.flow");
 const steps = () => [...document.querySelectorAll("svg.flow a[data-step]")];
 const linkOf = (id) => document.getElementById(`step-${id}`);
-
-// ---- saving: one form at a time, a while after the last letter, or at once when a field is left
-
-let timer, saving = false, waiting = null, owed = false;
-
-function save(form, selectors, button) {
-  clearTimeout(timer);
-  form.pending = false;
-  if (saving) waiting = { form, selectors: waiting?.selectors === all ? all : selectors, button: button ?? waiting?.button };
-  else if (form.isConnected) {
-    saving = true;
-    form.dataset.update = owed ? all : selectors;
-    owed = false;
-    form.requestSubmit(button);
-  }
-}
-
-addEventListener("done", ({ detail }) => {
-  if (!detail.matches("[data-autosave]")) return;
-  saving = false;
-  const panel = document.querySelector("#panel");
-  if ("held" in panel.dataset) { // it was written in meanwhile, and has stayed: the next answer brings the rest
-    delete panel.dataset.held;
-    owed = true;
-  }
-  const next = waiting;
-  waiting = null;
-  if (next) save(next.form, next.selectors, next.button);
-});
-
-const fieldsOf = (form) => form.dataset.update.replace(/,?#panel/, "");
-addEventListener("input", ({ target }) => {
-  const form = target.form;
-  if (!form?.matches("[data-autosave]")) return;
-  if (saving) document.querySelector("#panel").dataset.held = "";
-  if (target.matches("select")) return;
-  clearTimeout(timer);
-  timer = setTimeout(() => save(form, fieldsOf(form)), 900);
-  form.pending = true;
-});
-addEventListener("change", ({ target }) => {
-  const form = target.form;
-  if (!form?.matches("[data-autosave]")) return;
-  const shapes = form.closest(".sheet") && target.matches("select, [name=named], [name=save_to_own]"); // other fields follow
-  save(form, shapes ? all : fieldsOf(form));
-});
-addEventListener("click", (event) => {
-  const button = event.target.closest?.("[data-autosave] button[name]");
-  if (!button) return;
-  event.preventDefault();
-  save(button.form, all, button);
-}, true);
-addEventListener("click", ({ target }) => {
-  if (target.closest?.("a[data-update]")) delete document.querySelector("#panel")?.dataset.held;
-}, true);
-addEventListener("pagehide", () => {
-  const form = document.querySelector("form[data-autosave]");
-  if (form?.pending) fetch(form.getAttribute("action"), { method: "POST", body: new URLSearchParams(new FormData(form)), keepalive: true });
-});
-
-// ---- the panel: Enter saves, a variable goes where the caret is
-
-addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.isComposing || !event.target.matches?.("[data-autosave] input")) return;
-  event.preventDefault();
-  event.target.dispatchEvent(new Event("change", { bubbles: true }));
-});
-addEventListener("click", ({ target }) => {
-  const button = target.closest?.("[data-insert]");
-  if (!button) return;
-  const field = button.form.elements[button.dataset.into], at = field.selectionEnd ?? field.value.length;
-  field.setRangeText(button.dataset.insert, field.selectionStart ?? at, at, "end");
-  field.focus();
-  field.dispatchEvent(new Event("change", { bubbles: true }));
-});
-
-// ---- the text view: what is too long is not sent, and stays
-
-addEventListener("input", ({ target }) => {
-  if (!target.dataset?.most) return;
-  const much = target.value.length, most = Number(target.dataset.most);
-  target.setCustomValidity(much > most ? `At most ${most.toLocaleString("en")} characters. This has ${much.toLocaleString("en")}.` : "");
-});
 
 // ---- zoom: the size of the picture; it stays when another picture comes
 

@@ -1,0 +1,90 @@
+"""One flow in two windows, of two people or of one, and in two views: nothing is overwritten without asking."""
+
+import pytest
+from playwright.async_api import expect
+
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.bots import reads
+from leadwire.domain.bots.changes import drafts
+from leadwire.domain.bots.flow import library
+from leadwire.domain.bots.flow.parse import read
+from tests.browser.builder import Builder
+from tests.browser.conftest import visiting
+from tests.browser.desk import signed_in
+
+
+@pytest.fixture
+async def bot_id(workspace):
+    """A bot with nothing but a greeting."""
+    made = await bots.create(workspace, "Greeter")
+    await drafts.replace(workspace, made, library.BLANK)
+    return made
+
+
+async def text_of(workspace, bot_id):
+    return read((await reads.detail(workspace, bot_id)).draft)["nodes"][0]["text"]
+
+
+async def test_two_people_edit_one_flow(redis, page, visit, browser, door, workspace, bot_id):
+    ada = Builder(page)
+    await page.goto(f"{door}/bots/{bot_id}")
+    await ada.opens("Message: Hello!")
+    await ada.chooses("Then", "+ End")
+    async with visiting(browser) as other:
+        theirs = await signed_in(other, door, workspace, "grace@example.org")
+        await theirs.goto(f"{door}/bots/{bot_id}?step=welcome")
+        grace = Builder(theirs)
+        await expect(page.get_by_text("grace@example.org is here too")).to_be_visible()
+        await ada.opens("End: end")
+        await ada.writes("Message", "Bye!")
+        await expect(grace.step("End: Bye!")).to_be_visible()  # by itself
+        await ada.opens("Message: Hello!")
+        await ada.field("Message").press_sequentially("?")  # not saved yet
+        await grace.writes("Message", "Grace was here")
+        await ada.field("Message").fill("Ada was here")
+        await ada.field("Message").blur()
+        await expect(ada.panel.get_by_text("changed this step while you did")).to_be_visible()
+        await expect(ada.panel.get_by_text("Grace was here", exact=True)).to_be_visible()
+        await expect(ada.field("Message")).to_have_value("Ada was here")
+        assert await text_of(workspace, bot_id) == "Grace was here"
+        await ada.panel.get_by_role("button", name="Save mine").click()
+        await expect(ada.step("Message: Ada was here")).to_be_visible()
+        await expect(grace.step("Message: Ada was here")).to_be_visible()
+    visit.complaints = [told for told in visit.complaints if "409" not in told]
+
+
+async def test_two_tabs_of_one_person(redis, page, visit, door, workspace, bot_id):
+    await page.goto(f"{door}/bots/{bot_id}?step=welcome")
+    here, other = Builder(page), await visit.page()
+    await other.goto(page.url)
+    there = Builder(other)
+    await here.field("Message").press_sequentially("?")  # not saved yet
+    await there.writes("Message", "Written there")
+    await there.writes("Message", "Written there twice")  # a tab's own changes are no conflict
+    await here.field("Message").fill("Written here")
+    await here.field("Message").blur()
+    await expect(here.panel.get_by_text("You changed this step in another tab")).to_be_visible()
+    await expect(here.panel.get_by_text("Written there twice", exact=True)).to_be_visible()
+    await expect(here.field("Message")).to_have_value("Written here")
+    assert await text_of(workspace, bot_id) == "Written there twice"
+    await here.panel.get_by_role("link", name="Take theirs").click()
+    await expect(here.field("Message")).to_have_value("Written there twice")
+    await here.writes("Message", "Written here after all")
+    assert await text_of(workspace, bot_id) == "Written here after all"
+    visit.complaints = [told for told in visit.complaints if "409" not in told]
+
+
+async def test_text_and_picture_are_one_draft_and_comments_stay(page, door, workspace, bot_id):
+    await page.goto(f"{door}/bots/{bot_id}/text")
+    source = library.BLANK.replace("[[nodes]]", "# The first words.\n[[nodes]]")
+    await page.get_by_label("The flow").fill(source)
+    await page.get_by_role("button", name="Keep draft").click()
+    await expect(page.get_by_text("The draft is kept.")).to_be_visible()
+    await expect(page.get_by_text("'next' is missing.")).to_be_visible()
+    await page.get_by_role("link", name="Flow", exact=True).click()
+    builder = Builder(page)
+    await builder.opens("Message: Hello!")
+    await builder.writes("Message", "Hello from the picture")
+    await page.get_by_role("link", name="Text", exact=True).click()
+    expected = source.replace("Hello! How can we help you?", "Hello from the picture")
+    await expect(page.get_by_label("The flow")).to_have_value(expected)

@@ -75,6 +75,16 @@ async def test_the_error_that_is_shown_is_the_one_that_comes(client):
         assert f'"{name}": "{answer.json()[name]}"' in shown or f'"{name}": {answer.json()[name]}' in shown, name
 
 
+def test_the_codes_of_single_values_are_those_that_are_given():
+    rows = re.findall(r"^\| (`[a-z_` ]+) \|", TEXT.partition("## Errors")[2], re.MULTILINE)
+    shown = set(re.findall("`([a-z_]+)`", " ".join(rows[1:])))
+    folders = (DOCS.parent / name for name in ("domain/leads", "domain/listing", "domain/search", "interfaces/http"))
+    text = "".join(path.read_text() for folder in folders for path in folder.glob("*.py"))
+    given = {*re.findall(r'FieldError\(\s*"(\w+)"|refused\(\s*"\w+", "(\w+)"|, "(\w+)", "Must ', text)}
+    made = {"invalid_email", "invalid_phone", "wrong_type"}  # of other forms
+    assert {*map("".join, given)} - {"invalid_field"} | made == shown, "but for that of a screen"
+
+
 @pytest.fixture
 async def described(anonymous):
     return (await anonymous.get("/schema")).json()

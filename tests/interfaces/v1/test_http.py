@@ -41,7 +41,9 @@ async def test_a_large_response_is_compressed_for_who_takes_that(client, many, a
     assert (await client.head("/v1/leads")).content == b""
 
 
-@pytest.mark.parametrize("accepted", ["", "identity", "br", "gzip;q=0", "gzip;q=0.000", "xgzip", "gzip-x"])
+@pytest.mark.parametrize(
+    "accepted", ["", "identity", "br", "gzip;q=0", "gzip;q=0.000", "gzip;q=0;x=1", "xgzip", "gzip-x"]
+)
 async def test_nobody_gets_what_they_do_not_take(client, many, accepted):
     answer, body = await raw(client, "/v1/leads", **{"Accept-Encoding": accepted})
     assert "content-encoding" not in answer.headers

@@ -50,7 +50,7 @@ def takes(scope: Scope, coding: str) -> bool:
     for one in (header(scope, b"accept-encoding") or "").split(","):
         name, _, weight = one.replace(" ", "").lower().partition(";q=")
         if name == coding:
-            return weight.rstrip("0.") != "" if weight else True
+            return weight.partition(";")[0].rstrip("0.") != "" if weight else True
     return False
 
 

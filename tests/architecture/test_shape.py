@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from leadwire.delivery.table import Delivery, DeliveryResult, EveryDelivery
-from leadwire.domain.bots.flow.expressions import Op
+from leadwire.domain.bots.flow.nodes import Op
 from leadwire.infrastructure import db
 from leadwire.infrastructure.settings import Settings
 from leadwire.processes.piccolo_app import TABLES

@@ -8,22 +8,22 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from leadwire.domain.bots.flow import expressions, hours, nodes
+from leadwire.domain.bots.flow import nodes
 from leadwire.domain.bots.flow.nodes import AnyNode
 
 _NAMED: Final[list[tuple[Any, str]]] = [
     (nodes.NodeId, "node ID"),
-    (expressions.Variable, "variable"),
+    (nodes.Variable, "variable"),
     (nodes.SaveTo, "field of the lead"),
     (nodes.Label, "one line"),
     (nodes.Address, "address"),
     (nodes.Date, "date"),
-    (hours.Clock, "time"),
-    (hours.Weekday, "weekday"),
+    (nodes.Clock, "time"),
+    (nodes.Weekday, "weekday"),
     (nodes.Points, "whole number"),
-    (expressions.Op, "operator"),
+    (nodes.Op, "operator"),
     (nodes.Input, "input"),
-    (expressions.Scalar, "these"),
+    (nodes.Scalar, "these"),
     (AnyNode, "node"),
     (str, "text"),
     (bool, "`true`/`false`"),
@@ -51,7 +51,7 @@ class Part(Struct, frozen=True):
 def parts() -> tuple[Part, ...]:
     """Return every table: the flow, then the kinds of nodes, then the objects inside nodes."""
     inside = (nodes.Option, nodes.Image, nodes.Link, nodes.Hours, nodes.Case, nodes.Rule, nodes.When)
-    models = (nodes.Flow, *typing.get_args(AnyNode), *inside, expressions.Condition)
+    models = (nodes.Flow, *typing.get_args(AnyNode), *inside, nodes.Condition)
     return tuple(_part(model) for model in models)
 
 

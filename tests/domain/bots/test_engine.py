@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from leadwire.domain.bots import engine
 from leadwire.domain.bots.engine import Ended, HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.flow import library
-from leadwire.domain.bots.flow.expressions import Condition, Op, When, fill, holds
-from leadwire.domain.bots.flow.nodes import Branch, Case, End, Flow
+from leadwire.domain.bots.flow.expressions import fill, holds
+from leadwire.domain.bots.flow.nodes import Branch, Case, Condition, End, Flow, Op, When
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.infrastructure import clock
 from tests.domain.bots.flows import SMALL, shipped, small

@@ -11,9 +11,8 @@ from leadwire.domain.bots import changes, reads
 from leadwire.domain.bots.builder import blocks
 from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.flow.check import onward
-from leadwire.domain.bots.flow.expressions import DERIVED, Op
-from leadwire.domain.bots.flow.hours import Weekday
-from leadwire.domain.bots.flow.nodes import Input
+from leadwire.domain.bots.flow.expressions import DERIVED
+from leadwire.domain.bots.flow.nodes import Input, Op, Weekday
 from leadwire.domain.bots.flow.parse import read
 from leadwire.infrastructure import db
 from leadwire.interfaces.web.flow_picture import picture

@@ -5,9 +5,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from leadwire.domain.bots.flow import attachments, dates, inputs
-from leadwire.domain.bots.flow.expressions import Scalar, fill, holds
-from leadwire.domain.bots.flow.nodes import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Score
+from leadwire.domain.bots.flow import attachments, dates, hours, inputs
+from leadwire.domain.bots.flow.expressions import fill, holds
+from leadwire.domain.bots.flow.nodes import Answer, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Scalar, Score
 from leadwire.infrastructure import clock
 
 MOST_NODES: Final = 50  # in one turn
@@ -144,7 +144,7 @@ class _Run:
         self._flow = flow
         self._state = state
         self._effects: list[Effect] = []
-        self._open = flow.schedule.variables(clock.now(), flow.locale)
+        self._open = hours.variables(flow, clock.now())
 
     def answer(self, ask: Ask, text: str) -> tuple[State, list[Effect]]:
         try:

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from leadwire.domain.bots import engine
 from leadwire.domain.bots.engine import Reply, Saved
-from leadwire.domain.bots.flow import dates
-from leadwire.domain.bots.flow.hours import Hours, Schedule
-from leadwire.domain.bots.flow.nodes import Ask
+from leadwire.domain.bots.flow import dates, hours
+from leadwire.domain.bots.flow.nodes import Ask, End, Flow, Hours
 from leadwire.domain.bots.flow.parse import BadFlow, parse, parse_stored
 from leadwire.infrastructure import clock
 
 WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-OFFICE = Schedule("Europe/Berlin", (Hours(days=WEEK[:5], opens="09:00", closes="17:30"),), ("2026-12-25",))
+OFFICE = (Hours(days=WEEK[:5], opens="09:00", closes="17:30"),)
 FLOW = """
 format = 1
 start = "hello"
@@ -61,6 +60,12 @@ text = "Bis {{day}}."
 NOON = datetime(2026, 11, 23, 11, 0, tzinfo=UTC)  # a Monday, 12:00 in Berlin
 
 
+def during(timezone, spans=(), closed_on=()):
+    """A flow that says nothing, with these opening hours."""
+    end = End(id="end")
+    return Flow(format=1, start="end", timezone=timezone, hours=spans, closed_on=closed_on, nodes=(end,))
+
+
 def said(at):
     with clock.at(at):
         return [one.text for one in engine.begin(parse(FLOW))[1] if isinstance(one, Reply)]
@@ -84,11 +89,10 @@ def test_a_flow_knows_whether_it_is_open_and_when_it_opens_next(at, text):
 
 def test_what_is_far_away_has_its_date_and_what_never_opens_has_none():
     days = tuple((NOON + timedelta(days=one)).date().isoformat() for one in range(401))
-    far = Schedule("America/Sao_Paulo", OFFICE.hours, days[:10])
-    assert far.variables(NOON, "en") == {"is_open": False, "next_open": "Thursday, 2026-12-03, 09:00 UTC-03"}
-    never = Schedule("UTC", OFFICE.hours, days)
-    assert never.variables(NOON, "en") == {"is_open": False}
-    assert Schedule("UTC", (), ()).variables(NOON, "en") == {"is_open": True}
+    far = during("America/Sao_Paulo", OFFICE, days[:10])
+    assert hours.variables(far, NOON) == {"is_open": False, "next_open": "Thursday, 2026-12-03, 09:00 UTC-03"}
+    assert hours.variables(during("UTC", OFFICE, days), NOON) == {"is_open": False}
+    assert hours.variables(during("UTC"), NOON) == {"is_open": True}
 
 
 ZONES = st.sampled_from(["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Asia/Kathmandu"])
@@ -107,11 +111,11 @@ def test_it_opens_when_it_says_also_when_the_clock_is_changed(zone, day, minute,
     span = Hours(
         days=tuple(days), opens=f"{opens // 60:02}:{opens % 60:02}", closes=f"{closes // 60:02}:{closes % 60:02}"
     )
-    schedule, now = Schedule(zone, (span,), ()), day + timedelta(minutes=minute)
+    flow, now = during(zone, (span,)), day + timedelta(minutes=minute)
     local = now.astimezone(ZoneInfo(zone))
     inside = WEEK[local.weekday()] in days and span.opens <= f"{local:%H:%M}" < span.closes
-    assert schedule.is_open(now) is inside
-    opening = schedule.next_open(now)
+    assert hours.is_open(flow, now) is inside
+    opening = hours.next_open(flow, now)
     assert opening is not None
     assert now < opening.astimezone(UTC) <= now + timedelta(days=8, hours=3)
     assert f"{opening:%H:%M}" == span.opens
@@ -228,6 +232,6 @@ def test_hours_that_touch_are_no_fault():
         '{ days = ["fri"], opens = "17:30", closes = "24:00" }, { days = ["sat"], opens = "00:00", closes = "02:00" }'
     )
     flow = parse(FLOW.replace("hours = [", f"hours = [{late}, "))
-    assert flow.schedule.is_open(datetime(2026, 11, 27, 22, 59, tzinfo=UTC))
-    assert flow.schedule.is_open(datetime(2026, 11, 27, 23, 0, tzinfo=UTC))
-    assert not flow.schedule.is_open(datetime(2026, 11, 28, 1, 0, tzinfo=UTC))
+    assert hours.is_open(flow, datetime(2026, 11, 27, 22, 59, tzinfo=UTC))
+    assert hours.is_open(flow, datetime(2026, 11, 27, 23, 0, tzinfo=UTC))
+    assert not hours.is_open(flow, datetime(2026, 11, 28, 1, 0, tzinfo=UTC))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leadwire.domain.bots.flow.expressions import Order
+from leadwire.domain.bots.flow.nodes import Order
 from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, parse
 from tests.domain.bots.flows import SMALL, small
 

@@ -9,8 +9,7 @@ import pytest
 from leadwire.domain.bots import engine
 from leadwire.domain.bots.engine import HandedOff, Reply, Saved, Scored
 from leadwire.domain.bots.flow import expressions, inputs, nodes
-from leadwire.domain.bots.flow.expressions import Op
-from leadwire.domain.bots.flow.nodes import AnyNode, Input
+from leadwire.domain.bots.flow.nodes import AnyNode, Input, Op
 from leadwire.domain.bots.flow.parse import LARGEST, parse
 from leadwire.domain.conversations.schema import MAX_TEXT
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
@@ -39,12 +38,8 @@ def test_every_part_has_its_table_with_every_field_as_the_struct_has_it(part):
 
 def test_the_parts_are_all_there_are():
     told = {part.name for part in flow_words.parts()}
-    structs = {
-        kind
-        for kind in (vars(nodes) | vars(expressions)).values()
-        if isinstance(kind, type) and issubclass(kind, nodes.Struct)
-    }
-    models = structs - {nodes.Struct, nodes.Node, nodes.Schedule}
+    structs = {kind for kind in vars(nodes).values() if isinstance(kind, type) and issubclass(kind, nodes.Struct)}
+    models = structs - {nodes.Struct, nodes.Node}
     assert {model.__struct_config__.tag for model in get_args(AnyNode)} <= told
     assert told == {flow_words.named(model) for model in models}
 
@@ -93,7 +88,7 @@ def test_the_help_of_the_editor_has_every_table():
         "saved to " + ", ".join(f"`{field}` {most}" for field, most in inputs._LENGTHS.items()),
         *(
             f"`{get_args(name)[1].pattern.removeprefix('^').removesuffix(chr(92) + 'Z')}`"
-            for name in (nodes.NodeId, expressions.Variable)
+            for name in (nodes.NodeId, nodes.Variable)
         ),
         ", ".join(f"`{word}`" for word in sorted(engine._DONE)),
     ],

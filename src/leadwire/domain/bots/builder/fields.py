@@ -11,8 +11,7 @@ from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct, inspect
 
-from leadwire.domain.bots.flow.expressions import Variable
-from leadwire.domain.bots.flow.nodes import KINDS, Flow, NodeId, SaveTo
+from leadwire.domain.bots.flow.nodes import KINDS, Flow, NodeId, SaveTo, Variable
 
 Kind = Literal[
     "text", "line", "step", "save_to", "variable", "choice", "flag", "number", "value", "lines", "set", "rows", "group",

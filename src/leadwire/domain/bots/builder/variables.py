@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from leadwire.domain.bots.builder import fields
 from leadwire.domain.bots.builder.fields import Step
+from leadwire.domain.bots.flow.expressions import ORDERS
 
 _NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
 _SAME_INPUT: Final = ("email", "phone")
 _NUMBERS: Final = ("score",)
 _TRUTHS: Final = ("email_is_business", "is_open")
-_ORDERED: Final = ("gt", "gte", "lt", "lte")
 
 
 def name(one: Step) -> str:
@@ -74,7 +74,7 @@ def type_values(steps: Sequence[Step], new: Step) -> None:
 def _typed(text: str, condition: Step, numbers: set[str]) -> str | int | float | bool:
     if condition.get("var") in _TRUTHS and text.lower() in ("true", "false", "yes", "no"):
         return text.lower() in ("true", "yes")
-    if condition.get("var") in numbers or condition.get("op") in _ORDERED:
+    if condition.get("var") in numbers or condition.get("op") in ORDERS:
         return fields.number(text)
     return text
 

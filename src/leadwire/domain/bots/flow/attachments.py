@@ -4,30 +4,15 @@ Both are also lines of the message's text: it reads well wherever only text is s
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from msgspec import Meta, Struct, structs
+from msgspec import Struct, structs
 
+from leadwire.domain.bots.flow.nodes import Image, Link
 from leadwire.domain.conversations.schema import MAX_TEXT, StoredMessage
 
-_LINE: Final = r"^[^\x00-\x1f\x7f]*\Z"
 _BREAKING: Final = frozenset('<>"\\^`{|}')  # a link made from a text would end at these
-Address = Annotated[str, Meta(min_length=1, max_length=500)]
-
-
-class Image(Struct, frozen=True, forbid_unknown_fields=True):
-    """An image that the widget shows below a message. The visitor's browser loads it."""
-
-    url: Address
-    alt: Annotated[str, Meta(min_length=1, max_length=200, pattern=_LINE)]
-
-
-class Link(Struct, frozen=True, forbid_unknown_fields=True):
-    """A button below a message that opens a page in a new tab."""
-
-    label: Annotated[str, Meta(min_length=1, max_length=60, pattern=_LINE)]
-    url: Address
 
 
 class Shown(Struct, frozen=True, omit_defaults=True):

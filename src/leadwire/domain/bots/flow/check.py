@@ -5,13 +5,13 @@ Called when a draft is saved or published, never when a flow runs: rules may bec
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, get_args
+from typing import Final
 
 import msgspec
 
 from leadwire.domain.bots.flow import attachments, dates, hours
-from leadwire.domain.bots.flow.expressions import DERIVED, Condition, Order, names_in
-from leadwire.domain.bots.flow.nodes import INPUTS, AnyNode, Ask, Branch, End, Flow, Handoff, Say, Score
+from leadwire.domain.bots.flow.expressions import DERIVED, ORDERS, names_in
+from leadwire.domain.bots.flow.nodes import INPUTS, AnyNode, Ask, Branch, Condition, End, Flow, Handoff, Say, Score
 from leadwire.domain.leads.schema import MAX_CUSTOM_FIELDS
 
 
@@ -33,7 +33,6 @@ class FlowError(msgspec.Struct, frozen=True, omit_defaults=True):
 _Fault = tuple[str, str, *tuple[str | int, ...]]
 """A fault of a node: its code, its message, and the path to it inside the node."""
 
-_ORDERED: Final = get_args(Order)
 _GRAPH: Final = {
     "unreachable": "Nothing leads here.",
     "cycle": "This goes round in a circle without asking the visitor anything.",
@@ -66,7 +65,7 @@ def errors_of(flow: Flow) -> list[FlowError]:
 def _whole(flow: Flow) -> Iterator[FlowError]:
     if all(node.id != flow.start for node in flow.nodes):
         yield FlowError("unknown_node", f"The flow starts at '{flow.start}', which is no node.", ("start",))
-    for path, wrong in hours.faults(flow.schedule):
+    for path, wrong in hours.faults(flow):
         yield FlowError(path.partition("/")[0], wrong, (path,))
     for name in set(names_in(flow.back_text)) - DERIVED:
         yield FlowError("unknown_variable", _unset(name, set(DERIVED)), ("back_text",))
@@ -143,7 +142,7 @@ def _wrong(condition: Condition, variables: set[str]) -> str:
         return f"{condition.op} takes no value." if needs_none else f"{condition.op} needs a value."
     if (condition.op == "in") != isinstance(value, tuple):
         return f"{condition.op} takes {'a list' if condition.op == 'in' else 'one value'}."
-    if condition.op in _ORDERED and not _is_number(value):
+    if condition.op in ORDERS and not _is_number(value):
         return f"{condition.op} compares numbers."
     if condition.op in ("contains", "ends_with") and not (isinstance(value, str) and value):
         return f"{condition.op} takes a text that is not empty."

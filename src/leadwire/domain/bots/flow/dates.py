@@ -4,7 +4,7 @@ import re
 from datetime import date, timedelta
 from typing import Final
 
-from leadwire.domain.bots.flow.hours import is_date
+from leadwire.domain.bots.flow import hours
 from leadwire.domain.bots.flow.nodes import Ask, Flow
 from leadwire.infrastructure import clock
 
@@ -18,7 +18,7 @@ def bound(text: str, today: date) -> date:
     """The date that `2027-01-31`, `today` or `today+14` stands for. Raise ValueError when it is none of these."""
     if found := _RELATIVE.fullmatch(text):
         return today + timedelta(days=int(found[1] or 0))
-    if not is_date(text):
+    if not hours.is_date(text):
         raise ValueError(f"'{text}' is no date. Write one such as 2027-01-31, today or today+14.")
     return date.fromisoformat(text)
 
@@ -39,7 +39,7 @@ def faults(first: str | None, last: str | None) -> list[str]:
 
 def limits(flow: Flow, ask: Ask) -> tuple[date, date]:
     """The first and the last date that a question accepts today."""
-    today = flow.schedule.today(clock.now())
+    today = hours.today(flow, clock.now())
     return bound(ask.earliest or f"{_YEARS[0]}-01-01", today), bound(ask.latest or f"{_YEARS[-1]}-12-31", today)
 
 

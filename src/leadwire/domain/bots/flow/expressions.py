@@ -6,40 +6,20 @@ Texts are filled in one pass, so that `{{email}}` as somebody's name stays these
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Final, Literal, assert_never
+from typing import Final, assert_never
 
-from msgspec import Meta, Struct
-
+from leadwire.domain.bots.flow.nodes import Condition, Order, Scalar, When
 from leadwire.domain.conversations.schema import MAX_TEXT
-
-Variable = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}\Z")]
-Scalar = Annotated[str, Meta(max_length=500)] | int | float | bool
-Order = Literal["gt", "gte", "lt", "lte"]
-Op = Literal["eq", "ne", "contains", "ends_with", Order, "in", "is_set", "not_set"]
 
 DERIVED: Final = frozenset({"score", "email_domain", "email_is_business", "is_open", "next_open"})
 """Variables that no node sets: the engine does."""
 
-_ORDERS: Final[dict[Order, Callable[[float, float], bool]]] = {
+ORDERS: Final[dict[Order, Callable[[float, float], bool]]] = {
     "gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le,
 }  # fmt: skip
+"""The operators that compare numbers."""
 _SLOT: Final = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*(?:\|([^{}|]*))?\}\}")
 _LONGEST: Final = 200  # characters of one value
-
-
-class Condition(Struct, frozen=True, forbid_unknown_fields=True):
-    """Compares a variable with a value. Omit `value` for `is_set` and `not_set`; it is a list for `in`."""
-
-    var: Variable
-    op: Op
-    value: Scalar | Annotated[tuple[Scalar, ...], Meta(max_length=100)] | None = None
-
-
-class When(Struct, frozen=True, forbid_unknown_fields=True):
-    """True if all conditions in `all` are true, and at least one in `any` if that list is not empty."""
-
-    all: Annotated[tuple[Condition, ...], Meta(max_length=20)] = ()
-    any: Annotated[tuple[Condition, ...], Meta(max_length=20)] = ()
 
 
 def holds(when: When, known: Mapping[str, Scalar]) -> bool:
@@ -75,7 +55,7 @@ def _in_order(op: Order, value: object, wanted: object) -> bool:
     """Numbers only; `true` is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isinstance(wanted, int | float):
         return False
-    return _ORDERS[op](value, wanted)
+    return ORDERS[op](value, wanted)
 
 
 def _same(value: object, wanted: object) -> bool:

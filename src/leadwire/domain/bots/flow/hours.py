@@ -10,93 +10,81 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Final, Literal, get_args
+from typing import Final, get_args
 from zoneinfo import ZoneInfo
 
-from msgspec import Meta, Struct, toml
+from msgspec import toml
+
+from leadwire.domain.bots.flow.nodes import Flow, Hours, Weekday
 
 _TIME: Final = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00")
 _AHEAD: Final = 400  # days in which it must open again
 _WEEK: Final = 7
 _NAMES: Final = toml.decode(Path(__file__).with_name("weekdays.toml").read_bytes(), type=dict[str, list[str]])
 
-Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-Clock = Annotated[str, Meta(max_length=5)]
+
+def today(flow: Flow, now: datetime) -> date:
+    """The date in the time zone."""
+    return now.astimezone(ZoneInfo(flow.timezone)).date()
 
 
-class Hours(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A span of opening hours, in the time zone of the flow."""
-
-    days: Annotated[tuple[Weekday, ...], Meta(min_length=1, max_length=7)]
-    opens: Clock
-    closes: Clock
-
-
-class Schedule(Struct, frozen=True):
-    """When it is open. All of it was checked by `faults`."""
-
-    timezone: str
-    hours: tuple[Hours, ...]
-    closed_on: tuple[str, ...]
-
-    def today(self, now: datetime) -> date:
-        """The date in the time zone."""
-        return now.astimezone(ZoneInfo(self.timezone)).date()
-
-    def is_open(self, now: datetime) -> bool:
-        """Whether it is open; always, without any hours."""
-        if not self.hours:
-            return True
-        local = now.astimezone(ZoneInfo(self.timezone))
-        minute = local.hour * 60 + local.minute
-        return any(start <= minute < end for start, end in self._spans(local.date()))
-
-    def next_open(self, now: datetime) -> datetime | None:
-        """When it next begins to be open, in the time zone. None when that is more than a year away."""
-        zone, first = ZoneInfo(self.timezone), self.today(now)
-        for day in (first + timedelta(days=ahead) for ahead in range(_AHEAD)):
-            starts = [
-                datetime.combine(day, time(*divmod(start, 60), fold=fold), zone)
-                for start, _ in self._spans(day)
-                for fold in (0, 1)
-            ]
-            if later := [one for one in starts if one.astimezone(UTC) > now]:
-                return min(later, key=datetime.timestamp)
-        return None
-
-    def variables(self, now: datetime, locale: str) -> dict[str, str | int | float | bool]:
-        """`is_open` and, while it is closed, `next_open`, such as `Monday, 09:00 CET`; with the date where that is more
-        than six days away.
-        """
-        if self.is_open(now):
-            return {"is_open": True}
-        if (opens := self.next_open(now)) is None:
-            return {"is_open": False}
-        names = _NAMES.get(locale.partition("-")[0], _NAMES["en"])
-        far = f", {opens.date()}" if (opens.date() - self.today(now)).days >= _WEEK else ""
-        zone = f"{opens:%Z}"
-        text = f"{names[opens.weekday()]}{far}, {opens:%H:%M} {zone if zone.isalpha() else 'UTC' + zone}"
-        return {"is_open": False, "next_open": text}
-
-    def _spans(self, day: date) -> Iterator[tuple[int, int]]:
-        """From when to when it is open on a day, in minutes."""
-        if day.isoformat() not in self.closed_on:
-            name = get_args(Weekday)[day.weekday()]
-            yield from ((_minutes(one.opens), _minutes(one.closes)) for one in self.hours if name in one.days)
+def is_open(flow: Flow, now: datetime) -> bool:
+    """Whether it is open; always, without any hours."""
+    if not flow.hours:
+        return True
+    local = now.astimezone(ZoneInfo(flow.timezone))
+    minute = local.hour * 60 + local.minute
+    return any(start <= minute < end for start, end in _spans(flow, local.date()))
 
 
-def faults(schedule: Schedule) -> Iterator[tuple[str, str]]:
-    """What is wrong with a schedule: the field of the flow, and the reason."""
-    if schedule.timezone not in _zones():
-        yield "timezone", f"'{schedule.timezone}' is no time zone. Write one such as Europe/Berlin."
-    for place, one in enumerate(schedule.hours):
+def next_open(flow: Flow, now: datetime) -> datetime | None:
+    """When it next begins to be open, in the time zone. None when that is more than a year away."""
+    zone, first = ZoneInfo(flow.timezone), today(flow, now)
+    for day in (first + timedelta(days=ahead) for ahead in range(_AHEAD)):
+        starts = [
+            datetime.combine(day, time(*divmod(start, 60), fold=fold), zone)
+            for start, _ in _spans(flow, day)
+            for fold in (0, 1)
+        ]
+        if later := [one for one in starts if one.astimezone(UTC) > now]:
+            return min(later, key=datetime.timestamp)
+    return None
+
+
+def variables(flow: Flow, now: datetime) -> dict[str, str | int | float | bool]:
+    """`is_open` and, while it is closed, `next_open`, such as `Monday, 09:00 CET`; with the date where that is more
+    than six days away.
+    """
+    if is_open(flow, now):
+        return {"is_open": True}
+    if (opens := next_open(flow, now)) is None:
+        return {"is_open": False}
+    names = _NAMES.get(flow.locale.partition("-")[0], _NAMES["en"])
+    far = f", {opens.date()}" if (opens.date() - today(flow, now)).days >= _WEEK else ""
+    zone = f"{opens:%Z}"
+    text = f"{names[opens.weekday()]}{far}, {opens:%H:%M} {zone if zone.isalpha() else 'UTC' + zone}"
+    return {"is_open": False, "next_open": text}
+
+
+def _spans(flow: Flow, day: date) -> Iterator[tuple[int, int]]:
+    """From when to when it is open on a day, in minutes."""
+    if day.isoformat() not in flow.closed_on:
+        name = get_args(Weekday)[day.weekday()]
+        yield from ((_minutes(one.opens), _minutes(one.closes)) for one in flow.hours if name in one.days)
+
+
+def faults(flow: Flow) -> Iterator[tuple[str, str]]:
+    """What is wrong with the opening hours of a flow: its field, and the reason."""
+    if flow.timezone not in _zones():
+        yield "timezone", f"'{flow.timezone}' is no time zone. Write one such as Europe/Berlin."
+    for place, one in enumerate(flow.hours):
         if wrong := [text for text in (one.opens, one.closes) if not _TIME.fullmatch(text)]:
             yield f"hours/{place}", f"'{wrong[0]}' is no time. Write one such as 09:00."
         elif _minutes(one.opens) >= _minutes(one.closes):
             yield f"hours/{place}", f"It closes at {one.closes} and opens at {one.opens}. Split hours at midnight."
-        elif _overlaps(one, schedule.hours[:place]):
+        elif _overlaps(one, flow.hours[:place]):
             yield f"hours/{place}", "These hours overlap with others of the same day."
-    for text in schedule.closed_on:
+    for text in flow.closed_on:
         if not is_date(text):
             yield "closed_on", f"'{text}' is no date. Write one such as 2026-12-25."
 

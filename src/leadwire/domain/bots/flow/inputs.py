@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec import toml
 
-from leadwire.domain.bots.flow.expressions import Scalar
-from leadwire.domain.bots.flow.nodes import Ask, Option
+from leadwire.domain.bots.flow.nodes import Ask, Option, Scalar
 from leadwire.domain.leads import identity
 
 _SPACE: Final = re.compile(r"\s+")

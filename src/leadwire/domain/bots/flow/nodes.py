@@ -8,19 +8,63 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
-from leadwire.domain.bots.flow.attachments import Address, Image, Link
-from leadwire.domain.bots.flow.expressions import When
-from leadwire.domain.bots.flow.hours import Hours, Schedule
-
 MAX_NODES: Final = 300
+_LINE: Final = r"^[^\x00-\x1f\x7f]*\Z"
 
 NodeId = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,47}\Z")]
 Text = Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*\Z")]
-Label = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*\Z")]
+Label = Annotated[str, Meta(min_length=1, max_length=200, pattern=_LINE)]
 SaveTo = Annotated[str, Meta(pattern=r"^(email|name|phone|company|custom_fields\.[a-z][a-z0-9_]{0,63})\Z")]
 Points = Annotated[int, Meta(ge=-100, le=100)]
 Date = Annotated[str, Meta(max_length=20)]
+Address = Annotated[str, Meta(min_length=1, max_length=500)]
+Variable = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}\Z")]
+Scalar = Annotated[str, Meta(max_length=500)] | int | float | bool
+Order = Literal["gt", "gte", "lt", "lte"]
+Op = Literal["eq", "ne", "contains", "ends_with", Order, "in", "is_set", "not_set"]
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+Clock = Annotated[str, Meta(max_length=5)]
 Input = Literal["text", "email", "phone", "number", "url", "date", "choice"]
+
+
+class Condition(Struct, frozen=True, forbid_unknown_fields=True):
+    """Compares a variable with a value. Omit `value` for `is_set` and `not_set`; it is a list for `in`."""
+
+    var: Variable
+    op: Op
+    value: Scalar | Annotated[tuple[Scalar, ...], Meta(max_length=100)] | None = None
+
+
+class When(Struct, frozen=True, forbid_unknown_fields=True):
+    """True if all conditions in `all` are true, and at least one in `any` if that list is not empty."""
+
+    all: Annotated[tuple[Condition, ...], Meta(max_length=20)] = ()
+    any: Annotated[tuple[Condition, ...], Meta(max_length=20)] = ()
+
+
+class Image(Struct, frozen=True, forbid_unknown_fields=True):
+    """An image that the widget shows below a message. The visitor's browser loads it."""
+
+    url: Address
+    alt: Label
+
+
+class Link(Struct, frozen=True, forbid_unknown_fields=True):
+    """A button below a message that opens a page in a new tab."""
+
+    label: Annotated[str, Meta(min_length=1, max_length=60, pattern=_LINE)]
+    url: Address
+
+
+Links = Annotated[tuple[Link, ...], Meta(max_length=3)]
+
+
+class Hours(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A span of opening hours, in the time zone of the flow."""
+
+    days: Annotated[tuple[Weekday, ...], Meta(min_length=1, max_length=7)]
+    opens: Clock
+    closes: Clock
 
 
 class Node(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", kw_only=True):
@@ -34,7 +78,7 @@ class Say(Node, frozen=True, forbid_unknown_fields=True, tag="say", kw_only=True
 
     text: Text
     image: Image | None = None
-    links: Annotated[tuple[Link, ...], Meta(max_length=3)] = ()
+    links: Links = ()
     next: NodeId
 
 
@@ -62,7 +106,7 @@ class Ask(Node, frozen=True, forbid_unknown_fields=True, tag="ask", kw_only=True
 
     text: Text
     image: Image | None = None
-    links: Annotated[tuple[Link, ...], Meta(max_length=3)] = ()
+    links: Links = ()
     input: Input = "text"
     save_to: SaveTo | None = None
     options: Annotated[tuple[Option, ...], Meta(max_length=20)] = ()
@@ -138,7 +182,7 @@ class End(Node, frozen=True, forbid_unknown_fields=True, tag="end", kw_only=True
 
     text: Text | None = None
     image: Image | None = None
-    links: Annotated[tuple[Link, ...], Meta(max_length=3)] = ()
+    links: Links = ()
     reason: Label = "completed"
 
 
@@ -173,11 +217,6 @@ class Flow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def asks_consent(self) -> bool:
         """Whether an answer can be a consent."""
         return any(isinstance(one, Ask) and any(o.consent is not None for o in one.options) for one in self.nodes)
-
-    @property
-    def schedule(self) -> Schedule:
-        """When it is open."""
-        return Schedule(self.timezone, self.hours, self.closed_on)
 
     def node(self, node_id: str) -> AnyNode:
         """Return the node with this ID. Raise KeyError if there is none: not in a flow that was checked."""

@@ -15,9 +15,9 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.bots import engine
 from leadwire.domain.bots.changes import consents, counts, visitor_sessions
 from leadwire.domain.bots.engine import Consented, Effect, Ended, HandedOff, Reply, Saved, Scored, State
-from leadwire.domain.bots.flow import inputs
-from leadwire.domain.bots.flow.expressions import Scalar, fill
-from leadwire.domain.bots.flow.nodes import Ask
+from leadwire.domain.bots.flow import hours, inputs
+from leadwire.domain.bots.flow.expressions import fill
+from leadwire.domain.bots.flow.nodes import Ask, Scalar
 from leadwire.domain.bots.schema import VisitorSession
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import MAX_MESSAGES, MAX_TEXT, NewMessage, StoredMessage, Visitor
@@ -103,7 +103,7 @@ async def _away_replies(session: VisitorSession) -> list[StoredMessage]:
     if full or await accounts.agent_online(session.workspace):  # full: that a person was asked for still counts
         return []
     text = session.flow.away_known_text if reachable else session.flow.away_text
-    known = session.flow.schedule.variables(clock.now(), session.flow.locale)
+    known = hours.variables(session.flow, clock.now())
     if "next_open" in known:
         text = f"{text} {fill(session.flow.back_text, known)}"[:MAX_TEXT]
     return await conversations.add_messages(*session.place, [NewMessage(role="bot", content=text)])

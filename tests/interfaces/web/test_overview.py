@@ -9,7 +9,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.webhooks import stats
-from leadwire.domain.webhooks.stats import Hour, Stats
+from leadwire.domain.webhooks.stats import Span, Stats
 from leadwire.infrastructure import clock
 from leadwire.interfaces.web import charts, rendering
 from tests import make
@@ -98,9 +98,9 @@ def test_an_empty_chart_of_counts_has_no_fractions():
 
 def test_endpoints_together_are_as_slow_as_the_slowest_and_next_when_the_first_is():
     hour, soon = clock.parse("2026-01-02T03:00:00Z"), clock.parse("2026-01-02T04:00:00Z")
-    quiet = Stats([Hour(hour, 0, 0, None)], 0, 0, None, None, None, None, 0, 0)
-    busy = Stats([Hour(hour, 2, 1, 9.0)], 2, 1, 9.0, hour, "delivered", soon, 3, 4)
+    quiet = Stats(0, 0, None, [Span(0, 0, None, hour)], None, None, None, 0, 0)
+    busy = Stats(2, 1, 9.0, [Span(2, 1, 9.0, hour)], hour, "delivered", soon, 3, 4)
     both = stats.together([quiet, busy, busy])
-    assert both.hours == [Hour(hour, 4, 2, None)]
+    assert both.hours == [Span(4, 2, None, hour)]
     assert (both.delivered, both.failed, both.p95, both.next_at) == (4, 2, 9.0, soon)
     assert (both.waiting, both.dead, stats.together([quiet]).share) == (6, 8, None)

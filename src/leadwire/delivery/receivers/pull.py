@@ -128,25 +128,10 @@ def _attempt(row: db.Row, outcome: Outcome, settings: Settings) -> Attempt:
 def _delivery(row: db.Row) -> ClaimedDelivery:
     """A delivery that no stream has an entry of."""
     return ClaimedDelivery(
-        entry=Entry(b"", b"", Key(row["event_id"], row["endpoint_id"], row["attempts"])),
-        secret="",
-        staged_secret="",
-        headers=(),
-        identity=None,
-        claimed=0.0,
-        send_before=0.0,
+        Entry(b"", b"", Key(row["event_id"], row["endpoint_id"], row["attempts"])),
         generation=row["generation"],
         test=row["test"],
         subject=row["subject"],
-        url="",
-        watched=True,
-        body=b"",
         traceparent=row["traceparent"],
         workspace=row["workspace_id"],
-        numbered=False,
-        sequence=None,
-        relaying=0.0,
-        queued=0.0,
-        age=0.0,
-        claimed_at=0.0,
     )

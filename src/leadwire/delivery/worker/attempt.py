@@ -23,27 +23,27 @@ class ClaimedDelivery(NamedTuple):
     """One POST to make: its stream entry, and the delivery, event and endpoint as the database has them."""
 
     entry: Entry
-    secret: str
-    staged_secret: str  # '' for none
-    headers: tuple[tuple[str, str], ...]
-    identity: Identity | None
-    claimed: float  # when, by `time.perf_counter`
-    send_before: float  # after that, by the same clock, the lease might end before the answer comes
+    secret: str = ""
+    staged_secret: str = ""  # '' for none
+    headers: tuple[tuple[str, str], ...] = ()
+    identity: Identity | None = None
+    claimed: float = 0.0  # when, by `time.perf_counter`
+    send_before: float = 0.0  # after that, by the same clock, the lease might end before the answer comes
     # The rest as the claim's statement returns it.
-    generation: int  # 1, and one more each time that the delivery was sent again
-    test: bool
-    subject: str | None  # set where the endpoint wants order
-    url: str
-    watched: bool  # its endpoint has a backlog, an order, a rate or failures: each outcome matters to it
-    body: bytes
-    traceparent: str | None
-    workspace: str
-    numbered: bool  # has to have a number before it is sent
-    sequence: int | None  # that number
-    relaying: float  # seconds from the event's recording until the delivery was queued
-    queued: float  # seconds in the stream until this claim
-    age: float  # of the event, in seconds
-    claimed_at: float  # Unix time by the database's clock: a worker's own may be hours off, which receivers refuse
+    generation: int = 1  # and one more each time that the delivery was sent again
+    test: bool = False
+    subject: str | None = None  # set where the endpoint wants order
+    url: str = ""
+    watched: bool = True  # its endpoint has a backlog, an order, a rate or failures: each outcome matters to it
+    body: bytes = b""
+    traceparent: str | None = None
+    workspace: str = ""
+    numbered: bool = False  # has to have a number before it is sent
+    sequence: int | None = None  # that number
+    relaying: float = 0.0  # seconds from the event's recording until the delivery was queued
+    queued: float = 0.0  # seconds in the stream until this claim
+    age: float = 0.0  # of the event, in seconds
+    claimed_at: float = 0.0  # Unix time by the database's clock: receivers refuse a worker's own that is off
 
     @property
     def names(self) -> dict[str, Any]:

@@ -62,7 +62,4 @@ async def reveal(workspace: str | None, endpoint_id: str) -> tuple[str, str | No
 
 
 async def _secrets(workspace: str | None, endpoint_id: str) -> db.Row:
-    found = await _SECRETS.row(id=endpoint_id, workspace=workspace)
-    if found is None:
-        raise NotFound(f"There is no endpoint {endpoint_id}.")
-    return found
+    return await _SECRETS.one(NotFound(f"There is no endpoint {endpoint_id}."), id=endpoint_id, workspace=workspace)

@@ -41,49 +41,36 @@ FROM endpoint_hour h JOIN webhook_endpoint e ON e.id = h.endpoint_id
 WHERE e.workspace_id = :workspace AND h.endpoint_id = :endpoint_id AND h.hour >= :since""")
 
 
-class Hour(Struct, frozen=True):
-    """Attempts of one hour. `p95` in milliseconds; None when there were none."""
+class _Counts(Struct, frozen=True):
+    """`p95` in milliseconds; None when there were none."""
 
-    at: datetime
-    delivered: int
-    failed: int
-    p95: float | None
-
-
-class Day(Struct, frozen=True):
-    """Deliveries of one day (UTC): how many arrived at the first attempt, and how many did not."""
-
-    at: datetime
     delivered: int
     failed: int
     p95: float | None
 
     @property
     def share(self) -> float | None:
-        """How many arrived at the first attempt; None when nothing was sent."""
+        """Of all, how many delivered; None when there were none."""
         made = self.delivered + self.failed
         return self.delivered / made if made else None
 
 
-class Stats(Struct, frozen=True):
+class Span(_Counts, frozen=True):
+    """Attempts of one hour; or deliveries of one day (UTC): how many arrived at the first attempt, and how many not."""
+
+    at: datetime
+
+
+class Stats(_Counts, frozen=True):
     """One endpoint's last hours, oldest first; hours without attempts are there, empty."""
 
-    hours: list[Hour]
-    delivered: int
-    failed: int
-    p95: float | None
+    hours: list[Span]
     last_at: datetime | None
     last_outcome: Outcome | None
     next_at: datetime | None
     """When the next waiting delivery is due, and a pause of its endpoint over."""
     waiting: int
     dead: int
-
-    @property
-    def share(self) -> float | None:
-        """Of the attempts, how many delivered; None when there were none."""
-        made = self.delivered + self.failed
-        return self.delivered / made if made else None
 
 
 async def of(workspace: str, endpoint_ids: Sequence[str], hours: int = 24) -> dict[str, Stats]:
@@ -98,7 +85,7 @@ async def of(workspace: str, endpoint_ids: Sequence[str], hours: int = 24) -> di
     return {row["id"]: _stats(found.get(row["id"], {}), slots, row) for row in await _NOW.rows(**which)}
 
 
-async def by_day(workspace: str, endpoint_id: str, days: int = 30) -> list[Day]:
+async def by_day(workspace: str, endpoint_id: str, days: int = 30) -> list[Span]:
     """Return the last days of an endpoint, today included, oldest first.
 
     Of days before first attempts were counted, all attempts count.
@@ -114,13 +101,13 @@ async def by_day(workspace: str, endpoint_id: str, days: int = 30) -> list[Day]:
 def together(found: Sequence[Stats]) -> Stats:
     """Return the figures of several endpoints as those of one; `p95` is the slowest's, `next_at` the first."""
     return Stats(
-        [
-            Hour(hour[0].at, sum(one.delivered for one in hour), sum(one.failed for one in hour), None)
-            for hour in zip(*(one.hours for one in found), strict=True)
-        ],
         sum(one.delivered for one in found),
         sum(one.failed for one in found),
         max((one.p95 for one in found if one.p95 is not None), default=None),
+        [
+            Span(sum(one.delivered for one in hour), sum(one.failed for one in hour), None, hour[0].at)
+            for hour in zip(*(one.hours for one in found), strict=True)
+        ],
         None,
         None,
         min((one.next_at for one in found if one.next_at), default=None),
@@ -149,23 +136,22 @@ def p95(took: Sequence[int]) -> float | None:
     return float(BOUNDS[-1])
 
 
-def _day(at: datetime, rows: Sequence[db.Row]) -> Day:
+def _day(at: datetime, rows: Sequence[db.Row]) -> Span:
     counted = any(row["first_delivered"] or row["first_failed"] for row in rows)
     first = "first_" if counted else ""
     delivered, failed = (sum(row[f"{first}{name}"] for row in rows) for name in ("delivered", "failed"))
-    return Day(at, delivered, failed, p95([sum(column) for column in zip(*(row["took"] for row in rows), strict=True)]))
+    return Span(delivered, failed, _p95_of(rows), at)
 
 
 def _stats(known: dict[datetime, db.Row], slots: Sequence[datetime], present: db.Row) -> Stats:
     rows = list(known.values())
     hours = [
-        Hour(at, row["delivered"], row["failed"], p95(row["took"])) if (row := known.get(at)) else Hour(at, 0, 0, None)
+        Span(row["delivered"], row["failed"], p95(row["took"]), at) if (row := known.get(at)) else Span(0, 0, None, at)
         for at in slots
     ]
-    return Stats(
-        hours,
-        sum(row["delivered"] for row in rows),
-        sum(row["failed"] for row in rows),
-        p95([sum(column) for column in zip(*(row["took"] for row in rows), strict=True)]),
-        *present[1:],
-    )
+    delivered, failed = (sum(row[name] for row in rows) for name in ("delivered", "failed"))
+    return Stats(delivered, failed, _p95_of(rows), hours, *present[1:])
+
+
+def _p95_of(rows: Sequence[db.Row]) -> float | None:
+    return p95([sum(column) for column in zip(*(row["took"] for row in rows), strict=True)])

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from leadwire.domain.accounts.audit.reads import Verified
 
 
-@click.group()
-def audit() -> None:
-    """Audit logs: who did what."""
+audit = click.Group("audit", help="Audit logs: who did what.")
 
 
 @command(audit)

@@ -15,9 +15,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _ORIGIN = "A website that may show the bot, such as https://example.com; * allows all. Repeatable."
 
 
-@click.group()
-def bots() -> None:
-    """Chatbots and their flows."""
+bots = click.Group("bots", help="Chatbots and their flows.")
 
 
 @command(bots, run=alone)

@@ -39,9 +39,7 @@ _event = click.argument("event", metavar="[EVENT_ID]", required=False)
 _sequence = click.option("--sequence", "numbers", metavar="N[-M]", callback=_numbers, help=_NUMBERS_HELP)
 
 
-@click.group("dead-letters")
-def dead_letters() -> None:
-    """Deliveries whose attempts have all failed."""
+dead_letters = click.Group("dead-letters", help="Deliveries whose attempts have all failed.")
 
 
 @command(dead_letters, "list")

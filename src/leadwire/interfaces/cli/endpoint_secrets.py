@@ -12,9 +12,7 @@ from leadwire.interfaces.cli.runtime import Result, audited, command
 _FILE: Final = click.File("rb")
 
 
-@click.group()
-def secret() -> None:
-    """Replace a signing secret in two steps."""
+secret = click.Group("secret", help="Replace a signing secret in two steps.")
 
 
 @command(secret)
@@ -66,9 +64,7 @@ async def token(endpoint_id: str) -> Result:
     return Result({"id": endpoint_id, "token": made}, f"{made}\n\nCopy the token now: it is not shown again.")
 
 
-@click.group()
-def certificate() -> None:
-    """The client certificate that the receiver is shown (mutual TLS)."""
+certificate = click.Group("certificate", help="The client certificate that the receiver is shown (mutual TLS).")
 
 
 @command(certificate)

@@ -29,9 +29,7 @@ _URL_HELP: Final = (
 _endpoint = click.argument("endpoint_id", metavar="ID")
 
 
-@click.group()
-def endpoints() -> None:
-    """Webhook endpoints."""
+endpoints = click.Group("endpoints", help="Webhook endpoints.")
 
 
 endpoints.add_command(secret)

@@ -11,9 +11,7 @@ _LOOK: Final = 0.5  # seconds
 _PAGE: Final = 500
 
 
-@click.group()
-def events() -> None:
-    """Events, in order and without gaps."""
+events = click.Group("events", help="Events, in order and without gaps.")
 
 
 @events.command()

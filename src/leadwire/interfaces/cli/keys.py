@@ -22,9 +22,7 @@ _networks = click.option(
 )
 
 
-@click.group()
-def keys() -> None:
-    """API keys of the /v1 API."""
+keys = click.Group("keys", help="API keys of the /v1 API.")
 
 
 @command(keys)

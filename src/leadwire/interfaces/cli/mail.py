@@ -7,10 +7,7 @@ import click
 from leadwire.domain.mail.schema import State
 from leadwire.interfaces.cli.runtime import Result, command, listing
 
-
-@click.group()
-def mail() -> None:
-    """Mails: what waits, what was given up."""
+mail = click.Group("mail", help="Mails: what waits, what was given up.")
 
 
 @command(mail, "list")

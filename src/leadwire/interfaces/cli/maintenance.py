@@ -77,9 +77,7 @@ async def ledger() -> Result:
     return Result(document, "\n".join(lines), 0 if broken == 0 else 1)
 
 
-@click.group("set-aside")
-def set_aside() -> None:
-    """Deliveries that crashed every worker that tried them."""
+set_aside = click.Group("set-aside", help="Deliveries that crashed every worker that tried them.")
 
 
 @command(set_aside, "list")

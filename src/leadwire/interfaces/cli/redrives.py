@@ -28,9 +28,7 @@ def _moment(_context: click.Context, _option: click.Parameter, text: str | None)
 _time_option = functools.partial(click.option, metavar="TIME", callback=_moment)
 
 
-@click.group()
-def redrives() -> None:
-    """Jobs that send dead letters, or all events of a period, again."""
+redrives = click.Group("redrives", help="Jobs that send dead letters, or all events of a period, again.")
 
 
 @command(redrives)

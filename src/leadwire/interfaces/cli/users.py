@@ -16,9 +16,7 @@ from leadwire.interfaces.cli.runtime import (
 _ROLES = click.Choice(["admin", "agent", "viewer"])
 
 
-@click.group()
-def users() -> None:
-    """Accounts of the web area."""
+users = click.Group("users", help="Accounts of the web area.")
 
 
 @command(users)

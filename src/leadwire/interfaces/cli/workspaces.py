@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 _workspace = click.argument("workspace", metavar="ID")
 
 
-@click.group()
-def workspaces() -> None:
-    """Customers: each has its own leads, bots, endpoints, keys and people."""
+workspaces = click.Group("workspaces", help="Customers: each has its own leads, bots, endpoints, keys and people.")
 
 
 @command(workspaces)

@@ -21,18 +21,7 @@ SAMPLES: Final = msgspec.json.decode(
     Path(__file__).with_name("samples.json").read_bytes(), type=dict[str, dict[str, Any]]
 )
 """The data of an event of each kind, with ids that are plainly not real."""
-AUDIT_SAMPLE: Final = {
-    "workspace_id": "ws_00000000000000000000000000",
-    "number": 17,
-    "id": "aud_00000000000000000000000000",
-    "at": _AT,
-    "actor": "ada@example.com",
-    "action": "user.role_changed",
-    "subject": "grace@example.com",
-    "detail": "role: viewer -> agent",
-    "address": "192.0.2.0/24",
-    "hash": "0" * 64,
-}
+AUDIT_SAMPLE: Final = SAMPLES.pop(envelope.AUDIT)
 """The same of an entry of the audit log, which is none of the catalog's kinds."""
 
 

@@ -6,9 +6,7 @@ commit.
 """
 
 import asyncio
-import contextlib
 import logging
-import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -17,11 +15,11 @@ from redis.asyncio import Redis
 from leadwire.delivery import metrics, streams
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import redis_pool, settings, telemetry
+from leadwire.infrastructure.announcements import Announcer
 from leadwire.infrastructure.backoff import Backoff
 
 WAKE: Final = "leadwire:wake"
 """The channel on which relays are told of work."""
-_WAKE_EVERY: Final = 0.005  # seconds
 _BATCH: Final = 500  # entries
 
 
@@ -30,12 +28,12 @@ class _Push:
 
     def __init__(self) -> None:
         self.waiting: dict[bool, list[Key]] = {True: [], False: []}  # quick ones, others
-        self.adding = self.waking = False
+        self.adding = False
         self.failing = False  # since an entry was refused, until one is taken
-        self.woken = 0.0
 
 
 _state = _Push()
+_announcer = Announcer(0.005)
 
 
 def is_open() -> bool:
@@ -85,17 +83,7 @@ async def _add(redis: Redis, keys: Sequence[Key], *, quick: bool) -> bool:
 
 def wake_relay() -> None:
     """Wake the relays soon. Does nothing in a process without Redis."""
-    if not _state.waking and redis_pool.client() is not None:
-        _state.waking = True
-        redis_pool.run_in_background(_wake())
-
-
-async def _wake() -> None:
-    await asyncio.sleep(max(0.0, _state.woken + _WAKE_EVERY - time.monotonic()))
-    _state.woken, _state.waking = time.monotonic(), False
-    with contextlib.suppress(*redis_pool.AWAY):  # the poll is the backstop
-        if (client := redis_pool.client()) is not None:
-            await redis_pool.publish(client, WAKE)
+    _announcer.announce(WAKE)
 
 
 async def listen(redis: Redis, woken: Callable[[], None], stop: asyncio.Event) -> None:

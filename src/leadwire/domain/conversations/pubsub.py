@@ -7,18 +7,14 @@ never a message. `Hub` survives a Redis that goes away, and wakes everybody when
 import asyncio
 import contextlib
 import functools
-import logging
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from typing import Final, Literal
 
-from leadwire.infrastructure import db, redis_pool, telemetry
-from leadwire.infrastructure.backoff import Backoff
+from leadwire.infrastructure import announcements, db
 
 _PREFIX: Final = "leadwire:talk:"
-_DELAY: Final = 0.002  # seconds: several changes of one transaction are sent once
-_LISTEN: Final = 5.0
 _LOOKING: Final = 40.0  # seconds: a stream says every 15 s that somebody is there
 
 Kind = Literal["changed", "typing_visitor", "typing_agent", "looking", "left"]
@@ -29,31 +25,13 @@ Place = tuple[str, str]
 """The workspace and the conversation."""
 _STORED: Final[tuple[Kind, ...]] = ("changed",)
 
-_pending: dict[str, None] = {}  # in their order: who leaves and comes back is there
+_schedule: Final = announcements.Announcer(0.002).announce  # in their order: who leaves and comes back is there
 
 
 def publish(workspace: str, conversation_id: str, kind: Kind = "changed", user_id: str = "") -> None:
     """Wake the watchers of a conversation once the open transaction has committed. `user_id`: who looks or leaves."""
     suffix = "" if kind == "changed" else f":{kind}:{user_id}"
     db.after_commit(functools.partial(_schedule, f"{_PREFIX}{workspace}:{conversation_id}{suffix}"))
-
-
-def _schedule(channel: str) -> None:
-    if redis_pool.client() is None:
-        return
-    _pending[channel] = None
-    if len(_pending) == 1:
-        redis_pool.run_in_background(_publish())
-
-
-async def _publish() -> None:
-    await asyncio.sleep(_DELAY)
-    channels = list(_pending)
-    _pending.clear()
-    if (client := redis_pool.client()) is None:
-        return
-    with contextlib.suppress(*redis_pool.AWAY):  # watchers read at intervals as well
-        await redis_pool.publish(client, *channels)
 
 
 class Watch(asyncio.Event):
@@ -138,22 +116,7 @@ class Hub:
 
     async def listen(self) -> None:
         """Turn messages from Redis into wake-ups, for ever."""
-        backoff = Backoff()
-        while True:
-            try:
-                await self._subscribe(backoff)
-            except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
-                telemetry.log("live.lost", level=logging.WARNING, error=error)
-            await asyncio.sleep(backoff.next())
-
-    async def _subscribe(self, backoff: Backoff) -> None:
-        async with redis_pool.subscription(redis_pool.require_client()) as subscription:
-            await subscription.psubscribe(f"{_PREFIX}*")
-            backoff.reset()
-            self.wake_all()  # for what changed without a subscription
-            while True:
-                if message := await subscription.get_message(timeout=_LISTEN):
-                    self._wake(message["channel"].decode())
+        await announcements.listen(_PREFIX, self._wake, self.wake_all, lambda: True)
 
     def _wake(self, channel: str) -> None:
         workspace, conversation_id, kind, user_id = [*channel.removeprefix(_PREFIX).split(":"), "changed", ""][:4]

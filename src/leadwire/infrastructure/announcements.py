@@ -1,0 +1,63 @@
+"""Saying in Redis, and hearing, that something has changed. A message is a channel's name, without content.
+
+One that is lost costs time, never a change: whoever listens looks at intervals as well.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from leadwire.infrastructure import redis_pool, telemetry
+from leadwire.infrastructure.backoff import Backoff
+
+_LISTEN: Final = 5.0  # seconds
+
+
+class Announcer:
+    """Says it soon after a commit, and what comes meanwhile with it: every so many seconds at most."""
+
+    def __init__(self, every: float) -> None:
+        self._every, self._said_at = every, 0.0
+        self._unsaid: dict[str, None] = {}  # in their order
+
+    def announce(self, channel: str) -> None:
+        """Tell whoever listens. Does nothing in a process without Redis."""
+        if redis_pool.client() is None:
+            return
+        self._unsaid[channel] = None
+        if len(self._unsaid) == 1:
+            redis_pool.run_in_background(self._publish())
+
+    async def _publish(self) -> None:
+        await asyncio.sleep(max(0.0, self._said_at + self._every - time.monotonic()))
+        self._said_at, channels = time.monotonic(), list(self._unsaid)
+        self._unsaid.clear()
+        with contextlib.suppress(*redis_pool.AWAY):
+            if (client := redis_pool.client()) is not None:
+                await redis_pool.publish(client, *channels)
+
+
+async def listen(
+    prefix: str, heard: Callable[[str], None], began: Callable[[], None], wanted: Callable[[], bool]
+) -> None:
+    """Call `heard` with each channel under a prefix that something is said in, while that is `wanted` and the process
+    has a Redis; and `began` when it begins to listen, for what was said before.
+    """
+    backoff = Backoff()
+    while wanted():
+        try:
+            async with redis_pool.subscription(redis_pool.require_client()) as subscription:
+                await subscription.psubscribe(f"{prefix}*")
+                backoff.reset()
+                began()
+                while wanted():
+                    if message := await subscription.get_message(timeout=_LISTEN):
+                        heard(message["channel"].decode())
+        except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
+            if redis_pool.client() is None:  # closed, as the process ends
+                return
+            telemetry.log("announcements.lost", level=logging.WARNING, error=error, prefix=prefix)
+            await asyncio.sleep(backoff.next())

@@ -4,13 +4,12 @@ from typing import Final, Generic
 
 import httpx
 
-from leadwire_client.bots import Bots
+from leadwire_client.bots import Bots, OwnKey
 from leadwire_client.connection import AsyncClosing, AsyncConnection, C, Closing, Connection
 from leadwire_client.conversations import Conversations
 from leadwire_client.exports import Exports
 from leadwire_client.feed import Events
 from leadwire_client.leads import Leads
-from leadwire_client.me import OwnKey
 from leadwire_client.retry import Retry
 
 __version__: Final = "0.1.0"

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from leadwire_client.call import Call, Lines
 from leadwire_client.retry import Attempts, Retry
-from leadwire_client.walk import Pages
+from leadwire_client.walk import Walk
 
 P = ParamSpec("P")
 B = TypeVar("B")
@@ -38,7 +38,7 @@ class Connection(Struct, frozen=True):
                 return call.result(outcome)
             time.sleep(wait)
 
-    def walk(self, walk: Pages[T]) -> Iterator[T]:
+    def walk(self, walk: Walk[T]) -> Iterator[T]:
         """The rows of every page."""
         while walk.call:
             yield from walk.rows(self.run(walk.call))
@@ -88,7 +88,7 @@ class AsyncConnection(Struct, frozen=True):
                 return call.result(outcome)
             await asyncio.sleep(wait)
 
-    async def walk(self, walk: Pages[T]) -> AsyncIterator[T]:
+    async def walk(self, walk: Walk[T]) -> AsyncIterator[T]:
         """The rows of every page."""
         while walk.call:
             for row in walk.rows(await self.run(walk.call)):
@@ -183,10 +183,10 @@ class method(Generic[P, B]):  # noqa: N801 - a decorator
         self: "method[P, Call[T]]", of: Resource[AsyncConnection], owner: type
     ) -> Callable[P, Coroutine[Any, Any, T]]: ...
     @overload
-    def __get__(self: "method[P, Pages[T]]", of: Resource[Connection], owner: type) -> Callable[P, Iterator[T]]: ...
+    def __get__(self: "method[P, Walk[T]]", of: Resource[Connection], owner: type) -> Callable[P, Iterator[T]]: ...
     @overload
     def __get__(
-        self: "method[P, Pages[T]]", of: Resource[AsyncConnection], owner: type
+        self: "method[P, Walk[T]]", of: Resource[AsyncConnection], owner: type
     ) -> Callable[P, AsyncIterator[T]]: ...
     @overload
     def __get__(self: "method[P, Lines[T]]", of: Resource[Connection], owner: type) -> Callable[P, Iterator[T]]: ...
@@ -204,6 +204,6 @@ class method(Generic[P, B]):  # noqa: N801 - a decorator
             built = build(*args, **kwargs)
             if isinstance(built, Lines):
                 return connection.download(built)
-            return connection.walk(built) if isinstance(built, Pages) else connection.run(built)
+            return connection.walk(built) if isinstance(built, Walk) else connection.run(built)
 
         return send

@@ -1,11 +1,11 @@
 """`lw.conversations`."""
 
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, Unpack
 
-from leadwire_client.call import Call, Moment, change_headers, page, params, path_to, single
+from leadwire_client.call import Call, change_headers, page, params, path_to, single
 from leadwire_client.connection import C, Resource, method
 from leadwire_client.types import Conversation, ConversationDetail, ConversationEnd, Message, Page
-from leadwire_client.walk import Walk
+from leadwire_client.walk import Filters, Walk
 
 _PAGE: Final = page(Conversation)
 _DETAIL: Final = single(ConversationDetail)
@@ -13,19 +13,10 @@ _MESSAGES: Final = page(Message)
 _END: Final = single(ConversationEnd)
 
 
-class ConversationFilters(TypedDict, total=False):
-    """Which conversations, and their order: `status` is active, handoff or ended; all times are exclusive. `sort` is
-    `created_at` or `updated_at`, descending with `-` before it. `q` has words.
-    """
+class ConversationFilters(Filters, total=False):
+    """Which conversations. `status` is active, handoff or ended."""
 
     status: str | None
-    q: str | None
-    bot_id: str | None
-    since: Moment | None
-    until: Moment | None
-    updated_since: Moment | None
-    updated_before: Moment | None
-    sort: str | None
 
 
 class Conversations(Resource[C]):
@@ -37,7 +28,7 @@ class Conversations(Resource[C]):
 
         Raises Invalid.
         """
-        return Walk(_page, filters, limit)
+        return Walk(_page, filters, limit=limit)
 
     @method
     def page(

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from leadwire_client.types import Conversation, Handoff, Lead, LeadDeleted, Message, Metadata
@@ -80,3 +81,18 @@ class Event(Struct, frozen=True, kw_only=True):
     timestamp: datetime
     data: Data
     test: bool
+
+
+class Told(Struct):
+    """An event as it is sent. A webhook has its id in a header."""
+
+    event: str
+    timestamp: datetime
+    data: msgspec.Raw
+    id: str = ""
+
+
+def event_of(told: Told, event_id: str = "", *, test: bool = False) -> Event:
+    """The event that was sent. Raises MsgspecError or UnicodeDecodeError for `data` that its kind does not have."""
+    data: Any = msgspec.json.decode(told.data, type=DATA.get(told.event, dict))
+    return Event(kind=told.event, id=event_id or told.id, timestamp=told.timestamp, data=data, test=test)

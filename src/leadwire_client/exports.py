@@ -8,8 +8,7 @@ import msgspec
 
 from leadwire_client.call import Call, Lines, change_headers, path_to, single
 from leadwire_client.connection import C, Resource, method
-from leadwire_client.events import Event
-from leadwire_client.feed import Told, event_of
+from leadwire_client.events import Event, Told, event_of
 from leadwire_client.types import Conversation, Export, Lead, Message
 
 

@@ -6,31 +6,22 @@ from typing import Any, Final, TypedDict, Unpack
 import httpx
 import msgspec
 
-from leadwire_client.call import Call, Moment, change_headers, page, params, path_to, single
+from leadwire_client.call import Call, change_headers, page, params, path_to, single
 from leadwire_client.connection import C, Resource, method
 from leadwire_client.types import CustomValue, Lead, LeadDeleted, Page
-from leadwire_client.walk import Walk
+from leadwire_client.walk import Filters, Walk
 
 _PAGE: Final = page(Lead)
 _SINGLE: Final = single(Lead)
 _DELETED: Final = single(LeadDeleted)
 
 
-class LeadFilters(TypedDict, total=False):
-    """Which leads, and their order: scores are inclusive, all times exclusive; `since` and `until` are about
-    `created_at`. `sort` is `created_at`, `updated_at` or `score`, descending with `-` before it. `q` has words.
-    """
+class LeadFilters(Filters, total=False):
+    """Which leads. Scores are inclusive; `sort` may also be `score`."""
 
     score_min: int | None
     score_max: int | None
-    q: str | None
-    bot_id: str | None
-    since: Moment | None
-    until: Moment | None
-    updated_since: Moment | None
-    updated_before: Moment | None
     email: str | None
-    sort: str | None
 
 
 class LeadChanges(TypedDict, total=False):
@@ -58,7 +49,7 @@ class Leads(Resource[C]):
         order of `updated_at` a lead that is changed meanwhile comes once more, as it is then; in other orders that a
         change moves it in, it may not come. 24 hours may pass between two pages.
         """
-        return Walk(_page, filters, limit)
+        return Walk(_page, filters, limit=limit)
 
     @method
     def page(

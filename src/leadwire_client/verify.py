@@ -8,13 +8,12 @@ import base64
 import hmac
 import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from leadwire_client.errors import InvalidSignature, StaleSignature, Unreadable
-from leadwire_client.events import DATA, Event
+from leadwire_client.events import Event, Told, event_of
 
 _PREFIX: Final = "whsec_"
 _SHORTEST: Final = 24  # bytes of a key, as Standard Webhooks has it; an unset variable is then no secret
@@ -41,7 +40,11 @@ def verify(
     the body is no event, TypeError when `body` is not bytes, ValueError when a secret cannot be one.
     """
     event_id, given = authentic(body, headers, secret, tolerance=tolerance, now=now)
-    return _event(body, event_id, test=given.get(test_header.lower()) == "true")
+    try:
+        told = msgspec.json.decode(body, type=Told)
+        return event_of(told, event_id, test=given.get(test_header.lower()) == "true")
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Unreadable(f"the body is no event: {error}") from error
 
 
 def authentic(
@@ -67,21 +70,6 @@ def authentic(
     if abs((time.time() if now is None else now) - int(timestamp)) > tolerance:
         raise StaleSignature("webhook-timestamp is too far from now: sent again by somebody, or a wrong clock")
     return event_id, given
-
-
-class _Envelope(msgspec.Struct):
-    event: str
-    timestamp: datetime
-    data: msgspec.Raw
-
-
-def _event(body: bytes, event_id: str, *, test: bool) -> Event:
-    try:
-        envelope = msgspec.json.decode(body, type=_Envelope)
-        data: Any = msgspec.json.decode(envelope.data, type=DATA.get(envelope.event, dict))
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Unreadable(f"the body is no event: {error}") from error
-    return Event(kind=envelope.event, id=event_id, timestamp=envelope.timestamp, data=data, test=test)
 
 
 def _keys(secret: str | Sequence[str]) -> list[bytes]:

@@ -13,14 +13,13 @@ import pytest
 from leadwire.domain.exports import schema
 from leadwire_client import AsyncLeadwire, Leadwire, errors, events
 from leadwire_client import types as client_types
-from leadwire_client.bots import Bots
+from leadwire_client.bots import Bots, OwnKey
 from leadwire_client.call import Moment
 from leadwire_client.connection import method
 from leadwire_client.conversations import ConversationFilters, Conversations
 from leadwire_client.exports import ExportedMessage, Exports
 from leadwire_client.feed import Events
 from leadwire_client.leads import LeadChanges, LeadFilters, Leads
-from leadwire_client.me import OwnKey
 
 _WORDS = {
     str: "string",
@@ -73,7 +72,7 @@ def _structs(module) -> list[type[msgspec.Struct]]:
 STRUCTS = [
     struct
     for struct in [*_structs(client_types), *_structs(events), errors.Problem, errors.FieldError]
-    if struct not in (client_types.Page, msgspec.Struct, events.Event)
+    if struct not in (client_types.Page, msgspec.Struct, events.Event, events.Told)
 ]
 
 

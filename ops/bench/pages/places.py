@@ -10,6 +10,8 @@ _ALSO = [
     "/leads?q=example",
     "/leads?q=nobody-has-this",
     "/leads?sort=score",
+    "/leads?field=status&test=contains&value=nobody-has-this",
+    "/leads?field=status&test=contains&value=nobody-has-this&sort=score",
     "/leads?score_min=90&bot_id={bot_id}",
     "/conversations?q=person",
     "/conversations?status=handoff",

@@ -83,11 +83,12 @@ class _Leads(Listing[Lead]):
         first = await structs.replace(order, looked_at=_FIRST).page(workspace, asked, query.after, limit, query)
         if not first.stopped:  # what most leads have is among the first
             return first
+        # What contains a value is among the leads that have the field.
         marks = [
-            documents.field(workspace, name, None if test == "set" else value)
-            for name, test, value in query.conditions if test != "contains"
-        ]  # fmt: skip
-        found = await documents_found.few(workspace, documents.all_of(marks)) if marks else None
+            documents.field(workspace, name, value if test == "equals" else None)
+            for name, test, value in query.conditions
+        ]
+        found = await documents_found.few_at_once(workspace, [documents.all_of([mark]) for mark in marks])
         if found is not None:
             asked = Among(**structs.asdict(asked), ids=found)
         return await structs.replace(order, looked_at=WALKED).page(workspace, asked, query.after, limit, query)

@@ -53,17 +53,21 @@ class Asked(Struct):
     def __bool__(self) -> bool:
         return bool(self.terms or self.marks or self.since or self.until)
 
-    def lexemes(self, workspace: str, kind: Kind) -> str:
-        """Return the tsquery, as text, for documents of a kind. The last word may be the beginning of a longer one, in
-        leads any part of a name or address.
+    def parts(self, workspace: str, kind: Kind) -> list[str]:
+        """Return tsqueries, as texts, that all have to be true of documents of a kind. The last word may be the
+        beginning of a longer one, in leads any part of a name or address.
         """
-        found = [documents.all_of([documents.of_kind(kind, workspace), *self.marks])]
+        found = [documents.all_of([one]) for one in (documents.of_kind(kind, workspace), *self.marks)]
         for place, (text, exact) in enumerate(self.terms, 1):
             part = documents.contained(text) if kind == "lead" and not exact else None
             beginning = not (exact or part) and place == len(self.terms)
             ways = (documents.row_of(text, beginning=beginning), part)
             found.append(f"({' | '.join(filter(None, ways))})")
-        return " & ".join(found)
+        return found
+
+    def lexemes(self, workspace: str, kind: Kind) -> str:
+        """Return the tsquery, as text, for documents of a kind."""
+        return " & ".join(self.parts(workspace, kind))
 
     @property
     def pattern(self) -> str:

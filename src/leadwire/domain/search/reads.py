@@ -1,14 +1,16 @@
 """Finding documents: newest first, by page. Every query takes the workspace first. Rows are for templates.
 
 The newest documents are looked at first: they have a page of what is in most. What few have is found by the index of
-lexemes, and sorted. What more than `FEW` have is found by walking on from the newest, `WALKED` at a time: so no word is
-slow, however often it occurs.
+lexemes, and sorted. What more than `FEW` have is found by walking on from the newest, `WALKED` at a time. The index
+reads all entries of the rarest word before it finds anything; where that is in more than `COMMON` documents by
+PostgreSQL's statistics, it is not asked. So no word is slow, however often it occurs.
 """
 
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct, structs
 
 from leadwire.domain.listing.cursors import refused
@@ -18,6 +20,7 @@ from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
 
 FEW: Final = 2_000
+COMMON: Final = 20_000
 WALKED: Final = 10_000
 """Documents that one page of a search walks at most."""
 
@@ -25,6 +28,8 @@ WALKED: Final = 10_000
 _SOME: Final = sql("""
 SELECT id FROM (SELECT id, workspace_id FROM search_document WHERE lexemes @@ :lexemes::tsquery LIMIT :most) found
 WHERE workspace_id = :workspace""")
+# How many documents PostgreSQL expects to have them, by its statistics alone.
+_ESTIMATE: Final = sql("EXPLAIN (FORMAT JSON) SELECT FROM search_document WHERE lexemes @@ :lexemes::tsquery")
 # Leads, conversations with the first messages that have one of the words, and notes.
 _LEADS: Final = sql("""
 SELECT id, bot_id, created_at, name, email, phone, company, score,
@@ -79,6 +84,17 @@ async def few(workspace: str, lexemes: str) -> list[str] | None:
     return [row["id"] for row in found] if len(found) <= FEW else None
 
 
+async def few_at_once(workspace: str, parts: list[str]) -> list[str] | None:
+    """Return the ids of the documents that are found by all of these tsqueries; None when there are more than `FEW`, or
+    when finding them would take long.
+    """
+    for part in reversed(parts):  # words last: they are rare more often than kinds and states
+        plan = msgspec.json.decode(await _ESTIMATE.value(lexemes=part))
+        if plan[0]["Plan"]["Plan Rows"] <= COMMON:
+            return await few(workspace, " & ".join(parts))
+    return None
+
+
 async def having(workspace: str, kind: Kind, text: str, marks: list[str]) -> list[str]:
     """Return the ids of the documents with the words and phrases of a text, and these marks. Raise InvalidParameter
     for `q` where it has none, or `MOST`, or more than `FEW` documents have them.
@@ -101,7 +117,7 @@ async def page(workspace: str, kind: Kind, asked: Asked, after: str = "", limit:
     first = await _FIRST.page(workspace, wanted, after, limit, lexemes)
     if not first.stopped:
         return first
-    known = await few(workspace, lexemes)
+    known = await few_at_once(workspace, asked.parts(workspace, kind))
     if known is None:
         return await _NEWEST.page(workspace, wanted, after, limit, lexemes)
     if not known:

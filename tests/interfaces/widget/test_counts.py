@@ -4,7 +4,7 @@ import pytest
 
 from leadwire.domain.bots.changes import counts
 from leadwire.infrastructure import db
-from leadwire.interfaces.widget import counts as beacon
+from leadwire.interfaces.widget import api
 from tests.interfaces.widget.conftest import SITE
 
 
@@ -15,8 +15,8 @@ async def send(client, bot_id, body, origin=SITE):
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
-    beacon._COUNTS._buckets.clear()
-    monkeypatch.setattr(beacon._COUNTS, "_rate", 1e-9)
+    api._COUNTS._buckets.clear()
+    monkeypatch.setattr(api._COUNTS, "_rate", 1e-9)
 
 
 async def stored():
@@ -49,6 +49,6 @@ async def test_other_websites_and_unknown_bots_are_refused(anonymous, shop):
 
 
 async def test_one_network_cannot_count_without_end(anonymous, shop):
-    statuses = [(await send(anonymous, shop.id, "shown")).status_code for _ in range(beacon._COUNTS.limit + 1)]
-    assert statuses == [202] * beacon._COUNTS.limit + [429]
-    assert await stored() == {"shown": beacon._COUNTS.limit}
+    statuses = [(await send(anonymous, shop.id, "shown")).status_code for _ in range(api._COUNTS.limit + 1)]
+    assert statuses == [202] * api._COUNTS.limit + [429]
+    assert await stored() == {"shown": api._COUNTS.limit}

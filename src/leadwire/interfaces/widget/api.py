@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from litestar.params import FromPath
 from litestar.response import Stream
 
 from leadwire.domain.bots import reads
+from leadwire.domain.bots.changes import counts
 from leadwire.domain.bots.flow import attachments
 from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
 from leadwire.domain.bots.visitors import faq, runtime
@@ -24,7 +26,7 @@ from leadwire.domain.conversations.schema import ConversationNotFound, Origin
 from leadwire.domain.leads.schema import Source
 from leadwire.domain.notices.changes import transcript
 from leadwire.infrastructure import settings
-from leadwire.infrastructure.errors import Conflict, InvalidParameter, RateLimited, Unauthenticated
+from leadwire.infrastructure.errors import Conflict, Invalid, InvalidParameter, RateLimited, Unauthenticated
 from leadwire.infrastructure.rate_limit import RateLimit
 from leadwire.interfaces.http import body
 from leadwire.interfaces.http.client_network import network
@@ -32,17 +34,22 @@ from leadwire.interfaces.http.middleware import set_workspace
 from leadwire.interfaces.http.requests import pairs_of
 from leadwire.interfaces.http.responses import JSONResponse
 from leadwire.interfaces.http.routes import get, options
-from leadwire.interfaces.widget import counts, visitor
+from leadwire.interfaces.widget import visitor
 from leadwire.interfaces.widget.origins import Origins
 from leadwire.interfaces.widget.schema import Activity, NewConversation, NewRating, NewVisitorMessage
 
 # A minute, per network and bot. Redis holds the networks' keyed hashes only.
 _STARTS: Final = RateLimit("conversations", 30, shared=True)
 _MESSAGES: Final = RateLimit("messages", 60, shared=True)
+_COUNTS: Final = RateLimit("counts", 120, shared=False)
 _GUESSES: Final = RateLimit("authentication", 60, shared=False)  # tokens that are none, per network
 _DIGITS: Final = 9  # of a position in a conversation
 _MOST_STREAMS: Final = 4  # at once, per conversation and process: a browser needs one for all its tabs
 _PING: Final = 15.0  # seconds: proxies cut what is silent for longer
+
+_COUNTED: Final[dict[bytes, counts.Kind]] = {b"shown": "shown", b"opened": "opened"}
+# As `navigator.sendBeacon` sends a text; or as JSON.
+_COUNT_BODY: Final = re.compile(rb'\s*(?:\{\s*"kind"\s*:)?\s*"?(shown|opened)"?\s*\}?\s*')
 
 _R = Request[Any, Any, Any]
 
@@ -57,6 +64,21 @@ async def show_bot(request: _R, bot_id: FromPath[str]) -> JSONResponse[BotConfig
     if tag in request.headers.get("if-none-match", ""):
         return JSONResponse(None, status_code=304, headers=headers)  # type: ignore[arg-type]
     return JSONResponse(config, headers=headers)
+
+
+@post("/bots/{bot_id:str}/counts", status_code=202)
+async def count(request: _R, bot_id: FromPath[str]) -> JSONResponse[None]:
+    """Count that a page has shown the widget (`shown`), or that a visitor has opened it (`opened`).
+
+    The body is that word, as `text/plain`. Nothing is kept of the visitor. Written within seconds.
+    """
+    bot = await _bot(bot_id)
+    _COUNTS.take(f"{network(request.scope)} {bot.id}", asyncio.get_running_loop().time())
+    found = _COUNT_BODY.fullmatch(await body.read(request, 64))
+    if found is None:
+        raise Invalid("The body is `shown` or `opened`.")
+    counts.count(bot.id, _COUNTED[found[1]])
+    return JSONResponse(None, status_code=202)
 
 
 @post("/bots/{bot_id:str}/conversations")
@@ -215,7 +237,7 @@ def _position(text: str) -> int:
 
 _HANDLERS: Final = (
     show_bot, start_conversation, send_message, read_messages, stream_events, request_handoff, end, send_transcript,
-    rate, note_activity, counts.count,
+    rate, note_activity, count,
 )  # fmt: skip
 router = Router(
     "/widget/v1",

@@ -97,7 +97,7 @@ async def qualifier(workspace: str) -> LiveBot:
     bot_id = await bots.create(workspace, "Qualifier")
     await bots.save_draft(workspace, bot_id, library.text("lead-qualification"))
     await bots.publish(workspace, bot_id)
-    await bots.set_appearance(workspace, bot_id, ["*"], "#0f766e")
+    await bots.set_origins(workspace, bot_id, ["*"])
     return await reads.live(bot_id)
 
 

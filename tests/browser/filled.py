@@ -53,7 +53,7 @@ async def fill(workspace: str, redis: object) -> dict[str, str]:
     flow = library.text("lead-qualification").replace('text = "', f'text = "{LONG[:300]}')
     await bots.save_draft(workspace, bot, flow)
     await bots.publish(workspace, bot)
-    await bots.set_appearance(workspace, bot, [f"https://{LONG[:60].lower()}.{LONG[:60].lower()}.example"], "#0f766e")
+    await bots.set_origins(workspace, bot, [f"https://{LONG[:60].lower()}.{LONG[:60].lower()}.example"])
     await bots.add_faq_entry(workspace, bot, LONG[:500], LONG[:2000])
     endpoint = await _endpoint(workspace)
     talk, lead = await _talk(workspace, bot)

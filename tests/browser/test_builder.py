@@ -74,7 +74,7 @@ async def test_a_bot_is_built_from_blank_by_clicking_and_a_visitor_talks_to_it(p
     bot_id = await db.value("SELECT id FROM bot")
     parse((await reads.detail(workspace, bot_id)).draft)
 
-    await bots.set_appearance(workspace, bot_id, ["*"], "#0f766e")
+    await bots.set_origins(workspace, bot_id, ["*"])
     async with website(door, bot_id) as address:
         shop = await visit.page()
         await shop.goto(address)

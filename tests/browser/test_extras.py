@@ -70,7 +70,7 @@ async def illustrated(workspace):
     bot_id = await bots.create(workspace, "Illustrated")
     await bots.save_draft(workspace, bot_id, FLOW)
     await bots.publish(workspace, bot_id)
-    await bots.set_appearance(workspace, bot_id, ["*"], "#0f766e")
+    await bots.set_origins(workspace, bot_id, ["*"])
     return await reads.live(bot_id)
 
 

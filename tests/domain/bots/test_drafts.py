@@ -9,6 +9,7 @@ from leadwire.domain.bots.builder import editing
 from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.flow import library
 from leadwire.domain.bots.flow.parse import BadFlow, read
+from leadwire.domain.bots.look import Look
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Conflict, NotFound
 
@@ -120,7 +121,8 @@ async def test_another_workspace_has_no_such_draft(workspace, blank):
 
 async def test_a_copy_has_all_but_the_websites(workspace, blank):
     await changes.describe(workspace, blank, "Greeter", "For the shop")
-    await changes.set_appearance(workspace, blank, ["*"], "#0f766e")
+    await changes.set_origins(workspace, blank, ["*"])
+    await changes.set_look(workspace, blank, Look(), "#0f766e")
     await changes.add_faq_entry(workspace, blank, "Why?", "Because.")
     copy = await changes.duplicate(workspace, blank, "Copy of Greeter")
     one = await reads.detail(workspace, copy)

@@ -92,7 +92,7 @@ async def test_another_workspaces_bot_is_not_there(live):
         changes.save_draft(other, live.id, SMALL),
         changes.publish(other, live.id),
         changes.rollback(other, live.id, 1),
-        changes.set_appearance(other, live.id, [], "#000000"),
+        changes.set_origins(other, live.id, []),
         changes.add_faq_entry(other, live.id, "Why?", "Because."),
     ):
         with pytest.raises(NotFound):
@@ -106,5 +106,5 @@ async def test_another_workspaces_bot_is_not_there(live):
 )
 async def test_what_is_no_origin(workspace, live, origin):
     with pytest.raises(Invalid):
-        await changes.set_appearance(workspace, live.id, ["https://example.com", origin], "#4f46e5")
+        await changes.set_origins(workspace, live.id, ["https://example.com", origin])
     assert await reads.origins(live.id) == []

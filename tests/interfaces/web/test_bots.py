@@ -109,10 +109,9 @@ async def test_what_it_was_taught(admin, workspace, greeter):
 async def test_where_it_may_be_shown(admin, workspace, greeter):
     page = await admin.open(f"/bots/{greeter}/install")
     assert f"data-bot=&#34;{greeter}&#34;" in page or f'data-bot="{greeter}"' in page
-    form = {"origins": "https://a.example\nhttps://b.example", "color": "#0f766e"}
-    await admin.fill(f"/bots/{greeter}/install", **form)
+    await admin.fill(f"/bots/{greeter}/install", origins="https://a.example\nhttps://b.example")
     assert (await reads.detail(workspace, greeter)).allowed_origins == ["https://a.example", "https://b.example"]
-    page = await admin.fill(f"/bots/{greeter}/install", 422, origins="https://a.example/path", color="#0f766e")
+    page = await admin.fill(f"/bots/{greeter}/install", 422, origins="https://a.example/path")
     assert "enter scheme and host, such as https://example.com" in page
 
 

@@ -5,6 +5,7 @@ import secrets
 import pytest
 
 from leadwire.domain.bots import changes
+from leadwire.domain.bots.look import Look
 from leadwire.interfaces.widget import api, origins
 from tests.domain.bots.conftest import live, operators  # noqa: F401 - fixtures
 
@@ -14,7 +15,8 @@ SITE = "https://shop.example"
 @pytest.fixture
 async def shop(workspace, live, monkeypatch):  # noqa: F811
     """A live bot that one website may show. What a test uses up of a limit does not come back on a slow machine."""
-    await changes.set_appearance(workspace, live.id, [SITE], "#0f766e")
+    await changes.set_origins(workspace, live.id, [SITE])
+    await changes.set_look(workspace, live.id, Look(), "#0f766e")
     for limit in (api._STARTS, api._MESSAGES, api._GUESSES, origins._CALLS):
         limit._buckets.clear()
         monkeypatch.setattr(limit, "_rate", 1e-9)

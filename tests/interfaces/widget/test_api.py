@@ -220,7 +220,7 @@ async def test_only_the_bots_websites_may_show_it(anonymous, workspace, shop, ca
             assert (await anonymous.get(path, headers={**caller.headers, "Origin": "http://test"})).status_code == 403
             configured.setattr(settings, "get", lambda: public)
             assert (await anonymous.get(path, headers=ours)).status_code == 200
-    await changes.set_appearance(workspace, shop.id, ["*"], "#000000")
+    await changes.set_origins(workspace, shop.id, ["*"])
     assert (await anonymous.get(bot, headers={"Origin": "https://evil.example"})).status_code == 200
 
 

@@ -49,7 +49,7 @@ async def _bot(workspace: str, name: str) -> str:
     bot_id = await bots.create(workspace, name)
     await bots.save_draft(workspace, bot_id, library.text(name.lower().replace(" ", "-")))
     await bots.publish(workspace, bot_id)
-    await bots.set_appearance(workspace, bot_id, ["*"], "#4f46e5")
+    await bots.set_origins(workspace, bot_id, ["*"])
     return bot_id
 
 

@@ -53,7 +53,7 @@ async def publish(
     async with audited("bot.published", workspace=owner) as entry:
         entry.subject = bot_id = bot_id or await changes.create(owner, name or file.stem.replace("-", " ").capitalize())
         if origins:
-            await changes.set_appearance(owner, bot_id, origins, (await reads.detail(owner, bot_id)).color)
+            await changes.set_origins(owner, bot_id, origins)
         await changes.save_draft(owner, bot_id, source)
         before = (await reads.detail(owner, bot_id)).published_version or "none"
         version = await changes.publish(owner, bot_id)

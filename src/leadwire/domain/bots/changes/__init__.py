@@ -22,7 +22,6 @@ MAX_ORIGINS: Final = 50
 _NEWEST: Final = 2**31 - 1  # what the column holds
 LONGEST_DESCRIPTION: Final = 500
 _COLOR: Final = re.compile(r"#[0-9a-fA-F]{6}")
-_HEX: Final = "A color is written like #4f46e5."
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
 _ADD: Final = insert(Bot.id, Bot.workspace_id, Bot.name, Bot.created_at)
@@ -34,9 +33,7 @@ INSERT INTO bot_version (bot_id, version, workspace_id, source, created_at)
 SELECT :bot, 1 + coalesce(max(version), 0), :workspace, :source, :now FROM bot_version WHERE bot_id = :bot
 RETURNING version""")
 _SET_VERSION: Final = statement(Bot.update(published_version=param("version")).where(*_BOT))
-_SET_APPEARANCE: Final = statement(
-    Bot.update(allowed_origins=param("origins"), color=param("color")).where(*_BOT).returning(Bot.id)
-)
+_SET_ORIGINS: Final = statement(Bot.update(allowed_origins=param("origins")).where(*_BOT).returning(Bot.id))
 _SET_LOOK: Final = statement(Bot.update(look=param("look"), color=param("color")).where(*_BOT).returning(Bot.id))
 _DESCRIBE: Final = statement(
     Bot.update(name=param("name"), description=param("description")).where(*_BOT).returning(Bot.id)
@@ -124,8 +121,8 @@ async def rollback(workspace: str, bot_id: str, version: int) -> None:
     await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
 
 
-async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], color: str) -> None:
-    """Set which websites (`https://example.com`; `*`: any) may show a bot, and its color. Raise NotFound, Invalid."""
+async def set_origins(workspace: str, bot_id: str, origins: Sequence[str]) -> None:
+    """Set which websites (`https://example.com`; `*`: any) may show a bot. Raise NotFound, Invalid."""
     faults = [
         FieldError("wrong_value", f"{one[:200]!r}: enter scheme and host, such as https://example.com", "/origins")
         for one in origins
@@ -133,18 +130,17 @@ async def set_appearance(workspace: str, bot_id: str, origins: Sequence[str], co
     ]
     if len(origins) > MAX_ORIGINS:
         faults.append(FieldError("too_many", f"At most {MAX_ORIGINS} origins.", "/origins"))
-    if not _COLOR.fullmatch(color):
-        faults.append(FieldError("wrong_value", _HEX, "/color"))
     if faults:
         raise Invalid("The bot cannot be embedded like that.", errors=tuple(faults))
     hosts = list(dict.fromkeys(origin.lower() for origin in origins))
-    await _SET_APPEARANCE.one(reads.no_bot(), workspace=workspace, bot=bot_id, origins=hosts, color=color.lower())
+    await _SET_ORIGINS.one(reads.no_bot(), workspace=workspace, bot=bot_id, origins=hosts)
 
 
 async def set_look(workspace: str, bot_id: str, look: Look, color: str) -> None:
     """Set how a bot's chat looks. Raise NotFound, Invalid."""
     if not _COLOR.fullmatch(color):
-        raise Invalid("1 field is not valid.", errors=(FieldError("wrong_value", _HEX, "/color"),))
+        wrong = FieldError("wrong_value", "A color is written like #4f46e5.", "/color")
+        raise Invalid("1 field is not valid.", errors=(wrong,))
     text = msgspec.json.encode(look).decode()
     await _SET_LOOK.one(reads.no_bot(), workspace=workspace, bot=bot_id, look=text, color=color.lower())
 

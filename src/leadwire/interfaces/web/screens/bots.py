@@ -86,5 +86,5 @@ async def embed(context: PageContext, bot_id: str) -> PageResponse:
     origins = context.form.text("origins").split()
     before = await reads.detail(context.workspace, bot_id)
     context.entry.detail = f"websites: {' '.join(before.allowed_origins) or 'none'} -> {' '.join(origins) or 'none'}"
-    await changes.set_appearance(context.workspace, bot_id, origins, before.color)
+    await changes.set_origins(context.workspace, bot_id, origins)
     return context.redirect(f"/bots/{bot_id}/install", "Saved.")

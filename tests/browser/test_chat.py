@@ -5,7 +5,6 @@ import gzip
 import msgspec
 from playwright.async_api import expect
 
-from leadwire.domain.conversations import loop
 from leadwire.domain.conversations.changes import due
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.workspaces import changes as workspaces
@@ -54,7 +53,7 @@ async def test_from_hello_to_the_end_in_two_browsers(browser, chat, door, worksp
         await desk.get_by_role("button", name="End", exact=True).click()
         await expect(desk.locator("#state")).to_contain_text("ends in a few seconds")
         with clock.at(clock.now() + due.UNDO):
-            await loop.sweep()
+            await due.sweep()
         await expect(desk.locator("#head .pill")).to_have_text("Ended")
 
     await expect(chat.dialog).to_contain_text("ended")

@@ -4,7 +4,8 @@ from functools import partial
 
 import pytest
 
-from leadwire.domain.conversations import loop, threads
+from leadwire.domain.conversations import threads
+from leadwire.domain.conversations.changes import due
 from leadwire.domain.conversations.threads import Wanted
 from leadwire.infrastructure import clock, db, ids
 from tests.plans import crowd as crowds
@@ -58,7 +59,7 @@ async def test_what_the_lists_read_does_not_grow(agents, wanted, monkeypatch):
 
 
 async def test_what_is_due_is_found_by_itself(agents, monkeypatch):
-    nodes = await explained(partial(loop._DUE.rows, now=clock.now()), monkeypatch)
+    nodes = await explained(partial(due._DUE.rows, now=clock.now()), monkeypatch)
     scans = [node for node in nodes if node.get("Relation Name") == "conversation"]
     assert {node["Node Type"] for node in scans} <= {"Index Scan", "Index Only Scan"}
     assert sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in scans) == 0

@@ -11,7 +11,7 @@ from leadwire.delivery.streams import installation
 from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.domain.bots.visitors import inactivity
 from leadwire.domain.bulk_changes import changes as bulk_changes
-from leadwire.domain.conversations import loop as put_off
+from leadwire.domain.conversations.changes import due
 from leadwire.domain.mail.loop import Mailer
 from leadwire.domain.notices import loop as notices
 from leadwire.domain.privacy import retention
@@ -34,8 +34,9 @@ async def relay(settings: Settings) -> None:
         health.stuck = lambda: relaying.stuck() or mailer.stuck()
         async with asyncio.TaskGroup() as group:
             for work in (
-                relaying, mailer, inactivity, Observer(redis, settings), notices, retention, put_off,
+                relaying, mailer, inactivity, Observer(redis, settings), notices,
                 Loop("search", resting(search.write)), Loop("bulk", resting(bulk_changes.step)),
+                Loop("due", resting(due.sweep)), Loop("retention", resting(retention.sweep, every=60)),
             ):  # fmt: skip
                 group.create_task(work.run(stop))
             group.create_task(chaining.run(stop, settings.audit_retention_days))

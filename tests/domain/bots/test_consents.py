@@ -6,7 +6,7 @@ from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import consents
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.visitors import preview
-from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.changes import erasing
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import NotFound
@@ -138,7 +138,7 @@ async def test_without_a_lead_they_go_with_the_conversation(workspace, asking):
         await asking.says(said)
     assert await db.value("SELECT count(*) FROM consent") == 1
     async with db.transaction():
-        await conversations.delete_batch(workspace, 10)
+        await erasing.delete_batch(workspace, 10)
     assert await db.value("SELECT count(*) FROM consent") == 0
 
 

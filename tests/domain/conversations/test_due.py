@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leadwire.domain.bots.visitors import inactivity, runtime
-from leadwire.domain.conversations import changes, loop, reads, threads
+from leadwire.domain.conversations import changes, reads, threads
 from leadwire.domain.conversations.changes import due, inbox, seen
 from leadwire.domain.conversations.threads import Wanted
 from leadwire.infrastructure import clock, db
@@ -32,9 +32,9 @@ async def status(workspace, talk):
 
 
 async def later(span):
-    """Sweep as if so much time had passed. Return how many were due."""
+    """Sweep as if so much time had passed. Return how many ended or came back."""
     with clock.at(clock.now() + span):
-        return await loop.sweep()
+        return await due.sweep()
 
 
 async def place_of(workspace, talk, user, **more):
@@ -85,7 +85,7 @@ async def test_one_that_fails_does_not_hold_up_the_others(workspace, talk, opera
         raise Conflict("Not now.")
 
     monkeypatch.setattr(changes, "end", refused)
-    assert await later(due.UNDO) == 1
+    assert await later(due.UNDO) == 0
     monkeypatch.setattr(changes, "end", end)
     assert await later(due.UNDO) == 1
     assert await status(workspace, talk) == "ended"
@@ -128,7 +128,7 @@ async def test_snoozed_is_not_silent(workspace, talk, operators):  # noqa: F811
     await db.rows("UPDATE conversation SET updated_at = now() - interval '3 days'")
     assert await inactivity.sweep() == (0, 0)
     await db.rows("UPDATE conversation SET snoozed_until = now() - interval '1 second'")
-    assert await loop.sweep() == 1
+    assert await due.sweep() == 1
     assert await inactivity.sweep() == (0, 0)  # silence begins when it has come back
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from leadwire.domain.bots.changes import visitor_sessions
 from leadwire.domain.bots.visitors import runtime
-from leadwire.domain.conversations import loop, reads
+from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import due, inbox
 from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.infrastructure import clock
@@ -27,7 +27,7 @@ async def waiting(visitor):  # noqa: F811
 async def ended(waiting):
     """What is due in ten seconds is done."""
     with clock.at(clock.now() + due.UNDO):
-        assert await loop.sweep() == 1
+        assert await due.sweep() == 1
 
 
 def code(refused):

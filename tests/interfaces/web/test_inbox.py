@@ -4,7 +4,7 @@ import pytest
 
 from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations import changes as conversation_reads
-from leadwire.domain.conversations import loop, reads
+from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import due
 from leadwire.infrastructure import clock, db
 from tests import make
@@ -37,7 +37,7 @@ async def test_who_asks_for_a_person_is_found_answered_and_ended(agent, workspac
     page = await agent.fill(f"/inbox/{waiting}/end")
     assert "This conversation ends in a few seconds" in page
     with clock.at(clock.now() + due.UNDO):
-        await loop.sweep()
+        await due.sweep()
     page = await agent.open(f"/inbox?c={waiting}")
     assert "It has ended for good" in page
     assert 'name="content"' not in page

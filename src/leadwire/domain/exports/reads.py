@@ -14,7 +14,6 @@ from leadwire.domain.feed import reads as feed
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.listing import cursors
 from leadwire.domain.listing.keyset import UPDATED
-from leadwire.domain.listing.listing import PageQuery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, statement
 from leadwire.infrastructure.errors import NotFound
@@ -83,27 +82,16 @@ def _key(kind: Kind, query: str) -> list[str]:
 
 def rows(workspace: str, job: StoredExport, query: Any, after: str) -> AsyncIterator[Sequence[Struct]]:
     """Yield the rows behind `after`, all when it is empty. Raise InvalidParameter, before the first."""
-    return _WALKS[job.export.type](workspace, job, query, after)
-
-
-def _of_list(walk: Callable[..., AsyncIterator[Sequence[Any]]]) -> Callable[..., AsyncIterator[Sequence[Struct]]]:
-    def rows(workspace: str, job: StoredExport, query: PageQuery, after: str) -> AsyncIterator[Sequence[Struct]]:
-        if query.updated_since is None and query.updated_before is None:
-            query = structs.replace(query, until=min(query.until or job.created_at, job.created_at))
-        return walk(workspace, query, after)
-
-    return rows
-
-
-async def _events(workspace: str, job: StoredExport, query: EventsQuery, after: str) -> AsyncIterator[Sequence[Struct]]:
-    kinds = tuple(query.types.split(",")) if query.types else ()
-    async for found in feed.walk(workspace, after or query.since or cursors.FIRST, kinds, job.created_at):
-        yield found
+    if isinstance(query, EventsQuery):
+        kinds = tuple(query.types.split(",")) if query.types else ()
+        return feed.walk(workspace, after or query.since or cursors.FIRST, kinds, job.created_at)
+    if query.updated_since is None and query.updated_before is None:
+        query = structs.replace(query, until=min(query.until or job.created_at, job.created_at))
+    return _WALKS[job.export.type](workspace, query, after)
 
 
 _WALKS: Final[dict[Kind, Callable[..., AsyncIterator[Sequence[Struct]]]]] = {
-    "leads": _of_list(leads.export),
-    "conversations": _of_list(conversations.export),
-    "messages": _of_list(messages.walk),
-    "events": _events,
+    "leads": leads.export,
+    "conversations": conversations.export,
+    "messages": messages.walk,
 }

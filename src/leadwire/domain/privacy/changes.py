@@ -2,7 +2,7 @@
 
 from leadwire.delivery.erase import erase_events
 from leadwire.domain.bots.changes import visitor_sessions
-from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadDeleted

@@ -4,10 +4,8 @@ Personal data goes the way that an erasure takes it. The sweep works in batches,
 rests as long as it works; whatever stops it, it goes on where it was. Any number of processes may sweep at once.
 """
 
-import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple, get_args
@@ -17,7 +15,7 @@ from leadwire.delivery.envelope import KINDS as EVENTS
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.bots.changes import consents
 from leadwire.domain.conversations import old
-from leadwire.domain.conversations.changes import retention as conversations
+from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.conversations.old import Old
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.privacy import changes
@@ -34,8 +32,6 @@ Days = Mapping[Kind, int | None]
 """The days that each kind is kept; None: until it is erased."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_EVERY: Final = 60.0  # seconds between looks for what is due
-_REST: Final = 0.1  # seconds between batches, at least
 _BATCH: Final = 100  # conversations
 _LEADS: Final = 500  # that are looked at in a batch, of which so many are erased
 _ERASED: Final = 20
@@ -99,19 +95,6 @@ async def change(workspace: str, days: Days) -> str:
             else:
                 await _KEEP.rows(workspace=workspace, kind=kind)
     return "; ".join(f"{kind}: {before[kind] or 'kept'} -> {days[kind] or 'kept'}" for kind in different)
-
-
-async def run(stop: asyncio.Event) -> None:
-    """Sweep until `stop` is set."""
-    while not stop.is_set():
-        began = time.monotonic()
-        try:
-            wait = max(_REST, time.monotonic() - began) if await sweep() else _EVERY
-        except Exception as error:  # noqa: BLE001 - the next round tries again
-            telemetry.log("retention.failed", level=logging.WARNING, error=error)
-            wait = _EVERY
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), wait)
 
 
 async def sweep() -> bool:

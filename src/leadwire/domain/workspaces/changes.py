@@ -11,7 +11,7 @@ from leadwire.domain.accounts import reads as accounts_reads
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.changes import team, workspaces
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.conversations import changes as conversations
+from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.search import changes as search

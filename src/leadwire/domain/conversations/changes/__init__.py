@@ -1,6 +1,6 @@
 """Every change of conversations but those of operators: one function for each, one transaction, with its events.
 
-/v1 can only end a conversation; bots, operators and the demo's visitors do the rest. `privacy.changes` erases.
+/v1 can only end a conversation; bots, operators and the demo's visitors do the rest. `erasing` removes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,12 @@ from piccolo.querystring import QueryString
 from leadwire.delivery.envelope import EventKind
 from leadwire.domain.conversations import events, pubsub, schema
 from leadwire.domain.conversations.schema import MAX_MESSAGES, MAX_TEXT, ConversationNotFound, NewMessage, StoredMessage
-from leadwire.domain.conversations.table import Conversation, ConversationNote, Message
+from leadwire.domain.conversations.table import Conversation
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import schema as lead_schema
 from leadwire.domain.leads.schema import Lead, LeadPatch, Source
-from leadwire.domain.search import changes as search
 from leadwire.infrastructure import clock, db, ids
-from leadwire.infrastructure.db.statements import Statement, any_of, columns, delete_some, insert, param, sql, statement
+from leadwire.infrastructure.db.statements import Statement, columns, insert, param, sql, statement
 from leadwire.infrastructure.errors import Conflict, Invalid
 
 _COLUMNS: Final = f"{schema.LIST_COLUMNS}, {schema.METADATA_COLUMNS}"
@@ -72,29 +71,6 @@ _STATUS: Final = statement(Conversation.select("status", "ended_at").where(*_ONE
 _LEAD: Final = sql(f"""
 SELECT {lead_schema.COLUMNS} FROM lead
 WHERE id = (SELECT lead_id FROM conversation WHERE workspace_id = :workspace AND id = :id) FOR SHARE""")
-
-# Locks a lead's conversations and the one it was captured in, in one order for everybody.
-_LOCK_OF_LEAD: Final = sql("""
-SELECT 1 FROM conversation WHERE workspace_id = :workspace
-  AND (lead_id = :lead_id OR id = (SELECT conversation_id FROM lead WHERE id = :lead_id)) ORDER BY id FOR UPDATE""")
-# The source goes as well: links in e-mails name whom they were sent to.
-_ERASED: Final = ("visitor_email", "visitor_name", "lead_id", "source_url", "source_referrer", "rating_comment")
-_OF_LEAD: Final = (Conversation.lead_id == param("lead_id")) | (Conversation.id == param("conversation_id"))
-_ERASE: Final = statement(
-    Conversation.update({**dict.fromkeys(_ERASED), "variables": "{}", "tags": "{}", "updated_at": _NOW})
-    .where(Conversation.workspace_id == param("workspace"), _OF_LEAD)
-    .returning(Conversation.id)
-)
-# Visitors name themselves also where nobody asked. What the bot wrote stays unless it repeats an answer.
-_ERASE_MESSAGES: Final = statement(
-    Message.update(content="[deleted]").where(
-        any_of(Message.conversation_id, "conversation_ids"), (Message.role != "bot") | Message.answers.is_not_null()
-    )
-)
-_DELETE_NOTES: Final = statement(
-    ConversationNote.delete().where(any_of(ConversationNote.conversation_id, "conversation_ids"))
-)
-_DELETE_SOME: Final = delete_some(Conversation)
 
 
 async def start(workspace: str, bot_id: str, origin: schema.Origin, flow_version: int | None = None) -> str:
@@ -186,27 +162,6 @@ async def end(
         row = await _change("conversation.ended", _END, workspace, conversation_id, by=by, reason=reason)
     found = row or await _STATUS.one(missing, workspace=workspace, id=conversation_id)
     return schema.ConversationEnd(conversation_id, "ended", clock.iso(found["ended_at"]))
-
-
-async def lock_of_lead(workspace: str, lead_id: str) -> None:
-    """Lock the conversations of a lead for the open transaction."""
-    await _LOCK_OF_LEAD.rows(workspace=workspace, lead_id=lead_id)
-
-
-async def erase(workspace: str, lead: Lead) -> list[str]:
-    """Erase a person from their conversations: names, messages, notes, tags. Return the conversations' ids."""
-    which = {"lead_id": lead.id, "conversation_id": lead.conversation_id}
-    found = await _ERASE.rows(workspace=workspace, now=clock.now(), **which)
-    conversation_ids = [row["id"] for row in found]
-    await _ERASE_MESSAGES.rows(conversation_ids=conversation_ids)
-    await _DELETE_NOTES.rows(conversation_ids=conversation_ids)
-    await search.forget(workspace, conversation_ids)
-    return conversation_ids
-
-
-async def delete_batch(workspace: str, most: int) -> int:
-    """Delete at most so many conversations of a workspace that is deleted, with their messages. Return how many."""
-    return len(await _DELETE_SOME.rows(workspace=workspace, most=most))
 
 
 async def _change(

@@ -31,7 +31,6 @@ _POLL_BACKLOG: Final = 0.01  # while an endpoint's window is what holds deliveri
 _POLL_JOBS: Final = 1.0  # of redrives and discards, when there are none
 _CLOSE_EVERY: Final = 1.0
 _EXPIRE_EVERY: Final = 1.0
-_REST: Final = 1.0
 _REDRIVE_EVERY: Final = 0.2
 _MAINTAIN_EVERY: Final = 3600.0
 _MAINTAIN_AGAIN: Final = 15.0  # after a lock that was not granted in time
@@ -72,12 +71,12 @@ class Loop:
         return f"{self._name} has not ended a round for {took:.0f} s" if took > _STUCK else None
 
 
-def resting(work: Callable[[], Awaitable[object]]) -> Callable[[], Awaitable[float]]:
-    """Work for a `Loop` that rests for as long as it took, as others need the database more; a second without any."""
+def resting(work: Callable[[], Awaitable[object]], every: float = 1.0) -> Callable[[], Awaitable[float]]:
+    """Work for a `Loop` that rests as long as it took, as others need the database more; else `every` seconds."""
 
     async def run_once() -> float:
         began = time.monotonic()
-        return time.monotonic() - began if await work() else _REST
+        return time.monotonic() - began if await work() else every
 
     return run_once
 

@@ -52,7 +52,7 @@ async def test_a_draft_is_parsed_in_a_thread(admin, greeter, monkeypatch):
     watches = [(screen, "examined"), (drafts, "read"), (changes, "parse")]
     threads = [watched(monkeypatch, owner, name) for owner, name in watches]
     page = await admin.open(f"/bots/{greeter}/text")
-    assert "as published" in page
+    assert "Visitors see this" in page
     await admin.fill(f"/bots/{greeter}/draft", source=FLOW, publish="1")
     assert [len(found) for found in threads] == [2, 2, 1]  # two pages; the draft and the one before; its publication
     assert threading.main_thread() not in [one for found in threads for one in found]

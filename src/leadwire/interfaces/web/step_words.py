@@ -18,7 +18,7 @@ STEPS: Final[Mapping[str, str]] = _WORDS["steps"]
 INPUTS: Final[Mapping[str, str]] = _WORDS["inputs"]
 OPERATORS: Final[Mapping[str, str]] = _WORDS["operators"]
 ORDERED: Final[Sequence[str]] = _WORDS["ordered"]
-SAVED: Final[Mapping[str, str]] = {"": "Only for this flow", **_WORDS["saved"]}
+SAVED: Final[Mapping[str, str]] = {"": "Nowhere, only in this flow", **_WORDS["saved"]}
 
 
 def word(value: str) -> str:
@@ -29,6 +29,11 @@ def word(value: str) -> str:
 def kind(step: Step) -> str:
     """What a step is called by its type."""
     return STEPS.get(str(step.get("type")), word(str(step.get("type", "Step"))))
+
+
+def does(step: Step) -> str:
+    """What a step of its type does."""
+    return str(_WORDS["about"].get(str(step.get("type")), ""))
 
 
 def label(field: Field, inside: str) -> str:
@@ -115,7 +120,7 @@ def fault(flaw: FlowError, step: Step) -> str:
         for field in fields.of(str(step.get("type"))):
             if field.name == name:
                 told = label(field, str(step.get("type")))
-                return f"Choose where this leads: {told}." if field.kind == "step" else f"Fill in: {told}."
+                return f"Choose a step under “{told}”." if field.kind == "step" else f"Fill in “{told}”."
     if flaw.code == "unreachable":
-        return "No step leads here yet. Choose it in the step before."
+        return "No step leads here yet. Open the step before it, and choose this one under “Then”."
     return flaw.message

@@ -51,7 +51,7 @@ async def save(context: PageContext, bot_id: str) -> PageResponse:
     await drafts.replace(context.workspace, bot_id, source, context.me.user_id, revision)
     if context.form.on("publish"):
         return await publish_draft(context, bot_id, "/text")
-    return context.redirect(f"/bots/{bot_id}/text", "The draft is kept.")
+    return context.redirect(f"/bots/{bot_id}/text", "The draft is saved.")
 
 
 async def published(workspace: str, one: BotDetail) -> str:

@@ -14,7 +14,8 @@ from leadwire.domain.conversations.table import Conversation as Table
 from leadwire.domain.conversations.table import ConversationNote, Message, SavedReply
 from leadwire.domain.leads import schema as leads
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Keyset
-from leadwire.domain.listing.listing import Figures, Listing, PageQuery, SearchQuery
+from leadwire.domain.listing.listing import Figures, Listing
+from leadwire.domain.listing.queries import PageQuery, SearchQuery
 from leadwire.domain.search import reads as documents_found
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.db.statements import param, sql, statement

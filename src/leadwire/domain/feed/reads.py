@@ -14,7 +14,7 @@ from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.feed import events, wakes
 from leadwire.domain.feed.schema import Event
 from leadwire.domain.listing import cursors
-from leadwire.domain.listing.numbered import Limit
+from leadwire.domain.listing.queries import Limit
 from leadwire.infrastructure import ids
 from leadwire.infrastructure.errors import InvalidParameter, NotFound, RateLimited
 

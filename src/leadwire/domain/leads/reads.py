@@ -7,7 +7,8 @@ from msgspec import Meta, structs
 from leadwire.domain.leads import table
 from leadwire.domain.leads.schema import COLUMNS, Email, Lead, Score, StoredLead, from_row
 from leadwire.domain.listing.keyset import BY_BOT_AND_TIME, BY_TIME, BY_UPDATE, UPDATED, Found, Keyset
-from leadwire.domain.listing.listing import Figures, Listing, PageQuery, SearchQuery
+from leadwire.domain.listing.listing import Figures, Listing
+from leadwire.domain.listing.queries import PageQuery, SearchQuery
 from leadwire.domain.search import documents
 from leadwire.domain.search import reads as documents_found
 from leadwire.infrastructure import clock

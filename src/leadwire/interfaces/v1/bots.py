@@ -4,7 +4,7 @@ from litestar import Router
 
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.schema import Bot
-from leadwire.domain.listing.numbered import NumberedQuery
+from leadwire.domain.listing.queries import NumberedQuery
 from leadwire.interfaces.http.responses import Page, PageMeta, Single
 from leadwire.interfaces.v1.operations import Caller, Query, get
 

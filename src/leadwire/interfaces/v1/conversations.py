@@ -5,7 +5,7 @@ from litestar import Router
 from leadwire.domain.conversations import changes, reads
 from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.domain.conversations.schema import Conversation, ConversationDetail, ConversationEnd, Message
-from leadwire.domain.listing.numbered import NumberedQuery
+from leadwire.domain.listing.queries import NumberedQuery
 from leadwire.interfaces.http.responses import Page, PageMeta, Single
 from leadwire.interfaces.v1.operations import Caller, Query, get, post
 

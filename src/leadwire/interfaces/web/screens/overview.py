@@ -11,7 +11,7 @@ from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.reads import BANDS
-from leadwire.domain.listing.listing import BotId
+from leadwire.domain.listing.queries import BotId
 from leadwire.domain.webhooks import reads, stats
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import NotFound

@@ -17,7 +17,10 @@ _WHOLE: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 120,
 
 HOPS: Final = ("commit", "relay", "claim", "send", "record")
 RELAY_LOOPS: Final = ("fan_out", "admit", "expire", "redrive", "reconcile", "discard", "maintain")
-LOOPS: Final = (*RELAY_LOOPS, "add", "deliver", "record", "observe", "mail", "notices")
+LOOPS: Final = (
+    *RELAY_LOOPS, "add", "deliver", "record", "observe", "mail", "notices", "search", "bulk", "due", "silence",
+    "retention", "audit",
+)  # fmt: skip
 
 COMMITTED: Final = counter("events_committed", "Events committed to the outbox.", "kind", values=EVERY_KIND)
 RELAYED: Final = counter("events_relayed", "Events that became deliveries.")

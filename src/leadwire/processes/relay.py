@@ -34,7 +34,7 @@ async def relay(settings: Settings) -> None:
         health.stuck = lambda: relaying.stuck() or mailer.stuck()
         async with asyncio.TaskGroup() as group:
             for work in (
-                relaying, mailer, inactivity, Observer(redis, settings), notices,
+                relaying, mailer, Observer(redis, settings), notices, Loop("silence", inactivity.look),
                 Loop("search", resting(search.write)), Loop("bulk", resting(bulk_changes.step)),
                 Loop("due", resting(due.sweep)), Loop("retention", resting(retention.sweep, every=60)),
             ):  # fmt: skip

@@ -1,7 +1,5 @@
 """Visitors who stop writing: nudged once, then the conversation is ended. Any number of processes may sweep at once."""
 
-import asyncio
-import contextlib
 import logging
 from collections import Counter
 from typing import Final, Literal
@@ -32,15 +30,10 @@ _DUE: Final = sql(f"{_SILENT} ORDER BY c.updated_at LIMIT {_AT_ONCE}")
 _LOCK_ONE: Final = sql(f"{_SILENT} AND c.id = :conversation FOR UPDATE OF c SKIP LOCKED")
 
 
-async def run(stop: asyncio.Event) -> None:
-    """Sweep every 30 s until `stop` is set."""
-    while not stop.is_set():
-        try:
-            await sweep()
-        except Exception as error:  # noqa: BLE001 - the next round tries again
-            telemetry.log("silence.failed", level=logging.WARNING, error=error)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), _EVERY)
+async def look() -> float:
+    """Sweep. Return the seconds until the next time."""
+    await sweep()
+    return _EVERY
 
 
 async def sweep() -> tuple[int, int]:

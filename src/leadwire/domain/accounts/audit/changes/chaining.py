@@ -15,10 +15,10 @@ from typing import Final
 import msgspec
 
 from leadwire.delivery.endpoints import table as endpoints
+from leadwire.delivery.relay.loop import Loop
 from leadwire.domain.accounts.audit import events
 from leadwire.domain.accounts.audit.chain import INSTALLATION, OF_CHAIN, Seal, chained, digest, line, sealed, unsealed
 from leadwire.infrastructure import clock, db, ids, telemetry
-from leadwire.infrastructure.backoff import Backoff, either
 from leadwire.infrastructure.db.statements import lists, sql
 from leadwire.infrastructure.errors import OperatorError
 
@@ -62,22 +62,17 @@ _told: set[str] = set()  # chains that were logged as unreadable
 
 async def run(stop: asyncio.Event, retention_days: int) -> None:
     """Chain what is written, each second, and drop what is past retention, each hour, until `stop` is set."""
-    pause, dropped = Backoff(), float("-inf")
-    loop = asyncio.get_running_loop()
-    while not stop.is_set():
-        wait = _EVERY
-        try:
-            if loop.time() - dropped > _DROP_EVERY:
-                while await drop(timedelta(days=retention_days)):
-                    pass
-                dropped = loop.time()
-            if await chain() == BATCH:
-                wait = 0.0
-            pause.reset()
-        except Exception as error:  # noqa: BLE001 - the next round tries again
-            telemetry.log("audit.failed", level=logging.WARNING, error=error)
-            wait = pause.next()
-        await either(stop, stop, wait)
+    dropped, now = float("-inf"), asyncio.get_running_loop().time
+
+    async def look() -> float:
+        nonlocal dropped
+        if now() - dropped > _DROP_EVERY:
+            while await drop(timedelta(days=retention_days)):
+                pass
+            dropped = now()
+        return 0.0 if await chain() == BATCH else _EVERY
+
+    await Loop("audit", look).run(stop)
 
 
 async def chain() -> int:

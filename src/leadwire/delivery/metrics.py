@@ -19,7 +19,7 @@ HOPS: Final = ("commit", "relay", "claim", "send", "record")
 RELAY_LOOPS: Final = ("fan_out", "admit", "expire", "redrive", "reconcile", "discard", "maintain")
 LOOPS: Final = (
     *RELAY_LOOPS, "add", "deliver", "record", "observe", "mail", "notices", "search", "bulk", "due", "silence",
-    "retention", "audit",
+    "retention", "audit", "ledger",
 )  # fmt: skip
 
 COMMITTED: Final = counter("events_committed", "Events committed to the outbox.", "kind", values=EVERY_KIND)

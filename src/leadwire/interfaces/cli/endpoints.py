@@ -7,14 +7,7 @@ import click
 
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.interfaces.cli.endpoint_secrets import certificate, secret, token
-from leadwire.interfaces.cli.runtime import (
-    Result,
-    audited,
-    command,
-    listing,
-    the_workspace,
-    workspace_option,
-)
+from leadwire.interfaces.cli.runtime import Result, audited, command, listing, the_workspace, workspace_option
 from leadwire.interfaces.cli.trigger import result
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ async def test_a_copy_of_what_is_known_is_readable_on_a_phone_and_on_paper(brows
         page = await signed_in(visit, door, workspace, "ada@example.org")
         await page.goto(f"{door}/leads/{lead}")
         assert not await wide(page)
-        await page.get_by_role("button", name="To print").click()
+        await page.get_by_role("button", name="Print view").click()
         await expect(page.get_by_role("heading", name="What is known of ada@example.com")).to_be_visible()
         await expect(page.get_by_text("Ada, may we send you news?").first).to_be_visible()
         assert not await wide(page)

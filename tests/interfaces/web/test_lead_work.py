@@ -252,7 +252,7 @@ async def test_people_are_not_erased_any_more_for_who_is_no_admin(admin, agent, 
     assert await db.value("SELECT count(*) FROM lead") == 2
     page = await agent.open(f"/leads/bulk/{bulk}")
     assert "Stopped" in page
-    assert "Whoever began this may not erase people any more. The rest is left as it is." in page
+    assert "The person who began this may not erase people any more. The rest is left as it is." in page
 
 
 async def test_only_admins_cancel_what_a_colleague_began(admin, agent, workspace, three):

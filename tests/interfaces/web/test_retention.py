@@ -22,7 +22,7 @@ async def previewed(browser, status=200, **days):
 
 def shown(page):
     """The numbers that would go, by the name of the kind."""
-    rows = re.findall(r"<tr><th scope=\"row\"><b>([^<]+)</b>.*?Would go now\">(.*?)</td>", page, re.DOTALL)
+    rows = re.findall(r"<tr><th scope=\"row\"><b>([^<]+)</b>.*?Would be deleted now\">(.*?)</td>", page, re.DOTALL)
     return {name: re.sub(r"<[^>]+>", "", count) for name, count in rows}
 
 

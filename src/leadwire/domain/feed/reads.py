@@ -5,14 +5,13 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Struct, structs
 
 from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.feed import events, wakes
-from leadwire.domain.feed.schema import Event
 from leadwire.domain.listing import cursors
 from leadwire.domain.listing.queries import Limit
 from leadwire.infrastructure import ids
@@ -47,6 +46,19 @@ class FeedQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def kinds(self) -> tuple[str, ...]:
         """The kinds that are asked for."""
         return KINDS if self.types is None else tuple(dict.fromkeys(self.types.split(",")))
+
+
+class Event(Struct, frozen=True):
+    """Something that happened, as webhooks tell of it."""
+
+    id: str
+    """Starts with `evt_`; the `webhook-id` of its deliveries."""
+    event: str
+    """The kind of event."""
+    timestamp: str
+    """When it happened."""
+    data: dict[str, Any]  # a msgspec.Raw as it comes from the database
+    """What it happened to, as it was then: what the webhook of this kind carries."""
 
 
 class _Envelope(Struct):

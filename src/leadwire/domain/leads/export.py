@@ -1,8 +1,5 @@
 """Leads as files, made while they are sent: no copy is kept that an erasure would have to find."""
 
-import csv
-import io
-import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
@@ -11,20 +8,17 @@ import msgspec
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead
+from leadwire.domain.listing.exported import BOM, written
 
-_BOM: Final = "\N{BYTE ORDER MARK}"  # spreadsheets take the file for UTF-8 by this alone
 _HEAD: Final = (
     "id", "captured_at", "name", "email", "phone", "company", "score", "bot", "source_url", "source_campaign",
     "source_referrer", "conversation_id", "custom_fields",
 )  # fmt: skip
-# What begins with one of these is run as a formula (OWASP, CSV injection), the full-width ones in some locales. A
-# spreadsheet whose locale separates cells by something else than a comma begins a new cell inside of ours.
-_FORMULA: Final = re.compile(r"(^(?=[\t\r\n])|(?:^|[;|\t\r\n])(?=[\s\"]*[=+\-@＝＋－＠]))")  # noqa: RUF001
 
 
 async def as_csv(workspace: str, query: LeadSearch, bots: Mapping[str, str]) -> AsyncIterator[bytes]:
     """RFC 4180 in UTF-8; custom fields are one column of JSON. Texts that a spreadsheet would run begin with `'`."""
-    yield written([_HEAD], start=_BOM)
+    yield written([_HEAD], start=BOM)
     async for leads in reads.walk(workspace, query):
         yield written([_cells(lead, bots) for lead in leads])
 
@@ -39,11 +33,6 @@ async def as_json(workspace: str, query: LeadSearch) -> AsyncIterator[bytes]:
     yield b"\n]\n" if before == b",\n" else b"[]\n"
 
 
-async def table(rows: list[tuple[object, ...]]) -> AsyncIterator[bytes]:
-    """Any rows as such a file, the first one with the names of the columns."""
-    yield written(rows, start=_BOM)
-
-
 def _cells(lead: Lead, bots: Mapping[str, str]) -> tuple[object, ...]:
     source = lead.source
     fields = msgspec.json.encode(lead.custom_fields).decode()
@@ -51,15 +40,3 @@ def _cells(lead: Lead, bots: Mapping[str, str]) -> tuple[object, ...]:
         lead.id, lead.created_at, lead.name, lead.email, lead.phone, lead.company, lead.score,
         bots.get(lead.bot_id, lead.bot_id), source.url, source.campaign, source.referrer, lead.conversation_id, fields,
     )  # fmt: skip
-
-
-def written(rows: list[tuple[object, ...]], start: str = "") -> bytes:
-    """Return rows as CSV. Texts that a spreadsheet would run begin with `'`."""
-    text = io.StringIO(start)
-    text.seek(0, io.SEEK_END)
-    csv.writer(text).writerows([_harmless(cell) for cell in row] for row in rows)
-    return text.getvalue().encode()
-
-
-def _harmless(cell: object) -> object:
-    return _FORMULA.sub(r"\1'", cell) if isinstance(cell, str) else cell

@@ -1,4 +1,4 @@
-"""One custom field of a lead as a form has it: a text. Pure."""
+"""Custom fields of a lead as forms have them: texts. Pure."""
 
 import msgspec
 
@@ -13,18 +13,23 @@ def as_text(value: FieldValue | None) -> str:
     return value.replace("\r\n", "\n").strip() if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+def typed(text: str, present: FieldValue | None) -> FieldValue:
+    """A number stays a number, and a yes or no stays one, if it still reads like it; anything else is text."""
+    if not isinstance(present, bool | int | float):
+        return text
+    kind = bool if isinstance(present, bool) else int | float
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError:
+        return text
+
+
 def patch(field: str, value: str | None, present: FieldValue | None = None) -> LeadPatch:
-    """A number stays a number, and a yes or no stays one, if it still reads like it. Raise Invalid."""
-    typed: FieldValue | None = value
-    if value is not None and isinstance(present, bool | int | float):
-        kind = bool if isinstance(present, bool) else int | float
-        try:
-            typed = msgspec.json.decode(value, type=kind)
-        except msgspec.DecodeError:
-            typed = value
+    """Set a field, or with None remove it. Raise Invalid."""
+    given = None if value is None else typed(value, present)
     try:
         msgspec.convert(field, FieldKey)
-        return msgspec.convert({"custom_fields": {field: typed}}, LeadPatch)
+        return msgspec.convert({"custom_fields": {field: given}}, LeadPatch)
     except msgspec.ValidationError as error:
         fault = FieldError("invalid_field", "A name of 1 to 64 characters, a value of up to 1,000.", "/value")
         raise Invalid("This custom field cannot be set.", errors=(fault,)) from error

@@ -1,5 +1,9 @@
-"""Rows of tables as exports show them: without secrets, and without what is only ours."""
+"""What exports have in common: rows of tables without secrets and without what is only ours; and CSV."""
 
+import csv
+import io
+import re
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -8,6 +12,10 @@ from piccolo.table import Table
 
 from leadwire.infrastructure import clock, db
 
+BOM: Final = "\N{BYTE ORDER MARK}"  # spreadsheets take the file for UTF-8 by this alone
+# What begins with one of these is run as a formula (OWASP, CSV injection), the full-width ones in some locales. A
+# spreadsheet whose locale separates cells by something else than a comma begins a new cell inside of ours.
+_FORMULA: Final = re.compile(r"(^(?=[\t\r\n])|(?:^|[;|\t\r\n])(?=[\s\"]*[=+\-@＝＋－＠]))")  # noqa: RUF001
 HIDDEN: Final = frozenset({
     "workspace_id",  # the same in every line
     "password_hash", "totp_step", "search", "client_message_id", "known_browsers",
@@ -31,3 +39,20 @@ def shown(row: db.Row) -> dict[str, Any]:
     if "body" in found:
         found["body"] = msgspec.Raw(found["body"].encode()) if found["body"] else None
     return found
+
+
+async def table(rows: list[tuple[object, ...]]) -> AsyncIterator[bytes]:
+    """Any rows as a CSV file in UTF-8, the first one with the names of the columns."""
+    yield written(rows, start=BOM)
+
+
+def written(rows: list[tuple[object, ...]], start: str = "") -> bytes:
+    """Return rows as CSV. Texts that a spreadsheet would run begin with `'`."""
+    text = io.StringIO(start)
+    text.seek(0, io.SEEK_END)
+    csv.writer(text).writerows([_harmless(cell) for cell in row] for row in rows)
+    return text.getvalue().encode()
+
+
+def _harmless(cell: object) -> object:
+    return _FORMULA.sub(r"\1'", cell) if isinstance(cell, str) else cell

@@ -7,8 +7,7 @@ from litestar import Router
 
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.feed import reads
-from leadwire.domain.feed.reads import FeedQuery
-from leadwire.domain.feed.schema import Event
+from leadwire.domain.feed.reads import Event, FeedQuery
 from leadwire.interfaces.http import requests
 from leadwire.interfaces.http.middleware import WAITED
 from leadwire.interfaces.http.responses import Feed, FeedMeta, Single

@@ -1,10 +1,10 @@
 """A lead's form: the texts in it, and the merge patch that is made of what was sent. Pure."""
 
-import json
 from typing import Any, Final
 
 import msgspec
 
+from leadwire.domain.leads import fields
 from leadwire.domain.leads.schema import FieldValue, Lead, LeadPatch, custom_fields
 from leadwire.interfaces.http import body
 from leadwire.interfaces.web.forms import Form, wrong
@@ -22,7 +22,7 @@ class FormValues(msgspec.Struct, frozen=True):
 def values_of(lead: Lead) -> FormValues:
     """Return a lead as texts."""
     plain = {name: getattr(lead, name) or "" for name in TEXTS} | {"score": str(lead.score)}
-    return FormValues(plain, [(key, _text(value)) for key, value in custom_fields(lead).items()])
+    return FormValues(plain, [(key, fields.as_text(value)) for key, value in custom_fields(lead).items()])
 
 
 def draft(form: Form) -> FormValues | None:
@@ -48,9 +48,9 @@ def patch(form: Form, lead: Lead) -> LeadPatch:
     if len(set(names)) < len(names) or "" in names:
         raise wrong("custom_fields", "repeated_field", "Every custom field needs a name of its own.")
     custom: dict[str, FieldValue | None] = {
-        key: _value(value, was.get(key)) if value else None
+        key: fields.typed(value, was.get(key)) if value else None
         for key, value in pairs
-        if value != (_text(was[key]) if key in was else "")
+        if value != fields.as_text(was.get(key))
     }
     if custom:
         given["custom_fields"] = custom
@@ -69,19 +69,3 @@ def _texts(form: Form, lead: Lead) -> dict[str, Any]:
 def _pairs(form: Form) -> list[tuple[str, str]]:
     keys, values = form.all("key"), form.all("value")
     return [(key.strip(), value.replace("\r\n", "\n").strip()) for key, value in zip(keys, values, strict=False)]
-
-
-def _text(value: FieldValue) -> str:
-    return value.replace("\r\n", "\n").strip() if isinstance(value, str) else json.dumps(value)
-
-
-def _value(text: str, was: FieldValue | None) -> FieldValue:
-    """A number stays a number, and a yes or no stays one, if it still reads like it; anything else is text."""
-    if isinstance(was, bool):
-        return text == "true" if text in ("true", "false") else text
-    if isinstance(was, int | float):
-        try:
-            return msgspec.json.decode(text, type=int | float)
-        except msgspec.DecodeError:
-            return text
-    return text

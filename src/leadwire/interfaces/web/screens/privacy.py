@@ -18,11 +18,14 @@ from leadwire.interfaces.web.routes import action, screen
 from leadwire.interfaces.web.screens import leads
 
 _KINDS: Final[dict[Kind, tuple[str, str]]] = {
-    "leads": ("Leads", "since something last happened to them; erased as if by hand"),
+    "leads": ("Leads", "since their last event; erased as you would erase them by hand"),
     "lead_conversations": ("Conversations of leads", "since they ended"),
     "conversations": ("Other conversations", "since they ended"),
-    "messages": ("Messages", "what was said, answered and noted, since the conversation ended; the rest of it stays"),
-    "events": ("Contents of events", "what your endpoints were sent, and their answers, once finished"),
+    "messages": (
+        "Messages",
+        "what was said, answered and noted, since the conversation ended; the conversation itself stays",
+    ),
+    "events": ("Contents of events", "what was sent to your endpoints and what they answered, once finished"),
 }
 
 
@@ -59,7 +62,9 @@ async def change_retention(context: PageContext) -> PageResponse:
     if _all(await retention.preview(context.workspace, days)) and context.form.text("confirm") != name:
         raise wrong("confirm", "not_confirmed", f"Type {name} to confirm.")
     context.entry.detail = await retention.change(context.workspace, days)
-    return context.redirect("/privacy", "Saved. What is older goes soon; what gets older, within a day.")
+    return context.redirect(
+        "/privacy", "Saved. Data that is older is deleted soon; data that gets older, within a day."
+    )
 
 
 @action("/privacy/erase", shown_on=privacy, audit="person.erased")

@@ -10,12 +10,11 @@ from leadwire.domain.bots.engine import State
 from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.flow.parse import parse_stored
 from leadwire.domain.bots.look import Look, stored
-from leadwire.domain.bots.schema import LiveBot, VisitorSession
+from leadwire.domain.bots.schema import BotNotFound, ChatClosed, LiveBot, VersionNotFound, VisitorSession
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
 from leadwire.domain.conversations.schema import AlreadyEnded
 from leadwire.infrastructure import clock, cpu_work, db
 from leadwire.infrastructure.db.statements import if_given, param, sql, statement
-from leadwire.infrastructure.errors import NotFound, WorkspaceSuspended
 from leadwire.infrastructure.ids import is_id
 
 _BOT: Final = (Bot.workspace_id == param("workspace"), Bot.id == param("bot"))
@@ -101,7 +100,7 @@ async def shown(workspace: str) -> list[schema.Bot]:
 async def one(workspace: str, bot_id: str) -> schema.Bot:
     """A bot, as /v1 shows it. Raise NotFound."""
     if not is_id("bot", bot_id):
-        raise no_bot()
+        raise BotNotFound
     return _shown(await detail(workspace, bot_id))
 
 
@@ -116,22 +115,22 @@ async def listed(workspace: str | None) -> list[schema.BotSummary]:
 
 async def detail(workspace: str, bot_id: str) -> schema.BotDetail:
     """A bot with its draft. Raise NotFound."""
-    return schema.BotDetail(*clock.texts(await _DETAIL.one(no_bot(), workspace=workspace, bot=bot_id)))
+    return schema.BotDetail(*clock.texts(await _DETAIL.one(BotNotFound(), workspace=workspace, bot=bot_id)))
 
 
 async def revision(workspace: str, bot_id: str) -> int:
     """How often a bot's draft has been changed. Raise NotFound."""
-    return int((await _REVISION.one(no_bot(), workspace=workspace, bot=bot_id))[0])
+    return int((await _REVISION.one(BotNotFound(), workspace=workspace, bot=bot_id))[0])
 
 
 async def history(workspace: str, bot_id: str) -> schema.History:
     """How far a bot's draft can be undone and redone. Raise NotFound."""
-    return schema.History(*await _HISTORY.one(no_bot(), workspace=workspace, bot=bot_id))
+    return schema.History(*await _HISTORY.one(BotNotFound(), workspace=workspace, bot=bot_id))
 
 
 async def look(workspace: str, bot_id: str) -> Look:
     """How a bot's chat looks. Raise NotFound."""
-    return stored((await _LOOK.one(no_bot(), workspace=workspace, bot=bot_id))["look"])
+    return stored((await _LOOK.one(BotNotFound(), workspace=workspace, bot=bot_id))["look"])
 
 
 async def versions(workspace: str, bot_id: str) -> list[schema.BotVersion]:
@@ -143,7 +142,7 @@ async def source(workspace: str, bot_id: str, version: int) -> tuple[str, str]:
     """The text of a published flow, and that of the version before it (empty for the first). Raise NotFound."""
     found = await _TWO_SOURCES.rows(workspace=workspace, bot=bot_id, version=version)
     if not found or found[0]["version"] != version:
-        raise no_version()
+        raise VersionNotFound
     return found[0]["source"], found[1]["source"] if len(found) > 1 else ""
 
 
@@ -160,10 +159,10 @@ async def flow(workspace: str, bot_id: str, version: int) -> Flow:
 async def live(bot_id: str) -> LiveBot:
     """A bot as visitors find it, by its id alone. Raise NotFound, also with nothing published; WorkspaceSuspended."""
     if not is_id("bot", bot_id):
-        raise no_bot()
-    workspace, version, color, look, suspended = await _LIVE.one(no_bot(), bot=bot_id)
+        raise BotNotFound
+    workspace, version, color, look, suspended = await _LIVE.one(BotNotFound(), bot=bot_id)
     if suspended:
-        raise closed()
+        raise ChatClosed
     return LiveBot(workspace, bot_id, version, color, await flow(workspace, bot_id, version), stored(look))
 
 
@@ -224,21 +223,6 @@ async def score_of(workspace: str, lead_id: str) -> list[schema.ScoreEntry]:
 async def consents_of(workspace: str, lead_id: str) -> list[schema.Consent]:
     """What a lead has consented to, refused and withdrawn, newest first."""
     return [schema.Consent(*clock.texts(row)) for row in await _CONSENTS.rows(workspace=workspace, lead=lead_id)]
-
-
-def no_bot() -> NotFound:
-    """The error for a bot that is not in the workspace."""
-    return NotFound("There is no such bot.")
-
-
-def closed() -> WorkspaceSuspended:
-    """The error for visitors of a workspace that is suspended."""
-    return WorkspaceSuspended("This chat is closed.")
-
-
-def no_version() -> NotFound:
-    """The error for a version that a bot has not had."""
-    return NotFound("There is no such version of the bot.")
 
 
 async def _session(row: db.Row | None) -> VisitorSession | None:

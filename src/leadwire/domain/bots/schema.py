@@ -6,6 +6,19 @@ from leadwire.domain.bots.engine import Prompt, State
 from leadwire.domain.bots.flow.nodes import Flow
 from leadwire.domain.bots.look import Look
 from leadwire.domain.conversations.schema import Status, StoredMessage
+from leadwire.infrastructure.errors import NotFound, WorkspaceSuspended
+
+
+class BotNotFound(NotFound, detail="There is no such bot."):
+    """There is no such bot in the workspace."""
+
+
+class VersionNotFound(NotFound, detail="There is no such version of the bot."):
+    """The bot has never had this version."""
+
+
+class ChatClosed(WorkspaceSuspended, detail="This chat is closed."):
+    """What visitors of a suspended workspace get."""
 
 
 class BotSummary(Struct, frozen=True):

@@ -14,7 +14,7 @@ from litestar.response import Stream
 from leadwire.domain.bots import reads
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.bots.flow import attachments
-from leadwire.domain.bots.schema import LiveBot, Turn, VisitorSession
+from leadwire.domain.bots.schema import ChatClosed, LiveBot, Turn, VisitorSession
 from leadwire.domain.bots.visitors import faq, runtime
 from leadwire.domain.bots.visitors.opening import BotConfig, opening
 from leadwire.domain.conversations import changes as conversations
@@ -225,7 +225,7 @@ async def _session(request: _R, conversation_id: str) -> VisitorSession:
     if session.conversation_id != conversation_id:
         raise ConversationNotFound
     if session.suspended:
-        raise reads.closed()
+        raise ChatClosed
     return session
 
 

@@ -13,6 +13,7 @@ from leadwire.domain.bots.changes import drafts
 from leadwire.domain.bots.changes.drafts import COUNT_BYTES
 from leadwire.domain.bots.flow.parse import parse
 from leadwire.domain.bots.look import Look
+from leadwire.domain.bots.schema import BotNotFound, VersionNotFound
 from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, FaqEntry
 from leadwire.infrastructure import clock, cpu_work, db, ids
 from leadwire.infrastructure.db.statements import delete_some, insert, param, sql, statement
@@ -69,7 +70,7 @@ async def describe(workspace: str, bot_id: str, name: str, description: str) -> 
     if len(description) > LONGEST_DESCRIPTION or any(not one.isprintable() and one != "\n" for one in description):
         wrong = FieldError("too_long", f"At most {LONGEST_DESCRIPTION} characters.", "/description")
         raise Invalid("This is no description.", errors=(wrong,))
-    await _DESCRIBE.one(reads.no_bot(), workspace=workspace, bot=bot_id, name=name, description=description)
+    await _DESCRIBE.one(BotNotFound(), workspace=workspace, bot=bot_id, name=name, description=description)
 
 
 async def duplicate(workspace: str, bot_id: str, name: str) -> str:
@@ -100,7 +101,7 @@ async def publish(workspace: str, bot_id: str) -> int:
     Raise NotFound, QuotaExceeded; Conflict when there is no draft.
     """
     async with db.transaction():
-        draft, published = await _LOCK.one(reads.no_bot(), workspace=workspace, bot=bot_id)
+        draft, published = await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
         if draft is None:
             raise Conflict("There is no draft to publish.", code="no_draft")
         if published and draft == (await reads.source(workspace, bot_id, published))[0]:
@@ -116,7 +117,7 @@ async def publish(workspace: str, bot_id: str) -> int:
 async def rollback(workspace: str, bot_id: str, version: int) -> None:
     """Let new conversations run a version published before. The draft stays. Raise NotFound."""
     if not 0 < version <= _NEWEST:
-        raise reads.no_version()
+        raise VersionNotFound
     await reads.flow(workspace, bot_id, version)
     await _SET_VERSION.rows(workspace=workspace, bot=bot_id, version=version)
 
@@ -133,7 +134,7 @@ async def set_origins(workspace: str, bot_id: str, origins: Sequence[str]) -> No
     if faults:
         raise Invalid("The bot cannot be embedded like that.", errors=tuple(faults))
     hosts = list(dict.fromkeys(origin.lower() for origin in origins))
-    await _SET_ORIGINS.one(reads.no_bot(), workspace=workspace, bot=bot_id, origins=hosts)
+    await _SET_ORIGINS.one(BotNotFound(), workspace=workspace, bot=bot_id, origins=hosts)
 
 
 async def set_look(workspace: str, bot_id: str, look: Look, color: str) -> None:
@@ -142,7 +143,7 @@ async def set_look(workspace: str, bot_id: str, look: Look, color: str) -> None:
         wrong = FieldError("wrong_value", "A color is written like #4f46e5.", "/color")
         raise Invalid("1 field is not valid.", errors=(wrong,))
     text = msgspec.json.encode(look).decode()
-    await _SET_LOOK.one(reads.no_bot(), workspace=workspace, bot=bot_id, look=text, color=color.lower())
+    await _SET_LOOK.one(BotNotFound(), workspace=workspace, bot=bot_id, look=text, color=color.lower())
 
 
 async def add_faq_entry(workspace: str, bot_id: str, question: str, answer: str) -> None:

@@ -11,6 +11,7 @@ from leadwire.domain.bots.builder import editing
 from leadwire.domain.bots.builder.editing import Draft
 from leadwire.domain.bots.builder.rewriting import rewritten
 from leadwire.domain.bots.flow.parse import LARGEST, BadFlow, read
+from leadwire.domain.bots.schema import BotNotFound
 from leadwire.domain.bots.table import Bot
 from leadwire.infrastructure import clock, cpu_work, db
 from leadwire.infrastructure.db.statements import param, sql, statement
@@ -58,7 +59,7 @@ async def replace(
     """
     raw = await cpu_work.run(read, source)
     async with db.transaction():
-        before, at, authors = await _LOCK.one(reads.no_bot(), workspace=workspace, bot=bot_id)
+        before, at, authors = await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
         if revision not in (None, at) and before != source:
             raise Conflict("The draft has changed since you opened it.", code="draft_changed")
         old = await cpu_work.run(_readable, before or "")
@@ -76,7 +77,7 @@ async def edit(
     """
     author = f"{user_id} {tab}"
     async with db.transaction():
-        before, _, authors = await _LOCK.one(reads.no_bot(), workspace=workspace, bot=bot_id)
+        before, _, authors = await _LOCK.one(BotNotFound(), workspace=workspace, bot=bot_id)
         if before is None:
             raise Conflict("There is no draft to edit.", code="no_draft")
         known = msgspec.json.decode(authors, type=dict[str, str])

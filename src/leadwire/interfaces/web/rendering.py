@@ -54,13 +54,14 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"asset": assets.address, "KINDS": tuple(samples.bodies()), "MASK": _MASK, "GROUPS": catalog.GROUPS}
-    made.globals["TERMS"] = TERMS
-    made.globals["mail_enabled"] = mail_reads.enabled
+    made.globals |= {"KINDS": tuple(samples.bodies()), "MASK": _MASK, "GROUPS": catalog.GROUPS, "TERMS": TERMS}
+    made.globals |= {"asset": assets.address, "mail_enabled": mail_reads.enabled}
     made.globals["egress_addresses"] = lambda: settings.get().egress_addresses
     made.globals |= {one.__name__: one for one in (charts.Plot, charts.Series, charts.spark)}
     filters = (ago, brief, coded, linked, pretty, count, percent, host, charts.ms, charts.short)
     made.filters |= {one.__name__: one for one in (*filters, explain.meaning, datetime.strftime)}
+    parts = vars(made.get_template("parts.html").module)
+    made.globals |= {name: macro for name, macro in parts.items() if isinstance(macro, jinja2.runtime.Macro)}
     return made
 
 

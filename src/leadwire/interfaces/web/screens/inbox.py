@@ -63,7 +63,7 @@ async def inbox(context: PageContext) -> PageResponse:
         looking=[one.email for one in people if one.id in lookers],
         notes=await reads.notes(workspace=workspace, conversation_id=chosen) if conversation else [],
         version=(await leads.stored(workspace, lead.id)).version if lead else 0,
-        score=await bots.score_of(workspace, lead.id) if lead else [],
+        points=await bots.score_of(workspace, lead.id) if lead else [],
         mailable=lead is not None and lead.email is not None and mail.enabled(),
         now=clock.now(),
     )

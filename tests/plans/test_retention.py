@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from leadwire.delivery import erase
-from leadwire.domain.conversations import old
+from leadwire.domain.privacy import old
 from leadwire.infrastructure import clock, db
 from tests.plans import crowd as crowds
 from tests.plans.explained import explained, nodes, plans_of

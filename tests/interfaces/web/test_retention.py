@@ -7,8 +7,7 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
-from leadwire.domain.conversations import old
-from leadwire.domain.privacy import retention
+from leadwire.domain.privacy import old, retention
 from leadwire.infrastructure import db
 from tests.domain.privacy.test_retention import ended
 from tests.interfaces.web.test_step_up import time_passes

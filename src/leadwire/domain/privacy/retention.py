@@ -14,11 +14,10 @@ from leadwire.delivery import erase
 from leadwire.delivery.envelope import KINDS as EVENTS
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.bots.changes import consents
-from leadwire.domain.conversations import old
 from leadwire.domain.conversations.changes import erasing as conversations
-from leadwire.domain.conversations.old import Old
 from leadwire.domain.mail import changes as mail
-from leadwire.domain.privacy import changes
+from leadwire.domain.privacy import changes, old
+from leadwire.domain.privacy.old import Old
 from leadwire.domain.privacy.table import Retention
 from leadwire.infrastructure import clock, db, settings, telemetry
 from leadwire.infrastructure.db.statements import param, sql, statement

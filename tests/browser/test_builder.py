@@ -71,6 +71,7 @@ async def test_a_bot_is_built_from_blank_by_clicking_and_a_visitor_talks_to_it(p
     await expect(builder.steps).to_have_count(5)
     await page.get_by_role("button", name="Publish").click()
     await expect(page.get_by_text("Published: new conversations run version 1.")).to_be_visible()
+    await expect(page.get_by_role("button", name="Fit")).to_be_visible()
     bot_id = await db.value("SELECT id FROM bot")
     parse((await reads.detail(workspace, bot_id)).draft)
 

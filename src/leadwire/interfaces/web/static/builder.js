@@ -178,8 +178,6 @@ for (const kind of ["pointerup", "pointercancel"]) {
   });
 }
 
-new MutationObserver(show).observe(document.querySelector("main"), {
-  childList: true, subtree: true, attributeFilter: ["width"],
-});
+addEventListener("swapped", show);
 show();
 if (flow() && !chosen && matchMedia("(max-width: 760px)").matches) zoomTo(0.8);

@@ -59,7 +59,7 @@ async def test_a_draft_is_parsed_in_a_thread(admin, greeter, monkeypatch):
 
 
 async def test_a_published_flow_is_read_in_a_thread(viewer, greeter, monkeypatch):
-    threads = watched(monkeypatch, parse, "examined")
+    threads = watched(monkeypatch, parse, "_examined")
     await viewer.open(f"/bots/{greeter}/preview")
     assert threads
     assert threading.main_thread() not in threads

@@ -1,1 +1,1 @@
-"""The chatbots: their flows, what they have been taught, and the turns that visitors take with them."""
+"""The chatbots: `flow` is their language, `engine` runs it, `builder` edits drafts, `visitors` takes the turns."""

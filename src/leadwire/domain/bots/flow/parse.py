@@ -17,8 +17,7 @@ _Path = tuple[str | int, ...]
 _Lines = dict[_Path, int]
 """Path from the top -> line, from 1. `("nodes", 2, "text")` is the text of the third node."""
 
-_SHAPE: Final = ("nodes", "wrong_type", "type", "unknown_field", "missing_field", "wrong_value")
-_STUCK: Final = (*_SHAPE, "unknown_node", "timezone", "hours", "date")  # faults with which a flow cannot run
+_STUCK: Final = ("unknown_node", "timezone", "hours", "date")  # faults with which a flow cannot run
 LARGEST: Final = 256 * 1024  # characters
 
 # A string of several lines; or, matched so that quotes in them begin nothing, one of a single line or a comment.
@@ -48,10 +47,10 @@ class BadFlow(Invalid):
 
 def parse(text: str) -> Flow:
     """The flow that `text` is: JSON if it begins with a brace, else TOML. Raise BadFlow."""
-    raw, flaws = examined(text)
-    if flaws:
+    _, flow, flaws = _examined(text)
+    if flow is None or flaws:
         raise BadFlow(flaws)
-    return msgspec.convert(raw, Flow)
+    return flow
 
 
 def parse_stored(text: str) -> Flow:
@@ -59,20 +58,29 @@ def parse_stored(text: str) -> Flow:
 
     Raise BadFlow when its nodes are none any more, or lead nowhere, or its hours and dates are none.
     """
-    raw, flaws = examined(text)
-    if stuck := [flaw for flaw in flaws if flaw.code in _STUCK]:
+    _, flow, flaws = _examined(text)
+    stuck = [flaw for flaw in flaws if flow is None or flaw.code in _STUCK]
+    if flow is None or stuck:
         raise BadFlow(stuck)
-    return msgspec.convert(raw, Flow)
+    return flow
 
 
-@functools.lru_cache(maxsize=16)  # of a draft that is looked at again and again; the texts are bounded
 def examined(text: str) -> tuple[dict[str, Any], list[FlowError]]:
     """The data that a draft is, not to be changed, and everything that is wrong with it as a flow. Raise BadFlow when
     it cannot be read.
     """
+    raw, _, flaws = _examined(text)
+    return raw, flaws
+
+
+@functools.lru_cache(maxsize=16)  # of a draft that is looked at again and again; the texts are bounded
+def _examined(text: str) -> tuple[dict[str, Any], Flow | None, list[FlowError]]:
+    """As `examined`, with the flow unless its nodes are not well formed."""
     raw = read(text)
-    flaws = _shape_flaws(raw) or errors_of(msgspec.convert(raw, Flow))
-    return raw, _placed(flaws, _json_lines(text) if is_json(text) else _toml_lines(text)) if flaws else []
+    shape = _shape_flaws(raw)
+    flow = None if shape else msgspec.convert(raw, Flow)
+    flaws = shape if flow is None else errors_of(flow)
+    return raw, flow, _placed(flaws, _json_lines(text) if is_json(text) else _toml_lines(text)) if flaws else []
 
 
 def read(text: str) -> dict[str, Any]:

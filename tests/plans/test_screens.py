@@ -13,6 +13,7 @@ from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import figures as conversation_figures
 from leadwire.domain.conversations import reads as conversations
 from leadwire.domain.conversations.reads import ConversationSearch
+from leadwire.domain.leads import history as lead_history
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.listing import keyset
@@ -75,7 +76,7 @@ def reads_of(crowd):
         "openers": (partial(conversations._OPENERS.rows, conversation_ids=[_TALK]), 200),
         "a lead's conversations": (partial(conversations.of_lead, workspace, _LEAD), 50),
         "a lead's score": (partial(bots.score_of, workspace, _LEAD), 50),
-        "a lead's events": (partial(leads.events, workspace, _LEAD), 50),
+        "a lead's events": (partial(lead_history.of, workspace, _LEAD), 50),
         "a conversation's events": (partial(conversations.events, workspace, _TALK), 50),
         "their deliveries": (partial(webhooks.states_of, workspace, events), 200),
         "newest deliveries": (partial(deliveries._events, workspace, deliveries.Filter(), "", 51), 300),

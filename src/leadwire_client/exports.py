@@ -8,6 +8,7 @@ import msgspec
 
 from leadwire_client.call import Call, Lines, change_headers, path_to, single
 from leadwire_client.connection import C, Resource, method
+from leadwire_client.errors import Unreadable
 from leadwire_client.events import Event, Told, event_of
 from leadwire_client.types import Conversation, Export, Lead, Message
 
@@ -85,7 +86,10 @@ class _Rows(Lines[Row]):
 
     def rows(self, lines: Iterable[bytes]) -> Iterator[Row]:
         for line in lines:
-            row = self._read(line)
+            try:
+                row = self._read(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise Unreadable(f"{self.method} {self.path}: {error}") from error
             self._last = line
             yield event_of(row) if isinstance(row, Told) else row
 

@@ -12,7 +12,7 @@ from leadwire_client.events import Event, Told, event_of
 from leadwire_client.types import Page
 from leadwire_client.walk import Walk
 
-_WAIT: Final = 20  # seconds: less than a client waits for an answer
+_WAIT: Final = 20  # seconds
 
 
 class _Meta(Struct):
@@ -56,7 +56,8 @@ class Events(Resource[C]):
         Keep the `id` of the last event that you have dealt with: it is the `cursor` to go on from. Raises Invalid, with
         the code `expired_cursor` where events that you have not had are no longer kept.
         """
-        return Walk(_page, {"types": types, "wait": _WAIT if follow else None}, cursor=cursor, follow=follow)
+        wait = max(1, min(_WAIT, int(self.connection.timeout * 2 / 3))) if follow else None
+        return Walk(_page, {"types": types, "wait": wait}, cursor=cursor, follow=follow)
 
 
 def _page(**query: Any) -> Call[Page[Event]]:

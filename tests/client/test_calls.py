@@ -27,6 +27,12 @@ from tests import make
 from tests.delivery.test_feed import settled
 from tests.receiver import Receiver
 
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+EXPORT = Export(
+    id="exp_1", type="messages", format="ndjson", state="ready", rows=0, created_at=AT, expires_at=AT,
+    resume_by=["conversation_created_at", "conversation_id", "seq"],
+)  # fmt: skip
+
 
 async def test_a_lead_from_list_to_deletion(api, workspace, bot):
     made = await make.lead(workspace, bot, score=70, custom_fields={"plan": "pro", "seats": 3})
@@ -126,6 +132,26 @@ async def test_an_export_is_made_read_and_canceled(api, base_url, api_key, works
         api.exports.rows(await api.exports.create("leads", format="csv"))
 
 
+def test_a_line_that_is_no_row_is_unreadable():
+    page = httpx.MockTransport(lambda _: httpx.Response(200, content=b"<html>a proxy</html>\n"))
+    with Leadwire("lw_1", "http://test", transport=page) as client, pytest.raises(Unreadable):
+        [*client.exports.rows(EXPORT)]
+
+
+@pytest.mark.parametrize(("timeout", "wait"), [(30.0, "20"), (60.0, "20"), (9.0, "6"), (0.5, "1")])
+def test_who_follows_waits_for_less_than_an_answer_may_take(timeout, wait):
+    asked = []
+
+    def answer(request):
+        asked.append(request.url.params["wait"])
+        return httpx.Response(500)
+
+    transport = httpx.MockTransport(answer)
+    with Leadwire("lw_1", "http://test", timeout=timeout, transport=transport) as client, pytest.raises(ApiError):
+        next(client.events.list(follow=True))
+    assert asked == [wait]
+
+
 async def test_a_download_that_breaks_off_is_resumed(workspace, bot):
     """Cut anywhere: each row comes once."""
     lines = [
@@ -147,13 +173,8 @@ async def test_a_download_that_breaks_off_is_resumed(workspace, bot):
 
         return httpx.Response(200, content=parts())
 
-    at = datetime(2026, 1, 2, tzinfo=UTC)
-    export = Export(
-        id="exp_1", type="messages", format="ndjson", state="ready", rows=0, created_at=at, expires_at=at,
-        resume_by=["conversation_created_at", "conversation_id", "seq"],
-    )  # fmt: skip
     with Leadwire("lw_1", "http://test", retry=Retry(first_wait=0), transport=httpx.MockTransport(answer)) as client:
-        assert [row.seq for row in client.exports.rows(export)] == [1, 2, 3, 4, 5]
+        assert [row.seq for row in client.exports.rows(EXPORT)] == [1, 2, 3, 4, 5]
     assert asked == ["-", *(f"2026-01-02T00:00:00Z,conv_1,{n}" for n in (1, 2, 3, 4))]
 
 

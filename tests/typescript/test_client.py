@@ -191,6 +191,9 @@ say(await lw.leads.delete("lead_1"));
 await lw.me.get().catch((error) => say(error.name, error.code, error.requestId));
 const nobody = new Leadwire(KEY, "http://127.0.0.1:1", { retry: { attempts: 2, firstWait: 1 } });
 await nobody.me.get().catch((error) => say(error.name, error instanceof LeadwireError, error instanceof Unreachable));
+const asked = async (url) => { say(new URL(url).searchParams.get("wait")); throw new TypeError("no"); };
+const brief = new Leadwire(KEY, BASE, { timeout: 10_000, retry: { attempts: 1 }, fetch: asked });
+await brief.events.list({ follow: true }).next().catch((error) => say(error.name));
 const stop = new AbortController();
 stop.abort(new Error("enough"));
 await lw.me.get({ signal: stop.signal }).catch((error) => say(error.message));
@@ -202,6 +205,8 @@ await lw.me.get({ signal: stop.signal }).catch((error) => say(error.message));
         {"id": "lead_1", "deleted": True},
         ["LeadwireError", "unavailable", "req_1"],
         ["Unreachable", True, True],
+        "6",
+        "Unreachable",
         "enough",
     ]
     assert [method for method, _ in seen] == ["DELETE"] * 3 + ["GET"] * 4

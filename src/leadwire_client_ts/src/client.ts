@@ -100,8 +100,9 @@ export class Events extends Resource {
    *
    * Keep the `id` of the last event that you have dealt with: it is the `cursor` to go on from. */
   async *list({ cursor = "first", types, follow = false }: { cursor?: string; types?: string; follow?: boolean } = {}, options?: CallOptions): AsyncGenerator<StoredEvent, void, undefined> {
+    const wait = Math.max(1, Math.min(20, Math.floor(this.connection.timeout / 1500))); // seconds
     for (;;) {
-      const page = await this.page({ limit: 100, cursor, ...(types ? { types } : {}), ...(follow ? { wait: 20 } : {}) }, options);
+      const page = await this.page({ limit: 100, cursor, ...(types ? { types } : {}), ...(follow ? { wait } : {}) }, options);
       yield* page.data;
       cursor = page.meta.next_cursor;
       if (!page.meta.has_more && !follow) return;

@@ -1,4 +1,4 @@
-"""Waiting: a pause that grows while something keeps failing, and a wait for either of two events."""
+"""Waiting: a pause that grows while something keeps failing, and a rest that an event ends."""
 
 import asyncio
 import random
@@ -24,11 +24,11 @@ class Backoff:
         self._next = _FIRST
 
 
-async def either(one: asyncio.Event, other: asyncio.Event, seconds: float) -> None:
-    """Wait until one of two events is set, `seconds` at the most."""
-    if one.is_set() or other.is_set():
+async def rest(seconds: float, *until: asyncio.Event) -> None:
+    """Wait for so many seconds, or until one of these events is set."""
+    if any(event.is_set() for event in until):
         return
-    waiting = [asyncio.ensure_future(event.wait()) for event in (one, other)]
+    waiting = [asyncio.ensure_future(event.wait()) for event in until]
     try:
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -17,6 +17,7 @@ from leadwire.delivery.monitoring import gauges, invariants
 from leadwire.delivery.relay import partitions
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, db, ids, telemetry
+from leadwire.infrastructure.backoff import rest
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.metrics import Gauge
@@ -62,8 +63,7 @@ class Observer:
                 self._failed(error)
             if done:
                 update = None
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), _EVERY)
+            await rest(_EVERY, stop)
         self._clear()
         await installation.leave(self._redis)
 

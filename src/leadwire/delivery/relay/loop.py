@@ -22,7 +22,7 @@ from leadwire.delivery.relay.admit import admit, close_overfull
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.streams import Key, push
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.backoff import Backoff, either
+from leadwire.infrastructure.backoff import Backoff, rest
 from leadwire.infrastructure.redis_pool import AWAY, NotPrimary
 from leadwire.infrastructure.settings import Settings
 
@@ -63,7 +63,7 @@ class Loop:
                 telemetry.log("relay.failed", level=logging.WARNING, error=error, loop=self._name)
                 wait, awaited = pause.next(), stop  # more work does not shorten the pause
             if wait:
-                await either(stop, awaited, wait)
+                await rest(wait, stop, awaited)
 
     def stuck(self) -> str | None:
         """Why only a restart would help: a round takes far longer than anything it waits for."""

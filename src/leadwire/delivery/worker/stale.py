@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from leadwire.delivery import metrics, streams
 from leadwire.delivery.streams import Entry
 from leadwire.infrastructure import telemetry
-from leadwire.infrastructure.backoff import either
+from leadwire.infrastructure.backoff import rest
 
 _AGAIN_AFTER: Final = 0.2  # seconds
 
@@ -25,7 +25,7 @@ async def acknowledge(redis: Redis, entries: Sequence[Entry]) -> None:
 
 async def add_again(redis: Redis, entries: Sequence[Entry], shards: int, stop: asyncio.Event) -> None:
     """Let entries be read again soon, by whichever worker; at once when this one stops."""
-    await either(stop, stop, _AGAIN_AFTER)
+    await rest(_AGAIN_AFTER, stop)
     try:
         await streams.add(redis, [entry.key for entry in entries], shards)
         await streams.done(redis, entries)

@@ -11,6 +11,7 @@ import httpx
 from leadwire.development.demo.script import Visit, visit
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import telemetry
+from leadwire.infrastructure.backoff import rest
 from leadwire.infrastructure.errors import DomainError
 
 _LONGEST: Final = 30  # lines
@@ -32,10 +33,7 @@ async def talk(workspace: str, bots: list[str], url: str, stop: asyncio.Event) -
             task = asyncio.create_task(_one(client, workspace, bots, chance))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
-            try:
-                await asyncio.wait_for(stop.wait(), chance.uniform(2, 6))
-            except TimeoutError:
-                continue
+            await rest(chance.uniform(2, 6), stop)
         for task in under_way:
             task.cancel()
 

@@ -13,7 +13,7 @@ import click
 import httpx
 import msgspec
 
-from leadwire.infrastructure.backoff import Backoff, either
+from leadwire.infrastructure.backoff import Backoff, rest
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.interfaces.cli.receiver import Forward, Receiver, plain
 
@@ -63,7 +63,7 @@ async def fetch_all(receiver: Receiver, source: Source) -> None:
             pause.reset()
         except httpx.TransportError as error:
             click.echo(f"{error}; trying again", err=True)
-            await either(receiver.stop, receiver.stop, pause.next())
+            await rest(pause.next(), receiver.stop)
     stopped.cancel()
 
 

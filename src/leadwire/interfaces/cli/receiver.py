@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from leadwire.delivery import signing
 from leadwire.infrastructure import clock
+from leadwire.infrastructure.backoff import rest
 
 _LARGEST: Final = 1_000_000  # bytes
 _POST_ONLY: Final = b"POST, please\n"
@@ -95,8 +96,7 @@ class Receiver:
             status, reason = await self.forward(body, headers)
         self._report(body, headers, verified, reason, status)
         if self._delay:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self.stop.wait(), self._delay)
+            await rest(self._delay, self.stop)
         return status
 
     def _report(

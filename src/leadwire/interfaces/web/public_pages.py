@@ -1,16 +1,21 @@
-"""What pages that anybody may open share: their form, where it was sent from, and the session that may follow."""
+"""What pages that anybody may open share: their form, where it was sent from, what a passkey answered, and the session
+that may follow.
+"""
 
-from typing import Any
+from typing import Any, Final
 
-from litestar import Request
+from litestar import Request, Response
 
 from leadwire.domain.accounts.sign_in.changes import sessions
+from leadwire.domain.accounts.sign_in.changes.passkeys import PATIENCE, Answer, Site
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.infrastructure.errors import DomainError, Forbidden
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.page_context import PageResponse, address, redirect, render_page
 
 Asked = Request[Any, Any, Any]
+CREDENTIAL: Final = "passkey"
+"""The field with what a passkey answered."""
 
 
 def form_page(request: Asked, template: str, refusal: DomainError | None = None, **values: object) -> PageResponse:
@@ -43,3 +48,27 @@ async def sent_form(request: Asked) -> forms.Form:
     if not security.same_origin(request.headers):
         raise Forbidden("This request came from another site.")
     return await forms.read(request)
+
+
+def site(request: Asked) -> Site:
+    """Return where the web area is for whoever sent this request.
+
+    `up` is at 127.0.0.1, and passkeys belong to names: there they belong to `localhost`, for who opens it by that name.
+    """
+    address_ = security.public_url(request)
+    if request.headers.get("host", "").startswith("localhost:"):
+        address_ = address_.replace("http://127.0.0.1:", "http://localhost:", 1)
+    return Site(address_)
+
+
+def answer(request: Asked, credential: str) -> Answer:
+    """Return what a passkey answered, with the challenge that this browser was given."""
+    return Answer(site(request), security.challenge(request), credential, address(request))
+
+
+def options_response(request: Asked, options: str, ticket: str) -> Response[bytes]:
+    """Return options, which are JSON; the browser keeps the ticket of their challenge."""
+    headers = dict(security.HEADERS)
+    response = Response(options.encode(), media_type="application/json", headers=headers)
+    security.set_challenge(response, request, ticket, PATIENCE)
+    return response

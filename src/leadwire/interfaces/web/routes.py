@@ -34,7 +34,7 @@ from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import forms, security
 from leadwire.interfaces.web.forms import Form
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect
-from leadwire.interfaces.web.webauthn import CREDENTIAL, answer
+from leadwire.interfaces.web.public_pages import CREDENTIAL, answer
 
 Body = Callable[..., Awaitable[PageResponse]]
 """Takes the context, and the parameters of its path by their names."""

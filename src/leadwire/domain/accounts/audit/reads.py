@@ -41,12 +41,13 @@ _LOG: Final = Keyset(
     },
     key={"id": "text"},
 )  # fmt: skip
-_INSTALLATION_LOG: Final = statement(
+# The latest entries about the installation: which workspaces were deleted, and when.
+of_installation: Final = statement(
     AuditEntry.select("at", "action", "subject", "detail")
     .where(AuditEntry.workspace_id.is_null())
     .order_by("id", ascending=False),
-    "LIMIT :limit",
-)
+    "LIMIT 20",
+).rows
 # The distinct values of a column, each found by one step through an index: a DISTINCT would read the whole log.
 _DISTINCT: Final = """
 WITH RECURSIVE found AS (
@@ -97,11 +98,6 @@ class Verified(Struct, frozen=True):
 async def page(workspace: str, query: LogQuery, limit: int = 50) -> Found[dict[str, Any]]:
     """One page of the audit log, newest first. Raise InvalidParameter for a bad `after`."""
     return await _LOG.page(workspace, query, query.after, limit)
-
-
-async def of_installation(limit: int = 20) -> list[db.Row]:
-    """The latest entries about the installation: which workspaces were deleted, and when."""
-    return await _INSTALLATION_LOG.rows(limit=limit)
 
 
 async def named(workspace: str, column: Literal["actor", "action"]) -> list[str]:

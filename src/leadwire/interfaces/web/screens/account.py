@@ -17,7 +17,18 @@ from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.routes import get
 from leadwire.interfaces.web import security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect
-from leadwire.interfaces.web.public_pages import Asked, browser, form_page, go_on, let_in, sent_form
+from leadwire.interfaces.web.public_pages import (
+    CREDENTIAL,
+    Asked,
+    answer,
+    browser,
+    form_page,
+    go_on,
+    let_in,
+    options_response,
+    sent_form,
+    site,
+)
 from leadwire.interfaces.web.routes import (
     CODE,
     CONFIRM,
@@ -29,7 +40,6 @@ from leadwire.interfaces.web.routes import (
     check_again,
     screen,
 )
-from leadwire.interfaces.web.webauthn import CREDENTIAL, answer, options_response, site
 
 
 @get(SIGN_IN)

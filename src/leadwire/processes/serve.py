@@ -8,7 +8,7 @@ from typing import Final
 
 from leadwire.app import create_app
 from leadwire.delivery.feed import wakes
-from leadwire.domain.accounts.sign_in import failures
+from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import password_reset, sessions
 from leadwire.domain.accounts.sso.changes import sign_in as sso_sign_in
 from leadwire.domain.bots.changes import counts
@@ -40,7 +40,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
             await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)
         for task in beside:
             task.cancel()
-        await failures.write()
+        await tries.write()
         await counts.write()
 
     await runtime.run(settings, "serve", health, run, indexes_only=False)

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from leadwire.domain.accounts.sign_in import changes as sign_in
-from leadwire.domain.accounts.sign_in import limits, passwords
+from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Invalid, RateLimited, Unavailable
@@ -41,7 +41,7 @@ async def test_strangers_passwords_are_hashed_at_a_low_priority():
 async def test_who_comes_then_is_asked_to_try_again_and_loses_no_try(admin, stranger, monkeypatch):  # noqa: F811
     monkeypatch.setattr(passwords.STRANGERS, "_places", asyncio.Semaphore(0))
     form = {"email": EMAIL, "password": PASSWORD}
-    for _ in range(limits.PER_NETWORK + 1):
+    for _ in range(tries.PER_NETWORK + 1):
         answer = await stranger.post("/sign-in", data=form)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3")
         assert "Try again in a few seconds" in answer.text
@@ -55,23 +55,23 @@ async def test_an_ipv6_network_has_so_many_tries(redis, most, apart):
     """Tries from the same /64, from /64s of one /56, and from /56s of one /48."""
     for number in range(most + 1):
         address = f"2001:db8:0:{number * apart:x}::/64"
-        counted = limits.count_stranger(f"{number}@example.org", address)
+        counted = tries.count_stranger(f"{number}@example.org", address)
         if number < most:
             await counted
         else:
             with pytest.raises(RateLimited):
                 await counted
-    await limits.count_stranger("elsewhere@example.org", "2001:db8:1::/64")
+    await tries.count_stranger("elsewhere@example.org", "2001:db8:1::/64")
 
 
 @pytest.mark.parametrize("near", ["192.0.2.{}", "2001:db8:7:{:x}::/64"])
 async def test_one_network_has_five_tries_at_an_account_and_uses_up_no_more_of_it(redis, near):
-    for number in range(limits.PER_NETWORK):
-        await limits.count_stranger(EMAIL, near.format(number))
-    for number in range(limits.PER_ACCOUNT):
+    for number in range(tries.PER_NETWORK):
+        await tries.count_stranger(EMAIL, near.format(number))
+    for number in range(tries.PER_ACCOUNT):
         with pytest.raises(RateLimited):
-            await limits.count_stranger(EMAIL, near.format(number))
-    await limits.count_stranger(EMAIL, "198.51.100.1")
+            await tries.count_stranger(EMAIL, near.format(number))
+    await tries.count_stranger(EMAIL, "198.51.100.1")
 
 
 async def flood(networks: int) -> int:
@@ -79,7 +79,7 @@ async def flood(networks: int) -> int:
     tries = [
         sign_in.sign_in(EMAIL, "a guess", Browser(f"203.0.{network}.{number}"))
         for network in range(networks)
-        for number in range(limits.PER_NETWORK)
+        for number in range(tries.PER_NETWORK)
     ]
     checked = 0
     for results in [
@@ -91,7 +91,7 @@ async def flood(networks: int) -> int:
 
 
 async def test_the_owner_gets_in_while_strangers_flood_the_account(admin, stranger):  # noqa: F811
-    assert await flood(limits.PER_ACCOUNT // limits.PER_NETWORK + 1) == limits.PER_ACCOUNT
+    assert await flood(tries.PER_ACCOUNT // tries.PER_NETWORK + 1) == tries.PER_ACCOUNT
     form = {"email": EMAIL, "password": PASSWORD}
     refused = await stranger.post("/sign-in", data=form)
     assert refused.status_code == 429
@@ -102,7 +102,7 @@ async def test_the_owner_gets_in_while_strangers_flood_the_account(admin, strang
 
 
 async def test_the_owner_confirms_a_session_while_strangers_flood_the_account(admin):  # noqa: F811
-    await flood(limits.PER_ACCOUNT // limits.PER_NETWORK)
+    await flood(tries.PER_ACCOUNT // tries.PER_NETWORK)
     await admin.open("/account")
     await db.rows("UPDATE user_session SET confirmed_at = confirmed_at - interval '11 minutes'")
     await admin.fill("/confirm", password=PASSWORD)
@@ -111,14 +111,14 @@ async def test_the_owner_confirms_a_session_while_strangers_flood_the_account(ad
 
 async def test_a_known_browser_has_five_tries_and_strangers_keep_theirs(admin, stranger):  # noqa: F811
     await admin.fill("/sign-out")
-    for _ in range(limits.PER_HOLDER):
+    for _ in range(tries.PER_HOLDER):
         await admin.fill("/sign-in", 422, email=EMAIL, password="wrong")
     assert (await admin.post("/sign-in", data={"email": EMAIL, "password": PASSWORD})).status_code == 429
     assert (await stranger.post("/sign-in", data={"email": EMAIL, "password": PASSWORD})).status_code == 303
 
 
 async def test_another_account_s_browser_is_a_stranger_s(admin, agent, stranger):  # noqa: F811
-    for _ in range(limits.PER_HOLDER):
+    for _ in range(tries.PER_HOLDER):
         await agent.fill("/sign-in", 422, email=EMAIL, password="wrong")
     refused = await agent.post("/sign-in", data={"email": EMAIL, "password": PASSWORD})
     assert refused.headers["Retry-After"] == "180"  # a network's, not a holder's

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from leadwire.domain.accounts.changes import team
-from leadwire.domain.accounts.sign_in import limits
+from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import password_reset, second_factor, sessions
 from leadwire.domain.mail import changes as mail_changes
 from leadwire.domain.workspaces import changes as workspaces
@@ -68,7 +68,7 @@ async def test_a_forgotten_password_is_replaced_by_a_link_that_works_once(admin,
 async def test_who_has_used_a_link_is_not_held_up_by_strangers(admin, stranger, mailing, monkeypatch):
     path = await link_to(stranger)
     await stranger.fill(path, password=ANOTHER)
-    monkeypatch.setattr(limits._LIMITS["account"], "_burst", 0.0)
+    monkeypatch.setattr(tries._LIMITS["account"], "_burst", 0.0)
     await stranger.fill("/sign-in", email=ADA, password=ANOTHER)
     async with browser() as other:
         await other.fill("/sign-in", 429, email=ADA, password=ANOTHER)

@@ -5,7 +5,7 @@ import re
 import pytest
 from msgspec import structs
 
-from leadwire.domain.accounts.sign_in import failures
+from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
 from tests.domain.accounts.device import Device
@@ -190,7 +190,7 @@ async def test_people_are_told_by_mail(admin, stranger, mailing):
 async def test_a_refused_one_is_in_the_audit_log(stranger, device):
     device.origin = "http://evil"
     await stranger.fill("/sign-in/passkey", 422, passkey=await answer(stranger, device))
-    await failures.write()  # unless it is being written already
+    await tries.write()  # unless it is being written already
     asked = "SELECT subject, detail FROM audit_entry WHERE action = $1"
-    found = await eventually(lambda: db.row(asked, failures.ACTION))
+    found = await eventually(lambda: db.row(asked, tries.FAILED))
     assert tuple(found) == (ADA, "passkey refused")

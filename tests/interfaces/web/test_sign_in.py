@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from leadwire.domain.accounts.changes import team
-from leadwire.domain.accounts.sign_in import limits, passwords
+from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
 from leadwire.interfaces.web.security import local
@@ -116,7 +116,7 @@ async def test_a_password_changed_while_it_is_checked_lets_nobody_in_and_stays_c
 
 
 async def test_a_password_may_be_tried_five_times(admin, stranger):
-    for _ in range(limits.PER_NETWORK):
+    for _ in range(tries.PER_NETWORK):
         await stranger.fill("/sign-in", 422, email="ada@example.org", password="wrong")
     refused = await stranger.post("/sign-in", data={"email": "ada@example.org", "password": PASSWORD})
     assert refused.status_code == 429
@@ -127,7 +127,7 @@ async def test_many_guesses_at_once_do_not_slip_through(admin, stranger):
     forms = [{"email": "ada@example.org", "password": f"guess {number}"} for number in range(20)]
     answers = await asyncio.gather(*(stranger.post("/sign-in", data=form) for form in forms))
     assert sorted({answer.status_code for answer in answers}) == [422, 429]
-    assert sum(answer.status_code == 422 for answer in answers) == limits.PER_NETWORK
+    assert sum(answer.status_code == 422 for answer in answers) == tries.PER_NETWORK
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ async def test_a_password_that_is_guessed_first_is_refused(stranger, workspace, 
 async def test_who_is_refused_is_in_the_log_without_their_address(admin, stranger, caplog):
     for email in ("ada@example.org", "nobody@example.org"):
         await stranger.fill("/sign-in", 422, email=email, password="not the password")
-    for _ in range(limits.PER_NETWORK):
+    for _ in range(tries.PER_NETWORK):
         await stranger.post("/sign-in", data={"email": "ada@example.org", "password": "not the password"})
     told = [(one.getMessage(), one.fields) for one in caplog.records if one.getMessage().startswith("sign_in.")]
     ada = await db.value("SELECT id FROM user_account")

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from leadwire.domain.accounts.changes import team
-from leadwire.domain.accounts.sign_in import failures
+from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.accounts.sso.changes import sign_in as sso_sign_in
 from leadwire.domain.workspaces import changes as workspaces
@@ -235,7 +235,7 @@ async def test_a_suspended_workspace_lets_nobody_in(workspace, stranger, provide
 async def test_what_failed_is_in_the_audit_log(stranger, provider, liar):
     liar.claims = {"aud": "another"}
     await through(stranger, provider, liar)
-    await failures.write()
+    await tries.write()
     assert await noted("user.sign_in_failed") == [("unknown", "wrong_audience")]
     assert await db.value("SELECT subject FROM audit_entry") == "Acme ID"
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts.sign_in import limits
+from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.bots import changes
 from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads
@@ -333,7 +333,7 @@ async def test_redis_holds_nobodys_address(anonymous, caller, redis, monkeypatch
     address = anonymous._transport.client[0]
     await caller.says("hello")
     await caller.says("ada@example.com")
-    await limits.count_stranger("ada@example.com", address)
+    await tries.count_stranger("ada@example.com", address)
     shared = [b"leadwire:rate:conversations:", b"leadwire:rate:messages:", b"leadwire:rate:sign-in-address:"]
 
     async def there() -> bool:

@@ -39,11 +39,7 @@ class Block(NamedTuple):
 
 def address(text: str) -> str:
     """An address that mail can be sent to, in lower case. Raise Invalid, as for line breaks and names before it."""
-    try:  # an office's own `.local` domain is accepted: whether mail arrives is not our question
-        parts = email_validator.validate_email(text.strip(), check_deliverability=False, globally_deliverable=False)
-    except email_validator.EmailNotValidError as error:
-        raise invalid_field("/email", "not_an_email", "This is not an e-mail address.") from error
-    return parts.normalized.lower()
+    return _parts(text.strip()).normalized.lower()
 
 
 def content(kind: str, contents: Contents, base: str) -> Content:
@@ -69,10 +65,11 @@ def message(mail: Claimed, contents: Contents, settings: Settings) -> EmailMessa
     No value can add a header: EmailMessage refuses line breaks in one.
     """
     made = content(mail.kind, contents, settings.public_url)
-    composed = EmailMessage()
+    composed, to = EmailMessage(), _parts(mail.recipient)
     headers: dict[str, Any] = {
         "From": settings.mail_from,
-        "To": _addressed(mail.recipient),
+        # Its domain as DNS has it: only a name before the @ that is not ASCII needs SMTPUTF8.
+        "To": Address(username=to.local_part, domain=to.ascii_domain),
         "Subject": made.subject,
         "Date": mail.created_at,
         "Message-ID": f"<{mail.id}@{sender(settings).rpartition('@')[2]}>",
@@ -95,13 +92,11 @@ def sender(settings: Settings) -> str:
     return parseaddr(settings.mail_from)[1]
 
 
-def _addressed(recipient: str) -> Address:
-    """The recipient with its domain as DNS has it: only a name before the @ that is not ASCII needs SMTPUTF8."""
-    try:
-        parts = email_validator.validate_email(recipient, check_deliverability=False, globally_deliverable=False)
+def _parts(text: str) -> email_validator.ValidatedEmail:
+    try:  # an office's own `.local` domain is accepted: whether mail arrives is not our question
+        return email_validator.validate_email(text, check_deliverability=False, globally_deliverable=False)
     except email_validator.EmailNotValidError as error:
-        raise Invalid("This is not an e-mail address.") from error
-    return Address(username=parts.local_part, domain=parts.ascii_domain)
+        raise invalid_field("/email", "not_an_email", "This is not an e-mail address.") from error
 
 
 def _block(lines: list[str], base: str) -> Block:

@@ -26,7 +26,7 @@ from leadwire.infrastructure import clock, secret_box
 PATIENCE: Final = 600
 """Seconds that signing in at the provider may take."""
 
-_LONGEST_WAY: Final = 1000  # characters: a cookie has 4096
+_LONGEST_WAY: Final = 1000  # characters, as JSON: a cookie has 4096
 _BASIC, _POST = "client_secret_basic", "client_secret_post"
 
 
@@ -56,7 +56,7 @@ async def begin(provider: Provider, callback: str, onward: str, session: str = "
         raise SignOnRefused("not_set_up")
     metadata = await discovery.metadata(provider.issuer)
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-    onward = onward if len(onward) <= _LONGEST_WAY else "/"
+    onward = onward if len(msgspec.json.encode(onward)) <= _LONGEST_WAY else "/"
     flow = Flow(state, nonce, verifier, onward, session, clock.now().timestamp())
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     query = {

@@ -9,7 +9,7 @@ from typing import Final
 
 from leadwire.delivery import retry
 from leadwire.delivery.states import Outcome as Attempted
-from leadwire.domain.mail import changes
+from leadwire.domain.mail import changes, reads
 from leadwire.domain.mail.schema import Claimed, Outcome, State
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.db.statements import sql
@@ -57,11 +57,10 @@ async def record(mail: Claimed, outcome: Outcome, error: str = "") -> State | No
 
     A refused recipient is suppressed. What is sent is emptied, except in the mailbox of `leadwire up`.
     """
-    chosen = settings.get()
-    step = retry.after(_LIKE.get(outcome, "gone"), mail.attempts + 1, chosen.retry_schedule)
+    step = retry.after(_LIKE.get(outcome, "gone"), mail.attempts + 1, settings.get().retry_schedule)
     state = _STATES.get(step.state, "dead")
-    kept = state != "sent" or (chosen.smtp_url is not None and chosen.smtp_url.is_mailbox)
-    values = {"id": mail.id, "held": mail.due_at, "state": state, "delay": step.delay, "emptied": not kept}
+    emptied = state == "sent" and not reads.is_mailbox()
+    values = {"id": mail.id, "held": mail.due_at, "state": state, "delay": step.delay, "emptied": emptied}
     error = error[:_LONGEST_ERROR]
     async with db.transaction() if outcome == "refused" else contextlib.nullcontext():
         recorded = await _RECORD.row(**values, error=error or None)

@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.webhooks import changes, history, reads, receivers, rotation, samples, stats
+from leadwire.domain.webhooks import certificates, changes, history, reads, receivers, rotation, samples, stats
 from leadwire.domain.webhooks.schema import REMOVED, Endpoint, EndpointChange
 from leadwire.infrastructure.errors import NotFound
 from leadwire.interfaces.web.forms import Form, wrong
@@ -161,6 +161,35 @@ async def make_token(context: PageContext, endpoint_id: str) -> PageResponse:
     token = await receivers.make_token(context.workspace, endpoint_id)
     shown = await reads.endpoint(context.workspace, endpoint_id)
     return await context.render("webhooks/token.html", 201, endpoint=shown, token=token)
+
+
+@screen("/webhooks/{endpoint_id}/certificate", role="admin", confirmed=True)
+async def certificate(context: PageContext, endpoint_id: str) -> PageResponse:
+    """What is known of it, and the form for another one. Its key is never shown."""
+    shown = await reads.endpoint(context.workspace, endpoint_id)
+    return await context.render("webhooks/certificate.html", endpoint=shown)
+
+
+@action(
+    "/webhooks/{endpoint_id}/certificate", shown_on=certificate, confirmed=True, audit="endpoint.certificate_replaced"
+)
+async def replace_certificate(context: PageContext, endpoint_id: str) -> PageResponse:
+    given = context.form.text("certificate"), context.form.text("key")
+    changed = await certificates.replace(context.workspace, endpoint_id, *given)
+    context.entry.detail = f"{changed.certificate_subject}, until {changed.certificate_ends_at}"
+    return context.redirect(f"/webhooks/{endpoint_id}", "The certificate is stored, encrypted, and used from now on.")
+
+
+@action(
+    "/webhooks/{endpoint_id}/certificate/remove",
+    shown_on=certificate,
+    confirmed=True,
+    audit="endpoint.certificate_removed",
+)
+async def remove_certificate(context: PageContext, endpoint_id: str) -> PageResponse:
+    context.entry.detail = (await reads.endpoint(context.workspace, endpoint_id)).certificate_subject or ""
+    await certificates.remove(context.workspace, endpoint_id)
+    return context.redirect(f"/webhooks/{endpoint_id}", "The certificate is removed.")
 
 
 def _address(form: Form) -> str:

@@ -7,7 +7,7 @@ from litestar import HttpMethod, Response, route
 from litestar.handlers import HTTPRouteHandler
 
 from leadwire.domain.accounts.schema import ROLES, Person, Role
-from leadwire.domain.accounts.sign_in import failures
+from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sso import changes, checks, reads
 from leadwire.domain.accounts.sso import flow as flows
@@ -91,7 +91,7 @@ async def come_back(request: Asked) -> PageResponse:
     except DomainError as refusal:
         if flow:
             fault = getattr(refusal, "fault", refusal.code)
-            failures.count(provider.workspace, provider.name, fault, address(request))
+            tries.failed(provider.workspace, provider.name, fault, address(request))
         response = _refused(request, provider.id, refusal)
     security.set_flow(response, request, "")
     return response

@@ -9,7 +9,7 @@ from typing import Final
 from leadwire.domain.accounts import notify
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
-from leadwire.domain.accounts.sign_in import failures, limits, passwords
+from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.accounts.sign_in.changes import passkeys, password_reset, second_factor, sessions
 from leadwire.domain.accounts.sign_in.changes.passkeys import Answer
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
@@ -47,7 +47,7 @@ async def sign_in(email: str, password: str, browser: Browser) -> tuple[str, boo
     known = sessions.known_browser(browser.mark, account["known_browsers"] if account else ())
     lane = passwords.KNOWN if known else passwords.STRANGERS
     lane.check_capacity()
-    await (limits.count(f"{email} {known}") if known else limits.count_stranger(email, browser.address))
+    await (tries.count(f"{email} {known}") if known else tries.count_stranger(email, browser.address))
     if account:
         telemetry.set_workspace(account["workspace_id"])
     stored = account["password_hash"] if account else None
@@ -55,10 +55,10 @@ async def sign_in(email: str, password: str, browser: Browser) -> tuple[str, boo
     if account is None or not matches:
         # Written later: doing so now for known addresses would take longer, and so tell which are known.
         if account:
-            failures.count(account["workspace_id"], email, "wrong password", browser.address)
+            tries.failed(account["workspace_id"], email, "wrong password", browser.address)
         telemetry.log("sign_in.refused", level=logging.WARNING, user=account["id"] if account else None)
         raise wrong
-    await (limits.forgive(f"{email} {known}") if known else limits.forgive_stranger(email, browser.address))
+    await (tries.forgive(f"{email} {known}") if known else tries.forgive_stranger(email, browser.address))
     _, user_id, stored, code_wanted, _ = account
     fresh = await passwords.digest(password) if passwords.outdated(stored) else stored
     async with db.transaction():
@@ -106,12 +106,12 @@ async def confirm(person: Person, password: str, answer: Answer | None = None) -
             raise Invalid("This passkey is another account's.")
     else:
         passwords.KNOWN.check_capacity()
-        await limits.count(person.session_id)
+        await tries.count(person.session_id)
         stored = await _PASSWORD.value(id=person.user_id)
         if not await passwords.matches(stored, password[: passwords.LONGEST]):
-            failures.count(person.workspace, person.email, "wrong password, to confirm", person.address)
+            tries.failed(person.workspace, person.email, "wrong password, to confirm", person.address)
             raise Invalid("The password is not right.")
-        await limits.forgive(person.session_id)
+        await tries.forgive(person.session_id)
     await sessions.update(person.session_id, confirmed_at=clock.now())
 
 

@@ -25,7 +25,7 @@ from webauthn.helpers.structs import (
 from leadwire.domain.accounts import keys, notify
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
-from leadwire.domain.accounts.sign_in import failures
+from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.table import Passkey, UserAccount
 from leadwire.infrastructure import clock, ids, telemetry
@@ -170,13 +170,13 @@ async def owner(answer: Answer) -> str:
             require_user_verification=True,
         )  # fmt: skip
     except _MALFORMED as error:
-        failures.count(known["workspace_id"], known["email"], "passkey refused", answer.address)
+        tries.failed(known["workspace_id"], known["email"], "passkey refused", answer.address)
         raise refused from error
     count, before = used.new_sign_count, known["sign_count"]
     if not await _USE.row(id=known["id"], count=count, backed_up=used.credential_backed_up, at=at):
         if count <= before and before:  # a copy of the key may be in use
             telemetry.log("passkey.count_went_back", level=logging.WARNING, passkey=known["id"], was=before, now=count)
-        failures.count(known["workspace_id"], known["email"], "passkey refused: used before", answer.address)
+        tries.failed(known["workspace_id"], known["email"], "passkey refused: used before", answer.address)
         raise refused
     return str(known["user_id"])
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from leadwire.domain.accounts import keys, notify
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.sign_in import limits, passwords
+from leadwire.domain.accounts.sign_in import passwords, tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.domain.accounts.table import PasswordReset, UserAccount
@@ -55,7 +55,7 @@ async def ask(email: str, address: str) -> None:
     """Mail a link, which replaces the one before, if somebody has this address. Raise RateLimited, whoever it is."""
     until = asyncio.get_running_loop().time() + _TAKES
     email = email.strip().lower()
-    await limits.count_stranger(f"reset {email}", address)
+    await tries.count_stranger(f"reset {email}", address)
     if not await _PER_ADDRESS.take_at_once(email):
         raise RateLimited("Three mails an hour. Look for those that were sent.", headers={"Retry-After": str(_WINDOW)})
     if owner := await _OWNER.row(email=email):
@@ -103,6 +103,6 @@ async def hashed_for(token: str, email: str, password: str) -> str:
     minutes. Raise Invalid, RateLimited, Unavailable.
     """
     passwords.KNOWN.check_capacity()
-    await limits.count(f"link {token}")
+    await tries.count(f"link {token}")
     passwords.check(password, email)
     return await passwords.digest(password)

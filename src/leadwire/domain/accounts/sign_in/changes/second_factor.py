@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from leadwire.domain.accounts import keys, notify
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
-from leadwire.domain.accounts.sign_in import failures, limits
+from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import sessions
 from leadwire.domain.accounts.table import HAS_FACTOR, Passkey, RecoveryCode, UserAccount
 from leadwire.infrastructure import clock, db, ids, secret_box
@@ -82,10 +82,10 @@ async def add(person: Person, offered: str, code: str) -> None:
     owner, secret = keys.opened("offer", offered)
     if owner != person.user_id:  # no browser may choose the secret
         raise Invalid("This page is too old, or its secret is not ours. Scan the new one below.")
-    await limits.count(f"code {person.user_id}")
+    await tries.count(f"code {person.user_id}")
     if (step := _step_of(secret, code)) is None:
         raise invalid_field(*_WRONG)
-    await limits.forgive(f"code {person.user_id}")
+    await tries.forgive(f"code {person.user_id}")
     async with audit.transaction(person, "user.second_factor_added", person.user_id):
         await _ADD.rows(id=person.user_id, sealed=secret_box.get().seal(secret), step=step)
         await sessions.end_all(person.user_id, but=person.session_id)
@@ -139,7 +139,7 @@ async def holder(given: str) -> tuple[str, db.Row]:
 async def redeem(given: str, code: str, address: str) -> str:
     """Return whose ticket it is, when `code` is theirs and was not used before. Raise RateLimited, Invalid."""
     user_id, account = await holder(given)
-    await limits.count(f"code {user_id}")
+    await tries.count(f"code {user_id}")
     password_hash, sealed, workspace, email = account
     if len(code) >= _CODE:
         right = await _recover(user_id, password_hash, code, address)
@@ -148,9 +148,9 @@ async def redeem(given: str, code: str, address: str) -> str:
         values = {"step": step, "password_hash": password_hash, "sealed": sealed}
         right = step is not None and await _USE_STEP.row(id=user_id, **values) is not None
     if not right:
-        failures.count(workspace, email, "wrong code", address)
+        tries.failed(workspace, email, "wrong code", address)
         raise invalid_field(*_WRONG)
-    await limits.forgive(f"code {user_id}")
+    await tries.forgive(f"code {user_id}")
     return user_id
 
 

@@ -76,14 +76,14 @@ async def test_one_network_has_five_tries_at_an_account_and_uses_up_no_more_of_i
 
 async def flood(networks: int) -> int:
     """Strangers try passwords, each network five at once. Return how many were checked."""
-    tries = [
+    guesses = [
         sign_in.sign_in(EMAIL, "a guess", Browser(f"203.0.{network}.{number}"))
         for network in range(networks)
         for number in range(tries.PER_NETWORK)
     ]
     checked = 0
     for results in [
-        await asyncio.gather(*tries[at : at + 10], return_exceptions=True) for at in range(0, len(tries), 10)
+        await asyncio.gather(*guesses[at : at + 10], return_exceptions=True) for at in range(0, len(guesses), 10)
     ]:
         assert {type(result) for result in results} <= {Invalid, RateLimited}
         checked += sum(isinstance(result, Invalid) for result in results)

@@ -214,7 +214,7 @@ async def test_changes_of_what_opens_an_account_are_told(admin, mailing, workspa
     await second_factor.remove(workspace, user)
     page = await admin.open("/account/second-factor")
     offer = re.search(r'name="offer" value="(\w+)"', page)[1]
-    _, secret = second_factor.keys.opened("offer", offer)
+    _, secret = second_factor.tickets.opened("offer", offer)
     code = second_factor._totp(secret).generate(int(second_factor.clock.now().timestamp())).decode()
     await admin.fill("/account/second-factor", offer=offer, code=code)
     kinds = await db.rows("SELECT kind, recipient FROM mail ORDER BY id")

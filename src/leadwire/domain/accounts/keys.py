@@ -1,8 +1,6 @@
-"""What we hand out and recognize again: API keys, tokens, and tickets.
+"""The form of an API key: `lw_<8-char id>_<43 base62><6-char CRC32>`.
 
-An API key is `lw_<8-char id>_<43 base62><6-char CRC32>`. The fixed start lets secret scanners find a leaked one; the
-checksum tells a typo without a look-up. A ticket is what a browser keeps for us for a while, and can neither read nor
-make up.
+The fixed start lets secret scanners find a leaked one; the checksum tells a typo without a look-up. Pure.
 """
 
 import hashlib
@@ -10,9 +8,6 @@ import re
 import secrets
 import zlib
 from typing import Final, Literal, get_args
-
-from leadwire.infrastructure import clock, secret_box
-from leadwire.infrastructure.errors import OperatorError
 
 Scope = Literal["leads:read", "leads:write", "conversations:read", "conversations:write", "bots:read", "events:read"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
@@ -42,20 +37,6 @@ def lookup_of(text: str, kind: str = API_KEY) -> str | None:
 def digest(text: str) -> bytes:
     """What is stored of a key or another token: its SHA-256. 256 random bits need no slower hash."""
     return hashlib.sha256(text.encode()).digest()
-
-
-def ticket(purpose: str, owner: str, text: str, life: int) -> str:
-    """Return a ticket for `life` seconds. `purpose` and `owner` have no spaces."""
-    return secret_box.get().seal(f"{purpose} {owner} {int(clock.now().timestamp()) + life} {text}").hex()
-
-
-def opened(purpose: str, ticket: str) -> tuple[str, str]:
-    """Return the owner and the text of a ticket for this purpose; empty for anything else, or after its time."""
-    try:
-        made_for, owner, until, text = secret_box.get().open(bytes.fromhex(ticket)).split(" ", 3)
-    except (ValueError, OperatorError):
-        return "", ""
-    return (owner, text) if made_for == purpose and int(until) >= clock.now().timestamp() else ("", "")
 
 
 def _checksum(text: str) -> str:

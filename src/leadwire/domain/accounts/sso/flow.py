@@ -15,7 +15,7 @@ from urllib.parse import quote_plus, urlencode
 import msgspec
 from msgspec import Struct, structs
 
-from leadwire.domain.accounts import keys
+from leadwire.domain.accounts import tickets
 from leadwire.domain.accounts.sso import discovery, tokens
 from leadwire.domain.accounts.sso.discovery import Metadata
 from leadwire.domain.accounts.sso.faults import SignOnRefused
@@ -67,13 +67,13 @@ async def begin(provider: Provider, callback: str, onward: str, session: str = "
     if session:
         query |= {"prompt": "login", "max_age": "0"}
     address = discovery.vetted(metadata.authorization_endpoint)
-    cookie = keys.ticket("sso", provider.id, msgspec.json.encode(flow).decode(), PATIENCE)
+    cookie = tickets.sealed("sso", provider.id, msgspec.json.encode(flow).decode(), PATIENCE)
     return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}", cookie
 
 
 def opened(cookie: str | None, provider_id: str, state: str) -> Flow:
     """The flow of this browser that an answer belongs to. Raise SignOnRefused."""
-    begun_with, text = keys.opened("sso", cookie or "")
+    begun_with, text = tickets.opened("sso", cookie or "")
     if not text:
         raise SignOnRefused("too_old")
     if begun_with != provider_id:  # each has a callback address of its own

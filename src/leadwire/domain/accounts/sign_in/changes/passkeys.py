@@ -22,7 +22,7 @@ from webauthn.helpers.structs import (
     UserVerificationRequirement,
 )
 
-from leadwire.domain.accounts import keys, notify
+from leadwire.domain.accounts import notify, tickets
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
@@ -192,11 +192,11 @@ async def remove(user_id: str, passkey_id: str) -> str:
 def _challenge(purpose: str, user_id: str = "anybody") -> tuple[bytes, str]:
     challenge = helpers.generate_challenge()
     text = f"{helpers.bytes_to_base64url(challenge)}.{clock.iso(clock.now())}"
-    return challenge, keys.ticket(f"passkey-{purpose}", user_id, text, PATIENCE)
+    return challenge, tickets.sealed(f"passkey-{purpose}", user_id, text, PATIENCE)
 
 
 def _opened(purpose: str, answer: Answer) -> tuple[str, bytes, datetime | None]:
     """Who asked for the challenge, the challenge, and when it was made; nothing for a bad ticket or a long answer."""
-    user_id, text = keys.opened(f"passkey-{purpose}", answer.ticket if len(answer.credential) <= _LONGEST else "")
+    user_id, text = tickets.opened(f"passkey-{purpose}", answer.ticket if len(answer.credential) <= _LONGEST else "")
     challenge, _, at = text.partition(".")
     return user_id, helpers.base64url_to_bytes(challenge), clock.parse(at) if at else None

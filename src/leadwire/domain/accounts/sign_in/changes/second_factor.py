@@ -13,7 +13,7 @@ from typing import Final
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
-from leadwire.domain.accounts import keys, notify
+from leadwire.domain.accounts import keys, notify, tickets
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.accounts.sign_in import tries
@@ -65,11 +65,11 @@ _REMOVE_CODES: Final = statement(RecoveryCode.delete().where(_CODES_OF))
 
 def offer(user_id: str, again: str = "") -> tuple[str, str]:
     """A secret for an app, and the sealed form of it that `add` takes: those of the offer `again` while it holds."""
-    owner, secret = keys.opened("offer", again)
+    owner, secret = tickets.opened("offer", again)
     if owner == user_id:
         return secret, again
     secret = base64.b32encode(secrets.token_bytes(_SECRET)).decode()
-    return secret, keys.ticket("offer", user_id, secret, _OFFERED)
+    return secret, tickets.sealed("offer", user_id, secret, _OFFERED)
 
 
 def uri(secret: str, email: str) -> str:
@@ -79,7 +79,7 @@ def uri(secret: str, email: str) -> str:
 
 async def add(person: Person, offered: str, code: str) -> None:
     """Ask for codes too, of the secret that `offer` sealed; sessions elsewhere end. Raise RateLimited, Invalid."""
-    owner, secret = keys.opened("offer", offered)
+    owner, secret = tickets.opened("offer", offered)
     if owner != person.user_id:  # no browser may choose the secret
         raise Invalid("This page is too old, or its secret is not ours. Scan the new one below.")
     await tries.count(f"code {person.user_id}")
@@ -124,12 +124,12 @@ async def make_codes(user_id: str) -> list[str]:
 
 def ticket(user_id: str, password_hash: str) -> str:
     """Proof, for five minutes, that somebody gave the right password of `user_id`. It ends with that password."""
-    return keys.ticket("ticket", user_id, password_hash, _PATIENCE)
+    return tickets.sealed("ticket", user_id, password_hash, _PATIENCE)
 
 
 async def holder(given: str) -> tuple[str, db.Row]:
     """Return whose ticket it is, and what is stored of them. Raise Invalid: too old, or the password is another now."""
-    user_id, password_hash = keys.opened("ticket", given)
+    user_id, password_hash = tickets.opened("ticket", given)
     account = await _STORED.row(id=user_id)
     if account is None or account["password_hash"] != password_hash:
         raise Invalid("That took too long. Begin again with your password.")

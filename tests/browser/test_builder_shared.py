@@ -88,3 +88,28 @@ async def test_text_and_picture_are_one_draft_and_comments_stay(page, door, work
     await page.get_by_role("link", name="Text", exact=True).click()
     expected = source.replace("Hello! How can we help you?", "Hello from the picture")
     await expect(page.get_by_label("The flow")).to_have_value(expected)
+
+
+async def test_what_is_written_without_a_network_is_saved_later(page, visit, door, workspace, bot_id):
+    await page.goto(f"{door}/bots/{bot_id}?step=welcome")
+    builder = Builder(page)
+    await visit.context.set_offline(True)
+    await builder.field("Message").fill("Written without a network")
+    await builder.field("Message").blur()
+    await expect(page.get_by_text("No connection. Nothing is lost")).to_be_visible()
+    assert await text_of(workspace, bot_id) == "Hello! How can we help you?"
+    await visit.context.set_offline(False)
+    await expect(builder.step("Message: Written without a network")).to_be_visible()
+    assert await text_of(workspace, bot_id) == "Written without a network"
+    visit.complaints.clear()
+
+
+async def test_a_paste_that_is_too_long_is_told(page, door, bot_id):
+    await page.goto(f"{door}/bots/{bot_id}?step=welcome")
+    field = Builder(page).field("Message")
+    await field.evaluate("""field => {
+        const clipboardData = new DataTransfer()
+        clipboardData.setData('text', 'x'.repeat(5e6))
+        field.dispatchEvent(new ClipboardEvent('paste', { bubbles: true, clipboardData }))
+    }""")
+    await expect(page.get_by_text("At most 2,000 characters.")).to_be_visible()

@@ -46,7 +46,7 @@ def step(draft: Draft, step_id: str) -> Step:
     for one in steps(draft):
         if one["id"] == step_id:
             return one
-    raise NotFound("This step is no longer in the flow.")
+    raise NotFound("This step is no longer in the flow. Undo can bring it back.")
 
 
 def seen(value: Any) -> str:

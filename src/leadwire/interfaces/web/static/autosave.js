@@ -28,6 +28,10 @@ addEventListener("done", ({ detail }) => {
     delete panel.dataset.held;
     owed = true;
   }
+  if (detail.unanswered) { // again, until there is a network, and when the page is left
+    detail.pending = true;
+    timer = setTimeout(() => save(detail, fieldsOf(detail)), 3000);
+  }
   const next = waiting;
   waiting = null;
   if (next) save(next.form, next.selectors, next.button);
@@ -82,7 +86,16 @@ addEventListener("click", ({ target }) => {
   field.dispatchEvent(new Event("change", { bubbles: true }));
 });
 
-// ---- the text view: what is too long is not sent, and stays
+// ---- too long: a field tells what it does not take; in the text view it is not sent, and stays
+
+addEventListener("paste", ({ target, clipboardData }) => {
+  const { maxLength, value, selectionStart, selectionEnd } = target;
+  const length = value?.length - (selectionEnd - selectionStart) + clipboardData.getData("text").length;
+  if (maxLength > 0 && length > maxLength) {
+    const told = `At most ${maxLength.toLocaleString("en")} characters. The end of what you pasted is missing.`;
+    dispatchEvent(new CustomEvent("toast", { detail: told }));
+  }
+});
 
 addEventListener("input", ({ target }) => {
   if (!target.dataset?.most) return;

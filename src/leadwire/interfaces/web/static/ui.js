@@ -11,6 +11,8 @@ function toast(text) {
   toast.timer = setTimeout(() => (box.textContent = ""), 2600);
 }
 
+addEventListener("toast", ({ detail }) => toast(detail));
+
 // ---- swapping: ask for the whole page, take over the named parts
 
 let latest = 0, loading = 0; // what a person asked for last; how much is under way
@@ -81,7 +83,11 @@ addEventListener("submit", async (event) => {
   if (said) toEnd(document.querySelector(".conversation"));
   button?.setAttribute("aria-busy", "true");
   if (form.getAttribute("method") !== "post") await load(`${addressOf(form).split("?")[0]}?${body}`, {}, selectors, true);
-  else if (await load(addressOf(form), { method: "POST", body, quiet: "quiet" in form.dataset }, selectors, false) && said) sentDraft(...said);
+  else {
+    const ok = await load(addressOf(form), { method: "POST", body, quiet: "quiet" in form.dataset }, selectors, false);
+    form.unanswered = ok === undefined;
+    if (ok && said) sentDraft(...said);
+  }
   button?.removeAttribute("aria-busy");
   dispatchEvent(new CustomEvent("done", { detail: form }));
 });

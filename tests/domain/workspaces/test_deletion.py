@@ -17,7 +17,7 @@ from tests.flows.commands import Started, refused, run, settings_on
 from tests.rows import COLUMNS, insert
 from tests.waiting import eventually
 
-INSTALLATION = {"epoch", "migration"}
+INSTALLATION = {"epoch", "ledger_check", "migration"}
 """Tables of which nothing belongs to a workspace."""
 
 

@@ -8,7 +8,7 @@ from msgspec import structs
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.conversations.changes import inbox, retention
+from leadwire.domain.conversations.changes import erasing, inbox
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.privacy import changes as privacy
@@ -115,12 +115,12 @@ async def test_an_erased_person_is_in_no_document(workspace, bot):
 async def test_what_retention_blanks_or_deletes_is_in_no_document(workspace, talk):
     await indexed()
     async with db.transaction():
-        await retention.blank(workspace, [talk])
+        await erasing.blank(workspace, [talk])
     assert await documents() == []
     await indexed()
     assert "kaputt" not in str(await documents())
     async with db.transaction():
-        await retention.delete(workspace, [talk])
+        await erasing.delete(workspace, [talk])
     assert await documents() == []
 
 

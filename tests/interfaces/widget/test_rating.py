@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadwire.domain.conversations.changes import ratings, retention
+from leadwire.domain.conversations.changes import erasing, ratings
 from leadwire.domain.conversations.schema import ConversationNotFound
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import db
@@ -57,7 +57,7 @@ async def test_the_comment_goes_with_what_was_said(workspace, caller):
     await caller.post("end")
     await caller.post("rating", {"rating": 4, "comment": "I am Ada"})
     async with db.transaction():
-        await retention.blank(workspace, [caller.conversation])
+        await erasing.blank(workspace, [caller.conversation])
     assert tuple(await db.row(RATING)) == (4, None)
 
 

@@ -1,0 +1,103 @@
+"""A chat goes on: on the next page, in other tabs, without a network, and while a person answers."""
+
+from playwright.async_api import expect
+
+from leadwire.domain.bots import changes as bots
+from leadwire.domain.bots.look import Look
+from leadwire.domain.conversations import pubsub
+from leadwire.domain.conversations.changes import inbox, seen
+from leadwire.domain.conversations.pubsub import hub
+from leadwire.infrastructure import db
+from tests.browser.conftest import visiting
+from tests.browser.site import website
+from tests.browser.visitor import Chat
+from tests.domain.bots.conftest import desk, operators  # noqa: F401 - fixtures
+from tests.waiting import eventually
+
+
+async def test_it_stays_open_on_the_next_page_with_what_is_half_written(chat):
+    await chat.open()
+    await chat.picks("Just looking")
+    await expect(chat.dialog.get_by_role("button", name="1-10", exact=True)).to_be_visible()
+    await chat.field.fill("about")
+    await chat.page.goto(f"{chat.page.url}next")
+    await expect(chat.dialog).to_be_visible()
+    await expect(chat.field).to_have_value("about")
+    await chat.hears("Just looking")
+    assert await chat.page.evaluate("document.activeElement === document.body")  # nobody has asked for the focus
+    await chat.field.press("Escape")
+    await chat.page.reload()
+    await expect(chat.launcher).to_have_attribute("aria-expanded", "false")
+    await expect(chat.dialog).to_be_hidden()
+
+
+async def test_two_tabs_are_in_step(visit, chat):
+    other = Chat(await visit.page())
+    await other.page.goto(chat.page.url)
+    await expect(other.launcher).to_be_visible()
+    await chat.open()
+    await expect(other.dialog).to_be_visible()
+    await chat.picks("Just looking")
+    await other.hears("Just looking")
+    await expect(other.dialog.get_by_role("button", name="1-10", exact=True)).to_be_visible()
+    await chat.picks("1-10")
+    await expect(other.log).to_contain_text("work e-mail")
+    await chat.field.fill("grace@navy")
+    await expect(other.field).to_have_value("grace@navy")
+    await other.says("grace@navy.example")
+    await chat.hears("grace@navy.example")
+    assert await chat.read() == await other.read()
+    await other.dialog.get_by_role("button", name="Close chat").click()
+    await expect(chat.dialog).to_be_hidden()
+
+
+async def test_both_sides_see_that_the_other_types_and_has_read(chat, workspace, desk, operators):  # noqa: F811
+    await chat.open()
+    await chat.picks("Talk to a person")
+    await chat.hears("I have asked a colleague to join. They will answer here.")
+    conversation = await db.value("SELECT id FROM conversation")
+    await eventually(lambda: streams(workspace, conversation))
+    pubsub.publish(workspace, conversation, "typing_agent")
+    await expect(chat.dialog.get_by_text("Team is typing …")).to_be_visible()
+    await inbox.reply(workspace, conversation, operators[0], "Ada here")
+    await chat.hears("Ada here")
+    await expect(chat.dialog.get_by_text("Team is typing …")).to_be_hidden()
+    last = await db.value("SELECT max(seq) FROM message")
+    await eventually(lambda: db.value("SELECT seen_by_visitor_seq = $1 FROM conversation", last))
+    with hub.watch(workspace, conversation, ("typing_visitor",)) as watch:
+        await chat.field.press_sequentially("He")
+        assert await watch.changed(60) == {(conversation, "typing_visitor")}
+    await chat.says("Hello Ada")
+    await chat.hears("Hello Ada")
+    read = chat.lines.filter(has_text="Hello Ada").get_by_text("Seen")
+    await expect(read).to_have_count(0)
+    await eventually(lambda: db.value("SELECT max(seq) > $1 FROM message", last))
+    await seen.by_agent(workspace, conversation, operators[0], last + 1)
+    await expect(read).to_be_visible()
+
+
+async def streams(workspace, conversation):
+    """Whether the visitor's stream is open."""
+    return hub.watchers(workspace, conversation) > 0
+
+
+async def test_a_phone_without_a_network_sends_later(browser, door, qualifier):
+    await bots.set_look(qualifier.workspace, qualifier.id, Look(), "#0f766e")
+    async with (
+        website(door, qualifier.id) as address,
+        visiting(browser, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as visit,
+    ):
+        chat = Chat(await visit.page())
+        await chat.page.goto(address)
+        await chat.open()
+        await chat.picks("Just looking")
+        await expect(chat.dialog.get_by_role("button", name="1-10", exact=True)).to_be_visible()
+        await visit.context.set_offline(True)
+        await chat.says("11-50")
+        await expect(chat.dialog.get_by_text("You are offline.")).to_be_visible()
+        waiting = chat.page.locator("leadwire-chat .state:not([hidden])")
+        await expect(waiting).to_have_text("Not sent yet")
+        await visit.context.set_offline(False)
+        await expect(chat.log).to_contain_text("work e-mail")
+        await expect(waiting).to_have_count(0)
+        assert await db.value("SELECT count(*) FROM message WHERE content = '11-50'") == 1

@@ -9,7 +9,7 @@ what is asked for gets no mail: TLS is never left out silently.
 import ipaddress
 import re
 from typing import Final, Literal
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from msgspec import Struct
 
@@ -49,12 +49,9 @@ def parse(text: str) -> SmtpServer:
         return SmtpServer()
     try:
         url = urlsplit(text)
-        return _server(url, url.port)
+        port = url.port
     except ValueError as error:
         raise _wrong("it cannot be read; write special characters of user and password as %XX") from error
-
-
-def _server(url: SplitResult, port: int | None) -> SmtpServer:
     query = dict(parse_qsl(url.query, keep_blank_values=True))
     host, user, password = url.hostname or "", unquote(url.username or ""), unquote(url.password or "")
     usual = "implicit" if port == 465 else _SCHEMES.get(url.scheme)

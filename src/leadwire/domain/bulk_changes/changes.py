@@ -17,7 +17,7 @@ from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead, custom_fields
 from leadwire.domain.privacy import changes as privacy
 from leadwire.infrastructure import actor, clock, db, ids
-from leadwire.infrastructure.db.statements import insert, sql
+from leadwire.infrastructure.db.statements import columns, insert, sql
 from leadwire.infrastructure.errors import Conflict, DomainError, Forbidden, Invalid, NotFound
 
 Kind = Literal["set", "erase"]
@@ -26,10 +26,9 @@ _AT_ONCE: Final = 50  # leads of a step
 _REPORTED: Final = 100  # leads that are left alone and named
 
 _BEGIN: Final = insert(
-    BulkChange.id, BulkChange.workspace_id, BulkChange.user_id, BulkChange.kind, BulkChange.field, BulkChange.value,
-    BulkChange.query, BulkChange.ids, BulkChange.seen_at, BulkChange.created_at, BulkChange.updated_at,
-    BulkChange.state,
-)  # fmt: skip
+    *columns(BulkChange, "id workspace_id user_id kind field value query ids seen_at created_at updated_at"),
+    state="running",
+)
 # Whether whoever began it still may: people are erased by admins.
 _ALLOWED: Final = """EXISTS (SELECT 1 FROM user_account u WHERE u.id = b.user_id AND u.workspace_id = b.workspace_id
     AND u.role IN ('admin', CASE b.kind WHEN 'set' THEN 'agent' END))"""
@@ -65,13 +64,13 @@ async def begin(
     if isinstance(chosen, list) and not 1 <= len(chosen) <= MOST_CHOSEN:
         raise Invalid(f"Choose 1 to {MOST_CHOSEN} leads.")
     which = chosen if isinstance(chosen, list) else await _which(workspace, chosen)
-    now = clock.now()
     query = "" if isinstance(which, list) else msgspec.json.encode(which).decode()
     listed = sorted({one for one in which if ids.is_id("lead", one)}) if isinstance(which, list) else None
-    values = {"workspace_id": workspace, "user_id": user_id, "kind": kind, "field": field, "value": value}
-    times = {"seen_at": min(clock.parse(seen_at), now), "created_at": now, "updated_at": now}
-    made = ids.new("bulk")
-    await _BEGIN.rows(id=made, query=query, ids=listed, state="running", **values, **times)
+    made, now = ids.new("bulk"), clock.now()
+    await _BEGIN.rows(
+        id=made, workspace_id=workspace, user_id=user_id, kind=kind, field=field, value=value, query=query, ids=listed,
+        seen_at=min(clock.parse(seen_at), now), created_at=now, updated_at=now,
+    )  # fmt: skip
     return made
 
 

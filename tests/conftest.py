@@ -24,6 +24,7 @@ os.environ |= {
 }
 
 import httpx  # noqa: E402 - the settings come first
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 from redis.asyncio import Redis  # noqa: E402
 
@@ -40,6 +41,9 @@ from tests.delivery.wired import Wire  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
 
 pytest_plugins = ("tests.mailing",)
+
+hypothesis.settings.register_profile("leadwire", deadline=None)  # how long an example takes depends on the machine
+hypothesis.settings.load_profile("leadwire")
 
 _TABLES = (
     "audit_entry, audit_chain, invitation, user_session,"

@@ -47,7 +47,7 @@ async def test_each_deed_broken_at_each_word(client, deed, kind):
 
 
 @given(st.lists(STEPS, min_size=1, max_size=15))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_any_story_with_any_faults(client, steps):
     world = await World.begin(client)
     for deed, pick, fault in steps:
@@ -56,7 +56,7 @@ async def test_any_story_with_any_faults(client, steps):
 
 
 @given(st.lists(STEPS_AT_ONCE, min_size=2, max_size=30))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_changes_that_share_a_statement_with_any_faults(client, steps):
     """Some meet the same lead, some the same address, some a lead that is erased meanwhile, some a broken network."""
     world = await World.begin(client)

@@ -84,7 +84,7 @@ def updated(before, after):
 
 
 @given(leads(), st.sampled_from([0, 30, 100]).flatmap(leads))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_a_changed_lead(before, after):
     assert size("lead.updated", updated(before, after)) <= LARGEST_WEBHOOK
     assert size("lead.created", after) <= LARGEST_WEBHOOK
@@ -112,7 +112,7 @@ def test_a_message(character):
 
 
 @given(leads(), text(longest(Label)))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_a_conversation(lead, reason):
     common = {"id": ID, "bot_id": ID, "status": "handoff", "visitor": Visitor(lead.email, lead.name)}
     common |= {"messages_count": MAX_MESSAGES, "created_at": AT, "updated_at": AT}

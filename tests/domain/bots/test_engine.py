@@ -214,7 +214,7 @@ ANSWERS = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(library.NAMES), st.lists(st.tuples(ANSWERS, st.none() | st.text(max_size=20)), max_size=25))
 def test_whatever_visitors_say_the_flow_answers_waits_or_ends(name, lines):
     flow = shipped(name)

@@ -4,7 +4,7 @@ import tomllib
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leadwire.domain.bots.builder import blocks, editing, fields
@@ -236,7 +236,6 @@ def test_a_flow_has_so_many_steps_and_no_more():
         editing.add(draft, "teleport")
 
 
-@settings(deadline=None)
 @given(st.text(max_size=300), st.sampled_from(["hello", "route", "bye"]), st.sampled_from(["text", "options/0/label"]))
 def test_whatever_is_typed_comes_back(typed, step, name):
     found, draft = edited(COMMENTED, lambda draft: editing.change(draft, step, {name: typed})[0])

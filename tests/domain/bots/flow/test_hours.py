@@ -100,7 +100,7 @@ CHANGES = [datetime(2026, *day, tzinfo=UTC) for day in ((3, 29), (10, 25), (3, 8
 MINUTES = st.integers(0, 24 * 60)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     ZONES, st.sampled_from(CHANGES), st.integers(-24 * 60, 48 * 60), MINUTES, MINUTES, st.sets(st.sampled_from(WEEK))
 )

@@ -5,7 +5,7 @@ import tomllib
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leadwire.domain.bots.flow.nodes import Order
@@ -204,7 +204,6 @@ def test_too_many_nodes_are_refused():
     assert faults(many)[0][0] == "nodes"
 
 
-@settings(deadline=None)
 @given(st.text(alphabet='abc{}[]":,=\n.1 \\é', max_size=200))
 def test_no_text_breaks_the_reader(text):
     try:
@@ -213,7 +212,6 @@ def test_no_text_breaks_the_reader(text):
         assert refused.flaws
 
 
-@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

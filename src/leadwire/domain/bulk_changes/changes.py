@@ -26,7 +26,7 @@ _AT_ONCE: Final = 50  # leads of a step
 _REPORTED: Final = 100  # leads that are left alone and named
 
 _BEGIN: Final = insert(
-    *columns(BulkChange, "id workspace_id user_id kind field value query ids seen_at created_at updated_at"),
+    *columns(BulkChange, "id workspace_id user_id kind field value query ids seen_at state created_at updated_at"),
     state="running",
 )
 # Whether whoever began it still may: people are erased by admins.

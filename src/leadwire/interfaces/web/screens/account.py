@@ -15,127 +15,108 @@ from leadwire.domain.notices import reads as notices
 from leadwire.infrastructure.errors import Conflict, DomainError, NotFound
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.routes import get
-from leadwire.interfaces.web import security
+from leadwire.interfaces.web import public_pages as public
+from leadwire.interfaces.web import routes, security
 from leadwire.interfaces.web.page_context import PageContext, PageResponse, address, redirect
-from leadwire.interfaces.web.public_pages import (
-    CREDENTIAL,
-    Asked,
-    answer,
-    browser,
-    form_page,
-    go_on,
-    let_in,
-    options_response,
-    sent_form,
-    site,
-)
-from leadwire.interfaces.web.routes import (
-    CODE,
-    CONFIRM,
-    PASSKEY,
-    PASSKEYS,
-    SECOND_FACTOR,
-    SIGN_IN,
-    action,
-    check_again,
-    screen,
-)
+from leadwire.interfaces.web.routes import action, check_again, screen
 
 
-@get(SIGN_IN)
-async def sign_in(request: Asked) -> PageResponse:
+@get(routes.SIGN_IN)
+async def sign_in(request: public.Asked) -> PageResponse:
     """The form. Who is signed in already goes on."""
     onward = security.local(request.query_params.get("next", "/"))
     me = await sessions.person(security.session_token(request), address(request))
     if me and networks.allow(client_network.address(request.scope), me.networks):
         return redirect(onward)
-    return form_page(request, "public/sign_in.html", onward=onward, email="")
+    return public.form_page(request, "public/sign_in.html", onward=onward, email="")
 
 
-@route(SIGN_IN, http_method=HttpMethod.POST, status_code=200)
-async def signed_in(request: Asked) -> PageResponse:
+@route(routes.SIGN_IN, http_method=HttpMethod.POST, status_code=200)
+async def signed_in(request: public.Asked) -> PageResponse:
     """A new session, or the question for the second factor."""
-    form = await sent_form(request)
+    form = await public.sent_form(request)
     onward, email = security.local(form.text("next") or "/"), form.text("email")
     try:
-        token, code_wanted = await accounts.sign_in(email, form.raw("password"), browser(request))
+        token, code_wanted = await accounts.sign_in(email, form.raw("password"), public.browser(request))
     except DomainError as refusal:
-        return form_page(request, "public/sign_in.html", refusal, onward=onward, email=email)
+        return public.form_page(request, "public/sign_in.html", refusal, onward=onward, email=email)
     if code_wanted:
-        return form_page(request, "public/code.html", onward=onward, ticket=token)
-    return await go_on(request, token, onward)
+        return public.form_page(request, "public/code.html", onward=onward, ticket=token)
+    return await public.go_on(request, token, onward)
 
 
-@route(CODE, http_method=HttpMethod.POST, status_code=200)
-async def code_given(request: Asked) -> PageResponse:
+@route(routes.CODE, http_method=HttpMethod.POST, status_code=200)
+async def code_given(request: public.Asked) -> PageResponse:
     """A new session, after the password and the code."""
-    form = await sent_form(request)
+    form = await public.sent_form(request)
     onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
     try:
-        token = await accounts.give_code(ticket, form.text("code"), browser(request))
+        token = await accounts.give_code(ticket, form.text("code"), public.browser(request))
     except DomainError as refusal:
-        return form_page(request, "public/code.html", refusal, onward=onward, ticket=ticket)
-    return await go_on(request, token, onward)
+        return public.form_page(request, "public/code.html", refusal, onward=onward, ticket=ticket)
+    return await public.go_on(request, token, onward)
 
 
-@get(PASSKEY)
-async def challenge(request: Asked) -> PageResponse:
+@get(routes.PASSKEY)
+async def challenge(request: public.Asked) -> PageResponse:
     """What the browser needs to ask the device for a passkey."""
-    return options_response(request, *passkeys.request_options(site(request)))
+    return public.options_response(request, *passkeys.request_options(public.site(request)))
 
 
-@route(PASSKEY, http_method=HttpMethod.POST, status_code=200)
-async def passkey_given(request: Asked) -> PageResponse:
+@route(routes.PASSKEY, http_method=HttpMethod.POST, status_code=200)
+async def passkey_given(request: public.Asked) -> PageResponse:
     """A new session, by a passkey alone or after the password."""
-    form = await sent_form(request)
+    form = await public.sent_form(request)
     onward, ticket = security.local(form.text("next") or "/"), form.text("ticket")
     try:
-        token = await accounts.give_passkey(answer(request, form.raw(CREDENTIAL)), ticket, browser(request))
+        token = await accounts.give_passkey(
+            public.answer(request, form.raw(public.CREDENTIAL)), ticket, public.browser(request)
+        )
     except DomainError as refusal:
         page = "public/code.html" if ticket else "public/sign_in.html"
-        return form_page(request, page, refusal, onward=onward, ticket=ticket, email=form.text("email"))
-    return await go_on(request, token, onward)
+        return public.form_page(request, page, refusal, onward=onward, ticket=ticket, email=form.text("email"))
+    return await public.go_on(request, token, onward)
 
 
 @get("/join/{token:str}")
-async def join(request: Asked) -> PageResponse:
+async def join(request: public.Asked) -> PageResponse:
     """What a one-time link leads to."""
     return await _join_form(request)
 
 
 @route("/join/{token:str}", http_method=HttpMethod.POST, status_code=200)
-async def joined(request: Asked) -> PageResponse:
+async def joined(request: public.Asked) -> PageResponse:
     """The account is made, its owner signed in."""
-    form, offered = await sent_form(request), request.path_params["token"]
+    form, offered = await public.sent_form(request), request.path_params["token"]
     try:
-        token = await team.accept(offered, form.text("email"), form.raw("password"), browser(request))
+        token = await team.accept(offered, form.text("email"), form.raw("password"), public.browser(request))
     except NotFound:
         raise
     except DomainError as refusal:
         return await _join_form(request, form.text("email"), refusal)
-    return let_in(request, token, "/")
+    return public.let_in(request, token, "/")
 
 
-@screen(CONFIRM)
+@screen(routes.CONFIRM)
 async def confirm(context: PageContext) -> PageResponse:
     """Asks for the password or a passkey again: something secret is about to be shown."""
     onward = security.local(context.form.text("next") or context.query.text("next") or "/")
     return await context.render(
-        "public/confirm.html", action=CONFIRM, held=[("next", onward)], field="password", onward=onward
+        "public/confirm.html", action=routes.CONFIRM, held=[("next", onward)], field="password", onward=onward
     )
 
 
-@action(CONFIRM, role="viewer", shown_on=confirm)
+@action(routes.CONFIRM, role="viewer", shown_on=confirm)
 async def confirmed(context: PageContext) -> PageResponse:
     """Back to where it was asked for."""
-    await check_again(context, context.form.raw("password"), context.form.raw(CREDENTIAL))
+    await check_again(context, context.form.raw("password"), context.form.raw(public.CREDENTIAL))
     return redirect(security.local(context.form.text("next") or "/"))
 
 
 @action("/sign-out", role="viewer")
 async def sign_out(context: PageContext) -> PageResponse:
     """The session ends here and in the database."""
-    return await go_on(context.request, "", SIGN_IN)
+    return await public.go_on(context.request, "", routes.SIGN_IN)
 
 
 @screen("/account")
@@ -163,7 +144,7 @@ async def end_session(context: PageContext, session_id: str) -> PageResponse:
     return context.redirect("/account", "That browser is signed out.")
 
 
-@screen(SECOND_FACTOR, confirmed=True)
+@screen(routes.SECOND_FACTOR, confirmed=True)
 async def set_up(context: PageContext) -> PageResponse:
     """A secret for an authenticator app. It is kept once a code shows that the app has it."""
     secret, offer = second_factor.offer(context.me.user_id, context.form.text("offer"))
@@ -173,7 +154,7 @@ async def set_up(context: PageContext) -> PageResponse:
     return await context.render("second_factor.html", secret=secret, offer=offer, picture=picture)
 
 
-@action(SECOND_FACTOR, role="viewer", shown_on=set_up, confirmed=True)
+@action(routes.SECOND_FACTOR, role="viewer", shown_on=set_up, confirmed=True)
 async def switch_on(context: PageContext) -> PageResponse:
     """From the next time on a code is asked for; every other browser is signed out."""
     await second_factor.add(context.me, context.form.text("offer"), context.form.text("code"))
@@ -195,28 +176,30 @@ async def switch_off(context: PageContext) -> PageResponse:
     return context.redirect("/account", "The authenticator app is off.")
 
 
-@screen(PASSKEYS, confirmed=True)
+@screen(routes.PASSKEYS, confirmed=True)
 async def new_passkey(context: PageContext) -> PageResponse:
     """The form for another passkey."""
     return await context.render("passkeys.html")
 
 
-@screen(f"{PASSKEYS}/options", confirmed=True)
+@screen(f"{routes.PASSKEYS}/options", confirmed=True)
 async def creation(context: PageContext) -> PageResponse:
     """What the browser needs to have the device make a passkey."""
-    options = await passkeys.creation_options(context.me, site(context.request))
-    return options_response(context.request, *options)
+    options = await passkeys.creation_options(context.me, public.site(context.request))
+    return public.options_response(context.request, *options)
 
 
-@action(PASSKEYS, role="viewer", shown_on=new_passkey, confirmed=True)
+@action(routes.PASSKEYS, role="viewer", shown_on=new_passkey, confirmed=True)
 async def add_passkey(context: PageContext) -> PageResponse:
     """From the next time on the password alone is not enough; every other browser is signed out."""
-    given = answer(context.request, context.form.raw("made"))
+    given = public.answer(context.request, context.form.raw("made"))
     await passkeys.add(context.me, context.form.text("name"), given)
     return context.redirect("/account", "The passkey is added, and every other browser is signed out.")
 
 
-@action(PASSKEYS + "/{passkey_id}/remove", role="viewer", shown_on=account, confirmed=True, audit="passkey.removed")
+@action(
+    routes.PASSKEYS + "/{passkey_id}/remove", role="viewer", shown_on=account, confirmed=True, audit="passkey.removed"
+)
 async def remove_passkey(context: PageContext, passkey_id: str) -> PageResponse:
     context.entry.detail = await passkeys.remove(context.me.user_id, passkey_id)
     return context.redirect("/account", "The passkey is removed. Delete it on your device, too.")
@@ -232,9 +215,9 @@ async def make_codes(context: PageContext) -> PageResponse:
     return await context.render("recovery_codes.html", 201, codes=codes)
 
 
-async def _join_form(request: Asked, email: str = "", refusal: DomainError | None = None) -> PageResponse:
+async def _join_form(request: public.Asked, email: str = "", refusal: DomainError | None = None) -> PageResponse:
     offer = await reads.offer(request.path_params["token"])
-    return form_page(request, "public/join.html", refusal, offer=offer, email=email)
+    return public.form_page(request, "public/join.html", refusal, offer=offer, email=email)
 
 
 OPEN: Final[list[HTTPRouteHandler]] = [sign_in, signed_in, code_given, challenge, passkey_given, join, joined]

@@ -8,7 +8,7 @@ from msgspec import structs
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
-from tests.domain.accounts.device import Device
+from tests.domain.accounts.sign_in.device import Device
 from tests.interfaces.web.conftest import PASSWORD
 from tests.mailing import mails
 from tests.waiting import eventually

@@ -11,7 +11,7 @@ from leadwire.domain.accounts.sign_in.changes.passkeys import Answer, Site
 from leadwire.domain.accounts.sign_in.changes.sessions import Browser
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
-from tests.domain.accounts.device import PRESENT, VERIFIED, Device, raw, text
+from tests.domain.accounts.sign_in.device import PRESENT, VERIFIED, Device, raw, text
 from tests.interfaces.web.conftest import admin, agent  # noqa: F401 - fixtures
 
 SITE = Site("https://leads.example")

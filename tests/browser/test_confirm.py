@@ -82,11 +82,11 @@ async def test_a_download_starts_from_the_page_it_was_on(page, door, workspace, 
     await page.goto(f"{door}/leads?score_min=0")
     await time_passes()
     await page.get_by_text("Export", exact=True).click()
-    await page.get_by_role("button", name="CSV").click()
+    await page.get_by_role("button", name="CSV", exact=True).click()
     await confirms(page, visit)
     await expect(page.locator("#word")).to_contain_text("Your password is confirmed")
     assert page.url == f"{door}/leads?score_min=0"
     await page.get_by_text("Export", exact=True).click()
     async with page.expect_download() as download:
-        await page.get_by_role("button", name="CSV").click()
+        await page.get_by_role("button", name="CSV", exact=True).click()
     assert (await download.value).suggested_filename.endswith(".csv")

@@ -27,9 +27,9 @@ class Announcer:
         """Tell whoever listens. Does nothing in a process without Redis."""
         if redis_pool.client() is None:
             return
-        self._unsaid[channel] = None
-        if len(self._unsaid) == 1:
+        if not self._unsaid:
             redis_pool.run_in_background(self._publish())
+        self._unsaid[channel] = None
 
     async def _publish(self) -> None:
         await asyncio.sleep(max(0.0, self._said_at + self._every - time.monotonic()))

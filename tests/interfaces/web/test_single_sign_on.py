@@ -106,6 +106,14 @@ async def test_changes_ask_for_the_password(admin, workspace, liar):
         assert "Confirm it is you" in await admin.fill(path, name="x", issuer=liar.issuer)
 
 
+async def test_there_are_so_many_providers_at_most(admin, liar, monkeypatch):
+    await added(admin, liar.issuer)
+    monkeypatch.setattr(sso, "_MOST", 1)
+    await admin.open("/single-sign-on")
+    page = await admin.fill("/single-sign-on", 409, name="Another", issuer=liar.issuer)
+    assert "A workspace has at most 1 providers." in page
+
+
 async def test_another_workspace_s_provider_is_not_there(admin, liar):
     from leadwire.domain.accounts import changes as accounts
 

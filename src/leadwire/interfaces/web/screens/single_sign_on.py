@@ -39,7 +39,7 @@ async def find(request: Asked) -> PageResponse:
 
 @route(FIND, http_method=HttpMethod.POST, status_code=200)
 async def found(request: Asked) -> PageResponse:
-    """Links to the reads. Links, because a form must not lead to another site."""
+    """Links to the providers. Links, because a form must not lead to another site."""
     form = await sent_form(request)
     onward, email = security.local(form.text("next") or "/"), form.text("email")
     values = {"onward": onward, "email": email, "found": await reads.for_email(email)}

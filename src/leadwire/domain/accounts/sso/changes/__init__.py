@@ -77,7 +77,7 @@ async def add(workspace: str, name: str, issuer: str) -> str:
     async with db.transaction():
         await _locked(workspace)
         if len(await reads.listed(workspace)) >= _MOST:
-            raise Conflict(f"A workspace has at most {_MOST} reads.")
+            raise Conflict(f"A workspace has at most {_MOST} providers.")
         provider_id = ids.new("idp")
         await _ADD.rows(
             id=provider_id, workspace_id=workspace, name=_text("name", name), issuer=issuer, client_id="", domains=[],

@@ -3,7 +3,9 @@
 import asyncio
 
 import pytest
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from leadwire.delivery import streams
 from leadwire.delivery.monitoring import invariants, ledger
 from leadwire.infrastructure import db, settings
 
@@ -70,3 +72,25 @@ async def test_a_relay_that_stops_waits_for_no_check(redis, monkeypatch):
     stop.set()
     await asyncio.wait_for(running, 60)
     assert (await ledger.last()).result is None
+
+
+@pytest.fixture
+async def relay_pool(redis, servers, monkeypatch):
+    """The connections that a relay has, where a transaction may idle for a moment only."""
+    monkeypatch.setitem(db._PROCESS, "idle_in_transaction_session_timeout", "100ms")
+    await db.close_pool()
+    await db.open_pool(servers.database_url, 2, role="engine", indexes_only=True)
+    yield
+    await db.close_pool()
+    await db.open_pool(f"{servers.database_url}&search_path=public,test_clock,pg_catalog", 10)
+
+
+async def test_a_redis_that_does_not_answer_keeps_no_check_from_its_end(relay_pool, check, monkeypatch):
+    async def frozen(*_):
+        await asyncio.sleep(0.3)
+        raise RedisTimeoutError
+
+    monkeypatch.setattr(streams, "states", frozen)
+    await check()
+    last = await ledger.last()
+    assert (last.due, last.result.redis_was_there) == (False, False)

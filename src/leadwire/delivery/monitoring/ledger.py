@@ -25,10 +25,12 @@ _FRESH: Final = sql("""
 SELECT EXISTS (SELECT 1 FROM ledger_check WHERE checked_at >= asked_at AND checked_at > now() - interval '1 day')""")
 # The lock is this transaction's, which has no number until it writes: it holds back no reader of the outbox.
 _TRY: Final = sql("SELECT pg_try_advisory_xact_lock(hashtextextended('ledger check', 0))")
-# Connections of the relay read by indexes alone, with plans that are kept. Here, whole tables are read.
-_PLAN_FREELY: Final = sql("""
+# Connections of the relay read by indexes alone, with plans that are kept, and no transaction of theirs may idle for
+# long. Here, whole tables are read, and Redis may take its time to answer, or not to.
+_CONFIGURE: Final = sql("""
 SELECT set_config(name, value, true) FROM (VALUES ('enable_seqscan', 'on'), ('enable_hashjoin', 'on'),
-    ('enable_mergejoin', 'on'), ('plan_cache_mode', 'force_custom_plan')) AS chosen (name, value)""")
+    ('enable_mergejoin', 'on'), ('plan_cache_mode', 'force_custom_plan'),
+    ('idle_in_transaction_session_timeout', '10min')) AS chosen (name, value)""")
 _KEEP: Final = sql("""
 INSERT INTO ledger_check (alone, checked_at, result) VALUES (true, now(), :result)
 ON CONFLICT (alone) DO UPDATE SET checked_at = excluded.checked_at, result = excluded.result""")
@@ -69,7 +71,7 @@ async def check_if_due(redis: Redis | None, settings: Settings) -> None:
     with db.acting_as("maintenance"):  # however long it takes
         async with db.transaction():
             if await _TRY.value() and not await _FRESH.value():
-                await _PLAN_FREELY.rows()
+                await _CONFIGURE.rows()
                 found = Result(*await invariants.check(redis, settings))
                 await _KEEP.rows(result=msgspec.json.encode(found).decode())
 

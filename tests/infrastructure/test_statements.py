@@ -44,6 +44,8 @@ def test_an_insert_names_its_columns_and_leaves_the_others_to_the_database():
     made = insert(Lead.id, Lead.name, Lead.score, score=0, end="ON CONFLICT DO NOTHING")
     assert made.text == 'INSERT INTO "lead" (id, name, score) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING'
     assert made.names == ("id", "name")
+    with pytest.raises(ValueError, match="score"):
+        insert(Lead.id, Lead.name, score=0)
 
 
 def test_columns_are_named_in_their_order_and_one_that_is_not_there_fails_at_import():

@@ -12,6 +12,7 @@ from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.accounts.sign_in.changes import password_reset, sessions
 from leadwire.domain.accounts.sso.changes import sign_in as sso_sign_in
 from leadwire.domain.bots.changes import counts
+from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.conversations import pubsub
 from leadwire.domain.exports import changes as exports
 from leadwire.domain.mail.changes import attempts
@@ -33,7 +34,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     async def run(stop: asyncio.Event) -> None:
         chores: tuple[Callable[[], Awaitable[object]], ...] = (
             idempotency_store.expire, sessions.delete_ended, password_reset.delete_expired, attempts.delete_old,
-            sso_sign_in.forget_used, counts.delete_old, exports.delete_old,
+            sso_sign_in.forget_used, counts.delete_old, exports.delete_old, bulk_changes.delete_old,
         )  # fmt: skip
         beside = [asyncio.create_task(work) for work in (*map(_hourly, chores), pubsub.hub.listen(), _leave(stop))]
         async with standby_reads.following(settings):

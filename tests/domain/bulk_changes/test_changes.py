@@ -65,3 +65,17 @@ async def test_what_has_ended_keeps_nothing_that_an_erasure_would_have_to_find(w
         pass
     kept = await db.rows("SELECT query, ids, value FROM bulk_change")
     assert [tuple(one) for one in kept] == [("", None, "")] * 2
+
+
+async def test_what_ended_a_month_ago_is_deleted_and_what_runs_is_not(workspace, bot, db_clock):
+    lead, user = await make.lead(workspace, bot), await make.user(workspace)
+    ended, _running = [
+        await changes.begin(workspace, user, "set", [lead.id], clock.iso(clock.now()), "stage", "Won") for _ in range(2)
+    ]
+    await changes.cancel(workspace, user, ended, others=False)
+    await db_clock.forward(29 * 86400)
+    await changes.delete_old()
+    assert await db.value("SELECT count(*) FROM bulk_change") == 2
+    await db_clock.forward(2 * 86400)
+    await changes.delete_old()
+    assert [row["state"] for row in await db.rows("SELECT state FROM bulk_change")] == ["running"]

@@ -110,9 +110,12 @@ def insert(*columns: Column, end: str = "", **constants: Any) -> Statement:
     """An INSERT of one row: a value for each column, by its name, or a constant. `end`: ON CONFLICT, RETURNING.
 
     Columns that are not named get the database's default. Piccolo's own INSERT writes every column, with defaults that
-    would be those of import time.
+    would be those of import time. Raise ValueError, so at import, for a constant of a column that is not named.
     """
     names = [column._meta.db_column_name for column in columns]
+    if unknown := constants.keys() - set(names):
+        message = f"not among the columns: {', '.join(sorted(unknown))}"
+        raise ValueError(message)
     places = ", ".join(_written(constants.get(name, Param(name))) for name in names)
     table = columns[0]._meta.table._meta.get_formatted_tablename()
     return sql(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places}) {end}".rstrip())

@@ -78,6 +78,15 @@ async def test_a_step_that_another_has_changed_is_not_overwritten(workspace, bla
     assert await text_of(workspace, blank) == "Ada"
 
 
+async def test_what_another_has_undone_is_not_overwritten(workspace, blank):
+    await drafts.edit(workspace, blank, ADA, says("Ada"), await seen(workspace, blank), "tab-1")
+    mine = await seen(workspace, blank)
+    await drafts.undo(workspace, blank, GRACE)
+    with pytest.raises(Conflict, match="This step has changed meanwhile"):
+        await drafts.edit(workspace, blank, ADA, says("Ada again"), mine, "tab-1")
+    await drafts.edit(workspace, blank, ADA, says("Ada again"), await seen(workspace, blank), "tab-1")
+
+
 async def test_two_steps_are_edited_at_once(workspace, blank):
     await drafts.edit(workspace, blank, ADA, lambda draft: editing.add(draft, "end", "welcome", "next")[0])
     place = await seen(workspace, blank)

@@ -33,10 +33,10 @@ UPDATE bot SET draft = :draft, draft_revision = draft_revision + 1, draft_saved_
     draft_undo = CASE WHEN draft IS NULL THEN draft_undo
         ELSE (draft_undo || draft)[greatest(1, cardinality(draft_undo) + 2 - :kept) :] END
 WHERE workspace_id = :workspace AND id = :bot""")
-# Takes the latest of the kept drafts back as the draft, which is kept on the other side.
+# Takes the latest of the kept drafts back as the draft, which is kept on the other side: it is no tab's own any more.
 _MOVE: Final = """
 UPDATE bot SET draft = {0}[cardinality({0})], draft_revision = draft_revision + 1, draft_saved_at = :now,
-    draft_saved_by = :user, {0} = trim_array({0}, 1), {1} = {1} || draft
+    draft_saved_by = :user, draft_authors = '{{}}', {0} = trim_array({0}, 1), {1} = {1} || draft
 WHERE workspace_id = :workspace AND id = :bot AND cardinality({0}) > 0 RETURNING id"""
 _UNDO: Final = sql(_MOVE.format("draft_undo", "draft_redo"))
 _REDO: Final = sql(_MOVE.format("draft_redo", "draft_undo"))

@@ -8,7 +8,7 @@ from leadwire.domain.accounts import keys
 from leadwire.domain.accounts.sign_in.changes import password_reset
 from leadwire.domain.accounts.sso import changes as sso
 from leadwire.infrastructure import clock, db, secret_box
-from leadwire.infrastructure.errors import Conflict, NotFound
+from leadwire.infrastructure.errors import NotFound
 from tests.interfaces.web.conftest import PASSWORD
 from tests.oidc.lying import CLIENT, SECRET, jwk, lying, set_up, through
 from tests.oidc.lying import RSA as KEY
@@ -92,13 +92,6 @@ async def test_what_is_no_set_up(admin, liar, wrong):
     page = await admin.fill(f"/single-sign-on/{provider}", 422, **GIVEN | wrong)
     assert 'class="error"' in page
     assert await db.value("SELECT client_secret FROM identity_provider") is None
-
-
-async def test_there_are_only_so_many_providers(admin, workspace, monkeypatch):
-    monkeypatch.setattr(sso, "_MOST", 1)
-    await sso.add(workspace, "Acme ID", "https://login.example.com")
-    with pytest.raises(Conflict, match="at most 1 providers"):
-        await sso.add(workspace, "Acme ID", "https://login.example.org")
 
 
 async def test_changes_ask_for_the_password(admin, workspace, liar):

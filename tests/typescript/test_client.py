@@ -157,9 +157,9 @@ const quick = new Leadwire(KEY, BASE, { timeout: 500, retry: { firstWait: 1 } })
 say((await quick.me.get()).id);
 const made = { id: "exp_1", resume_by: ["created_at", "id"] };
 for await (const row of quick.exports.rows(made)) say(row.id);
-const stop = new AbortController();
+const stop = new AbortController(), patient = new Leadwire(KEY, BASE, { timeout: 600_000 });
 try {
-  for await (const row of lw.exports.rows(made, {}, { signal: stop.signal })) stop.abort(new Error(row.id));
+  for await (const row of patient.exports.rows(made, {}, { signal: stop.signal })) stop.abort(new Error(row.id));
 } catch (error) { say(error.message); }
 """
     )

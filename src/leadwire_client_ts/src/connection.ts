@@ -120,6 +120,7 @@ export function once(options: ChangeOptions = {}): Record<string, string> {
 export function within<T>(work: Promise<T>, milliseconds: number, signal?: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stop = () => reject(signal?.reason);
+    if (signal?.aborted) stop();
     const timer = setTimeout(() => reject(new Unreachable("timeout")), milliseconds);
     signal?.addEventListener("abort", stop);
     work.then(resolve, reject).finally(() => { clearTimeout(timer); signal?.removeEventListener("abort", stop); });

@@ -36,7 +36,9 @@ async def test_a_view_that_looks_for_the_address_goes_with_the_person(workspace,
     for name, value in (("e-mail", "Ada@example.com"), ("phone", "+15550100"), ("other", "ada@example.community")):
         query = urlencode({"field": "friend", "test": "contains", "value": value})
         await views.save(workspace, user, name, query, [], shared=name == "phone")
+    await views.save(workspace, user, "abroad", urlencode({"field3": "friend", "value3": "JÜRGEN@example.com"}), [])
     await views.choose_columns(workspace, user, ["friend"])
-    lead = await make.lead(workspace, bot, email="ada@example.com", phone="+15550100")
-    await changes.erase_lead(workspace, lead.id)
+    for email in ("ada@example.com", "jürgen@example.com"):
+        lead = await make.lead(workspace, bot, email=email, phone="+15550100")
+        await changes.erase_lead(workspace, lead.id)
     assert [row["name"] for row in await db.rows("SELECT name FROM lead_view ORDER BY name")] == ["", "other"]

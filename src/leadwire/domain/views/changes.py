@@ -1,7 +1,7 @@
 """Saving and removing views, and choosing columns."""
 
 from typing import Final
-from urllib.parse import quote_plus
+from urllib.parse import parse_qsl
 
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import sql
@@ -25,11 +25,8 @@ RETURNING id""")
 _REMOVE: Final = sql("""
 DELETE FROM lead_view WHERE workspace_id = :workspace AND id = :id
   AND (user_id = :user_id OR (user_id IS NULL AND :shared)) RETURNING name""")
-# Those with a filter for exactly one of these texts, as they are in a query, in any case.
-_ERASE: Final = sql("""
-DELETE FROM lead_view WHERE workspace_id = :workspace AND EXISTS (
-    SELECT 1 FROM unnest(:texts::text[]) held WHERE strpos('&' || lower(query) || '&', '=' || lower(held) || '&') > 0)
-""")
+_QUERIES: Final = sql("SELECT id, query FROM lead_view WHERE workspace_id = :workspace AND query <> ''")
+_ERASE: Final = sql("DELETE FROM lead_view WHERE workspace_id = :workspace AND id = ANY(:ids::text[])")
 
 
 async def choose_columns(workspace: str, user_id: str, columns: list[str]) -> None:
@@ -63,8 +60,11 @@ async def remove(workspace: str, user_id: str, view_id: str, *, shared: bool) ->
 
 
 async def erase(workspace: str, *addresses: str | None) -> None:
-    """Remove the views that filter for exactly one of a person's addresses or numbers."""
-    await _ERASE.rows(workspace=workspace, texts=[quote_plus(one) for one in addresses if one])
+    """Remove the views that filter for exactly one of a person's addresses or numbers, in any case."""
+    texts = {one.casefold() for one in addresses if one}
+    found = await _QUERIES.rows(workspace=workspace)
+    named = [id_ for id_, query in found if texts & {value.casefold() for _, value in parse_qsl(query)}]
+    await _ERASE.rows(workspace=workspace, ids=named)
 
 
 def _columns(columns: list[str]) -> list[str]:

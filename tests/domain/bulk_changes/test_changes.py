@@ -1,9 +1,11 @@
 """Changes of many leads that were stopped."""
 
+import msgspec
 import pytest
 
 from leadwire.domain.bulk_changes import changes
 from leadwire.domain.leads.reads import LeadSearch
+from leadwire.domain.listing.queries import SearchQuery
 from leadwire.infrastructure import clock, db
 from tests import make
 
@@ -26,6 +28,43 @@ async def test_nobody_else_is_erased_when_it_goes_on(workspace, bot, monkeypatch
     while await changes.step():
         pass
     assert [row["id"] for row in await db.rows("SELECT id FROM lead")] == [other.id]
+
+
+class _FewerFilters(SearchQuery, frozen=True, kw_only=True):
+    """How a version that knows one custom field reads what is stored."""
+
+    field: str = ""
+    test: str = "equals"
+    value: str = ""
+
+
+async def test_a_version_with_fewer_filters_makes_no_change_that_has_more(workspace, bot):
+    """Two versions run at once during an upgrade: what the older one does not know it must not leave out."""
+    for number, country in enumerate(("DE", "FR")):
+        fields = {"stage": "lost", "country": country}
+        await make.lead(workspace, bot, email=f"{number}@example.com", custom_fields=fields)
+    wanted = LeadSearch(field="stage", value="lost", field2="country", value2="DE")
+    await changes.begin(workspace, await make.user(workspace, "admin"), "erase", wanted, clock.iso(clock.now()))
+    stored = await db.value("SELECT query FROM bulk_change")
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(stored, type=_FewerFilters)
+    await db.rows("UPDATE bulk_change SET query = replace(query, 'field2', 'field9')")  # of a later version
+    with pytest.raises(msgspec.ValidationError):
+        await changes.step()
+    await db.rows("UPDATE bulk_change SET query = $1, updated_at = created_at", stored)
+    while await changes.step():
+        pass
+    assert [row["email"] for row in await db.rows("SELECT email FROM lead")] == ["1@example.com"]
+
+
+async def test_what_the_version_before_has_begun_goes_on(workspace, bot):
+    await make.lead(workspace, bot)
+    wanted = LeadSearch(q="Ada")
+    await changes.begin(workspace, await make.user(workspace, "admin"), "erase", wanted, clock.iso(clock.now()))
+    await db.rows("UPDATE bulk_change SET query = trim(query, '[]')")
+    while await changes.step():
+        pass
+    assert await db.value("SELECT count(*) FROM lead") == 0
 
 
 @pytest.mark.parametrize(("role", "changed"), [("admin", 1), ("agent", 1), ("viewer", 0)])

@@ -56,6 +56,17 @@ WHERE workspace_id = :workspace AND id = :id AND state = 'running' RETURNING id"
 _DELETE_OLD: Final = sql(f"DELETE FROM bulk_change WHERE state <> 'running' AND updated_at < now() - {_KEPT}")
 
 
+class _Query(LeadSearch, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A search as it is stored. A version that does not know one of its filters leaves the change to others: without
+    it, more leads would match.
+    """
+
+
+_Stored = _Query | tuple[_Query]
+"""A list of one: versions that look at one custom field cannot read it. They stored the search alone, and ignore what
+they do not know in one."""
+
+
 async def begin(
     workspace: str, user_id: str, kind: Kind, chosen: LeadSearch | list[str], seen_at: str,
     field: str = "", value: str | None = None,
@@ -66,7 +77,7 @@ async def begin(
     if isinstance(chosen, list) and not 1 <= len(chosen) <= MOST_CHOSEN:
         raise Invalid(f"Choose 1 to {MOST_CHOSEN} leads.")
     which = chosen if isinstance(chosen, list) else await _which(workspace, chosen)
-    query = "" if isinstance(which, list) else msgspec.json.encode(which).decode()
+    query = "" if isinstance(which, list) else msgspec.json.encode([which]).decode()
     listed = sorted({one for one in which if ids.is_id("lead", one)}) if isinstance(which, list) else None
     made, now = ids.new("bulk"), clock.now()
     await _BEGIN.rows(
@@ -136,7 +147,8 @@ async def _leads(job: db.Row) -> tuple[list[tuple[Lead | str, str]], str | None]
     if job["ids"] is not None:
         left = [one for one in job["ids"] if one > job["after"]][: _AT_ONCE + 1]
         return [(one, one) for one in left[:_AT_ONCE]], left[_AT_ONCE - 1] if len(left) > _AT_ONCE else None
-    query = msgspec.json.decode(job["query"], type=LeadSearch)
+    stored = msgspec.json.decode(job["query"], type=_Stored)
+    query = stored[0] if isinstance(stored, tuple) else stored
     found = await reads.search(job["workspace_id"], msgspec.structs.replace(query, after=job["after"]), _AT_ONCE)
     return [(lead, reads.place(lead)) for lead in found.items], found.after
 

@@ -1,6 +1,7 @@
 """The full check of the ledger: once a day, when asked for, by one process, and nothing waits for it."""
 
 import asyncio
+import time
 
 import pytest
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -72,6 +73,26 @@ async def test_a_relay_that_stops_waits_for_no_check(redis, monkeypatch):
     stop.set()
     await asyncio.wait_for(running, 60)
     assert (await ledger.last()).result is None
+
+
+async def test_a_check_that_fails_late_is_not_made_again_at_once(redis, monkeypatch):
+    times, again, stop = [], asyncio.Event(), asyncio.Event()
+
+    async def failing(*_):
+        times.append(time.monotonic())
+        if len(times) == 3:
+            again.set()
+        await asyncio.sleep(0.5)
+        times.append(time.monotonic())
+        raise OSError
+
+    monkeypatch.setattr(invariants, "check", failing)
+    running = asyncio.create_task(ledger.run(stop, redis, settings.get()))
+    await asyncio.wait_for(again.wait(), 60)
+    stop.set()
+    await asyncio.wait_for(running, 60)
+    began, failed, began_again = times[:3]
+    assert began_again - failed >= failed - began
 
 
 @pytest.fixture

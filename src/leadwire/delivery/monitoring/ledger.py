@@ -3,6 +3,7 @@ somebody asks for it; its result is kept.
 """
 
 import asyncio
+import time
 from datetime import datetime
 from typing import Final
 
@@ -80,7 +81,12 @@ async def run(stop: asyncio.Event, redis: Redis, settings: Settings) -> None:
     """Check whenever it is due, until `stop` is set. Any number of processes may do so at once."""
 
     async def look() -> float:
-        await check_if_due(redis, settings)
+        began = time.monotonic()
+        try:
+            await check_if_due(redis, settings)
+        except Exception:  # what fails late, such as for lack of disk, would keep the server busy with nothing else
+            await asyncio.sleep(time.monotonic() - began)
+            raise
         return _EVERY
 
     checking = asyncio.create_task(Loop("ledger", look).run(stop))

@@ -87,6 +87,19 @@ async def test_a_flow_of_too_many_steps_is_kept_but_not_drawn(admin, workspace, 
     assert "at most 300 steps" in await admin.fill(f"/bots/{greeter}/steps", 422, kind="say")
 
 
+async def test_a_step_of_too_many_answers_is_kept_but_not_drawn(admin, workspace, greeter):
+    answers = [{"next": "end"}] * 12_000
+    nodes = [{"type": "ask", "id": "ask", "text": "?", "options": answers, "next": "end"}, {"type": "end", "id": "end"}]
+    many = json.dumps({"format": 1, "start": "ask", "nodes": nodes}, separators=(",", ":"))
+    await drafts.replace(workspace, greeter, many)
+    for step in ("", "?step=ask"):
+        page = await admin.open(f"/bots/{greeter}{step}")
+        assert "The draft cannot be drawn" in page
+        assert len(page) < 30_000
+    await admin.fill(f"/bots/{greeter}/steps/end", do="delete")
+    assert [one["id"] for one in (await draft_of(workspace, greeter))["nodes"]] == ["ask"]
+
+
 async def test_what_another_did_is_shown_beside_what_was_typed(admin, workspace, greeter):
     seen = editing.seen(editing.step(await draft_of(workspace, greeter), "welcome"))
     await drafts.edit(workspace, greeter, "user_grace", says_hers)

@@ -41,6 +41,17 @@ def steps(draft: Draft) -> list[Step]:
     return list(found.values())
 
 
+def is_bounded(draft: Draft) -> bool:
+    """Whether no list in it is longer than that of the nodes may be. A page that shows it is bounded, then."""
+    left: list[Any] = [draft]
+    while left:
+        value = left.pop()
+        if isinstance(value, list) and len(value) > MAX_NODES:
+            return False
+        left += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return True
+
+
 def step(draft: Draft, step_id: str) -> Step:
     """Return one of the steps."""
     for one in steps(draft):

@@ -87,7 +87,7 @@ def at(step: Step, path: str, *, make: bool = False) -> tuple[Any, str]:
     *before, last = path.split("/")
     for part in before:
         # A place among rows is short: Python reads no number of thousands of digits.
-        if isinstance(inside, list) and part.isdecimal() and len(part) <= 4 and int(part) < len(inside):
+        if isinstance(inside, list) and part.isdecimal() and len(part) <= 6 and int(part) < len(inside):
             inside = inside[int(part)]
         elif isinstance(inside, dict) and (make or part in inside):
             inside = inside.setdefault(part, {})

@@ -33,7 +33,7 @@ async def builder(context: PageContext, bot_id: str) -> PageResponse:
     """The draft's picture and, with `step` in the address, the fields of one step."""
     one = await reads.detail(context.workspace, bot_id)
     draft, flaws = await cpu_work.run(bot_text.checked, one.draft or "")
-    drawable = draft and len(editing.steps(draft)) <= MAX_NODES
+    drawable = draft and editing.is_bounded(draft)
     picture = await cpu_work.run(flow_picture.picture, draft) if drawable else None
     steps = {step["id"]: step for step in editing.steps(draft)} if picture else {}
     chosen = context.request.path_params.get("step_id") or context.query.text("step")

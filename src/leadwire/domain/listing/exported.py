@@ -14,8 +14,10 @@ from leadwire.infrastructure import clock, db
 
 BOM: Final = "\N{BYTE ORDER MARK}"  # spreadsheets take the file for UTF-8 by this alone
 # What begins with one of these is run as a formula (OWASP, CSV injection), the full-width ones in some locales. A
-# spreadsheet whose locale separates cells by something else than a comma begins a new cell inside of ours.
-_FORMULA: Final = re.compile(r"(^(?=[\t\r\n])|(?:^|[;|\t\r\n])(?=[\s\"]*[=+\-@＝＋－＠]))")  # noqa: RUF001
+# spreadsheet whose locale separates cells by something else than a comma begins a new cell inside of ours. It takes all
+# blanks that follow, whatever comes then: a cell of many empty lines is read once, not once for each.
+_BEGINNING: Final = re.compile(r"((?:[;|\t\r\n]|^)[\s\"]*+)([=+\-@＝＋－＠])?")  # noqa: RUF001
+_SEPARATOR: Final = re.compile(r"\A(?![;|\t\r\n])|(?<=[;|\t\r\n])")
 HIDDEN: Final = frozenset({
     "workspace_id",  # the same in every line
     "password_hash", "totp_step", "search", "client_message_id", "known_browsers",
@@ -55,4 +57,7 @@ def written(rows: list[tuple[object, ...]], start: str = "") -> bytes:
 
 
 def _harmless(cell: object) -> object:
-    return _FORMULA.sub(r"\1'", cell) if isinstance(cell, str) else cell
+    if not isinstance(cell, str):
+        return cell
+    harmless = _BEGINNING.sub(lambda found: _SEPARATOR.sub("'", found[1]) + found[2] if found[2] else found[0], cell)
+    return f"'{harmless}" if harmless.startswith(("\t", "\r", "\n")) else harmless

@@ -8,7 +8,9 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import invariants, ledger
-from leadwire.infrastructure import db, settings
+from leadwire.infrastructure import db, redis_pool, settings
+
+SILENCE = redis_pool._ONE_TIMES["socket_timeout"]  # seconds until a Redis that does not answer is given up
 
 
 @pytest.fixture
@@ -96,9 +98,8 @@ async def test_a_check_that_fails_late_is_not_made_again_at_once(redis, monkeypa
 
 
 @pytest.fixture
-async def relay_pool(redis, servers, monkeypatch):
-    """The connections that a relay has, where a transaction may idle for a moment only."""
-    monkeypatch.setitem(db._PROCESS, "idle_in_transaction_session_timeout", "100ms")
+async def relay_pool(redis, servers):
+    """The connections that a relay has, where a transaction may idle for some seconds only."""
     await db.close_pool()
     await db.open_pool(servers.database_url, 2, role="engine", indexes_only=True)
     yield
@@ -107,11 +108,15 @@ async def relay_pool(redis, servers, monkeypatch):
 
 
 async def test_a_redis_that_does_not_answer_keeps_no_check_from_its_end(relay_pool, check, monkeypatch):
+    may_idle = "SELECT current_setting('idle_in_transaction_session_timeout')::interval"
+    usual, asked = await db.value(may_idle), []
+
     async def frozen(*_):
-        await asyncio.sleep(0.3)
+        asked.append(await db.value(may_idle))
         raise RedisTimeoutError
 
     monkeypatch.setattr(streams, "states", frozen)
     await check()
+    assert usual.total_seconds() < SILENCE < min(asked).total_seconds()
     last = await ledger.last()
     assert (last.due, last.result.redis_was_there) == (False, False)

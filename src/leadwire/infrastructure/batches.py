@@ -1,0 +1,30 @@
+"""A batch that fails comes apart, so that an item that fails holds up no other."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
+
+from leadwire.infrastructure import db, redis_pool
+
+T = TypeVar("T")
+
+_SERVERS: Final[tuple[type[BaseException], ...]] = (*db.TRANSIENT, *redis_pool.AWAY)
+
+
+async def apart(items: Sequence[T], work: Callable[[Sequence[T]], Awaitable[object]]) -> list[tuple[T, Exception]]:
+    """Do `work` with all items at once, and what fails with each half of them, until what fails is a single item.
+
+    `work` takes effect for all items that it is called with, or for none. Return those that failed, each with its
+    error; the others are done. Raise db.TRANSIENT or redis_pool.AWAY: that a server is away is the fault of no item.
+    """
+    if not items:
+        return []
+    try:
+        await work(items)
+    except _SERVERS:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is about these items
+        if len(items) == 1:
+            return [(items[0], error)]
+        half = len(items) // 2
+        return [*await apart(items[:half], work), *await apart(items[half:], work)]
+    return []

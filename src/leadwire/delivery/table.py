@@ -66,8 +66,14 @@ INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempt
     finished_at, last_outcome, sequence)
 SELECT event_id, endpoint_id, workspace_id, 'cancelled', attempts, generation, test, created_at, now(), last_outcome,
     sequence
-FROM canceled"""
-"""SQL behind a CTE `canceled` that has taken deliveries from `delivery`: it keeps how they ended."""
+FROM canceled
+ON CONFLICT (event_id, endpoint_id) DO UPDATE SET state = EXCLUDED.state, attempts = EXCLUDED.attempts,
+    generation = EXCLUDED.generation, created_at = EXCLUDED.created_at, finished_at = EXCLUDED.finished_at,
+    last_outcome = EXCLUDED.last_outcome, sequence = EXCLUDED.sequence"""
+"""SQL behind a CTE `canceled` that has taken deliveries from `delivery`: it keeps how they ended.
+
+Were one to have ended before as well, the last end counts, as after a redrive: no row can refuse to end.
+"""
 
 
 class Attempt(Table, db=DB, tablename="attempt"):

@@ -47,7 +47,7 @@ hypothesis.settings.load_profile("leadwire")
 
 _TABLES = (
     "audit_entry, audit_chain, invitation, user_session,"
-    " redrive_job, export_job, idempotent_answer, attempt, delivery, delivery_result, outbox, discard, event,"
+    " job, redrive_job, export_job, idempotent_answer, attempt, delivery, delivery_result, outbox, discard, event,"
     " endpoint_sequence, epoch, ledger_check, webhook_endpoint,"
     " message, conversation, lead, search_document, search_due,"
     " bot, api_key, blocked_visitor, sign_on_used, user_identity, identity_provider, user_account, workspace"

@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "serve": ("leadwire.processes.commands", "serve"),
     "relay": ("leadwire.processes.commands", "relay"),
     "deliver": ("leadwire.processes.commands", "deliver"),
+    "background": ("leadwire.processes.commands", "background"),
     "migrate": ("leadwire.interfaces.cli.maintenance", "migrate"),
     "bots": ("leadwire.interfaces.cli.bots", "bots"),
     "endpoints": ("leadwire.interfaces.cli.endpoints", "endpoints"),

@@ -2,10 +2,10 @@
 
 import pytest
 
-from leadwire.delivery.relay import loop
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker import observe
 from leadwire.delivery.worker.observe import Liveness
+from leadwire.infrastructure import loop
 from leadwire.infrastructure.settings import Settings
 
 

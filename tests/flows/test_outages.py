@@ -47,7 +47,7 @@ async def test_postgresql_goes_away_and_comes_back(outage, api):
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
         await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_database_up"))
         for loop in LOOPS:
-            await eventually(lambda loop=loop: len(failures(outage.relay, "relay.failed", loop=loop)) >= 5)
+            await eventually(lambda loop=loop: len(failures(outage.relay, "loop.failed", loop=loop)) >= 5)
         await eventually(lambda: len(failures(outage.worker, "database.unreachable")) >= 5)
 
     await outage.all_there(before)
@@ -55,7 +55,7 @@ async def test_postgresql_goes_away_and_comes_back(outage, api):
     await outage.deployment.all_delivered(45)
     assert len(outage.deployment.receiver.deliveries) == 45  # what was answered meanwhile was not sent again
     for loop in LOOPS:
-        assert_bounded(failures(outage.relay, "relay.failed", loop=loop))
+        assert_bounded(failures(outage.relay, "loop.failed", loop=loop))
     assert_bounded(failures(outage.worker, "database.unreachable"))
     await eventually(lambda: outage.metric_is(outage.relay, 1, "leadwire_database_up"))
     assert (await api.get("/v1/leads")).status_code == 200
@@ -80,13 +80,13 @@ async def test_redis_goes_away_and_comes_back_empty_or_not(outage):
         await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_redis_up"))
         assert await outage.metric(outage.relay, "leadwire_stream_length", ("shard", "0")) is None
         await eventually(lambda: len(failures(outage.worker, "deliver.failed")) >= 5)
-        await eventually(lambda: len(failures(outage.relay, "relay.failed", "stream.unreachable")) >= 5)
+        await eventually(lambda: len(failures(outage.relay, "loop.failed", "stream.unreachable")) >= 5)
 
     await outage.all_there(before)
     await outage.deployment.write(20)
     await outage.deployment.all_delivered(60, 60)
     assert_bounded(failures(outage.worker, "deliver.failed"))
-    assert_bounded(failures(outage.relay, "relay.failed", "stream.unreachable"))
+    assert_bounded(failures(outage.relay, "loop.failed", "stream.unreachable"))
 
 
 async def test_a_redis_without_memory_takes_no_entries_until_there_is_some(outage, api):
@@ -105,8 +105,8 @@ async def test_a_redis_without_memory_takes_no_entries_until_there_is_some(outag
             assert await outage.says(process, status, "redis", "OutOfMemoryError")
             assert (await outage.get(process, "/health/live"))[0] == 200
         await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_redis_up"), 20)
-        await eventually(lambda: len(failures(outage.relay, "relay.failed", loop="fan_out")) >= 5, 60)
-        assert any(error.startswith("OutOfMemoryError: ") for error in errors(outage.relay, "relay.failed"))
+        await eventually(lambda: len(failures(outage.relay, "loop.failed", loop="fan_out")) >= 5, 60)
+        assert any(error.startswith("OutOfMemoryError: ") for error in errors(outage.relay, "loop.failed"))
         assert any(error.startswith("OutOfMemoryError: ") for error in errors(outage.serve, "stream.unreachable"))
         assert len(deployment.receiver.deliveries) == 10
         assert await deployment.state("waiting") == 0
@@ -116,7 +116,7 @@ async def test_a_redis_without_memory_takes_no_entries_until_there_is_some(outag
     await deployment.all_delivered(40, LONGEST_PAUSE + SLACK)
     assert len(deployment.receiver.deliveries) == 40
     await outage.all_there(before)
-    assert_bounded(failures(outage.relay, "relay.failed", loop="fan_out"))
+    assert_bounded(failures(outage.relay, "loop.failed", loop="fan_out"))
 
 
 async def test_a_postgresql_that_does_not_answer_is_told_and_harms_nothing(outage):

@@ -9,6 +9,7 @@ from typing import Final
 
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.states import OUTCOMES
+from leadwire.infrastructure import loop
 from leadwire.infrastructure.telemetry.metrics import Gauge, counter, histogram
 
 _OURS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300)
@@ -16,11 +17,6 @@ _THEIRS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 3
 _WHOLE: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 120, 600, 3600)  # with retries
 
 HOPS: Final = ("commit", "relay", "claim", "send", "record")
-RELAY_LOOPS: Final = ("fan_out", "admit", "expire", "redrive", "reconcile", "discard", "maintain")
-LOOPS: Final = (
-    *RELAY_LOOPS, "add", "deliver", "record", "observe", "mail", "notices", "search", "bulk", "due", "silence",
-    "retention", "audit", "ledger",
-)  # fmt: skip
 
 COMMITTED: Final = counter("events_committed", "Events committed to the outbox.", "kind", values=EVERY_KIND)
 RELAYED: Final = counter("events_relayed", "Events that became deliveries.")
@@ -70,7 +66,7 @@ SET_ASIDE: Final = counter("deliveries_set_aside", "Deliveries set aside after t
 DISABLED: Final = counter(
     "endpoints_disabled", "Endpoints that were disabled by the system.", "reason", values=("gone", "failing")
 )
-FAILED: Final = counter("loop_failures", "Failed rounds of a loop; they are retried.", "loop", values=LOOPS)
+FAILED: Final = loop.FAILED
 CLIENTS_BUILT: Final = counter(
     "transport_clients_built", "HTTP clients built; other POSTs reused one and its connections."
 )

@@ -1,4 +1,4 @@
-"""`leadwire serve`, `relay`, `deliver`: one process each."""
+"""`leadwire serve`, `relay`, `deliver`, `background`: one process each."""
 
 import click
 
@@ -31,3 +31,11 @@ def deliver() -> None:
     from leadwire.processes.deliver import deliver
 
     run_loop(deliver)
+
+
+@click.command()
+def background() -> None:
+    """Do everything else: mail, search, retention, redrives, jobs of many leads."""
+    from leadwire.processes.background import background
+
+    run_loop(background)

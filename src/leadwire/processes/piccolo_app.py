@@ -23,6 +23,7 @@ TABLES = table_finder(
         "leadwire.delivery.table",
         "leadwire.delivery.redrive",
         "leadwire.infrastructure.idempotency_store",
+        "leadwire.infrastructure.jobs.table",
     ],
     exclude_imported=True,
 )

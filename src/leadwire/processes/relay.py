@@ -6,7 +6,7 @@ import asyncio
 
 from leadwire.delivery.monitoring import ledger
 from leadwire.delivery.monitoring.observer import Observer
-from leadwire.delivery.relay.loop import Loop, Relay, resting
+from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.streams import installation
 from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.domain.bots.visitors import inactivity
@@ -16,8 +16,9 @@ from leadwire.domain.mail.loop import Mailer
 from leadwire.domain.notices import loop as notices
 from leadwire.domain.privacy import retention
 from leadwire.domain.search import changes as search
-from leadwire.infrastructure import redis_pool
+from leadwire.infrastructure import loop, redis_pool
 from leadwire.infrastructure.db.migrations import missing
+from leadwire.infrastructure.loop import Loop, resting
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
 from leadwire.processes import runtime
@@ -31,7 +32,7 @@ async def relay(settings: Settings) -> None:
         redis = redis_pool.require_client()
         relaying = Relay(redis, settings)
         mailer = Mailer(settings)
-        health.stuck = lambda: relaying.stuck() or mailer.stuck()
+        health.stuck = loop.stuck
         async with asyncio.TaskGroup() as group:
             for work in (
                 relaying, mailer, Observer(redis, settings), notices, Loop("silence", inactivity.look),

@@ -54,7 +54,7 @@ class Forks:
 def _serve(address: str) -> None:
     from leadwire.__main__ import COMMANDS, main
 
-    processes = (f"leadwire.processes.{name}" for name in ("serve", "relay", "deliver"))
+    processes = (f"leadwire.processes.{name}" for name in ("serve", "relay", "deliver", "background"))
     for module in ("leadwire.infrastructure.db.migrations", *processes, *(name for name, _ in COMMANDS.values())):
         importlib.import_module(module)
     listening = socket.socket(socket.AF_UNIX)

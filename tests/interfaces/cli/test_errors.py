@@ -22,8 +22,8 @@ from tests.interfaces.cli.forks import Forks
 NOWHERE = "postgresql://nobody@127.0.0.1:{port}/leadwire"
 KEY = base64.b64encode(bytes(32)).decode()
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "up": (), "doctor": (), "serve": (), "relay": (), "deliver": (), "migrate": (), "listen": (), "status": (),
-    "ledger": (),
+    "up": (), "doctor": (), "serve": (), "relay": (), "deliver": (), "background": (), "migrate": (), "listen": (),
+    "status": (), "ledger": (),
     "endpoints": ("create", "list", "configure", "secret", "enable", "disable", "delete", "test"),
     "keys": ("create", "list", "revoke"),
     "dead-letters": ("list", "show", "redrive"), "events": ("tail",), "set-aside": ("list", "release"),
@@ -120,7 +120,10 @@ def test_a_setting_that_cannot_be_used_is_named(all_at_once: AllAtOnce) -> None:
 def test_an_unreachable_or_senseless_database_is_one_line(servers: Services, all_at_once: AllAtOnce) -> None:
     redis = {"REDIS_URL": servers.redis_url, "SECRET_KEY": KEY}
     closed = redis | {"DATABASE_URL": NOWHERE.format(port=free_port())}
-    alone = [(name, "--port", "0") if name == "serve" else (name,) for name in ("serve", "relay", "deliver", "migrate")]
+    alone = [
+        (name, "--port", "0") if name == "serve" else (name,)
+        for name in ("serve", "relay", "deliver", "background", "migrate")
+    ]
     commands = [*alone, ("status",), ("ledger",), ("keys", "list"), ("endpoints", "list"), ("dead-letters", "list")]
     for text, result in all_at_once([(command, closed) for command in commands]):
         assert "the database cannot be reached" in refused(result), text
@@ -142,7 +145,7 @@ def test_a_redis_address_that_cannot_be_one_is_one_line(empty: dict[str, str]) -
 
 
 def test_a_database_without_tables_says_to_migrate(empty: dict[str, str], all_at_once: AllAtOnce) -> None:
-    alone = [("serve", "--port", "0"), ("relay",), ("deliver",)]
+    alone = [("serve", "--port", "0"), ("relay",), ("deliver",), ("background",)]
     commands = [*alone, ("status",), ("ledger",), ("keys", "list"), ("endpoints", "list"), ("dead-letters", "list")]
     for text, result in all_at_once([(command, empty) for command in commands]):
         assert "leadwire migrate" in refused(result), text

@@ -13,9 +13,9 @@ from redis.asyncio import Redis
 
 from leadwire.delivery.monitoring import invariants
 from leadwire.delivery.monitoring.invariants import Check
-from leadwire.delivery.relay.loop import Loop
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.loop import Loop
 from leadwire.infrastructure.settings import Settings
 
 _EVERY: Final = 2.0  # seconds between looks whether a check is due

@@ -1,7 +1,6 @@
 """The relay: loops that are independent of each other, so that nothing of one customer makes another wait.
 
-Every loop can run in several processes at once, and whatever fails is logged and tried again, after a backoff that
-grows to 5 s.
+Every loop can run in several processes at once.
 """
 
 import asyncio
@@ -9,7 +8,7 @@ import contextlib
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from redis.asyncio import Redis
@@ -22,8 +21,8 @@ from leadwire.delivery.relay.admit import admit, close_overfull
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.streams import Key, push
 from leadwire.infrastructure import db, telemetry
-from leadwire.infrastructure.backoff import Backoff, rest
-from leadwire.infrastructure.redis_pool import AWAY, NotPrimary
+from leadwire.infrastructure.loop import Loop
+from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings
 
 _POLL: Final = 0.25  # seconds, when nothing wakes a loop
@@ -34,51 +33,6 @@ _EXPIRE_EVERY: Final = 1.0
 _REDRIVE_EVERY: Final = 0.2
 _MAINTAIN_EVERY: Final = 3600.0
 _MAINTAIN_AGAIN: Final = 15.0  # after a lock that was not granted in time
-_STUCK: Final = 135.0  # seconds
-
-
-class Loop:
-    """Calls `run_once` again and again. It returns the seconds until the next call, unless something wakes the loop."""
-
-    def __init__(self, name: str, run_once: Callable[[], Awaitable[float]]) -> None:
-        self.woken = asyncio.Event()
-        self._name, self._run_once = name, run_once
-        self._since: float | None = None  # when the present round began; while Redis is a replica, the first of these
-
-    async def run(self, stop: asyncio.Event) -> None:
-        """Run until `stop` is set; what is in hand is finished first."""
-        pause = Backoff()
-        while not stop.is_set():
-            self.woken.clear()
-            self._since = self._since or time.monotonic()
-            awaited = self.woken
-            try:
-                wait = await self._run_once()
-                self._since = None
-                pause.reset()
-            except Exception as error:  # noqa: BLE001 - asyncpg and redis-py raise more than they document
-                if not isinstance(error, NotPrimary):  # where connecting again does not help, a restart may
-                    self._since = None
-                metrics.FAILED.labels(self._name).inc()
-                telemetry.log("relay.failed", level=logging.WARNING, error=error, loop=self._name)
-                wait, awaited = pause.next(), stop  # more work does not shorten the pause
-            if wait:
-                await rest(wait, stop, awaited)
-
-    def stuck(self) -> str | None:
-        """Why only a restart would help: a round takes far longer than anything it waits for."""
-        took = time.monotonic() - (self._since or time.monotonic())
-        return f"{self._name} has not ended a round for {took:.0f} s" if took > _STUCK else None
-
-
-def resting(work: Callable[[], Awaitable[object]], every: float = 1.0) -> Callable[[], Awaitable[float]]:
-    """Work for a `Loop` that rests as long as it took, as others need the database more; else `every` seconds."""
-
-    async def run_once() -> float:
-        began = time.monotonic()
-        return time.monotonic() - began if await work() else every
-
-    return run_once
 
 
 class Relay:

@@ -2,6 +2,7 @@
 
 import hmac
 import math
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Final
 
@@ -70,6 +71,7 @@ workspaces: Final = statement(Workspace.select("id", "name").order_by("created_a
 _WORKSPACES: Final = sql("""
 SELECT id, name, CASE WHEN deletion_began_at IS NOT NULL THEN 'being deleted' WHEN suspended_at IS NOT NULL
     THEN 'suspended' ELSE 'active' END AS state, created_at FROM workspace ORDER BY created_at, id""")
+_SUSPENDED: Final = sql("SELECT id FROM workspace WHERE id = ANY(:ids::text[]) AND suspended_at IS NOT NULL")
 # Where a user is signed in, last used first.
 sessions: Final = statement(
     UserSession.select("id", "address", "agent", "seen_at")
@@ -92,6 +94,11 @@ FROM invitation i JOIN workspace w ON w.id = i.workspace_id WHERE i.hash = :hash
 
 # Callers, and until when they are known, by the key's digest: no key is stored in clear.
 _known: dict[bytes, tuple[schema.Caller, float]] = {}
+
+
+async def suspended(workspaces: Collection[str]) -> set[str]:
+    """Return those of some workspaces that are suspended, or are being deleted."""
+    return {row["id"] for row in await _SUSPENDED.rows(ids=list(workspaces))}
 
 
 async def caller(key: str, monotonic: float) -> schema.Caller | None:

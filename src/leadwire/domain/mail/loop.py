@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
-from leadwire.delivery.relay.loop import Loop
 from leadwire.domain.mail import compose, reads, transport
 from leadwire.domain.mail.changes import attempts
 from leadwire.domain.mail.schema import STATES, Claimed
 from leadwire.domain.mail.transport import Connection, Result
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.errors import DomainError, OperatorError
+from leadwire.infrastructure.loop import Loop
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.metrics import counter
 

@@ -7,11 +7,11 @@ from collections.abc import Collection
 from typing import Final
 
 from leadwire.delivery import metrics
-from leadwire.delivery.relay.loop import Loop
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices import changes, reads
 from leadwire.domain.notices.schema import SWEPT, Kind
 from leadwire.infrastructure import telemetry
+from leadwire.infrastructure.loop import Loop
 
 _EVERY: Final = 20.0  # seconds
 _DEAD_LETTERS_EVERY: Final = 45  # rounds: this look costs most, and nobody waits for it

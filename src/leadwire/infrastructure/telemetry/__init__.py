@@ -114,7 +114,7 @@ def _json(record: logging.LogRecord) -> str:
         **getattr(record, "fields", {}),
     }
     if record.exc_info and record.exc_info[1]:
-        line["error"] = _text(record.exc_info[1])
+        line["error"] = text_of(record.exc_info[1])
         if record.levelno >= logging.ERROR:
             line["trace"] = _trace(record.exc_info[1])
     return msgspec.json.encode(line, enc_hook=str).decode()
@@ -123,11 +123,11 @@ def _json(record: logging.LogRecord) -> str:
 def _plain(record: logging.LogRecord) -> str:
     said = _of_request() | getattr(record, "fields", {})
     fields = " ".join(f"{key}={value}" for key, value in said.items())
-    problem = f" {_text(record.exc_info[1])}" if record.exc_info and record.exc_info[1] else ""
+    problem = f" {text_of(record.exc_info[1])}" if record.exc_info and record.exc_info[1] else ""
     return f"{clock.iso(clock.now())} {record.levelname.lower():7} {record.getMessage()} {fields}{problem}".rstrip()
 
 
-def _text(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
     """An error in one line, without the values, maybe a person's, that PostgreSQL and its driver quote.
 
     They stand in the DETAIL, which only `str` adds, and in the messages of class 22, which are all about a value.
@@ -140,7 +140,7 @@ def _text(error: BaseException) -> str:
 def _trace(error: BaseException) -> str:
     """Where an error came from, and those that led to it before it."""
     earlier = [*getattr(error, "exceptions", ()), error.__cause__ or error.__context__]
-    return "".join([*(_trace(one) + "\n" for one in earlier if one), *format_tb(error.__traceback__), _text(error)])
+    return "".join([*(_trace(one) + "\n" for one in earlier if one), *format_tb(error.__traceback__), text_of(error)])
 
 
 class QueuedLines(QueueHandler):

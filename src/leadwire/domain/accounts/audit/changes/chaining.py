@@ -15,12 +15,12 @@ from typing import Final
 import msgspec
 
 from leadwire.delivery.endpoints import table as endpoints
-from leadwire.delivery.relay.loop import Loop
 from leadwire.domain.accounts.audit import events
 from leadwire.domain.accounts.audit.chain import INSTALLATION, OF_CHAIN, Seal, chained, digest, line, sealed, unsealed
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.db.statements import lists, sql
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.loop import Loop
 
 BATCH: Final = 500
 _EVERY: Final = 1.0  # seconds

@@ -1,0 +1,89 @@
+"""The kinds of jobs: a function each, known once the module is imported that has it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from leadwire.infrastructure.jobs.queue import Claimed, Offer, offer
+
+KINDS: Final[dict[str, "Kind"]] = {}
+"""By name."""
+TRIES: Final = 10
+"""That fail one after the other, some 13 minutes: then a job is given up."""
+
+
+class Again(NamedTuple):
+    """A job goes on after so many seconds, from a place."""
+
+    seconds: float = 0.0
+    place: str = ""
+
+
+Run = Callable[[Sequence[Claimed]], Awaitable[Again | None]]
+Find = Callable[[], Awaitable[Sequence[Offer]]]
+
+
+class Kind(NamedTuple):
+    """One kind. `run` takes up to `batch` jobs; `at_once` calls of it may be under way in a process, each for up to
+    `limit` seconds.
+    """
+
+    name: str
+    run: Run
+    batch: int
+    at_once: int
+    limit: float
+    tries: int
+    every: float | None
+
+
+def job(
+    name: str, *, batch: int = 1, at_once: int = 1, limit: float = 300.0, tries: int = TRIES,
+    find: Find | None = None, every: float = 60.0,
+) -> Callable[[Any], Any]:  # fmt: skip
+    """Make a function a kind of job. It takes one `Claimed`, and returns None when it is done, or `Again`; with `batch`
+    it takes a sequence of them, and all are done when it returns.
+
+    What `find` returns is added each `every` seconds, unless it is known: for work that nobody adds, because it comes
+    about by the passing of time.
+    """
+
+    def decorate(function: Any) -> Any:
+        async def run(jobs: Sequence[Claimed]) -> Again | None:
+            return await function(*jobs) if batch == 1 else await function(jobs)  # type: ignore[no-any-return]
+
+        _register(Kind(name, run, batch, at_once, limit, tries, None))
+        if find:
+            _register(Kind(f"{name}.find", _finding(name, find, every), 1, 1, limit, tries, every))
+        return function
+
+    return decorate
+
+
+def chore(name: str, *, every: float, limit: float = 300.0) -> Callable[[Any], Any]:
+    """Make a function without arguments a job that one process does each `every` seconds; at once again where it
+    returns something true. It is never given up.
+    """
+
+    def decorate(function: Any) -> Any:
+        async def run(_: Sequence[Claimed]) -> Again:
+            return Again(0.0 if await function() else every)
+
+        _register(Kind(name, run, 1, 1, limit, 2**15 - 1, every))
+        return function
+
+    return decorate
+
+
+def _finding(name: str, find: Find, every: float) -> Run:
+    async def run(_: Sequence[Claimed]) -> Again:
+        await offer(name, await find())
+        return Again(every)
+
+    return run
+
+
+def _register(kind: Kind) -> None:
+    if kind.name in KINDS:
+        message = f"there are two kinds of jobs named {kind.name}"
+        raise ValueError(message)
+    KINDS[kind.name] = kind

@@ -1,0 +1,29 @@
+"""What is counted of jobs where they run, and what waits, looked up by one process. Labels are names of kinds."""
+
+from typing import Final
+
+from leadwire.infrastructure.jobs import reads
+from leadwire.infrastructure.telemetry.metrics import Gauge, counter, histogram
+
+SECONDS: Final = histogram(
+    "job_duration_seconds", "Duration of a call of a kind's function, which takes one job or a batch.", "kind",
+    bounds=(0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300),
+)  # fmt: skip
+FAILURES: Final = counter("job_failures", "Jobs that failed; each is tried again, alone, after a pause.", "kind")
+WAITING: Final = Gauge("jobs_waiting", "Jobs that are due or being done.", "kind")
+OLDEST: Final = Gauge("jobs_oldest_seconds", "Time since the oldest of them was due for the first time.", "kind")
+FAILED: Final = Gauge("jobs_failed", "Jobs that were given up; `leadwire jobs retry` lets them be tried again.", "kind")
+
+
+async def update() -> None:
+    """Show what waits. Raise what the database raises."""
+    summaries = await reads.summaries()
+    WAITING.show_all({(one.kind,): one.waiting for one in summaries})
+    OLDEST.show_all({(one.kind,): one.oldest_seconds for one in summaries})
+    FAILED.show_all({(one.kind,): one.failed for one in summaries})
+
+
+def clear() -> None:
+    """Show nothing: this process does not look any more."""
+    for gauge in (WAITING, OLDEST, FAILED):
+        gauge.show_all({})

@@ -1,0 +1,103 @@
+-- add: let these be done
+-- What waits already may only become due sooner, and one that failed keeps its pause. What is being done is done again
+-- afterwards. What was given up begins anew.
+INSERT INTO job AS j (kind, key, workspace_id, due_at, since)
+SELECT :kind, added.key, workspace_id, coalesce(due_at, now()), coalesce(due_at, now())
+FROM unnest(:keys::text[], :workspaces::text[], :times::timestamptz[]) AS added (key, workspace_id, due_at)
+ORDER BY added.key
+ON CONFLICT (kind, key) DO UPDATE SET
+    again = j.owner IS NOT NULL,
+    due_at = CASE WHEN j.owner IS NULL THEN excluded.due_at ELSE j.due_at END,
+    since = CASE WHEN j.owner IS NULL THEN excluded.since ELSE j.since END,
+    tries = CASE WHEN j.failed_at IS NULL THEN j.tries ELSE 0 END,
+    failed_at = NULL
+WHERE j.owner IS NOT NULL OR j.failed_at IS NOT NULL OR j.tries = 0 AND excluded.due_at < j.due_at
+
+-- offer: let these be done, unless they are known: also those that were given up
+INSERT INTO job (kind, key, workspace_id, due_at, since)
+SELECT :kind, offered.key, workspace_id, coalesce(due_at, now()), coalesce(due_at, now())
+FROM unnest(:keys::text[], :workspaces::text[], :times::timestamptz[]) AS offered (key, workspace_id, due_at)
+ORDER BY offered.key ON CONFLICT DO NOTHING
+
+-- claim: take what is due, of each kind as many as it has room for, in turns by workspace
+-- A workspace's second job comes after the first of every other. The oldest are looked at; where that is only a part of
+-- what is due, the first jobs of the next workspaces as well. Jobs that are done leave dead entries in the indexes while
+-- an old snapshot is held: `floors` says of each kind where the living ones begin. What somebody has locked is passed by.
+WITH RECURSIVE wanted AS MATERIALIZED (
+    SELECT * FROM unnest(:kinds::text[], :rooms::int[], :floors::timestamptz[], :afters::text[])
+        AS wanted (kind, room, floor, after)
+), oldest AS MATERIALIZED (
+    SELECT j.* FROM wanted w CROSS JOIN LATERAL (
+        SELECT kind, key, workspace_id, due_at FROM job
+        WHERE kind = w.kind AND failed_at IS NULL AND due_at >= w.floor AND due_at <= now()
+        ORDER BY due_at LIMIT :looked_at) j
+), walk (kind, workspace_id, steps) AS (
+    SELECT w.kind, (SELECT j.workspace_id FROM job j WHERE j.kind = w.kind AND j.failed_at IS NULL
+        AND j.workspace_id > w.after ORDER BY j.workspace_id LIMIT 1), 1
+    FROM wanted w WHERE :looked_at <= (SELECT count(*) FROM oldest o WHERE o.kind = w.kind)
+    UNION ALL
+    SELECT walk.kind, (SELECT j.workspace_id FROM job j WHERE j.kind = walk.kind AND j.failed_at IS NULL
+        AND j.workspace_id > walk.workspace_id ORDER BY j.workspace_id LIMIT 1), steps + 1
+    FROM walk WHERE workspace_id IS NOT NULL AND steps < :workspaces
+), candidate AS MATERIALIZED (
+    SELECT kind, key, due_at, row_number() OVER (PARTITION BY kind, workspace_id ORDER BY due_at) AS turn FROM (
+        SELECT * FROM oldest
+        UNION
+        SELECT first.* FROM walk CROSS JOIN LATERAL (
+            SELECT kind, key, workspace_id, due_at FROM job
+            WHERE kind = walk.kind AND workspace_id = walk.workspace_id AND failed_at IS NULL AND due_at <= now()
+            ORDER BY due_at LIMIT 1) first) due
+), claimed AS (
+    UPDATE job SET owner = :owner, again = false, tries = tries + (owner IS NOT NULL)::int,
+        due_at = now() + :lease * interval '1 second'
+    WHERE ctid = ANY(ARRAY(SELECT locked.ctid FROM wanted w CROSS JOIN LATERAL (
+        SELECT j.ctid FROM candidate c JOIN job j ON j.kind = c.kind AND j.key = c.key
+        WHERE c.kind = w.kind AND j.failed_at IS NULL AND j.due_at <= now()
+        ORDER BY c.turn, c.due_at LIMIT w.room FOR UPDATE OF j SKIP LOCKED) locked))
+    RETURNING kind, key, workspace_id, place, tries
+)
+SELECT kind, key, workspace_id, place, tries, NULL::timestamptz AS floor FROM claimed
+UNION ALL
+SELECT kind, NULL, (SELECT CASE count(workspace_id) WHEN :workspaces THEN max(workspace_id) ELSE '' END FROM walk
+        WHERE walk.kind = w.kind),
+    NULL, NULL, coalesce((SELECT min(due_at) FROM oldest o WHERE o.kind = w.kind), now() - interval '1 second')
+FROM wanted w
+
+-- keep: let nobody else take what this process is still doing
+UPDATE job SET due_at = now() + :lease * interval '1 second'
+WHERE owner = :owner AND (kind, key) IN (SELECT * FROM unnest(:kinds::text[], :keys::text[]))
+
+-- finish: what came of jobs that this process did: done, or again after some seconds
+-- Those that are being added again at this moment are left out: their owner asks once more.
+WITH ended AS MATERIALIZED (
+    SELECT * FROM unnest(:keys::text[], :pauses::float8[], :places::text[], :errors::text[], :counts::int[])
+        AS ended (key, pause, place, error, counts)
+), held AS MATERIALIZED (
+    SELECT j.ctid, j.again, j.tries, ended.* FROM ended JOIN job j ON j.kind = :kind AND j.key = ended.key
+    WHERE j.owner = :owner FOR UPDATE OF j SKIP LOCKED
+), removed AS (
+    DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT ctid FROM held WHERE pause IS NULL AND NOT again))
+), kept AS (
+    UPDATE job j SET owner = NULL, again = false, place = held.place, error = held.error,
+        tries = CASE WHEN held.error IS NULL THEN 0 ELSE held.tries + held.counts END,
+        since = CASE WHEN held.error IS NULL THEN now() + coalesce(pause, 0) * interval '1 second' ELSE j.since END,
+        due_at = now() + CASE WHEN held.again AND held.error IS NULL THEN 0 ELSE pause END * interval '1 second',
+        failed_at = CASE WHEN NOT held.again AND held.counts > 0 AND held.tries + held.counts >= :most THEN now() END
+    FROM held WHERE j.ctid = held.ctid AND (pause IS NOT NULL OR held.again)
+    RETURNING j.key, j.failed_at IS NOT NULL AS failed
+)
+SELECT key, coalesce((SELECT failed FROM kept WHERE kept.key = held.key), false) AS failed FROM held
+
+-- held: which of these this process still has
+SELECT key FROM job WHERE kind = :kind AND key = ANY(:keys::text[]) AND owner = :owner
+
+-- put_off: give jobs back that this process has claimed and not begun
+UPDATE job SET owner = NULL, due_at = now() + :pause * interval '1 second', again = false
+WHERE kind = :kind AND key = ANY(:keys::text[]) AND owner = :owner
+
+-- remove: forget a job that is no longer wanted
+DELETE FROM job WHERE kind = :kind AND key = :key
+
+-- delete_batch: delete some of a workspace's
+DELETE FROM job WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM job WHERE workspace_id = :workspace LIMIT :most FOR UPDATE SKIP LOCKED)) RETURNING 1

@@ -1,0 +1,154 @@
+"""The runner: one loop claims what is due of every kind; calls of a kind's function run beside it.
+
+A call that fails fails alone: a batch is run again one by one, in the same round. Any number of processes may run.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure.backoff import rest
+from leadwire.infrastructure.jobs import metrics, queue
+from leadwire.infrastructure.jobs.kinds import KINDS, Kind
+from leadwire.infrastructure.jobs.queue import Claimed, Ended, Offer, Room
+from leadwire.infrastructure.loop import Loop
+
+_POLL: Final = 0.5  # seconds, when nothing is due
+_LONGEST_PAUSE: Final = 300.0  # seconds, after a job has failed again and again
+_HELD_PAUSE: Final = 5.0  # after a row that somebody else has locked
+_RESTING_PAUSE: Final = 300.0  # of a workspace that is suspended
+_KEEP_EVERY: Final = queue.LEASE / 3
+_FULL_LOOK_EVERY: Final = 5.0  # from the first entry of the index: a long transaction may have added jobs that are old
+_GRACE: Final = 30.0  # seconds for what is under way when the process stops
+_ALWAYS: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+Resting = Callable[[Collection[str]], Awaitable[Collection[str]]]
+"""Which of some workspaces are suspended: their jobs are put off."""
+
+
+class Runner:
+    """One process's part."""
+
+    def __init__(self, resting: Resting, kinds: Mapping[str, Kind] = KINDS) -> None:
+        self._resting, self._kinds = resting, kinds
+        self._owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        self._calls: dict[asyncio.Task[None], tuple[str, set[str]]] = {}  # kind and keys
+        self._marks: dict[str, tuple[datetime, str]] = {}
+        self._offered = False  # the chores: there is one job of each
+        self._looked, self._kept = float("-inf"), time.monotonic()
+        self._loop = Loop("jobs", self.round)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run what is due until `stop` is set; what is under way is finished, unless that takes too long."""
+        await self._loop.run(stop)
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=_GRACE)
+        for call in self._calls:
+            call.cancel()  # another process goes on when the lease has ended
+
+    async def run_all(self) -> None:
+        """Run until nothing is due, for tests and commands."""
+        while await self.round() == 0.0 or self._calls:
+            if self._calls:
+                await asyncio.wait(self._calls)
+
+    async def round(self) -> float:
+        """Claim what is due, and begin it. Return the seconds until the next round."""
+        if not self._offered:
+            for kind in self._kinds.values():
+                if kind.every is not None:
+                    await queue.offer(kind.name, [Offer("", "")])
+            self._offered = True
+        now = time.monotonic()
+        if now - self._kept > _KEEP_EVERY:
+            self._kept = now
+            await self._keep()
+        if now - self._looked > _FULL_LOOK_EVERY:
+            self._looked = now
+            self._marks = {kind: (_ALWAYS, after) for kind, (_, after) in self._marks.items()}
+        rooms = [room for kind in self._kinds.values() if (room := self._room(kind)).room > 0]
+        if not rooms:
+            return _POLL
+        claimed, marks = await queue.claim(rooms, self._owner)
+        self._marks |= marks
+        await self._begin(claimed)
+        return 0.0 if any(len(claimed.get(room.kind, ())) == room.room for room in rooms) else _POLL
+
+    def _room(self, kind: Kind) -> Room:
+        busy = sum(name == kind.name for name, _ in self._calls.values())
+        floor, after = self._marks.get(kind.name, (_ALWAYS, ""))
+        return Room(kind.name, (kind.at_once - busy) * kind.batch, floor, after)
+
+    async def _begin(self, claimed: Mapping[str, Sequence[Claimed]]) -> None:
+        workspaces = {job.workspace for jobs in claimed.values() for job in jobs} - {""}
+        resting = await self._resting(workspaces) if workspaces else ()
+        for name, jobs in claimed.items():
+            kind, awake = self._kinds[name], [job for job in jobs if job.workspace not in resting]
+            if len(awake) < len(jobs):
+                off = [job.key for job in jobs if job.workspace in resting]
+                await queue.put_off(name, off, self._owner, _RESTING_PAUSE)
+            for first in range(0, len(awake), kind.batch):
+                batch = awake[first : first + kind.batch]
+                call = asyncio.create_task(self._call(kind, batch))
+                self._calls[call] = name, {job.key for job in batch}
+                call.add_done_callback(self._ended)
+
+    def _ended(self, call: asyncio.Task[None]) -> None:
+        del self._calls[call]
+        self._loop.woken.set()
+
+    async def _call(self, kind: Kind, jobs: Sequence[Claimed]) -> None:
+        try:
+            ended = await self._attempt(kind, jobs)
+        except Exception as error:  # noqa: BLE001 - whatever is raised, it is one job's own
+            if len(jobs) == 1:
+                ended = [_failed(kind, jobs[0], error)]
+            else:
+                for job in jobs:
+                    await self._call(kind, [job])
+                return
+        await self._finish(kind, ended)
+
+    async def _attempt(self, kind: Kind, jobs: Sequence[Claimed]) -> list[Ended]:
+        with metrics.SECONDS.labels(kind.name).time():
+            async with asyncio.timeout(kind.limit):
+                again = await kind.run(jobs)
+        return [Ended(job.key, again.seconds, again.place) if again else Ended(job.key) for job in jobs]
+
+    async def _finish(self, kind: Kind, ended: Sequence[Ended]) -> None:
+        """Note what came of jobs. Where the database is away they are done again when the lease has ended."""
+        while ended:
+            try:
+                given_up, left = await queue.finish(kind.name, ended, self._owner, kind.tries)
+            except Exception as error:  # noqa: BLE001 - asyncpg raises more than it documents
+                telemetry.log("job.not_noted", level=logging.WARNING, error=error, kind=kind.name, jobs=len(ended))
+                return
+            for key in given_up:
+                telemetry.log("job.given_up", level=logging.ERROR, kind=kind.name, key=key)
+            ended = [one for one in ended if one.key in left]
+            if ended:  # somebody adds them again in a transaction that is open
+                await rest(_POLL, asyncio.Event())
+
+    async def _keep(self) -> None:
+        jobs = [(name, key) for name, keys in self._calls.values() for key in keys]
+        if jobs:
+            await queue.keep(jobs, self._owner)
+
+
+def _failed(kind: Kind, job: Claimed, error: BaseException) -> Ended:
+    """A row that somebody has locked and a server that is away are nothing that the job could help."""
+    not_ours = isinstance(error, (db.Locked, db.Canceled, *db.GONE)) and not isinstance(error, TimeoutError)
+    pause = _HELD_PAUSE if not_ours else min(2.0**job.tries, _LONGEST_PAUSE)
+    metrics.FAILURES.labels(kind.name).inc()
+    telemetry.log(
+        "job.failed", level=logging.WARNING, error=error, kind=kind.name, key=job.key, workspace_id=job.workspace,
+        tries=job.tries + 1,
+    )  # fmt: skip
+    return Ended(job.key, pause, job.place, telemetry.text_of(error)[:300], int(not not_ours))

@@ -1,0 +1,34 @@
+"""The background process: every kind of job, see `infrastructure.jobs`. No delivery waits for it, nor any request."""
+
+import asyncio
+import importlib
+import pkgutil
+
+import leadwire
+from leadwire.domain.accounts import reads as accounts
+from leadwire.infrastructure import loop
+from leadwire.infrastructure.db.migrations import missing
+from leadwire.infrastructure.jobs.runner import Runner
+from leadwire.infrastructure.settings import Settings
+from leadwire.infrastructure.telemetry.health import Health
+from leadwire.processes import runtime
+
+
+async def background(settings: Settings) -> None:
+    """Whatever is due."""
+    find_kinds()
+    health = Health(needs_redis=False, checks={"migrations": missing})
+    health.stuck = loop.stuck
+
+    async def run(stop: asyncio.Event) -> None:
+        await Runner(accounts.suspended).run(stop)
+
+    await runtime.run(settings, "background", health, run)
+
+
+def find_kinds() -> None:
+    """Import each module named `jobs`: a kind that is written there is known."""
+    for package in ("domain", "delivery"):
+        for module in pkgutil.walk_packages([f"{leadwire.__path__[0]}/{package}"], f"leadwire.{package}."):
+            if module.name.endswith(".jobs"):
+                importlib.import_module(module.name)

@@ -33,7 +33,7 @@ async def test_its_last_outcome_counts(wire, lead, receiver, answer, state):
     receiver.answer = answer
     await wire.deliver()
     assert await states() == {state: 1}
-    assert await db.value("SELECT attempts FROM delivery_result") == 1
+    assert await db.value("SELECT attempts FROM delivery_result") == 5
     assert await ended_now()
 
 

@@ -13,7 +13,7 @@ from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import DomainError
 from tests import make
 from tests.delivery.interleaved import overlapped
-from tests.delivery.test_delivery import states
+from tests.delivery.test_delivery import broken, states
 from tests.delivery.test_redrives import dead
 from tests.delivery.wired import endpoint
 
@@ -66,3 +66,17 @@ async def test_a_replay_and_an_erasure_at_the_same_time_leave_nothing_to_send(wo
         moves.reverse()
     await overlapped(*moves)
     assert not (await states()).keys() & {"waiting", "queued"}
+
+
+async def test_a_replay_that_meets_an_outcome_sends_it_again(workspace, bot, wire, receiver):
+    """The record is not committed when the replay looks at what has ended."""
+    made = await endpoint(workspace, receiver.url)
+    await make.somebody(workspace, bot)
+    await wire.relay()
+    done = await wire.post(await wire.claim())
+    await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
+    await overlapped(partial(wire.settle, done), redrive.step)
+    assert [tuple(row) for row in await db.rows("SELECT state, generation FROM every_delivery")] == [("waiting", 2)]
+    await wire.turn()
+    assert [one.webhook_id for one in receiver.deliveries] == [done[0].job.entry.key.event_id] * 2
+    assert await broken(wire) == []

@@ -91,7 +91,8 @@ _HURRY: Final = sql(f"""
 UPDATE delivery SET due_at = now() WHERE {_ONE} AND state = 'waiting' AND due_at > now() AND due_at < 'infinity'
 RETURNING 1""")
 
-_AGAIN: Final = load(__file__)["again"]
+_SQL: Final = load(__file__)
+_EVENTS, _UNFINISHED, _AGAIN = _SQL["events"], _SQL["unfinished"], _SQL["again"]
 
 # A job's place after a batch.
 _STEPPED: Final = sql("""
@@ -217,6 +218,8 @@ async def _again(batch: Sequence[db.Row], *, replay: bool, states: Sequence[Stat
     asked = lists("events endpoints", batch)
     bounds = {"first": min(asked["events"]), "last": max(asked["events"])}
     known = await due.wake(asked["endpoints"])
+    await _EVENTS.rows(events=asked["events"], **bounds)
+    await _UNFINISHED.rows(**asked)
     again = await _AGAIN.rows(**asked, **bounds, states=states, replay=replay)
     if any(known.values()):
         await due.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})

@@ -1,12 +1,19 @@
+-- events: lock events, in order, so that an erasure of one waits for us: nothing of it would be left to send
+SELECT 1 FROM event v WHERE v.id = ANY(:events::text[]) AND v.id BETWEEN :first AND :last ORDER BY v.id FOR SHARE
+
+-- unfinished: lock what is still to be sent, in order
+-- Whoever records its outcome meanwhile has committed it then, and the next statement sees how it has ended.
+SELECT 1 FROM unnest(:events::text[], :endpoints::text[]) AS a(event_id, endpoint_id)
+JOIN delivery d USING (event_id, endpoint_id) ORDER BY d.event_id, d.endpoint_id FOR UPDATE OF d
+
 -- again: let deliveries wait again, as a new generation
--- Those that have ended in one of :states, and with :replay those that have never been. SHARE makes the erasure of an
--- event wait for us: nothing of it would be left to send.
+-- Those that have ended in one of :states, and with :replay those that have never been.
 WITH asked AS (
     SELECT a.event_id, e.id AS endpoint_id, v.workspace_id, CASE WHEN e.ordered THEN v.subject END AS subject,
         CASE WHEN e.ordered AND v.subject IS NOT NULL THEN v.position END AS position
     FROM unnest(:events::text[], :endpoints::text[]) AS a(event_id, endpoint_id)
     JOIN event v ON v.id = a.event_id AND v.id BETWEEN :first AND :last AND v.body <> ''
-    JOIN webhook_endpoint e ON e.id = a.endpoint_id FOR SHARE OF v
+    JOIN webhook_endpoint e ON e.id = a.endpoint_id
 ), ended AS (
     DELETE FROM delivery_result d USING asked a
     WHERE d.event_id = a.event_id AND d.endpoint_id = a.endpoint_id AND d.event_id BETWEEN :first AND :last

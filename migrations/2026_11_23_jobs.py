@@ -26,7 +26,6 @@ CREATE TABLE job (
 CREATE INDEX job_due ON job (kind, due_at) WHERE failed_at IS NULL;
 CREATE INDEX job_turns ON job (kind, workspace_id, due_at) WHERE failed_at IS NULL;
 CREATE INDEX job_workspace ON job (workspace_id);
-CREATE INDEX job_failed ON job (failed_at) WHERE failed_at IS NOT NULL;
 """
 
 DOWN = "DROP TABLE job"

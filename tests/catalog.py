@@ -6,6 +6,9 @@ import leadwire.processes.deliver
 import leadwire.processes.relay
 import leadwire.processes.serve  # noqa: F401 - together they load whatever counts
 from leadwire.infrastructure.telemetry.metrics import PREFIX, REGISTRY, Gauge
+from leadwire.processes.background import find_kinds
+
+find_kinds()
 
 
 class Family(NamedTuple):

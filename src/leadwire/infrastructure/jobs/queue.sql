@@ -28,7 +28,7 @@ WITH RECURSIVE wanted AS MATERIALIZED (
         AS wanted (kind, room, floor, after)
 ), oldest AS MATERIALIZED (
     SELECT j.* FROM wanted w CROSS JOIN LATERAL (
-        SELECT kind, key, workspace_id, due_at FROM job
+        SELECT ctid, kind, workspace_id, due_at FROM job
         WHERE kind = w.kind AND failed_at IS NULL AND due_at >= w.floor AND due_at <= now()
         ORDER BY due_at LIMIT :looked_at) j
 ), walk (kind, workspace_id, steps) AS (
@@ -40,20 +40,20 @@ WITH RECURSIVE wanted AS MATERIALIZED (
         AND j.workspace_id > walk.workspace_id ORDER BY j.workspace_id LIMIT 1), steps + 1
     FROM walk WHERE workspace_id IS NOT NULL AND steps < :workspaces
 ), candidate AS MATERIALIZED (
-    SELECT kind, key, due_at, row_number() OVER (PARTITION BY kind, workspace_id ORDER BY due_at) AS turn FROM (
+    SELECT ctid, kind, due_at, row_number() OVER (PARTITION BY kind, workspace_id ORDER BY due_at) AS turn FROM (
         SELECT * FROM oldest
         UNION
         SELECT first.* FROM walk CROSS JOIN LATERAL (
-            SELECT kind, key, workspace_id, due_at FROM job
+            SELECT ctid, kind, workspace_id, due_at FROM job
             WHERE kind = walk.kind AND workspace_id = walk.workspace_id AND failed_at IS NULL AND due_at <= now()
             ORDER BY due_at LIMIT 1) first) due
 ), claimed AS (
     UPDATE job SET owner = :owner, again = false, tries = tries + (owner IS NOT NULL)::int,
         due_at = now() + :lease * interval '1 second'
     WHERE ctid = ANY(ARRAY(SELECT locked.ctid FROM wanted w CROSS JOIN LATERAL (
-        SELECT j.ctid FROM candidate c JOIN job j ON j.kind = c.kind AND j.key = c.key
-        WHERE c.kind = w.kind AND j.failed_at IS NULL AND j.due_at <= now()
-        ORDER BY c.turn, c.due_at LIMIT w.room FOR UPDATE OF j SKIP LOCKED) locked))
+        SELECT free.ctid FROM (SELECT ctid FROM candidate c WHERE c.kind = w.kind ORDER BY turn, due_at) c
+        CROSS JOIN LATERAL (SELECT j.ctid FROM job j WHERE j.ctid = c.ctid AND failed_at IS NULL AND due_at <= now()
+            FOR UPDATE SKIP LOCKED) free LIMIT w.room) locked))
     RETURNING kind, key, workspace_id, place, tries
 )
 SELECT kind, key, workspace_id, place, tries, NULL::timestamptz AS floor FROM claimed

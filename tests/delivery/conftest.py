@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from leadwire.delivery.relay.loop import Relay
+from leadwire.delivery.worker import loop, reader
+from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.accounts import changes as accounts
 from leadwire.infrastructure import db, redis_pool
@@ -45,6 +47,16 @@ async def use(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[Any], 
     for client in made[1:]:
         await client.aclose()
     gc.collect()  # here, not in another test
+
+
+@pytest.fixture
+def hasty(wire, monkeypatch):
+    """A worker that takes over at once."""
+    monkeypatch.setattr(reader, "_RECLAIM_EVERY", 0.0)
+    monkeypatch.setattr(reader, "_BLOCK_MS", 1)
+    monkeypatch.setattr(reader, "_MARGIN", 0.0)
+    monkeypatch.setattr(loop, "claim", lambda entries, owner, _lease, longest: claim(entries, owner, 60, longest))
+    return Deliverer(wire.redis, wire.transport, msgspec.structs.replace(wire.settings, lease=0.001))
 
 
 @pytest.fixture

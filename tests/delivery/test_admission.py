@@ -109,7 +109,7 @@ async def test_a_persons_open_transaction_delays_nobody_elses_claims_and_records
         await rows.lock(mine.id)
         jobs = await apart(wire.claim())
         assert len(jobs) == 2
-        held = {job.entry.key[:2]: job.entry for job in jobs}
+        held = {job.entry.key: job.entry for job in jobs}
         recording = recorder.Recorder(wire.redis, wire.consumer, held, Liveness(30))
         for outcome in await apart(wire.post(jobs)):
             recording.put(outcome)

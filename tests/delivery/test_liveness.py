@@ -31,14 +31,14 @@ def test_an_idle_worker_that_asks_for_work_is_alive(clock):
     beating = Liveness(30)
     for _ in range(100):
         clock.now += 5
-        beating.begin_round()
+        beating.turned()
     assert beating.stuck(posts=0, unrecorded=0) is None
 
 
 def test_posts_that_do_not_end_are_told_after_their_deadline_and_a_minute(clock):
     beating = Liveness(30)
     clock.now += 89
-    beating.begin_round()
+    beating.turned()
     assert beating.stuck(posts=3, unrecorded=0) is None
     clock.now += 2
     assert beating.stuck(posts=3, unrecorded=0) == "none of 3 POSTs has ended for more than 90 s"
@@ -48,7 +48,7 @@ def test_one_post_that_ends_now_and_then_is_progress(clock):
     beating = Liveness(30)
     for _ in range(10):
         clock.now += 80
-        beating.begin_round()
+        beating.turned()
         beating.moved = clock.now
     assert beating.stuck(posts=128, unrecorded=0) is None
 
@@ -58,7 +58,7 @@ def test_a_redis_that_stays_a_replica_is_told_and_one_that_is_away_is_not(clock)
     for replica, alive in ((True, True), (False, True), (True, True), (True, False), (False, True)):
         beating.streams_answered(replica=replica)
         clock.now += 91
-        beating.begin_round()
+        beating.turned()
         beating.streams_answered(replica=replica)
         told = beating.stuck(posts=0, unrecorded=0)
         assert (told is None) == alive or (told or "").startswith("Redis has been a replica for more than 90 s")
@@ -67,9 +67,9 @@ def test_a_redis_that_stays_a_replica_is_told_and_one_that_is_away_is_not(clock)
 def test_outcomes_that_nobody_tries_to_record_are_told(clock):
     beating = Liveness(30)
     clock.now += 100
-    beating.begin_round()
+    beating.turned()
     assert beating.stuck(posts=0, unrecorded=7) == "7 outcomes have not been recorded for more than 90 s"
-    beating.begin_round(recording=True)  # the database is away, and it goes on trying
+    beating.turned(recording=True)  # the database is away, and it goes on trying
     assert beating.stuck(posts=0, unrecorded=7) is None
 
 

@@ -76,11 +76,11 @@ async def test_what_is_claimed_too_late(workspace, told, monkeypatch):
 async def test_what_fails_and_what_cannot_be_recorded(workspace, told, monkeypatch):
     (job,) = (await told.wire.relay(), await told.wire.claim())[1]
     (done,) = await told.wire.post([job])
-    told.worker._held[job.entry.key[:2]] = job.entry
-    await told.worker._recorder._record_apart([done], ValueError())
+    told.worker._held[job.entry.key] = job.entry
+    await told.worker._recorder._record([done._replace(error="\0")])
     assert told.workspace("delivery.unrecordable") == workspace
     monkeypatch.setattr(loop, "attempt", None)
     slot = told.worker._slots.take(job.entry.key.endpoint_id, quick=True)
-    told.worker._held[job.entry.key[:2]] = job.entry
+    told.worker._held[job.entry.key] = job.entry
     await told.worker._post(job, slot, asyncio.Event())
     assert told.workspace("delivery.failed") == workspace

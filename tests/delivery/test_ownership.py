@@ -141,21 +141,6 @@ async def test_an_add_that_was_done_and_seemed_to_fail_makes_one_post(workspace,
     assert len(receiver.deliveries) == 1
 
 
-async def test_a_worker_that_has_both_entries_makes_one_post(workspace, bot, wire, receiver):
-    (entry,) = await entries(workspace, bot, wire, receiver)
-    await streams.add(wire.redis, [entry.key], wire.settings.stream_shards)
-    (twin,) = await wire.read()
-    receiver.hang()
-    worker, stop = Deliverer(wire.redis, wire.transport, wire.settings), asyncio.Event()
-    await worker._start([entry, twin], stop)
-    await receiver.received(1)
-    await worker._start([twin], stop)  # while the POST is under way
-    assert len(worker._posts) == 1
-    receiver.release()
-    await asyncio.gather(*worker._posts)
-    assert len(receiver.deliveries) == 1
-
-
 async def test_streams_that_were_looked_at_before_a_pause_make_nothing_look_lost(
     workspace, bot, wire, receiver, db_clock
 ):

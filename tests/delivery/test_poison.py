@@ -3,30 +3,17 @@
 import asyncio
 
 import asyncpg
-import msgspec
 import pytest
 
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import status
 from leadwire.delivery.worker import loop, quarantine, recorder
-from leadwire.delivery.worker.claim import claim
-from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.test_delivery import broken, states
 from tests.delivery.wired import endpoint
 from tests.waiting import eventually
-
-
-@pytest.fixture
-def hasty(wire, monkeypatch):
-    """A worker that takes over at once."""
-    monkeypatch.setattr(loop, "_RECLAIM_EVERY", 0.0)
-    monkeypatch.setattr(loop, "_BLOCK_MS", 1)
-    monkeypatch.setattr(loop, "_MARGIN", 0.0)
-    monkeypatch.setattr(loop, "claim", lambda entries, owner, _lease, longest: claim(entries, owner, 60, longest))
-    return Deliverer(wire.redis, wire.transport, msgspec.structs.replace(wire.settings, lease=0.001))
 
 
 async def run_until(worker, condition) -> None:
@@ -149,11 +136,13 @@ async def test_an_attempt_that_breaks_the_worker_keeps_no_place(workspace, bot, 
         {"e": "evt_1", "w": "we_1", "n": "many"},
         {"e": "evt_" + "0" * 26, "w": "we_" + "0" * 26, "n": 99999999},
         {"e": "evt_" + "0" * 26, "w": "we_" + "0" * 26, "n": 0},
+        {"e": "evt_7" + "z" * 25, "w": "we_" + "0" * 26, "n": 0},  # of a day after the year 9999
         {"e": "\0", "w": "\0", "n": 0},
     ],
 )
 async def test_an_entry_that_is_not_ours_is_put_away(workspace, bot, wire, receiver, hasty, fields):
-    await wire.redis.xadd(streams.names(1)[0], fields)
+    for _ in range(2):
+        await wire.redis.xadd(streams.names(1)[0], fields)
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await wire.relay()

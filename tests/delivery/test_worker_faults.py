@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import msgspec
 
 from leadwire.delivery import streams
-from leadwire.delivery.worker import loop
+from leadwire.delivery.worker import loop, reader
 from leadwire.delivery.worker import record as recording
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.loop import Deliverer
@@ -50,7 +50,7 @@ async def test_outcomes_are_recorded_while_redis_keeps_silent(workspace, bot, wi
     done = await wire.post(await wire.claim())
     assert len(done) == 3  # there are two kinds of outcomes, each with its queue
     monkeypatch.setattr(streams, "done", silent)
-    held = {one.job.entry.key[:2]: one.job.entry for one in done}
+    held = {one.job.entry.key: one.job.entry for one in done}
     recorder = Recorder(wire.redis, wire.consumer, held, Liveness(30))
     recording = asyncio.create_task(recorder.run())
     for number, one in enumerate(done, 1):
@@ -89,9 +89,9 @@ async def test_a_worker_that_cannot_record_does_not_take_over_from_itself(
     workspace, bot, wire, receiver, db_clock, monkeypatch
 ):
     """Its lease ends while the outcome waits for the database: one POST, one attempt that counts."""
-    monkeypatch.setattr(loop, "_RECLAIM_EVERY", 0.0)
-    monkeypatch.setattr(loop, "_BLOCK_MS", 1)
-    monkeypatch.setattr(loop, "_MARGIN", 0.0)
+    monkeypatch.setattr(reader, "_RECLAIM_EVERY", 0.0)
+    monkeypatch.setattr(reader, "_BLOCK_MS", 1)
+    monkeypatch.setattr(reader, "_MARGIN", 0.0)
     monkeypatch.setattr(loop, "claim", lambda entries, owner, _lease, longest: claim(entries, owner, 60, longest))
     impatient = msgspec.structs.replace(wire.settings, lease=0.01)
     await endpoint(workspace, receiver.url)
@@ -156,14 +156,14 @@ async def test_what_a_worker_reads_as_it_is_told_to_stop_does_not_wait_for_its_l
     await wire.relay()
     stop = asyncio.Event()
     worker = Deliverer(wire.redis, wire.transport, wire.settings)
-    reading = worker._take
+    reading = worker._reader.read
 
     async def take():
         entries = await reading()
         stop.set()
         return entries
 
-    worker._take = take
+    worker._reader.read = take
     await asyncio.wait_for(apart(worker.run(stop)), 20)
     assert await states() == {"delivered": 1}
     assert sum(load.length for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 0

@@ -7,6 +7,7 @@ asks Redis raises one of `redis_pool.AWAY` when it does not answer.
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from redis.asyncio import Redis
@@ -34,6 +35,7 @@ class Key(NamedTuple):
 
 _KILLED_MS: Final = 3_600_000  # a consumer that has asked for nothing for so long
 _NO_KEY: Final = Key("", "", 0)
+_LAST_ID: Final = ids.floor("evt", datetime.max.replace(tzinfo=UTC))  # a later one has no day
 
 
 class Entry(NamedTuple):
@@ -226,4 +228,4 @@ def _key(fields: dict[bytes, bytes]) -> Key:
     except (KeyError, ValueError):
         return _NO_KEY
     known = ids.is_id("evt", key.event_id) and ids.is_id("we", key.endpoint_id) and 0 <= key.attempts <= _MOST_ATTEMPTS
-    return key if known else _NO_KEY
+    return key if known and key.event_id <= _LAST_ID else _NO_KEY

@@ -15,6 +15,7 @@ from leadwire.delivery.worker.claim import ASKED, asked
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.recorder import persist
 from leadwire.infrastructure import db
+from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.db.statements import lists, sql
 
 # Lock what this worker has claimed, so that none goes away once numbers are counted. What somebody else has locked is
@@ -75,15 +76,15 @@ class Numbering:
     async def _run(self, stop: asyncio.Event) -> None:
         while self._asked:
             asked, self._asked = self._asked, {}
-            try:
-                found = await persist(functools.partial(self._number, list(asked)), self._liveness, stop) or {}
-            except Exception as error:  # noqa: BLE001 - for whoever waits for it
-                for future in asked.values():
-                    future.set_exception(error)
-            else:
-                for key, future in asked.items():
-                    future.set_result(found.get(key[:2]))
 
-    async def _number(self, keys: list[Key]) -> dict[tuple[str, str], int]:
+            async def work(keys: Sequence[Key], waiting: dict[Key, asyncio.Future[int | None]] = asked) -> None:
+                numbers = await persist(functools.partial(self._number, keys), self._liveness, stop) or {}
+                for key in keys:
+                    waiting[key].set_result(numbers.get(key[:2]))
+
+            for key, error in await apart(list(asked), work):
+                asked[key].set_exception(error)
+
+    async def _number(self, keys: Sequence[Key]) -> dict[tuple[str, str], int]:
         self._liveness.moved = time.monotonic()  # these POSTs cannot end while the database refuses us
         return await number(keys, self._owner)

@@ -61,8 +61,10 @@ class Liveness:
         self.polled = self.moved = self.settled = time.monotonic()
         self._replica_since: float | None = None
 
-    def begin_round(self, *, recording: bool = False) -> None:
-        """A round begins, of asking for work or of recording what came of it."""
+    def turned(self, *, recording: bool = False) -> None:
+        """A round of asking for work, or of recording what came of it, has ended, or a server has refused it. One that
+        fails for a reason of ours is none: it may fail for ever.
+        """
         if recording:
             self.settled = time.monotonic()
         else:

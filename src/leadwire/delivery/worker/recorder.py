@@ -3,24 +3,23 @@
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
 from redis.asyncio import Redis
 
 from leadwire.delivery import metrics, streams
-from leadwire.delivery.streams import Entry
+from leadwire.delivery.streams import Entry, Key
 from leadwire.delivery.worker.attempt import Attempt
 from leadwire.delivery.worker.observe import Liveness, log_attempts
 from leadwire.delivery.worker.record import is_informative, record
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff
+from leadwire.infrastructure.batches import apart
 
 _GATHER: Final = 0.025  # seconds in which several outcomes come together for one statement: this delays no delivery
 _GATHER_INFORMATIVE: Final = 0.005  # other deliveries may wait for these
 _AGAIN: Final = 1.0  # seconds until an endpoint that somebody has locked is tried again
-
-_APART: Final[tuple[type[BaseException], ...]] = (*db.UNSTORABLE, db.Locked)
 
 T = TypeVar("T")
 
@@ -28,7 +27,7 @@ T = TypeVar("T")
 class Recorder:
     """Writes down what `consumer` has done. `held` are its entries from claim to record; each leaves it here."""
 
-    def __init__(self, redis: Redis, consumer: str, held: dict[tuple[str, str], Entry], liveness: Liveness) -> None:
+    def __init__(self, redis: Redis, consumer: str, held: dict[Key, Entry], liveness: Liveness) -> None:
         self._redis, self._consumer, self._held, self._liveness = redis, consumer, held, liveness
         self._plain: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._informative: asyncio.Queue[Attempt | None] = asyncio.Queue()
@@ -68,35 +67,26 @@ class Recorder:
                 await self._record(done)
 
     async def _record(self, done: list[Attempt]) -> None:
-        work = functools.partial(record, done, self._consumer)
-        try:
-            dead = await persist(work, self._liveness)
-        except _APART as error:
-            await self._record_apart(done, error)
-            return
-        for one in done:
-            del self._held[one.job.entry.key[:2]]
-        self._recorded.put_nowait((done, dead or []))
-
-    async def _record_apart(self, done: list[Attempt], error: BaseException) -> None:
-        """One of them cannot be written down, or somebody has locked an endpoint: the others must not wait for it."""
+        """Record outcomes, those of an endpoint together. One that cannot be written down holds up no other."""
         parts: dict[str, list[Attempt]] = {}
         for one in done:
             parts.setdefault(one.job.entry.key.endpoint_id, []).append(one)
-        if len(parts) > 1:
-            for part in parts.values():
-                await self._record(part)
-        elif isinstance(error, db.Locked):
-            task = asyncio.create_task(self._record_later(done))
-            self._later.add(task)
-            task.add_done_callback(self._later.discard)
-        elif len(done) > 1:
-            for one in done:
-                await self._record([one])
-        else:
-            job = done[0].job
-            telemetry.log("delivery.unrecordable", level=logging.ERROR, error=error, **job.names)
-            del self._held[job.entry.key[:2]]
+        for part, error in await apart(list(parts.values()), self._record_together):
+            if isinstance(error, db.Locked):
+                task = asyncio.create_task(self._record_later(part))
+                self._later.add(task)
+                task.add_done_callback(self._later.discard)
+                continue
+            for (one,), reason in await apart([[one] for one in part], self._record_together):
+                telemetry.log("delivery.unrecordable", level=logging.ERROR, error=reason, **one.job.names)
+                del self._held[one.job.entry.key]
+
+    async def _record_together(self, parts: Sequence[list[Attempt]]) -> None:
+        done = [one for part in parts for one in part]
+        dead = await persist(functools.partial(record, done, self._consumer), self._liveness)
+        for one in done:
+            del self._held[one.job.entry.key]
+        self._recorded.put_nowait((done, dead or []))
 
     async def _record_later(self, done: list[Attempt]) -> None:
         await asyncio.sleep(_AGAIN)
@@ -124,18 +114,16 @@ class Recorder:
 
 
 async def persist(work: Callable[[], Awaitable[T]], liveness: Liveness, stop: asyncio.Event | None = None) -> T | None:
-    """Do `work` however long the database is away; None when `stop` came first. Raise db.UNSTORABLE, db.Locked.
+    """Do `work` however long the database is away; None when `stop` came first. Raise what else `work` raises.
 
     Once is always tried: entries that were read just before `stop` would otherwise wait for their lease to end.
     """
     pause = Backoff()
     while True:
-        liveness.begin_round(recording=stop is None)
         try:
             return await work()
-        except _APART:
-            raise
-        except Exception as error:  # noqa: BLE001 - asyncpg raises more than it documents
+        except db.TRANSIENT as error:
+            liveness.turned(recording=stop is None)
             metrics.FAILED.labels("record" if stop is None else "deliver").inc()
             telemetry.log("database.unreachable", level=logging.WARNING, error=error)
         if stop is not None and stop.is_set():

@@ -66,6 +66,7 @@ class Stack:
             Child("serve", ["serve", "--host", host, "--port", str(port)], environment, logs),
             Child("relay", ["relay"], environment, logs),
             Child("deliver", ["deliver"], environment, logs),
+            Child("background", ["background"], environment, logs),
         ]
         demo = []
         if self._demo:

@@ -1,22 +1,15 @@
-"""The API process: all that is served over HTTP, and hourly work beside it."""
+"""The API process: all that is served over HTTP."""
 
 import asyncio
-import logging
 import socket
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from leadwire.app import create_app
 from leadwire.delivery.feed import wakes
 from leadwire.domain.accounts.sign_in import tries
-from leadwire.domain.accounts.sign_in.changes import password_reset, sessions
-from leadwire.domain.accounts.sso.changes import sign_in as sso_sign_in
 from leadwire.domain.bots.changes import counts
-from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.conversations import pubsub
-from leadwire.domain.exports import changes as exports
-from leadwire.domain.mail.changes import attempts
-from leadwire.infrastructure import idempotency_store, standby_reads, telemetry
+from leadwire.infrastructure import standby_reads
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
@@ -32,11 +25,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     app = create_app(health)
 
     async def run(stop: asyncio.Event) -> None:
-        chores: tuple[Callable[[], Awaitable[object]], ...] = (
-            idempotency_store.expire, sessions.delete_ended, password_reset.delete_expired, attempts.delete_old,
-            sso_sign_in.forget_used, counts.delete_old, exports.delete_old, bulk_changes.delete_old,
-        )  # fmt: skip
-        beside = [asyncio.create_task(work) for work in (*map(_hourly, chores), pubsub.hub.listen(), _leave(stop))]
+        beside = [asyncio.create_task(work) for work in (pubsub.hub.listen(), _leave(stop))]
         async with standby_reads.following(settings):
             await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)
         for task in beside:
@@ -51,12 +40,3 @@ async def _leave(stop: asyncio.Event) -> None:
     await stop.wait()
     pubsub.hub.leave()
     wakes.wake_all()  # before the server waits for its connections: an open stream would keep it
-
-
-async def _hourly(chore: Callable[[], Awaitable[object]]) -> None:
-    while True:
-        try:
-            await chore()
-        except Exception as error:  # noqa: BLE001 - the next hour tries again
-            telemetry.log("chore.failed", level=logging.WARNING, error=error, chore=chore.__qualname__)
-        await asyncio.sleep(3600)

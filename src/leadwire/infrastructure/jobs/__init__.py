@@ -9,7 +9,7 @@ belongs to; the process `leadwire background` imports each of these modules and 
     @job("search", batch=50)
     async def write(jobs: Sequence[Claimed]) -> None: ...
 
-    @chore("sessions", every=3600)
+    @chore("session.delete", every=3600)
     async def delete_ended() -> None: ...
 
     await jobs.add("redrive", job_id, workspace)     # in the transaction of the change

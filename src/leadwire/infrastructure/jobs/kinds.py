@@ -59,7 +59,7 @@ def job(
     return decorate
 
 
-def chore(name: str, *, every: float, limit: float = 300.0) -> Callable[[Any], Any]:
+def chore(name: str, *, every: float = 3600.0, limit: float = 300.0) -> Callable[[Any], Any]:
     """Make a function without arguments a job that one process does each `every` seconds; at once again where it
     returns something true. It is never given up.
     """

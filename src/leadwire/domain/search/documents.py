@@ -14,8 +14,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 LONGEST: Final = 100_000
-"""Characters of a conversation that are indexed: their words always fit into a tsvector, which has at most 1 MB."""
+"""Characters of a conversation that are indexed, as far as their words fit into a tsvector."""
+_BYTES: Final = 1_000_000  # of lexemes and positions; a tsvector has at most 1,048,575
 _LONGEST_WORD: Final = 60
+_LONGEST_MARK: Final = 500  # characters: a lexeme has at most 2,046 bytes
 _POSITIONS: Final = 16_383  # that a tsvector tells apart
 _PREFIX: Final = 3  # characters from which on a word also finds longer ones
 # Scripts that do not separate words: each character is a word, and what is asked for a phrase.
@@ -39,12 +41,18 @@ def words(text: str) -> list[str]:
 
 
 def vector(text: str, marks: Iterable[str]) -> str:
-    """A document as the text of a tsvector."""
-    places = defaultdict(list)
+    """A document as the text of a tsvector: the marks, and as many words as fit. Words may be much longer than what
+    they were written as: some single characters are plain words of 18.
+    """
+    lexemes = sorted(set(map(_quoted, marks)))
+    left = _BYTES - sum(len(lexeme.encode()) for lexeme in lexemes)
+    positions: dict[str, list[str]] = defaultdict(list)
     for at, word in enumerate(words(text[:LONGEST]), 1):
-        places[word].append(str(min(at, _POSITIONS)))
-    found = [f"'{word}':{','.join(at[:255])}" for word, at in places.items()]
-    return " ".join([*found, *map(_quoted, sorted(set(marks)))])
+        left -= 2 if word in positions else len(word.encode()) + 5
+        if left < 0:
+            break
+        positions[word].append(str(min(at, _POSITIONS)))
+    return " ".join([*(f"'{word}':{','.join(at[:255])}" for word, at in positions.items()), *lexemes])
 
 
 def of_kind(kind: str, workspace: str) -> str:
@@ -93,4 +101,4 @@ def contained(term: str) -> str | None:
 
 
 def _quoted(lexeme: str) -> str:
-    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
+    return "'" + lexeme[:_LONGEST_MARK].replace("\\", "\\\\").replace("'", "''") + "'"

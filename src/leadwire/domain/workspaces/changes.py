@@ -15,7 +15,7 @@ from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.search import changes as search
-from leadwire.infrastructure import db, idempotency_store
+from leadwire.infrastructure import db, idempotency_store, jobs
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import Invalid, Unavailable
 
@@ -85,7 +85,7 @@ async def _delete_rows(workspace: str) -> None:
     batches: tuple[Batch, ...] = (
         _delete_responses, endpoints.delete_batch, conversations.delete_batch, leads.delete_batch, bots.delete_batch,
         erase.delete_events, mail.delete_batch,
-        search.delete_batch, workspaces.delete_log_batch,
+        search.delete_batch, workspaces.delete_log_batch, jobs.delete_batch,
     )  # fmt: skip
     for delete_batch in batches:
         while await _in_transaction(delete_batch, workspace):

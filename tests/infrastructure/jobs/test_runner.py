@@ -199,6 +199,18 @@ async def test_a_job_goes_on_where_it_was():
     assert places == ["", "x", "xx"]
 
 
+async def test_a_kind_rests_in_a_process_while_what_it_needs_is_away():
+    work = Work()
+    work.answer = Again(600, rest=600)
+    await add("a", "b", "c")
+    for _ in range(2):
+        runner = work.runner()
+        await runner.run_all()
+        await runner.run_all()
+    assert len(work.done) == 2  # one in each
+    assert sorted(await jobs()) == ["a", "b", "c"]
+
+
 async def test_the_jobs_of_a_dead_process_are_done_when_its_lease_has_ended(db_clock):
     work = Work()
     await add("a")

@@ -12,10 +12,13 @@ TRIES: Final = 10
 
 
 class Again(NamedTuple):
-    """A job goes on after so many seconds, from a place."""
+    """A job goes on after so many seconds, from a place. `rest`: seconds in which this process begins no other job of
+    the kind, because what they all need is away.
+    """
 
     seconds: float = 0.0
     place: str = ""
+    rest: float = 0.0
 
 
 Run = Callable[[Sequence[Claimed]], Awaitable[Again | None]]

@@ -41,6 +41,7 @@ class Runner:
         self._owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._calls: dict[asyncio.Task[None], tuple[str, set[str]]] = {}  # kind and keys
         self._marks: dict[str, tuple[datetime, str]] = {}
+        self._rests: dict[str, float] = {}  # kinds, until when none is begun
         self._offered = False  # the chores: there is one job of each
         self._looked, self._kept = float("-inf"), time.monotonic()
         self._loop = Loop("jobs", self.round)
@@ -73,7 +74,8 @@ class Runner:
         if now - self._looked > _FULL_LOOK_EVERY:
             self._looked = now
             self._marks = {kind: (_ALWAYS, after) for kind, (_, after) in self._marks.items()}
-        rooms = [room for kind in self._kinds.values() if (room := self._room(kind)).room > 0]
+        awake = [kind for name, kind in self._kinds.items() if self._rests.get(name, now) <= now]
+        rooms = [room for kind in awake if (room := self._room(kind)).room > 0]
         if not rooms:
             return _POLL
         claimed, marks = await queue.claim(rooms, self._owner)
@@ -120,6 +122,8 @@ class Runner:
         with metrics.SECONDS.labels(kind.name).time():
             async with asyncio.timeout(kind.limit):
                 again = await kind.run(jobs)
+        if again and again.rest:
+            self._rests[kind.name] = time.monotonic() + again.rest
         return [Ended(job.key, again.seconds, again.place) if again else Ended(job.key) for job in jobs]
 
     async def _finish(self, kind: Kind, ended: Sequence[Ended]) -> None:

@@ -185,6 +185,39 @@ async def test_what_is_added_while_it_is_being_done_is_done_again():
     assert await jobs() == {}
 
 
+async def test_no_end_of_a_job_is_lost_beside_those_who_add_it():
+    over = False
+
+    async def adding() -> None:
+        while not over:
+            await add("a")
+
+    adders = [asyncio.create_task(adding(), context=Context()) for _ in range(3)]
+    for number in range(150):
+        claimed, _ = await queue.claim([queue.Room("test", 1, clock.from_unix(0), "")], f"{number}")
+        left = [job.key for job in claimed.get("test", ())]
+        while left:
+            _, left = await queue.finish("test", [queue.Ended("a")], f"{number}", 3)
+        assert await db.value("SELECT count(*) FROM job WHERE owner = $1", f"{number}") == 0
+    over = True
+    await asyncio.gather(*adders)
+
+
+async def test_what_the_process_does_to_its_jobs_waits_for_nobody_who_adds():
+    """Else the one waits for a row of the other, and both for ever."""
+    await add("a", "b")
+    await queue.claim([queue.Room("test", 2, clock.from_unix(0), "")], "mine")
+
+    async def keep() -> None:
+        await queue.keep([("test", "a"), ("test", "b")], "mine")
+        await queue.put_off("test", ["a", "b"], "mine", 60)
+
+    async with db.transaction():
+        await add("b")
+        await asyncio.create_task(keep(), context=Context())
+    assert await jobs() == {"a": ("scheduled", 0), "b": ("running", 0)}
+
+
 async def test_a_job_goes_on_where_it_was():
     places = []
 

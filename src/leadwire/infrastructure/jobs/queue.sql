@@ -64,26 +64,29 @@ SELECT kind, NULL, (SELECT CASE count(workspace_id) WHEN :workspaces THEN max(wo
 FROM wanted w
 
 -- keep: let nobody else take what this process is still doing
+-- What is being added again at this moment is passed by: whoever adds may be waiting for a row that is locked here.
 UPDATE job SET due_at = now() + :lease * interval '1 second'
-WHERE owner = :owner AND (kind, key) IN (SELECT * FROM unnest(:kinds::text[], :keys::text[]))
+WHERE ctid = ANY(ARRAY(SELECT j.ctid FROM unnest(:kinds::text[], :keys::text[]) AS done (kind, key)
+    JOIN job j USING (kind, key) WHERE owner = :owner FOR UPDATE OF j SKIP LOCKED))
 
 -- finish: what came of jobs that this process did: done, or again after some seconds
--- Those that are being added again at this moment are left out: their owner asks once more.
+-- Those that are being added again at this moment are left out: their owner asks once more. A row that was added again
+-- while this began is locked in its newest version, which only its key leads to.
 WITH ended AS MATERIALIZED (
     SELECT * FROM unnest(:keys::text[], :pauses::float8[], :places::text[], :errors::text[], :counts::int[])
         AS ended (key, pause, place, error, counts)
 ), held AS MATERIALIZED (
-    SELECT j.ctid, j.again, j.tries, ended.* FROM ended JOIN job j ON j.kind = :kind AND j.key = ended.key
+    SELECT j.again, j.tries, ended.* FROM ended JOIN job j ON j.kind = :kind AND j.key = ended.key
     WHERE j.owner = :owner FOR UPDATE OF j SKIP LOCKED
 ), removed AS (
-    DELETE FROM job WHERE ctid = ANY(ARRAY(SELECT ctid FROM held WHERE pause IS NULL AND NOT again))
+    DELETE FROM job j USING held WHERE j.kind = :kind AND j.key = held.key AND pause IS NULL AND NOT held.again
 ), kept AS (
     UPDATE job j SET owner = NULL, again = false, place = held.place, error = held.error,
         tries = CASE WHEN held.error IS NULL THEN 0 ELSE held.tries + held.counts END,
         since = CASE WHEN held.error IS NULL THEN now() + coalesce(pause, 0) * interval '1 second' ELSE j.since END,
         due_at = now() + CASE WHEN held.again AND held.error IS NULL THEN 0 ELSE pause END * interval '1 second',
         failed_at = CASE WHEN NOT held.again AND held.counts > 0 AND held.tries + held.counts >= :most THEN now() END
-    FROM held WHERE j.ctid = held.ctid AND (pause IS NOT NULL OR held.again)
+    FROM held WHERE j.kind = :kind AND j.key = held.key AND (pause IS NOT NULL OR held.again)
     RETURNING j.key, j.failed_at IS NOT NULL AS failed
 )
 SELECT key, coalesce((SELECT failed FROM kept WHERE kept.key = held.key), false) AS failed FROM held
@@ -93,7 +96,8 @@ SELECT key FROM job WHERE kind = :kind AND key = ANY(:keys::text[]) AND owner = 
 
 -- put_off: give jobs back that this process has claimed and not begun
 UPDATE job SET owner = NULL, due_at = now() + :pause * interval '1 second', again = false
-WHERE kind = :kind AND key = ANY(:keys::text[]) AND owner = :owner
+WHERE ctid = ANY(ARRAY(SELECT ctid FROM job
+    WHERE kind = :kind AND key = ANY(:keys::text[]) AND owner = :owner FOR UPDATE SKIP LOCKED))
 
 -- remove: forget a job that is no longer wanted
 DELETE FROM job WHERE kind = :kind AND key = :key

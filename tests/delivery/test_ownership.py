@@ -3,7 +3,6 @@
 import asyncio
 
 from leadwire.delivery import streams
-from leadwire.delivery.relay.reconcile import now, reconcile
 from leadwire.delivery.streams import push
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.record import record
@@ -142,17 +141,23 @@ async def test_an_add_that_was_done_and_seemed_to_fail_makes_one_post(workspace,
 
 
 async def test_streams_that_were_looked_at_before_a_pause_make_nothing_look_lost(
-    workspace, bot, wire, receiver, db_clock
+    workspace, bot, wire, receiver, db_clock, monkeypatch
 ):
     """They were empty then; meanwhile something was queued, and is in a stream."""
     await endpoint(workspace, receiver.url)
     await wire.relay()
-    read_at = await now()
-    seen = await streams.states(wire.redis, wire.settings.stream_shards)
-    await make.lead(workspace, bot)
-    await wire.relay()
-    await db_clock.forward(300)
-    assert await reconcile(seen, read_at, wire.settings.reconcile_after) == []
+    look = streams.pending
+
+    async def pending(*streams_seen):
+        found = await look(*streams_seen)
+        await make.lead(workspace, bot)
+        await wire.relay()
+        await db_clock.forward(300)
+        return found
+
+    monkeypatch.setattr(streams, "pending", pending)
+    assert await wire.reconcile() == 0
+    assert await states() == {"queued": 1}
 
 
 async def test_what_reconcile_adds_again_makes_one_post(workspace, bot, wire, receiver, db_clock):

@@ -7,12 +7,11 @@ from leadwire.delivery.endpoints import discard
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.loop import Relay
-from leadwire.delivery.relay.reconcile import now, reconcile
 from leadwire.delivery.streams import push
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, ids
 from tests import make
 from tests.delivery.interleaved import apart, blocked
 from tests.delivery.test_delivery import broken, states
@@ -67,10 +66,42 @@ async def test_a_backlog_is_no_false_alarm_for_reconcile(workspace, bot, wire, r
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await wire.relay()
-    loads = await streams.states(wire.redis, wire.settings.stream_shards)
-    old = [load._replace(oldest=3600.0 if load.length else 0.0) for load in loads]
+    await entered(wire, 3600)
     await db.rows("UPDATE delivery SET queued_at = now() - interval '1 hour'")
-    assert await reconcile(old, await now(), slack=30) == []
+    assert await wire.reconcile() == 0
+
+
+async def entered(wire, seconds: int) -> None:
+    """Let the entries have been added so many seconds ago."""
+    for name in streams.names(wire.settings.stream_shards):
+        entries = await wire.redis.xrange(name)
+        await wire.redis.delete(name)
+        for entry_id, fields in entries:
+            milliseconds, number = map(int, entry_id.split(b"-"))
+            await wire.redis.xadd(name, fields, id=f"{milliseconds - 1000 * seconds}-{number}")
+    await streams.prepare(wire.redis, wire.settings.stream_shards)
+
+
+async def test_what_is_lost_is_found_beside_entries_that_stay(workspace, bot, wire, receiver, db_clock):
+    """Poison stays for minutes, and what a worker has read may wait there for its turn."""
+    await endpoint(workspace, receiver.url)
+    await wire.relay()
+    for _ in range(streams._EXAMINED // 200):  # more than a page
+        keys = [streams.Key(ids.new("evt"), ids.new("we"), 0) for _ in range(210)]
+        await streams.add(wire.redis, keys, wire.settings.stream_shards, quick=True)
+    await make.somebody(workspace, bot)
+    await make.somebody(workspace, bot)
+    await wire.relay()
+    await entered(wire, 300)
+    read = 0
+    while entries := await wire.read():
+        read += len(entries)
+        lost = entries[-1]
+    assert read == 1052
+    await streams.done(wire.redis, [lost])
+    await db_clock.forward(301)
+    assert await wire.reconcile() == 1
+    assert (await wire.read())[0].key == lost.key
 
 
 async def test_two_relays_at_once_share_the_work(workspace, bot, wire, receiver):

@@ -9,7 +9,7 @@ from leadwire.delivery import streams
 from leadwire.delivery.endpoints import discard
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.delivery.relay.reconcile import now, reconcile
+from leadwire.delivery.relay.reconcile import reconcile
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery, attempt
@@ -96,9 +96,7 @@ class Wire:
         return await self.deliver()
 
     async def reconcile(self) -> int:
-        read_at = await now()
-        states = await streams.states(self.redis, self.settings.stream_shards)
-        lost = await reconcile(states, read_at, self.settings.reconcile_after)
+        lost = await reconcile(self.redis, self.settings.stream_shards, self.settings.reconcile_after)
         await streams.add(self.redis, lost, self.settings.stream_shards)
         return len(lost)
 

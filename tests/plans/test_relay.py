@@ -11,7 +11,6 @@ from leadwire.delivery.endpoints import discard
 from leadwire.delivery.monitoring import gauges
 from leadwire.delivery.relay import fan_out, reconcile
 from leadwire.delivery.relay.admit import admit, close_overfull
-from leadwire.delivery.streams import StreamState
 from leadwire.infrastructure import db
 from tests.plans.explained import nodes, plans_of
 
@@ -122,16 +121,11 @@ async def test_who_is_due_is_found_however_many_wait_between(workspace, monkeypa
     assert pages < 25_000
 
 
-async def test_care_of_the_queue_reads_no_delivery_that_waits(workspace, monkeypatch):
+async def test_care_of_the_queue_reads_no_delivery_that_waits(workspace, redis, monkeypatch):
     await deliveries(workspace, "we_a", 20_000, ONE, LONG_DUE)
     await deliveries(workspace, "we_b", 2000, EACH, LATER)
     assert len(await admit()) == 100
-    lost = partial(
-        reconcile.reconcile,
-        [StreamState(name, 0, 0, 0.0, 0.0, {}) for name in ("quick", "stream")],
-        await reconcile.now(),
-        0.0,
-    )
+    lost = partial(reconcile.reconcile, redis, 1, 0.0)
     for work in (partial(close_overfull, 50), lost):
         found = await touched(work, monkeypatch)
         assert 100 <= found.rows <= 300

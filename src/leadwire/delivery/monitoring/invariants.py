@@ -4,8 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import streams
-from leadwire.delivery.relay.reconcile import count_lost, now
+from leadwire.delivery.relay.reconcile import count_lost
 from leadwire.infrastructure.db.statements import Statement, load
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings
@@ -30,15 +29,14 @@ async def check(redis: Redis | None, settings: Settings, *, since: str = "") -> 
         Check(name, count.about, await count.value(**_values(count, settings, since)))
         for name, count in _CHECKS.items()
     ]
+    if redis is None:
+        return found, False
     try:
-        read_at = await now()
-        states = await streams.states(redis, settings.stream_shards) if redis is not None else None
+        lost = await count_lost(redis, settings.stream_shards, settings.reconcile_after + _SETTLING)
     except AWAY:
-        states = None
-    if states is not None:
-        broken = await count_lost(states, read_at, settings.reconcile_after + _SETTLING)
-        found.append(Check("queued_but_lost", "deliveries queued although no stream holds them any more", broken))
-    return found, states is not None
+        return found, False
+    found.append(Check("queued_but_lost", "deliveries queued although no stream holds them any more", lost))
+    return found, True
 
 
 def _values(count: Statement, settings: Settings, since: str) -> dict[str, Any]:

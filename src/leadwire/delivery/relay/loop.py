@@ -120,9 +120,7 @@ class Relay:
         """Add to the streams again what Redis lost; note whether PostgreSQL has become another server."""
         await epochs.note()
         await self._add("reconcile")
-        read_at = await reconcile.now()
-        states = await streams.states(self._redis, self._settings.stream_shards)
-        lost = await reconcile.reconcile(states, read_at, self._settings.reconcile_after)
+        lost = await reconcile.reconcile(self._redis, self._settings.stream_shards, self._settings.reconcile_after)
         if lost:
             metrics.RECONCILED.inc(len(lost))
             telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=len(lost))

@@ -64,6 +64,10 @@ class StreamState(NamedTuple):
     pending: int
     oldest: float
     """Age of its oldest entry."""
+    unread: float
+    """Age of the oldest that no worker has read."""
+    read_to: str
+    """The id of the last that was read."""
     held: float
     """Longest time that a consumer has held an entry, among the oldest 100."""
     consumers: dict[str, float]
@@ -182,11 +186,24 @@ async def states(redis: Redis, shards: int) -> list[StreamState]:
     found = []
     for stream in names(shards):
         answer: Any = await redis.eval(scripts.STATE, 1, stream, GROUP)
-        (seconds, microseconds), length, oldest, pending, held, asked = answer
-        age = int(seconds) + int(microseconds) / 1e6 - int(oldest.partition(b"-")[0]) / 1e3 if oldest else 0.0
+        (seconds, microseconds), length, oldest, unread, read_to, pending, held, asked = answer
+        now = int(seconds) + int(microseconds) / 1e6
+        age, lag = (max(now - int(entry.partition(b"-")[0]) / 1e3, 0.0) if entry else 0.0 for entry in (oldest, unread))
         consumers = {name.decode(): idle / 1000 for name, idle in asked}
-        found.append(StreamState(stream, length, pending, max(age, 0.0), held / 1000, consumers))
+        found.append(StreamState(stream, length, pending, age, lag, read_to.decode(), held / 1000, consumers))
     return found
+
+
+async def pending(redis: Redis, streams: Sequence[StreamState]) -> list[Key]:
+    """Return of which deliveries there are entries that were read and are not acknowledged."""
+    keys = []
+    for stream in streams:
+        start = "-" if stream.pending else None
+        while start:
+            page: Any = await redis.xrange(stream.name, start, stream.read_to, _EXAMINED)
+            keys += [entry.key for entry in _entries(stream.name.encode(), page)]
+            start = f"({page[-1][0].decode()}" if len(page) == _EXAMINED else None
+    return keys
 
 
 async def remove_earlier(redis: Redis, shards: int) -> None:

@@ -27,10 +27,11 @@ its name is taken off would be nobody's any more.
 """
 
 STATE: Final = """
-local oldest, pending, held, asked = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1], 0, 0, {}
+local oldest, last = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1], '0-0'
+local pending, held, asked = 0, 0, {}
 for _, group in ipairs(redis.call('EXISTS', KEYS[1]) == 1 and redis.call('XINFO', 'GROUPS', KEYS[1]) or {}) do
     if group[2] == ARGV[1] then
-        pending = group[6]
+        pending, last = group[6], group[8]
         for _, one in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 100)) do
             held = math.max(held, one[3])
         end
@@ -39,7 +40,10 @@ for _, group in ipairs(redis.call('EXISTS', KEYS[1]) == 1 and redis.call('XINFO'
         end
     end
 end
-return {redis.call('TIME'), redis.call('XLEN', KEYS[1]), oldest and oldest[1] or '', pending, held, asked}"""
-"""Return the time, the length, the oldest entry's id or nothing, how many are pending, the longest time that one of the
-oldest 100 of these has been held, and each consumer with the time since it asked. Times are in milliseconds.
+local unread = redis.call('XRANGE', KEYS[1], '(' .. last, '+', 'COUNT', 1)[1]
+return {redis.call('TIME'), redis.call('XLEN', KEYS[1]), oldest and oldest[1] or '', unread and unread[1] or '', last,
+    pending, held, asked}"""
+"""Return the time, the length, the ids of the oldest entry, of the oldest that nobody has read and of the last that was
+read, how many are pending, the longest time that one of the oldest 100 of these has been held, and each consumer with
+the time since it asked. An id is empty where there is none; times are in milliseconds.
 """

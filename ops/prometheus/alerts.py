@@ -103,7 +103,7 @@ DELIVERY: Final = (
         "max(leadwire_deliveries_aside) > 0",
         "0m",
         "page",
-        "{{ $value }} deliveries were set aside because they crashed several workers.",
+        "{{ $value }} deliveries that crashed several workers, or events that cannot be relayed, were set aside.",
     ),
     Alert(
         "DeadLettersRising",

@@ -87,7 +87,7 @@ async def test_a_step_that_is_cut_off_is_taken_again_whole(workspace, bot, wire,
     with monkeypatch.context() as patched:
         patched.setattr(redrive._STEPPED, "text", f"{redrive._STEPPED.text} AND 1 / 0 = 1")
         with pytest.raises(Exception, match="division by zero"):
-            await redrive.step()
+            await redrive.step_job(job.id)
     assert await states() == {"dead": 4}
     assert await redrive.step() == 4
     assert (await redrives.one(workspace, job.id)).done == 4

@@ -64,6 +64,8 @@ class Outbox(Table, db=DB, tablename="outbox"):
     position = BigInt()
     test_endpoint_id = Text(null=True, default=None)
     recorded_at = Timestamptz()
+    set_aside_at = Timestamptz(null=True, default=None)  # its deliveries cannot be made; until an operator releases it
+    error = Text(null=True, default=None)  # why
 
 
 DIRECT: Final = 16

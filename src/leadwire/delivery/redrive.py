@@ -14,6 +14,7 @@ from leadwire.delivery.states import State
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, load, param, sql, statement
+from leadwire.infrastructure.failing import Failing
 
 JobState = Literal["running", "paused", "cancelled", "finished"]
 
@@ -42,11 +43,14 @@ class RedriveJob(Table, db=DB, tablename="redrive_job"):
 
 _LONGEST_STEP: Final = 5.0  # seconds' worth at once, after a pause of the relay
 _BIGGEST_STEP: Final = 2000  # deliveries
+_failing: Final = Failing("redrive")
 
-# The running job that has waited longest for its step, and how many deliveries its rate allows by now.
-_NEXT: Final = sql("""
+# The jobs that run, beginning with the one that has waited longest for its step.
+_RUNNING: Final = sql("SELECT id FROM redrive_job WHERE state = 'running' ORDER BY stepped_at")
+# A job that runs, and how many deliveries its rate allows by now.
+_JOB: Final = sql("""
 SELECT *, least(:longest, extract(epoch FROM now() - stepped_at)::float8) * per_second AS allowed FROM redrive_job
-WHERE state = 'running' AND NOT id = ANY(:seen::text[]) ORDER BY stepped_at LIMIT 1 FOR UPDATE SKIP LOCKED""")
+WHERE id = :id AND state = 'running' FOR UPDATE SKIP LOCKED""")
 
 # The dead letters that meet the criteria.
 _DEAD: Final = """
@@ -183,20 +187,22 @@ async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> bool:
 
 
 async def step() -> int:
-    """Take each running job on by what its rate allows. Return how many deliveries were put back to wait."""
-    moved = 0
-    seen: list[str] = []
-    while (taken := await _step_one(seen)) is not None:
-        moved += taken
-    return moved
+    """Take each running job on by what its rate allows. Return how many deliveries were put back to wait.
+
+    A job that fails, or whose endpoint somebody is changing, holds up no other. Raise db.TRANSIENT.
+    """
+    return await _failing.each([row["id"] for row in await _RUNNING.rows()], step_job)
 
 
-async def _step_one(seen: list[str]) -> int | None:
+async def step_job(job_id: str) -> int:
+    """Take a job on by what its rate allows. Return how many deliveries were put back to wait: 0 as well where it does
+    not run, or somebody else takes it on. Raise db.Locked when somebody is changing an endpoint.
+    """
     async with db.transaction():
-        job = await _NEXT.row(longest=_LONGEST_STEP, seen=seen)
+        await due.PATIENCE.rows()
+        job = await _JOB.row(longest=_LONGEST_STEP, id=job_id)
         if job is None:
-            return None
-        seen.append(job["id"])
+            return 0
         allowed = min(int(job["allowed"]), _BIGGEST_STEP)
         if allowed < 1:
             return 0

@@ -13,8 +13,10 @@ from leadwire.delivery.table import END_CANCELED
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.failing import Failing
 
 BATCH: Final = 1000  # deliveries
+_failing: Final = Failing("discard")
 
 
 class Discard(Table, db=DB, tablename="discard"):
@@ -28,8 +30,11 @@ class Discard(Table, db=DB, tablename="discard"):
 _START: Final = sql("""
 INSERT INTO discard (endpoint_id, until) VALUES (:endpoint_id, clock_timestamp())
 ON CONFLICT (endpoint_id) DO UPDATE SET until = EXCLUDED.until""")
-# The job that has waited longest; other relays leave it alone.
-_NEXT: Final = sql("SELECT endpoint_id, until FROM discard ORDER BY until LIMIT 1 FOR UPDATE SKIP LOCKED")
+# Some that are asked for, beginning with the one that has waited longest.
+_ASKED: Final = sql("""
+SELECT endpoint_id FROM discard WHERE NOT endpoint_id = ANY(:resting::text[]) ORDER BY until LIMIT 100""")
+# One of them; other relays leave it alone.
+_ONE: Final = sql("SELECT until FROM discard WHERE endpoint_id = :endpoint_id FOR UPDATE SKIP LOCKED")
 # A batch ends as canceled. What is queued is in a worker's hands, which sees for itself whether the endpoint is gone.
 _CANCEL: Final = sql(f"""
 WITH canceled AS (
@@ -66,14 +71,25 @@ async def count(endpoint_id: str) -> int:
 
 
 async def run_once() -> int:
-    """Cancel a batch. Return how many deliveries that were."""
+    """Cancel a batch of each that is asked for. Return how many deliveries that were.
+
+    One that fails, or whose deliveries somebody has locked, holds up no other. Raise db.TRANSIENT.
+    """
+    return await _failing.each([row["endpoint_id"] for row in await _ASKED.rows(resting=_failing.resting())], step)
+
+
+async def step(endpoint_id: str) -> int:
+    """Cancel a batch of what waits for an endpoint. Return how many deliveries that were; after 0 it is done, or
+    somebody else does it. Raise db.Locked when somebody has locked some of them.
+    """
     async with db.transaction():
-        job = await _NEXT.row()
-        if job is None:
+        await due.PATIENCE.rows()
+        until = await _ONE.value(endpoint_id=endpoint_id)
+        if until is None:
             return 0
-        canceled = len(await _CANCEL.rows(endpoint_id=job["endpoint_id"], until=job["until"], batch=BATCH))
+        canceled = len(await _CANCEL.rows(endpoint_id=endpoint_id, until=until, batch=BATCH))
         if not canceled:
-            await _FINISH.rows(endpoint_id=job["endpoint_id"])
-            if await due.wake([job["endpoint_id"]]):
-                await due.release_first(await _HELD.rows(endpoint_id=job["endpoint_id"]))
+            await _FINISH.rows(endpoint_id=endpoint_id)
+            if await due.wake([endpoint_id]):
+                await due.release_first(await _HELD.rows(endpoint_id=endpoint_id))
         return canceled

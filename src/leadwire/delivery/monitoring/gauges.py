@@ -31,7 +31,10 @@ OVERDUE: Final = Gauge(
 )
 OVERDUE_OLDEST: Final = Gauge("waiting_overdue_oldest_seconds", "Time since the oldest of them was due.", "held_by")
 DEAD: Final = Gauge("dead_letters", f"Current dead letters; counted up to {CAPPED}.")
-QUARANTINED: Final = Gauge("deliveries_aside", "Deliveries that are set aside because they crashed several workers.")
+QUARANTINED: Final = Gauge(
+    "deliveries_aside",
+    "Deliveries that are set aside because they crashed several workers, and events that no relay can relay.",
+)
 SATURATED: Final = Gauge("windows_saturated", "Endpoints with as many queued deliveries as their window allows.")
 LENGTH: Final = Gauge("stream_length", "Entries of a stream.", "shard")
 LAG: Final = Gauge("stream_lag", "Entries that no worker has read.", "shard")

@@ -1,11 +1,12 @@
 -- counts: what is unfinished, and dead letters; each is counted up to 10,000
-SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT 10000) AS found) AS unrelayed,
+SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox WHERE set_aside_at IS NULL LIMIT 10000) AS found) AS unrelayed,
     (SELECT extract(epoch FROM now() - min(recorded_at))::float8 FROM (
-        SELECT recorded_at FROM outbox LIMIT 10000) AS found) AS oldest,
+        SELECT recorded_at FROM outbox WHERE set_aside_at IS NULL LIMIT 10000) AS found) AS oldest,
     (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE state = 'waiting' LIMIT 10000) AS found) AS waiting,
     (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE state = 'queued' LIMIT 10000) AS found) AS queued,
     (SELECT count(*) FROM (SELECT 1 FROM delivery_result WHERE state = 'dead' AND NOT test LIMIT 10000) AS found) AS dead,
-    (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE set_aside_at IS NOT NULL LIMIT 10000) AS found) AS aside
+    (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE set_aside_at IS NOT NULL
+        UNION ALL SELECT 1 FROM outbox WHERE set_aside_at IS NOT NULL LIMIT 10000) AS found) AS aside
 
 -- overdue: deliveries past their time, of each endpoint up to 10,000
 -- From one endpoint that has some waiting to the next along the index: idle endpoints are not read.

@@ -35,8 +35,9 @@ _TROUBLE: Final = sql(f"""
 SELECT unrelayed.*, overdue.*,
     (SELECT count(*) FROM webhook_endpoint WHERE enabled AND paused_until > now()) AS paused,
     (SELECT count(*) FROM delivery_result WHERE state = 'dead' AND NOT test) AS dead,
-    (SELECT count(*) FROM delivery WHERE set_aside_at IS NOT NULL) AS set_aside
-FROM (SELECT count(*), {_OLDEST.format("recorded_at")} FROM outbox) AS unrelayed,
+    (SELECT count(*) FROM delivery WHERE set_aside_at IS NOT NULL)
+        + (SELECT count(*) FROM outbox WHERE set_aside_at IS NOT NULL) AS set_aside
+FROM (SELECT count(*), {_OLDEST.format("recorded_at")} FROM outbox WHERE set_aside_at IS NULL) AS unrelayed,
     (SELECT count(*), {_OLDEST.format("d.due_at")} {_OVERDUE}) AS overdue""")
 # The endpoints that have the most overdue deliveries.
 _BEHIND: Final = sql(f"""
@@ -91,8 +92,9 @@ class Worker(Struct):
 class Status(Struct):
     """Everything. `behind` are the endpoints with the most overdue deliveries.
 
-    `paused_endpoints`: how many receivers asked for a pause with Retry-After that has not ended. `streams` and
-    `workers` are null while Redis is away.
+    `paused_endpoints`: how many receivers asked for a pause with Retry-After that has not ended. `set_aside`:
+    deliveries that no worker survived, and events that cannot be relayed. `streams` and `workers` are null while Redis
+    is away.
     """
 
     unrelayed: Unrelayed

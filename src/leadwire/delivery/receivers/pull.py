@@ -5,7 +5,6 @@ within it, it is delivered; not, it is a failed attempt. So everything else is a
 rows and the same statement that records.
 """
 
-import contextlib
 import re
 import secrets
 import time
@@ -22,7 +21,9 @@ from leadwire.delivery.worker.number import number
 from leadwire.delivery.worker.observe import log_attempts
 from leadwire.delivery.worker.record import record
 from leadwire.infrastructure import clock, db, secret_box
+from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.failing import Failing
 from leadwire.infrastructure.settings import Settings
 
 SCHEME: Final = "pull:"
@@ -30,6 +31,7 @@ SCHEME: Final = "pull:"
 URL: Final = re.compile("pull:[a-z0-9][a-z0-9._-]{0,99}")
 NAME_RULE: Final = "at most 100 lower-case letters, digits, dots, hyphens and underscores"
 BATCH: Final = 500  # expired deliveries
+_failing: Final = Failing("expire")
 
 _SQL: Final = load(__file__)
 _DUE, _TAKE, _HELD, _DELIVERED, _EXPIRED = (_SQL[name] for name in ("due", "take", "held", "delivered", "expired"))
@@ -84,16 +86,20 @@ async def acknowledge(
 async def expire(settings: Settings) -> tuple[int, list[Attempt]]:
     """Record a failed attempt for what was not acknowledged in time. Return how many, and those that are dead now.
 
-    Of an endpoint that somebody is changing, it is left to the next time.
+    An endpoint that somebody is changing, or whose attempts cannot be recorded, rests. Raise db.TRANSIENT.
     """
-    by_lease: dict[str, list[Attempt]] = {}
-    for row in await _EXPIRED.rows(most=BATCH):
-        by_lease.setdefault(row["owner"], []).append(_attempt(row, "timeout", settings))
+    by_lease: dict[tuple[str, str], list[Attempt]] = {}
+    for row in await _EXPIRED.rows(most=BATCH, resting=_failing.resting()):
+        by_lease.setdefault((row["endpoint_id"], row["owner"]), []).append(_attempt(row, "timeout", settings))
     expired, dead = 0, list[Attempt]()
-    for lease, made in by_lease.items():
-        with contextlib.suppress(db.Locked):
-            dead += await _record(made, lease)
-            expired += len(made)
+    for (endpoint_id, lease), made in by_lease.items():
+
+        async def some(part: Sequence[Attempt], lease: str = lease) -> None:
+            dead.extend(await _record(part, lease))
+
+        failed = await apart(made, some)
+        _failing.all_failed((endpoint_id, error) for _, error in failed[:1])
+        expired += len(made) - len(failed)
     return expired, dead
 
 

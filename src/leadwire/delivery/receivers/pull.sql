@@ -51,12 +51,13 @@ SELECT event_id FROM delivery_result
 WHERE endpoint_id = :endpoint_id AND workspace_id = :workspace AND event_id = ANY(:events::text[])
   AND event_id BETWEEN :first AND :last AND state = 'delivered'
 
--- expired: what has not been acknowledged in time
+-- expired: what has not been acknowledged in time, without endpoints that rest
 -- Only endpoints with a token have had something handed out.
 SELECT d.event_id, d.endpoint_id, d.attempts, d.generation, d.test, d.subject, d.workspace_id, v.traceparent,
     d.owner, d.queued_at AS started_at, extract(epoch FROM d.lease_until - d.queued_at)::float8 AS took,
     extract(epoch FROM d.created_at - v.recorded_at)::float8 AS relaying,
     extract(epoch FROM d.queued_at - v.recorded_at)::float8 AS age
 FROM webhook_endpoint e JOIN delivery d ON d.endpoint_id = e.id JOIN event v ON v.id = d.event_id
-WHERE e.token IS NOT NULL AND d.state = 'queued' AND d.owner LIKE 'pull:%' AND d.lease_until <= now()
+WHERE e.token IS NOT NULL AND NOT e.id = ANY(:resting::text[])
+  AND d.state = 'queued' AND d.owner LIKE 'pull:%' AND d.lease_until <= now()
 LIMIT :most

@@ -5,31 +5,51 @@ This is where an endpoint's window, rate and order are kept. None of them costs 
 cost anything.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db
+from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.failing import Failing
 
 BATCH: Final = 1000  # deliveries
 _ENDPOINTS: Final = 100  # a round
 _FAIR: Final = 10  # endpoints of a round that may share all of a batch
 
 _SQL: Final = load(__file__)
-_DUE, _ADMIT, _CLOSE = _SQL["due"], _SQL["admit"], _SQL["close"]
+_DUE, _ADMIT, _OVERFULL, _CLOSE = (_SQL[name] for name in ("due", "admit", "overfull", "close"))
+_failing: Final = Failing("admit")
 
 
 async def admit(batch: int = BATCH) -> list[Key]:
-    """Queue what is due. Return the keys to put into the streams."""
-    async with db.transaction():
-        due = [row["id"] for row in await _DUE.rows(most=_ENDPOINTS)]
-        if not due:
-            return []
-        share = max(1, batch // max(_FAIR, len(due)))
-        return [Key(*row) for row in await _ADMIT.rows(ids=due, share=share)]
+    """Queue what is due. Return the keys to put into the streams. Raise db.TRANSIENT.
+
+    Where that fails, each half of the endpoints is admitted by itself; an endpoint that fails alone rests.
+    """
+    keys, resting = list[Key](), _failing.resting()
+
+    async def queue(endpoints: Sequence[str] | None) -> None:
+        async with db.transaction():
+            due = [row["id"] for row in await _DUE.rows(most=_ENDPOINTS, resting=resting, ids=endpoints)]
+            share = max(1, batch // max(_FAIR, len(due)))
+            rows = await _ADMIT.rows(ids=due, share=share) if due else []
+        keys.extend(Key(*row) for row in rows)
+        _failing.succeeded(due)
+
+    try:
+        await queue(None)
+    except db.TRANSIENT:
+        raise
+    except Exception:  # noqa: BLE001 - whatever it is, it is about these endpoints
+        endpoints = [row["id"] for row in await _DUE.rows(most=_ENDPOINTS, resting=resting, ids=None)]
+        _failing.all_failed(await apart(endpoints, queue))
+    return keys
 
 
 async def close_overfull(most: int = 2 * LARGEST_WINDOW) -> None:
     """Let deliveries wait from now on where more than `most` of an endpoint are queued."""
-    await _CLOSE.rows(most=most)
+    endpoints = [row["endpoint_id"] for row in await _OVERFULL.rows(most=most)]
+    _failing.all_failed(await apart(endpoints, lambda ids: _CLOSE.rows(ids=ids)))

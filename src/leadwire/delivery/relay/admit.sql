@@ -1,7 +1,8 @@
--- due: lock endpoints that are due
+-- due: lock endpoints that are due, or those of these that are; not those that rest
 -- The next statement sees all that others have committed before they let go of the rows.
-SELECT id FROM webhook_endpoint WHERE enabled AND due_at < 'infinity' AND due_at <= now() ORDER BY due_at LIMIT :most
-FOR NO KEY UPDATE SKIP LOCKED
+SELECT id FROM webhook_endpoint WHERE enabled AND due_at < 'infinity' AND due_at <= now()
+    AND NOT id = ANY(:resting::text[]) AND (:ids::text[] IS NULL OR id = ANY(:ids))
+ORDER BY due_at LIMIT :most FOR NO KEY UPDATE SKIP LOCKED
 
 -- admit: queue what the window, the rate (a bucket of one second's tokens) and a pause of each endpoint let through
 -- What a receiver fetches itself is not queued here, nor is its endpoint looked at until more is added.
@@ -49,6 +50,10 @@ WITH endpoint AS MATERIALIZED (
 UPDATE delivery SET state = 'queued', queued_at = now(), owner = NULL, lease_until = NULL
 WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING event_id, endpoint_id, attempts
 
--- close: let deliveries wait where more are queued than any window holds: their workers are away, or too slow
-UPDATE webhook_endpoint SET open = false, due_at = now() WHERE open AND id = ANY(ARRAY(
-    SELECT endpoint_id FROM delivery WHERE state = 'queued' GROUP BY endpoint_id HAVING count(*) > :most))
+-- overfull: open endpoints that more is queued for than any window holds: their workers are away, or too slow
+SELECT endpoint_id FROM delivery WHERE state = 'queued' GROUP BY endpoint_id
+HAVING count(*) > :most AND (SELECT e.open FROM webhook_endpoint e WHERE e.id = endpoint_id)
+
+-- close: let deliveries to endpoints wait; one that somebody has locked is looked at again soon
+UPDATE webhook_endpoint SET open = false, due_at = now() WHERE id = ANY(ARRAY(
+    SELECT id FROM webhook_endpoint WHERE id = ANY(:ids::text[]) AND open FOR NO KEY UPDATE SKIP LOCKED))

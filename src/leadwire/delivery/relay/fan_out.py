@@ -1,23 +1,35 @@
 """Events that were left to the relay become deliveries, one per enabled and subscribed endpoint.
 
 One workspace at a time, in a transaction that no other relay has for the same workspace at once: so deliveries are made
-in the order of the events.
+in the order of the events. A workspace whose events fail comes after all others, and rests; its events are tried one by
+one then, and one that fails alone is set aside until an operator releases it.
 """
 
+import logging
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from leadwire.delivery import metrics
 from leadwire.delivery.streams import Key
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.db.statements import load
+from leadwire.infrastructure.failing import Failing
 
 DELIVERIES: Final = 2000
 """Deliveries of a batch, unless one event alone makes more."""
 _WORKSPACES: Final = 20  # a round
 _PATIENCE: Final = "100ms"  # for an endpoint that somebody is changing: the other workspaces wait as well
+_APART: Final = 16  # events of a workspace that fails, which are tried one by one
+_TRIES: Final = (
+    5  # rounds, half a minute, in which all of these fail: then they are set aside, though no other succeeded
+)
 
 _SQL: Final = load(__file__)
 _BUSY, _HAVE, _WAKE, _FAN_OUT = (_SQL[name] for name in ("busy", "have", "wake", "fan_out"))
+_FRONT, _SET_ASIDE, _RELEASE, _LISTED = (_SQL[name] for name in ("front", "set_aside", "release", "listed"))
+_ALL: Final = 2**31 - 1
+_failing: Final = Failing("fan_out")
 
 
 class FanOut(NamedTuple):
@@ -32,27 +44,73 @@ class FanOut(NamedTuple):
 
 
 async def fan_out(after: str = "", deliveries: int = DELIVERIES) -> FanOut:
-    """Relay a batch of each of the workspaces that follow `after` and have events."""
-    busy = [row["workspace_id"] for row in await _BUSY.rows(after=after, most=_WORKSPACES)]
-    events, waiting, keys = 0, 0, list[Key]()
+    """Relay a batch of each of the workspaces that follow `after` and have events.
+
+    Raise db.TRANSIENT, unless something was relayed before.
+    """
+    resting = _failing.resting()
+    busy = [row["workspace_id"] for row in await _BUSY.rows(after=after, most=_WORKSPACES, resting=resting)]
+    rows, failed = list[db.Row](), list[str]()
     for workspace in busy:
         try:
-            found = await _of_workspace(workspace, deliveries // len(busy))
-        except db.Locked:
+            rows += await _of_workspace(workspace, deliveries // len(busy))
+        except (db.Locked, db.Deadlock):
             continue  # the next round tries again
-        ages = [row["age"] for row in found if row["age"] is not None]
-        made = [row for row in found if row["age"] is None]
-        metrics.relayed(ages)
-        events += len(ages)
-        queued = [Key(row["event_id"], row["endpoint_id"], 0) for row in made if row["state"] == "queued"]
-        keys += queued
-        waiting += len(made) - len(queued)
-    return FanOut(events, keys, waiting, busy[-1] if len(busy) == _WORKSPACES else "")
+        except db.TRANSIENT:
+            if not rows:
+                raise
+            break
+        except Exception:  # noqa: BLE001 - whatever it is, it is about this workspace
+            failed.append(workspace)
+    _failing.succeeded(set(busy) - set(failed))
+    for workspace in failed:
+        rows += await _one_by_one(workspace)
+    ages = [row["age"] for row in rows if row["age"] is not None]
+    made = [row for row in rows if row["age"] is None]
+    metrics.relayed(ages)
+    keys = [Key(row["event_id"], row["endpoint_id"], 0) for row in made if row["state"] == "queued"]
+    return FanOut(len(ages), keys, len(made) - len(keys), busy[-1] if len(busy) == _WORKSPACES else "")
 
 
-async def _of_workspace(workspace: str, deliveries: int) -> list[db.Row]:
+async def release(event_id: str | None = None) -> int:
+    """Let events that were set aside be tried again, one or all. Return how many there were."""
+    return len(await _RELEASE.rows(event_id=event_id))
+
+
+async def listed() -> list[tuple[str, str, str]]:
+    """Return event, kind and error of each that is set aside, the oldest first."""
+    return [tuple(row) for row in await _LISTED.rows()]
+
+
+async def _of_workspace(workspace: str, deliveries: int, events: Sequence[str] | None = None) -> list[db.Row]:
+    """Relay a workspace's next events, or some of these. Return the statement's rows."""
     async with db.transaction():
         if not await _HAVE.value(workspace=workspace, patience=_PATIENCE):
             return []
         closed = [row["id"] for row in await _WAKE.rows(workspace=workspace)]
-        return await _FAN_OUT.rows(workspace=workspace, deliveries=deliveries, closed=closed)
+        return await _FAN_OUT.rows(workspace=workspace, deliveries=deliveries, closed=closed, events=events)
+
+
+async def _one_by_one(workspace: str) -> list[db.Row]:
+    """Relay the first events of a workspace, apart. Set aside what fails while others succeed, or again and again."""
+    rows = list[db.Row]()
+
+    async def relay(events: Sequence[str]) -> None:
+        rows.extend(await _of_workspace(workspace, _ALL, events))
+
+    try:
+        events = [row["event_id"] for row in await _FRONT.rows(workspace=workspace, most=_APART)]
+        failed = await apart(events, relay)
+        if len(failed) < len(events) or _failing.failed(workspace, failed[0][1]) >= _TRIES:
+            for event_id, error in failed:
+                await _set_aside(workspace, event_id, error)
+    except Exception as error:  # noqa: BLE001 - the others go on
+        _failing.failed(workspace, error)
+    return rows
+
+
+async def _set_aside(workspace: str, event_id: str, error: Exception) -> None:
+    if isinstance(error, (db.Locked, db.Canceled)):
+        return
+    await _SET_ASIDE.rows(event_id=event_id, error=f"{type(error).__name__}: {error}"[:500])
+    telemetry.log("event.set_aside", level=logging.ERROR, error=error, event_id=event_id, workspace_id=workspace)

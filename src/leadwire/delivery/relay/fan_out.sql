@@ -1,9 +1,10 @@
--- busy: the next workspaces that have events, from one to the next along the index
+-- busy: the next workspaces that have events, from one to the next along the index, without those that rest
 WITH RECURSIVE busy(workspace_id, place) AS (
-    (SELECT workspace_id, 1 FROM outbox WHERE workspace_id > :after ORDER BY workspace_id LIMIT 1)
+    (SELECT workspace_id, 1 FROM outbox WHERE workspace_id > :after AND set_aside_at IS NULL
+        AND NOT workspace_id = ANY(:resting::text[]) ORDER BY workspace_id LIMIT 1)
     UNION ALL
-    SELECT (SELECT o.workspace_id FROM outbox o WHERE o.workspace_id > busy.workspace_id
-            ORDER BY o.workspace_id LIMIT 1), place + 1
+    SELECT (SELECT o.workspace_id FROM outbox o WHERE o.workspace_id > busy.workspace_id AND o.set_aside_at IS NULL
+            AND NOT o.workspace_id = ANY(:resting::text[]) ORDER BY o.workspace_id LIMIT 1), place + 1
     FROM busy WHERE busy.workspace_id IS NOT NULL AND place < :most
 )
 SELECT workspace_id FROM busy WHERE workspace_id IS NOT NULL
@@ -23,12 +24,16 @@ WITH locked AS MATERIALIZED (
 UPDATE webhook_endpoint SET due_at = least(due_at, now()), open = false WHERE id = ANY(ARRAY(SELECT id FROM locked))
 RETURNING id
 
--- fan_out: make deliveries of a batch of events and take these from the outbox
--- Those of :closed endpoints wait: for their receiver to fetch them, behind others, for their rate, or in order, where only the first of a subject is
--- due. Those of other endpoints are queued.
+-- front: the first events of a workspace
+SELECT event_id FROM outbox WHERE workspace_id = :workspace AND set_aside_at IS NULL ORDER BY position LIMIT :most
+
+-- fan_out: make deliveries of a batch of events, or of these, and take them from the outbox
+-- Those of :closed endpoints wait: for their receiver to fetch them, behind others, for their rate, or in order, where
+-- only the first of a subject is due. Those of other endpoints are queued.
 WITH batch AS (
     DELETE FROM outbox WHERE event_id = ANY(ARRAY(
-        SELECT o.event_id FROM outbox o WHERE o.workspace_id = :workspace ORDER BY o.position
+        SELECT o.event_id FROM outbox o WHERE o.workspace_id = :workspace AND o.set_aside_at IS NULL
+            AND (:events::text[] IS NULL OR o.event_id = ANY(:events)) ORDER BY o.position
         LIMIT greatest(1, :deliveries / greatest(1, (
             SELECT count(*) FROM webhook_endpoint e WHERE e.workspace_id = :workspace AND e.enabled))) FOR UPDATE))
     RETURNING *
@@ -54,3 +59,13 @@ WITH batch AS (
 SELECT extract(epoch FROM clock_timestamp() - recorded_at)::float8 AS age, NULL AS event_id, NULL AS endpoint_id,
     NULL AS state FROM batch
 UNION ALL SELECT NULL, event_id, endpoint_id, state FROM made
+
+-- set_aside: keep events, whose deliveries cannot be made, from being tried again
+UPDATE outbox SET set_aside_at = now(), error = :error WHERE event_id = :event_id
+
+-- release: let events that were set aside be tried again, one or all
+UPDATE outbox SET set_aside_at = NULL
+WHERE set_aside_at IS NOT NULL AND (:event_id::text IS NULL OR event_id = :event_id) RETURNING 1
+
+-- listed: what is set aside, the oldest first
+SELECT event_id, kind, error FROM outbox WHERE set_aside_at IS NOT NULL ORDER BY set_aside_at, event_id

@@ -77,28 +77,35 @@ async def ledger() -> Result:
     return Result(document, "\n".join(lines), 0 if broken == 0 else 1)
 
 
-set_aside = click.Group("set-aside", help="Deliveries that crashed every worker that tried them.")
+set_aside = click.Group("set-aside", help="Deliveries that no worker survived, and events that cannot be relayed.")
 
 
 @command(set_aside, "list")
 async def list_() -> Result:
-    """List them, oldest first."""
+    """List them, oldest first. An event has no endpoint, and the error of its relay."""
+    from leadwire.delivery.relay import fan_out
     from leadwire.delivery.worker import quarantine
 
-    found = await quarantine.listed()
-    document = [{"event_id": event, "endpoint_id": endpoint, "event": kind} for event, endpoint, kind in found]
-    lines = [f"{event}  {kind}  {endpoint}" for event, endpoint, kind in found]
-    return Result(document, "\n".join([*lines, f"{len(found)} set aside"]))
+    document = [
+        {"event_id": event, "endpoint_id": endpoint, "event": kind, "error": None}
+        for event, endpoint, kind in await quarantine.listed()
+    ] + [
+        {"event_id": event, "endpoint_id": None, "event": kind, "error": error}
+        for event, kind, error in await fan_out.listed()
+    ]
+    lines = [f"{one['event_id']}  {one['event']}  {one['endpoint_id'] or one['error']}" for one in document]
+    return Result(document, "\n".join([*lines, f"{len(lines)} set aside"]))
 
 
 @command(set_aside)
-@click.option("--event", metavar="ID", help="Only the deliveries of this event; by default all.")
+@click.option("--event", metavar="ID", help="Only this event and its deliveries; by default all.")
 async def release(event: str | None) -> Result:
     """Try them again."""
+    from leadwire.delivery.relay import fan_out
     from leadwire.delivery.streams import push
     from leadwire.delivery.worker import quarantine
 
-    count = await quarantine.release(event)
+    count = await quarantine.release(event) + await fan_out.release(event)
     push.wake_relay()
     return Result({"released": count}, f"{count} released.")
 

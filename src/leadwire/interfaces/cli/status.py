@@ -95,7 +95,7 @@ def _tables(now: Status, pace: _Pace) -> RenderableType:
     why = "their receivers asked for it (Retry-After), or their workspace is suspended"
     counts.add_row("paused endpoints", str(now.paused_endpoints), "", why if now.paused_endpoints else "")
     counts.add_row("dead letters", str(now.dead_letters))
-    died = "every worker died of them: leadwire set-aside list" if now.set_aside else ""
+    died = "no worker survives them, or no relay makes them: leadwire set-aside list" if now.set_aside else ""
     counts.add_row("set aside", _alarming(now.set_aside), "", died)
     if now.streams is None:
         return Group(counts, Text("Redis cannot be reached; events wait in PostgreSQL", "red"))

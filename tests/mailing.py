@@ -1,6 +1,5 @@
 """Mail switched on in this process, and a real server that takes it."""
 
-import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -10,12 +9,12 @@ import pytest
 import trustme
 
 from leadwire.domain.mail import reads
-from leadwire.domain.mail.loop import Mailer
+from leadwire.domain.mail.schema import JOBS
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.smtp_url import parse
+from tests import jobs
 from tests.mail_server import MailServer
-from tests.waiting import eventually
 
 URL = "https://leads.example"
 
@@ -48,11 +47,6 @@ def mailing(smtp: MailServer, set_mail: SetMail) -> Settings:
     return set_mail(f"smtp://127.0.0.1:{smtp.port}?tls=none")
 
 
-@pytest.fixture
-def mailer(mailing: Settings, database: None) -> Mailer:
-    return Mailer(mailing)
-
-
 @pytest.fixture(scope="session")
 def authority() -> trustme.CA:
     return trustme.CA()
@@ -80,12 +74,6 @@ async def mails(kind: str | None = None) -> list[tuple[str, dict[str, Any]]]:
     return [(row["recipient"], reads.opened(row["data"]).values) for row in rows]
 
 
-async def sent_by(mailer: Mailer, until: Callable[[], Any]) -> None:
-    """Let the loop run until something is so."""
-    stop = asyncio.Event()
-    running = asyncio.create_task(mailer.run(stop))
-    try:
-        await eventually(until)
-    finally:
-        stop.set()
-        await running
+async def send() -> None:
+    """Send what is due, as one process of several may do."""
+    await jobs.run(*JOBS)

@@ -21,7 +21,7 @@ READS = {
     "domain/exports": {"conversation", "message", "workspace"},
     "domain/leads": {"bot"},
     "domain/listing": {"event"},
-    "domain/mail": {"workspace"},
+    "domain/mail": {"job"},
     "domain/notices": {"bot", "conversation", "delivery_result", "user_account", "webhook_endpoint", "workspace"},
     # A copy of all that is known of somebody reads all that names them.
     "domain/privacy": {"workspace", "lead", "consent", "conversation", "event", "mail", "mail_suppression"},

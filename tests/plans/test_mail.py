@@ -1,4 +1,4 @@
-"""A claim of mails costs what it claims, however many wait or were sent: told by pages, never by a stopwatch."""
+"""What a mail costs, however many wait or were sent: told by pages, never by a stopwatch."""
 
 from functools import partial
 
@@ -25,11 +25,17 @@ async def pages(work, monkeypatch):
 
 async def test_a_claim_costs_what_it_claims(workspace, monkeypatch):
     await mails(workspace, "waiting", "due", -1, 500)
-    costs = [await pages(partial(attempts.claim, 20, 60), monkeypatch)]
+    costs = [await pages(partial(attempts.claim, "waitingdue1"), monkeypatch)]
     await mails(workspace, "waiting", "overdue", -10, 20_000)
     await mails(workspace, "sent", "once", -1, 20_000)
-    costs.append(await pages(partial(attempts.claim, 20, 60), monkeypatch))
+    costs.append(await pages(partial(attempts.claim, "waitingdue2"), monkeypatch))
     assert max(costs) < 1.5 * min(costs), costs
+
+
+async def test_a_look_for_mails_without_a_job_does_not_read_what_was_sent(workspace, monkeypatch):
+    few = await pages(partial(attempts.without_job, 1), monkeypatch)
+    await mails(workspace, "sent", "once", -1, 20_000)
+    assert await pages(partial(attempts.without_job, 1), monkeypatch) <= few + 2
 
 
 async def test_what_was_sent_is_not_counted(workspace, monkeypatch):

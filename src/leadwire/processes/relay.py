@@ -1,4 +1,4 @@
-"""The relay process: relays events, sends mail, ends silent conversations, ends and wakes what operators have put off,
+"""The relay process: relays events, ends silent conversations, ends and wakes what operators have put off,
 applies retention, writes what is found by search, chains audit logs, checks the ledger, and observes the servers.
 """
 
@@ -12,7 +12,6 @@ from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.domain.bots.visitors import inactivity
 from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.conversations.changes import due
-from leadwire.domain.mail.loop import Mailer
 from leadwire.domain.notices import loop as notices
 from leadwire.domain.privacy import retention
 from leadwire.domain.search import changes as search
@@ -31,11 +30,10 @@ async def relay(settings: Settings) -> None:
     async def run(stop: asyncio.Event) -> None:
         redis = redis_pool.require_client()
         relaying = Relay(redis, settings)
-        mailer = Mailer(settings)
         health.stuck = loop.stuck
         async with asyncio.TaskGroup() as group:
             for work in (
-                relaying, mailer, Observer(redis, settings), notices, Loop("silence", inactivity.look),
+                relaying, Observer(redis, settings), notices, Loop("silence", inactivity.look),
                 Loop("search", resting(search.write)), Loop("bulk", resting(bulk_changes.step)),
                 Loop("due", resting(due.sweep)), Loop("retention", resting(retention.sweep, every=60)),
             ):  # fmt: skip

@@ -17,7 +17,7 @@ VALUES = {
 
 
 def message(kind="invitation", recipient="eve@example.org", unsubscribe="", **values):
-    mail = Claimed("mail_1", "ws_1", kind, recipient, b"", 0, clock.now(), clock.now(), False, False)
+    mail = Claimed("mail_1", "ws_1", kind, recipient, b"", 0, clock.now(), clock.now(), False)
     return compose.message(mail, Contents(VALUES | values, unsubscribe), SETTINGS)
 
 

@@ -6,17 +6,16 @@ import contextlib
 import pytest
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.mail import changes, reads, transport
+from leadwire.domain.mail import changes, compose, reads, transport
 from leadwire.domain.mail.changes import attempts
-from leadwire.domain.mail.loop import Mailer
+from leadwire.domain.mail.schema import JOBS
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import Invalid, NotFound
-from tests import catalog, make
+from tests import catalog, jobs, make
 from tests.flows.commands import free_port
-from tests.mailing import mails, sent_by
-from tests.waiting import eventually
+from tests.mailing import mails, send
 
 TO = "ada@example.org"
 
@@ -33,11 +32,12 @@ async def rows():
 
 async def due():
     await db.rows("UPDATE mail SET due_at = now() - interval '1 second' WHERE state = 'waiting'")
+    await jobs.make_due(*JOBS)
 
 
-async def test_a_mail_goes_out_as_text_and_html_and_is_emptied(workspace, smtp, mailer):
+async def test_a_mail_goes_out_as_text_and_html_and_is_emptied(workspace, smtp, mailing):
     assert await queue(workspace)
-    assert await mailer.run_once() == 0.0
+    await send()
     (mail,) = smtp.received
     assert (mail["From"], mail["To"]) == ("Leadwire <noreply@leads.example>", TO)
     assert mail["Subject"] == "The second factor is on"
@@ -46,11 +46,11 @@ async def test_a_mail_goes_out_as_text_and_html_and_is_emptied(workspace, smtp, 
     assert "tell an admin of Test at once" in text.get_content()
     assert "tell an admin of Test at once" in html.get_content()
     assert tuple(await db.row("SELECT state, data, attempts FROM mail")) == ("sent", None, 1)
-    assert await mailer.run_once() == 1.0
+    await send()
     assert len(smtp.received) == 1
 
 
-async def test_what_is_not_committed_is_not_sent(workspace, smtp, mailer):
+async def test_what_is_not_committed_is_not_sent(workspace, smtp, mailing):
     with contextlib.suppress(LookupError):
         async with db.transaction():
             assert await changes.queue(workspace, "second_factor_on", TO, {})
@@ -58,7 +58,7 @@ async def test_what_is_not_committed_is_not_sent(workspace, smtp, mailer):
     assert await rows() == []
     with pytest.raises(RuntimeError):
         await changes.queue(workspace, "second_factor_on", TO, {})
-    await mailer.run_once()
+    await send()
     assert smtp.received == []
 
 
@@ -95,61 +95,61 @@ async def test_what_is_no_address_is_refused_at_entry(workspace, mailing, bad):
 @pytest.mark.parametrize(("given", "sent"), [
     ("Ada@BÜCHER.example", "ada@xn--bcher-kva.example"), ("jürgen@example.org", "jürgen@example.org"),
 ])  # fmt: skip
-async def test_addresses_of_all_the_world(workspace, smtp, mailer, given, sent):
+async def test_addresses_of_all_the_world(workspace, smtp, mailing, given, sent):
     await queue(workspace, given)
-    await mailer.run_once()
+    await send()
     assert smtp.recipients == [sent]
 
 
-async def test_a_refusal_for_now_is_tried_again_by_the_schedule_and_then_it_is_dead(workspace, smtp, mailer, db_clock):
+async def test_a_refusal_for_now_is_tried_again_by_the_schedule_and_then_it_is_dead(workspace, smtp, mailing, db_clock):
     smtp.rcpt += ["451 4.3.0 try later"] * 4
     await queue(workspace)
     for seconds in (60, 300, 1800):
-        await mailer.run_once()
+        await send()
         ((state, _, error),) = await rows()
         assert (state, error) == ("waiting", "451 4.3.0 try later")
         (left,) = await db.row("SELECT extract(epoch FROM due_at - now())::float8 FROM mail")
         assert seconds - 60 < left <= seconds
         await db_clock.forward(seconds)
-    await mailer.run_once()
+    await send()
     assert await rows() == [("dead", 4, "451 4.3.0 try later")]
     (dead,) = await reads.listed("dead", 10)
     assert dead.recipient == TO
     assert await attempts.redrive() == 1
-    await mailer.run_once()
+    await send()
     assert [state for state, *_ in await rows()] == ["sent"]
     assert await attempts.redrive() == 0
 
 
-async def test_a_repeated_mail_can_be_recognized(workspace, smtp, mailer):
+async def test_a_repeated_mail_can_be_recognized(workspace, smtp, mailing):
     smtp.data += ["451 not now"]
     await queue(workspace)
-    await mailer.run_once()
+    await send()
     await due()
-    await mailer.run_once()
+    await send()
     (mail,) = smtp.received
     assert mail["Message-ID"] == f"<{await db.value('SELECT id FROM mail')}@leads.example>"
 
 
 @pytest.mark.parametrize("manner", ["hang", "cut"])
-async def test_a_server_that_does_not_answer_is_left_and_tried_again(workspace, smtp, mailer, monkeypatch, manner):
+async def test_a_server_that_does_not_answer_is_left_and_tried_again(workspace, smtp, mailing, monkeypatch, manner):
     monkeypatch.setattr(transport, "TIMEOUT", 0.3)
     smtp.data.append(manner)
     await queue(workspace)
-    assert await mailer.run_once() == 5.0
+    await send()
     ((state, count, _),) = await rows()
     assert (state, count) == ("waiting", 1)
     await due()
     monkeypatch.setattr(transport, "TIMEOUT", 30.0)
-    await mailer.run_once()
+    await send()
     assert [state for state, *_ in await rows()] == ["sent"]
 
 
 async def test_nobody_there(workspace, set_mail):
-    mailer = Mailer(set_mail(f"smtp://127.0.0.1:{free_port()}?tls=none"))
+    set_mail(f"smtp://127.0.0.1:{free_port()}?tls=none")
     for _ in range(10):
         await queue(workspace)
-    assert await mailer.run_once() == 5.0
+    await send()
     found = await rows()
     assert {state for state, *_ in found} == {"waiting"}
     assert sum(count for _, count, _ in found) <= 4  # the others were given back
@@ -157,13 +157,13 @@ async def test_nobody_there(workspace, set_mail):
 
 
 @pytest.mark.parametrize("said", ["550 5.1.1 no such user", "550 unknown", "553 5.1.3 bad address", "550 5.2.1 closed"])
-async def test_a_refused_recipient_gets_nothing_more_until_an_admin_lifts_it(workspace, smtp, mailer, said):
+async def test_a_refused_recipient_gets_nothing_more_until_an_admin_lifts_it(workspace, smtp, mailing, said):
     smtp.rcpt.append(said)
     await queue(workspace)
     await queue(workspace)
-    await mailer.run_once()
+    await send()
     await due()
-    await mailer.run_once()
+    await send()
     assert min(await rows()) == ("dead", 1, said)
     assert not await queue(workspace)
     ((suppressed),) = await reads.suppressed(workspace)
@@ -179,53 +179,75 @@ async def test_a_refused_recipient_gets_nothing_more_until_an_admin_lifts_it(wor
 @pytest.mark.parametrize(
     "said", ["554 5.7.1 relay denied", "530 5.7.0 sign in first", "552 5.2.2 mailbox full", "450 busy"]
 )
-async def test_a_refusal_that_is_not_about_the_address_stops_nothing(workspace, smtp, mailer, said):
+async def test_a_refusal_that_is_not_about_the_address_stops_nothing(workspace, smtp, mailing, said):
     smtp.rcpt.append(said)
     await queue(workspace)
-    await mailer.run_once()
+    await send()
     assert await rows() == [("waiting", 1, said)]
     assert await reads.suppressed(workspace) == []
 
 
-async def test_two_relays_send_each_mail_once(workspace, smtp, mailer, mailing):
+async def test_two_processes_send_each_mail_once(workspace, smtp, mailing):
     for number in range(100):
         await queue(workspace, f"p{number}@example.org")
-    other = Mailer(mailing)
-    await asyncio.gather(
-        sent_by(mailer, lambda: len(smtp.received) >= 100), sent_by(other, lambda: len(smtp.received) >= 100)
-    )
+    await asyncio.gather(send(), send())
     assert sorted(smtp.recipients) == sorted(f"p{number}@example.org" for number in range(100))
     assert smtp.connections < 100  # kept from mail to mail
 
 
-async def test_whoever_comes_back_too_late_records_nothing(workspace, smtp, mailer, db_clock):
+async def test_whoever_comes_back_too_late_records_nothing(workspace, mailing, db_clock):
     await queue(workspace)
-    (late,) = await attempts.claim(1, 120)
-    assert await attempts.claim(1, 120) == []
+    mail_id = await db.value("SELECT id FROM mail")
+    late = await attempts.claim(mail_id)
+    assert await attempts.claim(mail_id) is None
     await db_clock.forward(121)
-    (mine,) = await attempts.claim(1, 120)
+    mine = await attempts.claim(mail_id)
     assert await attempts.record(late, "sent") is None
     assert await attempts.record(mine, "failed", "451") == "waiting"
 
 
-async def test_account_mails_go_first(workspace, smtp, mailer):
-    for kind in ("second_factor_on", "password_reset"):
-        async with db.transaction():
-            await changes.queue(workspace, kind, TO, {"at": "x", "workspace": "Test", "path": "/x"})
-    await db.rows("UPDATE mail SET priority = 1, due_at = due_at - interval '1 hour' WHERE kind = 'second_factor_on'")
-    assert [mail.kind for mail in await attempts.claim(1, 1)] == ["password_reset"]
+async def test_account_mails_do_not_wait_behind_notices(workspace, smtp, mailing):
+    for number in range(20):
+        await queue(workspace, f"p{number}@example.org", kind="mentions")
+    await queue(workspace, kind="password_reset")
+    sending = jobs.runner(*JOBS)
+    await sending.round()
+    await asyncio.gather(*sending._calls)
+    rows = await db.rows("SELECT kind, state FROM mail WHERE attempts > 0 ORDER BY kind")
+    assert [row["kind"] for row in rows] == ["mentions"] * 4 + ["password_reset"]
 
 
-async def test_a_suspended_workspace_s_mails_wait(workspace, smtp, mailer, db_clock):
+async def test_what_a_process_of_the_version_before_has_queued_is_sent(workspace, smtp, mailing):
+    await queue(workspace)
+    await queue(workspace, "eve@example.org")
+    await db.rows("UPDATE mail SET priority = 1 WHERE recipient <> $1", TO)
+    await db.rows("DELETE FROM job")
+    await send()
+    assert sorted(smtp.recipients) == [TO, "eve@example.org"]
+
+
+async def test_what_a_process_of_the_version_before_is_sending_is_not_sent_as_well(workspace, smtp, mailing, db_clock):
+    await queue(workspace)
+    await db.rows("UPDATE mail SET due_at = now() + interval '120 seconds'")  # it has claimed it
+    await send()
+    await db_clock.forward(60)
+    await send()
+    assert smtp.received == []
+    await db_clock.forward(61)
+    await send()
+    assert len(smtp.received) == 1
+
+
+async def test_a_suspended_workspace_s_mails_wait(workspace, smtp, mailing, db_clock):
     await queue(workspace)
     await workspaces.suspend(workspace)
-    await mailer.run_once()
+    await send()
     await db_clock.forward(360)
-    await mailer.run_once()
+    await send()
     assert smtp.received == []
     await workspaces.resume(workspace)
     await db_clock.forward(360)
-    await mailer.run_once()
+    await send()
     assert len(smtp.received) == 1
     assert [count for _, count, _ in await rows()] == [1]
 
@@ -254,12 +276,12 @@ async def test_an_erasure_reaches_mails(workspace, bot, mailing):
     assert await reads.suppressed(workspace) == []
 
 
-async def test_old_mails_are_deleted(workspace, mailer, smtp, db_clock):
+async def test_old_mails_are_deleted(workspace, mailing, smtp, db_clock):
     smtp.rcpt += ["250 OK", "550 5.1.1 unknown"]
     await queue(workspace)
-    await mailer.run_once()
+    await send()
     await queue(workspace, "eve@example.org")
-    await mailer.run_once()
+    await send()
     await db_clock.forward(8 * 86_400)
     await attempts.delete_old()
     assert [state for state, *_ in await rows()] == ["dead"]
@@ -268,27 +290,39 @@ async def test_old_mails_are_deleted(workspace, mailer, smtp, db_clock):
     assert await rows() == []
 
 
-async def test_a_mail_that_cannot_be_written_does_not_hold_up_others(workspace, smtp, mailer):
+async def test_a_mail_that_cannot_be_written_does_not_hold_up_others(workspace, smtp, mailing):
     async with db.transaction():
         await changes.queue(workspace, "second_factor_on", TO, {})  # without the values of its template
     await queue(workspace)
-    await mailer.run_once()
+    await send()
     assert len(smtp.received) == 1
     assert sorted(state for state, *_ in await rows()) == ["sent", "waiting"]
 
 
-async def test_neither_addresses_nor_answers_are_logged(workspace, smtp, mailer, caplog):
+async def test_neither_addresses_nor_answers_are_logged(workspace, smtp, mailing, caplog):
     before = catalog.value("leadwire_mails_total", state="dead")
     smtp.rcpt.append(f"550 5.1.1 {TO} is unknown")
     await queue(workspace)
-    await mailer.run_once()
+    await send()
     told = [(one.getMessage(), one.fields) for one in caplog.records if one.getMessage() == "mail.failed"]
     assert [fields["code"] for _, fields in told] == ["550"]
     assert "@" not in str(told)
     assert catalog.value("leadwire_mails_total", state="dead") == before + 1
 
 
-async def test_the_loop_takes_up_what_is_queued_while_it_runs(workspace, smtp, mailer):
+async def test_a_template_that_raises_what_nobody_listed_is_that_mail_s_own(workspace, smtp, mailing, monkeypatch):
+    message = compose.message
+
+    def raising(mail, *more):
+        if mail.recipient == TO:
+            raise KeyError("values")
+        return message(mail, *more)
+
+    monkeypatch.setattr(compose, "message", raising)
+    elsewhere = await accounts.create_workspace("Other")
     await queue(workspace)
-    await sent_by(mailer, lambda: smtp.received)
-    assert await eventually(rows) == [("sent", 1, None)]
+    await queue(elsewhere, "eve@example.org")
+    await send()
+    assert smtp.recipients == ["eve@example.org"]
+    assert await rows() == [("waiting", 1, "KeyError: 'values'"), ("sent", 1, None)]
+    assert await db.value("SELECT count(*) FROM job WHERE tries > 0") == 0

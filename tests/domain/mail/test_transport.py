@@ -3,20 +3,20 @@
 import pytest
 
 from leadwire.domain.mail import changes
-from leadwire.domain.mail.loop import Mailer
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import read
 from leadwire.infrastructure.smtp_url import SmtpServer, parse
 from tests.mail_server import PASSWORD, USER, MailServer
+from tests.mailing import send
 
 QUOTED = "p%40ss%2Fword"
 
 
-async def sent(workspace: str, chosen) -> tuple[str, str | None]:
+async def sent(workspace: str, _chosen) -> tuple[str, str | None]:
     async with db.transaction():
         await changes.queue(workspace, "second_factor_on", "ada@example.org", {"at": "today", "workspace": "Test"})
-    await Mailer(chosen).run_once()
+    await send()
     state, error = await db.row("SELECT state, error FROM mail")
     return state, error
 

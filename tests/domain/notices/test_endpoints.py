@@ -9,13 +9,13 @@ from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.mail import changes as mail
-from leadwire.domain.mail.loop import Mailer
+from leadwire.domain.mail.schema import JOBS
 from leadwire.domain.notices import changes, loop
 from leadwire.domain.notices.schema import ENDPOINTS
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, settings
-from tests import make
+from tests import jobs, make
 from tests.catalog import value
 from tests.delivery.wired import endpoint
 from tests.mailing import mails
@@ -59,7 +59,7 @@ async def test_a_failing_endpoint_reaches_a_mailbox_and_so_does_its_recovery(
     await endpoint(workspace, receiver.url)
     stop = asyncio.Event()
     deliverer = Deliverer(wire.redis, wire.transport, wire.settings)
-    works = (Relay(wire.redis, wire.settings), deliverer, loop, Mailer(settings.get()))
+    works = (Relay(wire.redis, wire.settings), deliverer, loop, jobs.runner(*JOBS))
     running = [asyncio.create_task(one.run(stop)) for one in works]
     await make.lead(workspace, bot)
     for attempts, minutes in ((1, 1), (2, 5)):  # as the retries are due

@@ -1,1 +1,1 @@
-"""Mail: written in the transaction of its cause, sent by the relay process, retried as webhooks are."""
+"""Mail: written in the transaction of its cause, sent by jobs, retried as webhooks are."""

@@ -23,6 +23,8 @@ Kind = AccountKind | Literal["endpoints", "dead_letters", "waiting", "mentions",
 """Each is written by the template of its name."""
 
 URGENT: Final[tuple[str, ...]] = get_args(AccountKind)
+JOBS: Final = ("account_mail", "mail")
+"""The kind of job that sends a mail, by its `priority`."""
 
 State = Literal["waiting", "sent", "dead"]
 STATES: Final[tuple[State, ...]] = get_args(State)
@@ -38,7 +40,7 @@ class Contents(Struct):
 
 
 class Claimed(Struct, frozen=True):
-    """A mail in our hands until `due_at`."""
+    """A mail that is being sent. Until `due_at` nobody else does."""
 
     id: str
     workspace_id: str
@@ -48,8 +50,6 @@ class Claimed(Struct, frozen=True):
     attempts: int
     created_at: datetime
     due_at: datetime
-    suspended: bool
-    """Whether its workspace is."""
     suppressed: bool
     """Whether mail to its recipient was refused before."""
 

@@ -1,4 +1,4 @@
-"""One connection to the mail server, opened by its first mail and kept for the next."""
+"""Connections to the mail server, each opened for a mail and kept for the next."""
 
 import asyncio
 import contextlib
@@ -18,6 +18,7 @@ TIMEOUT: Final = 30.0
 
 _ANSWER: Final = 20.0  # seconds for each answer
 _GOODBYE: Final = 2.0
+_KEPT: Final = 5.0  # seconds after the last mail
 # What says that there is no such recipient; other refusals are about us, a rule, or a full mailbox.
 _UNKNOWN: Final = re.compile(r"(?!530|552|554)5\d\d (?!5\.[34567]\.|5\.2\.2)")
 
@@ -69,6 +70,31 @@ class Connection:
         if self._smtp:
             self._smtp.close()
             self._smtp = None
+
+
+class Connections:
+    """As many connections as mails are sent at once."""
+
+    def __init__(self, server: SmtpServer, sender: str) -> None:
+        self._server, self._sender, self._tls = server, sender, context(server)
+        self._idle: list[Connection] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._closing: asyncio.Future[list[None]] | None = None
+
+    async def send(self, message: EmailMessage) -> Result:
+        """Send a mail to whom it is addressed."""
+        connection = self._idle.pop(0) if self._idle else Connection(self._server, self._sender, self._tls)
+        result = await connection.send(message)
+        if result.usable:
+            self._idle.append(connection)
+        if self._timer:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(_KEPT, self._close)
+        return result
+
+    def _close(self) -> None:
+        self._closing = asyncio.gather(*(connection.close() for connection in self._idle))
+        self._idle = []
 
 
 def context(server: SmtpServer) -> ssl.SSLContext | None:

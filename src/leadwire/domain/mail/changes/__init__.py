@@ -1,6 +1,6 @@
 """Mails are queued in the transaction of their cause, and deleted; addresses that were refused are suppressed.
 
-What the loop writes is in `attempts`.
+What came of sending them is in `attempts`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from leadwire.domain.mail import compose, reads
-from leadwire.domain.mail.schema import URGENT, Contents, Kind
+from leadwire.domain.mail.schema import JOBS, URGENT, Contents, Kind
 from leadwire.domain.mail.table import Mail, MailSuppression
-from leadwire.infrastructure import clock, db, ids, secret_box
+from leadwire.infrastructure import clock, db, ids, jobs, secret_box
 from leadwire.infrastructure.db.statements import columns, delete_some, insert, param, sql, statement
 from leadwire.infrastructure.errors import NotFound
 
@@ -54,10 +54,12 @@ async def queue(
     if not await reads.reaches(workspace, recipient):
         return False
     contents = msgspec.json.encode(Contents(dict(values or {}), unsubscribe))
+    mail_id, priority = ids.new("mail"), int(kind not in URGENT)
     await _ADD.rows(
-        id=ids.new("mail"), workspace_id=workspace, user_id=user_id, about=about, kind=kind, recipient=recipient,
-        data=secret_box.get().seal(contents.decode()), priority=int(kind not in URGENT), created_at=clock.now(),
+        id=mail_id, workspace_id=workspace, user_id=user_id, about=about, kind=kind, recipient=recipient,
+        data=secret_box.get().seal(contents.decode()), priority=priority, created_at=clock.now(),
     )  # fmt: skip
+    await jobs.add(JOBS[priority], mail_id, workspace)
     return True
 
 

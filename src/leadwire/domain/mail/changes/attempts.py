@@ -1,7 +1,6 @@
-"""What the loop writes: mails are claimed for a while, what came of each is recorded, and old ones are deleted.
+"""A mail is claimed for a while, what came of it is recorded, and old ones are deleted.
 
-Several processes may do this at once. A claim moves `due_at` into the future; who comes back after it finds another
-`due_at`, and records nothing.
+A claim moves `due_at` into the future; who comes back after it finds another `due_at`, and records nothing.
 """
 
 import contextlib
@@ -10,46 +9,53 @@ from typing import Final
 from leadwire.delivery import retry
 from leadwire.delivery.states import Outcome as Attempted
 from leadwire.domain.mail import changes, reads
-from leadwire.domain.mail.schema import Claimed, Outcome, State
-from leadwire.infrastructure import db, settings
+from leadwire.domain.mail.schema import JOBS, Claimed, Outcome, State
+from leadwire.infrastructure import db, jobs, settings
 from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.jobs import Offer
 
+_LEASE: Final = 60.0  # seconds
 _SENT_KEPT: Final = 7  # days, without their contents
 _LONGEST_ERROR: Final = 300
 # The rule is that of webhooks: what an attempt is like there, and what follows here.
 _LIKE: Final[dict[Outcome, Attempted]] = {"sent": "delivered", "failed": "connect_error"}
 _STATES: Final[dict[str, State]] = {"delivered": "sent", "waiting": "waiting"}
 
-# Mails that are due, account mails first. Those of suspended workspaces are put off. Times are kept to the millisecond,
-# so what is due at once may seem to be due in half of one.
+# Times are kept to the millisecond, so what is due at once may seem to be due in half of one.
 _CLAIM: Final = sql("""
-WITH due AS (
-    SELECT m.id, w.suspended_at IS NOT NULL AS suspended FROM mail m JOIN workspace w ON w.id = m.workspace_id
-    WHERE m.state = 'waiting' AND m.due_at <= now() + interval '1 millisecond'
-    ORDER BY m.priority, m.due_at LIMIT :most FOR UPDATE OF m SKIP LOCKED
-)
-UPDATE mail m SET due_at = now() + CASE WHEN suspended THEN interval '5 minutes' ELSE make_interval(secs => :lease) END
-FROM due WHERE m.id = due.id
-RETURNING m.id, m.workspace_id, m.kind, m.recipient, m.data, m.attempts, m.created_at, m.due_at, suspended,
+UPDATE mail m SET due_at = now() + make_interval(secs => :lease)
+WHERE id = :id AND state = 'waiting' AND due_at <= now() + interval '1 millisecond'
+RETURNING id, workspace_id, kind, recipient, data, attempts, created_at, due_at,
     EXISTS (SELECT 1 FROM mail_suppression s WHERE s.workspace_id = m.workspace_id AND s.address = m.recipient)""")
+_DUE_IN: Final = sql("""
+SELECT greatest(extract(epoch FROM due_at - now()), 0)::float8 FROM mail WHERE id = :id AND state = 'waiting'""")
 # What came of an attempt, unless the claim has ended.
 _RECORD: Final = sql("""
 UPDATE mail SET state = :state, attempts = attempts + 1, error = :error, due_at = now() + make_interval(secs => :delay),
     data = CASE WHEN :emptied THEN NULL ELSE data END, finished_at = CASE WHEN :state <> 'waiting' THEN now() END
 WHERE id = :id AND due_at = :held AND state = 'waiting' RETURNING id""")
-# A claim given back.
-_RELEASE: Final = sql("UPDATE mail SET due_at = now() WHERE id = :id AND due_at = :held AND state = 'waiting'")
 _REDRIVE: Final = sql("""
 UPDATE mail SET state = 'waiting', attempts = 0, due_at = now(), finished_at = NULL
-WHERE state = 'dead' AND (:id::text IS NULL OR id = :id) RETURNING id""")
+WHERE state = 'dead' AND (:id::text IS NULL OR id = :id) RETURNING priority, id, workspace_id""")
+# Mails that a process of the version before has queued.
+_WITHOUT_JOB: Final = sql("""
+SELECT id, workspace_id, due_at FROM mail m WHERE state = 'waiting' AND priority = :priority
+    AND NOT EXISTS (SELECT 1 FROM job j WHERE j.kind = :kind AND j.key = m.id) ORDER BY due_at LIMIT 1000""")
 _DELETE_OLD: Final = sql("""
 DELETE FROM mail WHERE state = 'sent' AND finished_at < now() - make_interval(days => :sent)
     OR state = 'dead' AND finished_at < now() - make_interval(days => :dead)""")
 
 
-async def claim(most: int, lease: float) -> list[Claimed]:
-    """Claim mails that are due, for `lease` seconds."""
-    return [Claimed(*row) for row in await _CLAIM.rows(most=most, lease=lease)]
+async def claim(mail_id: str) -> Claimed | None:
+    """Claim a mail, if it is due."""
+    row = await _CLAIM.row(id=mail_id, lease=_LEASE)
+    return Claimed(*row) if row else None
+
+
+async def due_in(mail_id: str) -> float | None:
+    """Return the seconds until a mail is due, or None: it is not to be sent any more."""
+    seconds: float | None = await _DUE_IN.value(id=mail_id)
+    return seconds
 
 
 async def record(mail: Claimed, outcome: Outcome, error: str = "") -> State | None:
@@ -69,14 +75,18 @@ async def record(mail: Claimed, outcome: Outcome, error: str = "") -> State | No
     return state if recorded else None
 
 
-async def release(mail: Claimed) -> None:
-    """Let somebody else send a mail that was claimed and not tried."""
-    await _RELEASE.rows(id=mail.id, held=mail.due_at)
-
-
 async def redrive(mail_id: str | None = None) -> int:
     """Send a dead mail again, or all of them, with a new series of attempts. Return how many."""
-    return len(await _REDRIVE.rows(id=mail_id))
+    async with db.transaction():
+        rows = await _REDRIVE.rows(id=mail_id)
+        for priority, kind in enumerate(JOBS):
+            await jobs.add_all(kind, [Offer(*mail) for of, *mail in rows if of == priority])
+    return len(rows)
+
+
+async def without_job(priority: int) -> list[Offer]:
+    """Return jobs for mails that have none."""
+    return [Offer(*row) for row in await _WITHOUT_JOB.rows(priority=priority, kind=JOBS[priority])]
 
 
 async def delete_old() -> None:

@@ -67,25 +67,4 @@ API: Final = board(
             about="By process.",
         ),
     ],
-    [
-        graph(
-            "Read from the standby",
-            rate("leadwire_replica_requests_total", "read_from"),
-            about="`primary`: the caller sees their own change. `unused`: the standby lags or is gone.",
-            unit="reqps",
-            stacked=True,
-        ),
-        graph(
-            "Lag of the standby",
-            ("{{instance}}", "leadwire_replica_lag_seconds"),
-            about="Beyond `LEADWIRE_REPLICA_LAG` it is not read from.",
-            unit="s",
-        ),
-        graph(
-            "Failed on the standby",
-            ("{{instance}}", "rate(leadwire_replica_failures_total[$__rate_interval])"),
-            about="Run again on the primary.",
-            unit="reqps",
-        ),
-    ],
 )

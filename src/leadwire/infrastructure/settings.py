@@ -32,8 +32,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator can set; `docs/settings.md` says what each means. Durations are in seconds."""
 
     database_url: str = ""
-    replica_url: str = ""
-    replica_lag: Annotated[float, Meta(ge=2, le=3600)] = 10.0
     redis_url: str = ""
     data_dir: Path = Path(".leadwire")
     secret_key: tuple[str, ...] = ()

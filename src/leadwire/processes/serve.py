@@ -9,7 +9,6 @@ from leadwire.delivery.feed import wakes
 from leadwire.domain.accounts.sign_in import tries
 from leadwire.domain.bots.changes import counts
 from leadwire.domain.conversations import pubsub
-from leadwire.infrastructure import standby_reads
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
@@ -26,8 +25,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
 
     async def run(stop: asyncio.Event) -> None:
         beside = [asyncio.create_task(work) for work in (pubsub.hub.listen(), _leave(stop))]
-        async with standby_reads.following(settings):
-            await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)
+        await serve_until(stop, app, listening, limits=settings, grace=_DRAIN)
         for task in beside:
             task.cancel()
         await tries.write()

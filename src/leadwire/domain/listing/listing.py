@@ -3,9 +3,7 @@
 Counting is the real cost of a list. A total is kept with the snapshot it was counted in, and counted again only when
 the outbox holds a change of the workspace that this snapshot could not see. That is right because such a change is in
 the outbox, in its own transaction: a change that commits later than the count shows itself however long it was open.
-A snapshot means something to its server only, up to a restart: after a failover or a restore everything is counted,
-and a standby's totals are kept apart. A snapshot of a standby does not name the transactions that are open on its
-primary (PostgreSQL 15 to 18): there, whatever is as new as the oldest of them counts as unseen.
+A snapshot means something to its server only, up to a restart: after a failover or a restore everything is counted.
 What a change without an event can affect is counted every time.
 """
 
@@ -153,7 +151,7 @@ class Listing(Struct, Generic[T]):
     ) -> tuple[list[db.Row], int]:
         """The rows of one page, with what was counted behind them, and the total: one snapshot, one round trip."""
         now = clock.now()
-        key = (db.reads_from_standby(), workspace, *used.items())
+        key = (workspace, *used.items())
         unannounced = any(
             name in used and (some is None or used[name] in some) for name, some in self.unannounced.items()
         )

@@ -17,14 +17,10 @@ from leadwire.infrastructure.db import engine
 from leadwire.infrastructure.db.engine import Engine
 from leadwire.infrastructure.db.engine import Role as Role
 from leadwire.infrastructure.db.engine import acting_as as acting_as
-from leadwire.infrastructure.db.engine import read_from_standby as read_from_standby
-from leadwire.infrastructure.db.engine import reads_from_standby as reads_from_standby
 from leadwire.infrastructure.db.engine import set_workspace as set_workspace
 from leadwire.infrastructure.db.hosts import Hosts, watch
 from leadwire.infrastructure.db.pool import Connection, Pool
 from leadwire.infrastructure.db.shares import Crowded as Crowded
-from leadwire.infrastructure.db.standby import PATIENCE
-from leadwire.infrastructure.db.standby import Standby as Standby
 
 Row = asyncpg.Record
 UniqueViolation = asyncpg.UniqueViolationError
@@ -104,29 +100,8 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
         DB.watching = asyncio.create_task(watch(DB.connections, hosts))
 
 
-async def open_standby(url: str, size: int, most_lag: float) -> Standby:
-    """Let reads go to a standby of the open pool's server, see `read_from_standby`: of several hosts, to one that is
-    a standby. It need not be there. Raise ValueError for an address that cannot be used.
-    """
-    assert DB.connections is not None, "the pool is not open"  # noqa: S101 - a programming error
-    connect = Hosts(url, "standby", PATIENCE).connect
-    options = DB.config | {"dsn": url, "min_size": 0, "max_size": size, "connect": connect} | _options()
-    pool = await asyncpg.create_pool(**options)
-    DB.standby = Standby(DB.connections, Pool(pool), most_lag)
-    await DB.standby.look()
-    return DB.standby
-
-
-async def close_standby() -> None:
-    """Read from the primary again; safe to call when there is no standby."""
-    if DB.standby:
-        standby, DB.standby = DB.standby, None
-        await standby.connections.close()
-
-
 async def close_pool() -> None:
     """Close every connection; safe to call when there is no pool."""
-    await close_standby()
     if DB.pool:
         await DB.close_connection_pool()
     if DB.watching:  # until then: what is to be closed may be frozen

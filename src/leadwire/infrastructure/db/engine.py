@@ -14,7 +14,6 @@ from piccolo.engine.postgres import PostgresEngine, PostgresTransaction
 
 from leadwire.infrastructure.db.pool import Pool
 from leadwire.infrastructure.db.shares import workspace
-from leadwire.infrastructure.db.standby import ERRORS, Standby
 
 Role = Literal["api", "pages", "engine", "maintenance"]
 
@@ -45,36 +44,24 @@ class OutcomeUnknown(ConnectionError):
 
 
 _role: ContextVar[Role | None] = ContextVar("role", default=None)
-_from_standby: ContextVar[bool] = ContextVar("from_standby", default=False)
 
 
 @contextlib.contextmanager
 def acting_as(role: Role) -> Iterator[None]:
-    """Statements inside the block have this role's limit, are nobody's until `set_workspace`, and go to the primary
-    until `read_from_standby`. The process's own role holds everywhere else.
+    """Statements inside the block have this role's limit, and are nobody's until `set_workspace`. Elsewhere the role of
+    the process holds.
     """
-    token, before, standby = _role.set(role), workspace.set(""), _from_standby.set(False)
+    token, before = _role.set(role), workspace.set("")
     try:
         yield
     finally:
         _role.reset(token)
         workspace.reset(before)
-        _from_standby.reset(standby)
 
 
 def set_workspace(whose: str) -> None:
     """Count the connections that this request uses from now on to the share of a workspace."""
     workspace.set(whose)
-
-
-def read_from_standby() -> None:
-    """Let what is read from now on, outside transactions, come from the standby while it can be used."""
-    _from_standby.set(True)
-
-
-def reads_from_standby() -> bool:
-    """Whether `read_from_standby` was called, and the standby has not failed since."""
-    return _from_standby.get()
 
 
 class Engine(PostgresEngine):
@@ -83,7 +70,6 @@ class Engine(PostgresEngine):
     connections: Pool | None = None
     role: Role = "maintenance"
     """This process's."""
-    standby: Standby | None = None
     watching: "asyncio.Task[None] | None" = None
     _refused: tuple[float, str] = (float("-inf"), "")  # when, and why
 
@@ -109,19 +95,8 @@ class Engine(PostgresEngine):
         """Run one statement, in the open transaction if there is one. Raises QueryCanceledError after the limit."""
         if (transaction := self.current_transaction.get()) is not None:
             return await self._limited(transaction.connection, sql, args)
-        standby = self.standby
-        if standby is not None and _from_standby.get() and not standby.unused_because and not _WRITE.search(sql):
-            try:
-                return await self._run_on(standby.connections, sql, args)
-            except asyncpg.QueryCanceledError:
-                raise
-            except ERRORS as error:  # it is gone, or replays what the statement reads, or lacks a new table
-                _from_standby.set(False)
-                await standby.failed(error)
-        assert self.connections is not None, "the pool is not open"  # noqa: S101 - a programming error
-        return await self._run_on(self.connections, sql, args)
-
-    async def _run_on(self, connections: Pool, sql: str, args: Sequence[Any]) -> list[asyncpg.Record]:
+        connections = self.connections
+        assert connections is not None, "the pool is not open"  # noqa: S101 - a programming error
         connection = await connections.acquire()
         try:
             found = await self._limited(connection, sql, args)

@@ -13,7 +13,6 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from prometheus_client import Counter, Histogram
 
 from leadwire.infrastructure import actor, db, settings, telemetry
-from leadwire.infrastructure.standby_reads import CALLER, note_change
 from leadwire.infrastructure.telemetry import tracing
 from leadwire.infrastructure.telemetry.metrics import counter, histogram
 from leadwire.infrastructure.telemetry.tracing import Span
@@ -71,7 +70,6 @@ class RequestMiddleware:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                await note_change(None if scope["method"] in _READS else scope["state"].get(CALLER))
                 own = message["headers"]
                 if b"cache-control" in dict(own):  # this response may be cached
                     own = [*own, *(header for header in added if header[0] != b"cache-control")]

@@ -13,7 +13,6 @@ from leadwire.domain.accounts.schema import Caller
 from leadwire.infrastructure import redis_pool, telemetry
 from leadwire.infrastructure.errors import AddressNotAllowed, InsufficientScope, Unauthenticated, WorkspaceSuspended
 from leadwire.infrastructure.rate_limit import RateLimit
-from leadwire.infrastructure.standby_reads import CALLER
 from leadwire.interfaces.http import client_network
 from leadwire.interfaces.http.middleware import ADDED, set_workspace
 
@@ -65,7 +64,6 @@ class ApiKeyGuard:
         if needed and needed not in caller.scopes:
             raise InsufficientScope(f"This key lacks the scope {needed}.")
         scope["auth"] = caller
-        scope["state"][CALLER] = caller.key_id
         if _noted.get(caller.key_id, -math.inf) < loop_time - _NOTE_EVERY:
             _note(caller, loop_time)
 

@@ -19,7 +19,7 @@ from litestar.handlers import HTTPRouteHandler
 from msgspec import Struct
 
 from leadwire.domain.accounts import schema as accounts
-from leadwire.infrastructure import errors, standby_reads
+from leadwire.infrastructure import errors
 from leadwire.infrastructure.errors import DomainError
 from leadwire.interfaces.http import body, requests, responses, streams
 from leadwire.interfaces.http.responses import Feed, JSONResponse, Page, Single, Tagged
@@ -189,14 +189,11 @@ def _endpoint(operation: Operation) -> Callable[["Request[Any, Any, Any]"], Awai
     read = {name: given.read for name, given in operation.inputs.items()}
     awaited = [name for name in read if inspect.iscoroutinefunction(read[name])]
     plain = [(name, read[name]) for name in read if name not in awaited]
-    from_standby = envelope is Page
 
     async def endpoint(request: Request[Any, Any, Any]) -> JSONResponse[Any]:
         given = {name: read_one(request) for name, read_one in plain}
         for name in awaited:
             given[name] = await read[name](request)
-        if from_standby:
-            await standby_reads.choose(request.scope["auth"].key_id)
         response = RESPONSES[envelope](request, await handler(**given))
         if operation.status != 200:
             response.status_code = operation.status

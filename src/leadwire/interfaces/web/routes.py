@@ -26,7 +26,6 @@ from leadwire.domain.accounts.audit import changes as audit_log
 from leadwire.domain.accounts.schema import Role
 from leadwire.domain.accounts.sign_in import changes as sign_in
 from leadwire.domain.accounts.sign_in.changes import sessions
-from leadwire.infrastructure import standby_reads
 from leadwire.infrastructure.errors import AddressNotAllowed, DomainError, Forbidden
 from leadwire.interfaces.http import body, client_network
 from leadwire.interfaces.http.middleware import set_workspace
@@ -62,12 +61,8 @@ class Declared(msgspec.Struct, eq=False):
     """Whether it is an action that asks for the password again."""
 
 
-def screen(
-    path: str, role: Role = "viewer", confirmed: bool = False, from_standby: bool = False
-) -> Callable[[Body], Declared]:
-    """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first. It may
-    be read `from_standby` where nobody waits for what others have just done.
-    """
+def screen(path: str, role: Role = "viewer", confirmed: bool = False) -> Callable[[Body], Declared]:
+    """A page. Without a session the browser is sent to sign in; `confirmed` asks for the password again first."""
     path = path.replace("}", ":str}")
 
     def declare(shown: Body) -> Declared:
@@ -77,8 +72,6 @@ def screen(
                 return redirect(f"{context}?next={quote(_address_of(request))}" if context == SIGN_IN else context)
             if confirmed and not context.me.confirmed:
                 return redirect(f"{CONFIRM}?next={quote(_address_of(request))}")
-            if from_standby:
-                await standby_reads.choose(context.me.session_id)
             return await shown(context, **_parameters(context, path))
 
         return Declared(path, role, shown, get(path, name=f"screen {path}")(handler))
@@ -183,7 +176,6 @@ async def _page_context(request: "Request[Any, Any, Any]", role: Role, path: str
         )
     context = PageContext(request, me, Form())
     request.state.context = context  # an error page is this person's, too
-    request.scope["state"][standby_reads.CALLER] = me.session_id
     if not context.may(role):
         raise Forbidden(f"This takes the role {role}; yours is {me.role}. Ask an admin of {me.workspace_name}.")
     return SECOND_FACTOR if me.lacks_second_factor and path not in _BEFORE_THE_FACTOR else context

@@ -1,7 +1,5 @@
 """PostgreSQL: durability, free connections, the tables of this version."""
 
-import asyncio
-import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,7 +8,6 @@ from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import pooler
 from leadwire.infrastructure.db.migrations import difference
-from leadwire.infrastructure.db.standby import BEHIND
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
@@ -58,7 +55,6 @@ async def check(settings: Settings) -> list[Finding]:
         unless(int(about["server_version_num"]) < _OLDEST, "PostgreSQL version", about["server_version"]),
         unless(standby, "PostgreSQL role", "a standby, which only reads" if standby else "primary"),
         await _hosts(settings.database_url),
-        await _replica(settings),
         *(unless(about[name] != right, f"PostgreSQL {name}", about[name]) for name, right in _KEPT.items()),
         *(unless(about[name] == "off", f"PostgreSQL {name}", about[name]) for name in _NOT_OFF),
         await _connections(about, settings),
@@ -127,24 +123,6 @@ async def _hosts(url: str) -> Finding:
     wrong = primaries != 1 or not set(roles.values()) <= {"primary", "standby"}
     says = "; ".join(f"{name}: {role}" for name, role in roles.items())
     return unless(wrong, about, says, level="error" if primaries > 1 else "warning")
-
-
-async def _replica(settings: Settings) -> Finding:
-    """Whether the standby that lists are read from is one, and keeps up."""
-    about = "PostgreSQL replica"
-    if not settings.replica_url:
-        return Finding(about, "ok", "none: lists are read from the primary")
-    try:
-        standby = await db.open_standby(settings.replica_url, 1, settings.replica_lag)
-    except ValueError as fault:
-        return Finding(about, "error", str(fault), "correct LEADWIRE_REPLICA_URL")
-    for _ in range(math.ceil(settings.replica_lag)):
-        if standby.unused_because != BEHIND:
-            break
-        await asyncio.sleep(1)
-        await standby.look()
-    bad = bool(standby.unused_because)
-    return unless(bad, about, standby.unused_because if bad else f"a standby, less than {standby.lag + 1:.0f} s behind")
 
 
 async def _connections(about: Mapping[str, str], settings: Settings) -> Finding:

@@ -10,7 +10,7 @@ from leadwire.interfaces.web.page_context import PageContext, PageResponse
 from leadwire.interfaces.web.routes import action, screen
 
 
-@screen("/conversations", from_standby=True)
+@screen("/conversations")
 async def conversations(context: PageContext) -> PageResponse:
     wanted = context.query_as(ConversationSearch)
     found = await reads.search(context.workspace, wanted)

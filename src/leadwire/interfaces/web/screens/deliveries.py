@@ -22,7 +22,7 @@ _TIMES: Final = ("since", "until")
 _NEW: Final = 99  # deliveries that are counted while a list is open
 
 
-@screen("/deliveries", from_standby=True)
+@screen("/deliveries")
 async def deliveries(context: PageContext) -> PageResponse:
     """Newest first, with filters that are all in the address. With `upto`, an event, what came later is counted only:
     so an open list asks for itself again, and no row moves.
@@ -117,7 +117,7 @@ async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -
     return stream(look, context.me.session_id)
 
 
-@screen("/dead-letters", from_standby=True)
+@screen("/dead-letters")
 async def dead_letters(context: PageContext) -> PageResponse:
     """What was given up on, how many a redrive would send, and the redrives so far."""
     wanted = _filter(context.form or context.query)

@@ -17,7 +17,7 @@ from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.views import changes as view_changes
 from leadwire.domain.views import reads as saved_views
 from leadwire.domain.webhooks import reads as webhooks
-from leadwire.infrastructure import actor, clock, standby_reads
+from leadwire.infrastructure import actor, clock
 from leadwire.infrastructure.errors import Invalid, PreconditionFailed
 from leadwire.interfaces.web import lead_form
 from leadwire.interfaces.web.forms import wrong
@@ -30,7 +30,7 @@ _OVERTAKEN: Final = (
 )
 
 
-@screen("/leads", from_standby=True)
+@screen("/leads")
 async def leads(context: PageContext) -> PageResponse:
     wanted = context.query_as(LeadSearch)
     seen_at = clock.iso(clock.now())  # before they are read: what changes later is told apart
@@ -65,7 +65,6 @@ async def export(context: PageContext) -> PageResponse:
         if not ticked:
             raise Invalid("Tick the leads to be exported.")
         wanted = reads.Among(sort=wanted.sort, ids=ticked)
-    await standby_reads.choose(context.me.session_id)  # for what is read while it is sent
     context.entry.detail = f"{kind}: {len(ticked)} chosen" if chosen == "ticked" else kind
     name = f"leads-{clock.now():%Y-%m-%d}.{kind}"
     if kind == "csv":

@@ -28,7 +28,7 @@ class PeriodQuery(Struct, frozen=True, kw_only=True):
     bot_id: BotId | None = None
 
 
-@screen("/", from_standby=True)
+@screen("/")
 async def overview(context: PageContext) -> PageResponse:
     """Conversations and leads per day, what becomes of them, and their scores. Days are UTC."""
     shown, names, since = await period(context)

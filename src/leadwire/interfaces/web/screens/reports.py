@@ -60,7 +60,7 @@ class Report(Struct, frozen=True):
 _NOW: Final = (Column("Now"), Column("Before"), Column("Change", "change"))
 
 
-@screen("/reports", from_standby=True)
+@screen("/reports")
 async def reports(context: PageContext) -> PageResponse:
     """Everything of a period. Days are UTC."""
     shown, names, since = await period(context)
@@ -68,7 +68,7 @@ async def reports(context: PageContext) -> PageResponse:
     return await context.render("reports.html", shown=shown, bots=names, reports=found)
 
 
-@screen("/reports/{key}/csv", from_standby=True)
+@screen("/reports/{key}/csv")
 async def report_file(context: PageContext, key: str) -> PageResponse:
     """One of them as a file."""
     found = await _all(context.workspace, *await period(context), _FILE)

@@ -22,7 +22,7 @@ class _Wanted(Struct, frozen=True, forbid_unknown_fields=True):
     after: Annotated[str, Meta(max_length=100)] = ""
 
 
-@screen("/search", from_standby=True)
+@screen("/search")
 async def search(context: PageContext) -> PageResponse:
     wanted = context.query_as(_Wanted)
     names = await bots.names(context.workspace)

@@ -79,7 +79,7 @@ async def _revealed(context: PageContext, key_id: str, secret: str) -> PageRespo
     return await context.render("keys/made.html", 201, key=key, secret=secret)
 
 
-@screen("/audit", role="admin", from_standby=True)
+@screen("/audit", role="admin")
 async def audit_log(context: PageContext) -> PageResponse:
     """Who did what, when, to which object, from where: one page of it, newest first."""
     wanted = context.query_as(log.LogQuery)

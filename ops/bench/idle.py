@@ -1,6 +1,6 @@
 """`python -m ops.bench.idle`: what 10,000 workspaces with 100,000 endpoints cost while nothing happens.
 
-The same installation is measured twice, empty and with them: one `serve`, `relay` and `deliver`, PostgreSQL and Valkey,
+The same installation is measured twice, empty and with them: one process of each, PostgreSQL and Valkey,
 all started anew. CPU is what the operating system accounted, memory each process's own part (PSS).
 """
 
@@ -30,7 +30,7 @@ from ops.bench.delivery import world
 
 CPU: Final = 0.02  # of a core
 MEMORY: Final = 50.0  # MB
-_PROCESSES: Final = {"serve": ("serve", "--port", "0"), "relay": ("relay",), "deliver": ("deliver",)}
+_PROCESSES: Final = {name: (name,) for name in ("relay", "deliver", "background")} | {"serve": ("serve", "--port", "0")}
 
 
 class Cost(NamedTuple):

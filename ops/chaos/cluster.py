@@ -128,11 +128,12 @@ class Deployment:
         self.serves: list[ManagedProcess] = []
         self.relays: list[ManagedProcess] = []
         self.workers: list[ManagedProcess] = []
+        self.backgrounds: list[ManagedProcess] = []
 
     @property
     def processes(self) -> list[ManagedProcess]:
         """Return every process."""
-        return [*self.serves, *self.relays, *self.workers]
+        return [*self.serves, *self.relays, *self.workers, *self.backgrounds]
 
     async def __aenter__(self) -> Self:
         for process in self.processes:
@@ -175,6 +176,7 @@ class Cluster(Deployment):
         self.serves = [ManagedProcess("serve", ["serve", "--port", str(port)], proxied, logs)]
         self.relays = [ManagedProcess(f"relay-{n}", ["relay"], proxied, logs) for n in (1, 2)]
         self.workers = [ManagedProcess(f"deliver-{n}", ["deliver"], self.environment | sender(n), logs) for n in (1, 2)]
+        self.backgrounds = [ManagedProcess(f"background-{n}", ["background"], proxied, logs) for n in (1, 2)]
         self.proxy, self.proxy_busy = proxy, asyncio.Lock()  # what adds to the streams reaches Redis through it
         self.postgres, self.valkey = running.servers["PostgreSQL"], running.servers["Valkey"]
         self.servers_busy = {self.postgres.name: asyncio.Lock(), self.valkey.name: asyncio.Lock()}

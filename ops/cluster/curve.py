@@ -24,7 +24,7 @@ _SETTINGS: Final = {
     "LEADWIRE_LOG_LEVEL": "warning",
     "LEADWIRE_ALLOWED_NETWORKS": SUBNET,
 }
-_PARTS: Final = ("serve", "relay", "deliver", "pg", "redis", "proxy", _OWN)
+_PARTS: Final = ("serve", "relay", "deliver", "background", "pg", "redis", "proxy", _OWN)
 
 
 class Point(NamedTuple):

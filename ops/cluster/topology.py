@@ -1,4 +1,4 @@
-"""Leadwire on its hosts: two `serve` behind HAProxy, two `relay`, three `deliver`, and the servers."""
+"""Leadwire on its hosts: two `serve` behind HAProxy, two `relay` and `background`, three `deliver`, and the servers."""
 
 import asyncio
 import subprocess
@@ -29,7 +29,7 @@ TOPOLOGIES: Final = {
     "patroni-sync": Topology(patroni=2, synchronous=True),
     "patroni-async": Topology(patroni=2),
 }
-_COUNTS: Final = {"serve": 2, "relay": 2, "deliver": 3}
+_COUNTS: Final = {"serve": 2, "relay": 2, "deliver": 3, "background": 2}
 
 
 class HostedCluster(Deployment):
@@ -59,12 +59,17 @@ class HostedCluster(Deployment):
         url = self.environment["LEADWIRE_DATABASE_URL"] = await asyncio.to_thread(self._start_postgres)
         await self._create_database(url)
         code = {"PYTHONPATH": str(checkout / "src")} if checkout else {}
+        groups = {
+            "serve": self.serves, "relay": self.relays, "deliver": self.workers, "background": self.backgrounds,
+        }  # fmt: skip
         for name in names:
             role, _, number = name.partition("-")
             own = self.environment | code | (sender(int(number)) if role == "deliver" else {})
             arguments = [role, "--host", "0.0.0.0"] if role == "serve" else [role]
             process = ManagedProcess(name, arguments, own, self._logs, hosts[name].exec)
-            {"serve": self.serves, "relay": self.relays, "deliver": self.workers}[role].append(process)
+            groups[role].append(process)
+        for process in self.backgrounds:
+            process.environment.pop("PYTHONPATH", None)  # an earlier commit may have no such command
         return url
 
     def _start_postgres(self) -> str:

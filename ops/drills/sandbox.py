@@ -61,6 +61,9 @@ class Sandbox:
         ]
         self.relays = [self._process(f"relay-{n}", "relay") for n in (1, 2)]
         self.workers = [self._process(f"deliver-{n}", "deliver", HEADER_PREFIX=f"X-Deliver-{n}-") for n in (1, 2)]
+        self.backgrounds = [self._process(f"background-{n}", "background") for n in (1, 2)]
+        for process in self.backgrounds:
+            process.python = sys.executable  # a version to upgrade from may have no such command
 
     def _process(self, name: str, *arguments: str, **settings: str) -> ManagedProcess:
         own = {f"LEADWIRE_{key}": value for key, value in settings.items()}
@@ -71,7 +74,7 @@ class Sandbox:
     @property
     def processes(self) -> list[ManagedProcess]:
         """Every process."""
-        return [*self.serves, *self.relays, *self.workers]
+        return [*self.serves, *self.relays, *self.workers, *self.backgrounds]
 
     async def start(self) -> None:
         """Start every process; return when the API is ready."""

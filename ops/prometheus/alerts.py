@@ -20,7 +20,7 @@ class Alert(NamedTuple):
 
 
 _ATTEMPTS: Final = "sum(rate(leadwire_delivery_attempts_total[5m]))"
-_ROLES: Final = ("serve", "relay", "deliver")
+_ROLES: Final = ("serve", "relay", "deliver", "background")
 
 DELIVERY: Final = (
     Alert(

@@ -140,9 +140,10 @@ def settings_on(servers: Services, **more: str) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def everything(kind: type[Started], settings: dict[str, str]) -> AsyncIterator[tuple[list[Started], str]]:
-    """An API process, a relay and a worker, and the API's address."""
+    """One process of each command, and the API's address."""
     port = free_port()
-    started = [kind(*command, **settings) for command in (("serve", "--port", str(port)), ("relay",), ("deliver",))]
+    commands = (("serve", "--port", str(port)), ("relay",), ("deliver",), ("background",))
+    started = [kind(*command, **settings) for command in commands]
     try:
         for process in started:
             await process.up()

@@ -198,5 +198,5 @@ async def test_nobody_knows_an_erased_person(servers, redis, workspace, api_key,
     logs = {" ".join(process.process.args[3:4]): process.err + process.out for process in started}
     assert all('"level":"debug"' in log for log in logs.values())
     logs |= {path.name: path.read_text(errors="replace") for path in settings.get().data_dir.rglob("*.log")}
-    assert {"serve", "relay", "deliver", "postgres.log", "valkey.log"} <= logs.keys()
+    assert {"serve", "relay", "deliver", "background", "postgres.log", "valkey.log"} <= logs.keys()
     assert knowing(logs) == set()

@@ -27,14 +27,15 @@ async def test_each_process_serves_metrics_and_health(deployment, ask):
         await deployment.start("serve", "--port", str(free_port())),
         await deployment.start("relay"),
         await deployment.start("deliver"),
+        await deployment.start("background"),
     ]
-    for process, role in zip(started, ("serve", "relay", "deliver"), strict=True):
+    for process, role in zip(started, ("serve", "relay", "deliver", "background"), strict=True):
         samples = await scraped(ask, process)
         assert [dict(labels)["role"] for name, *labels in samples if name == "leadwire_build_info"] == [role]
         assert samples["leadwire_db_connections", ("state", "limit")] == 10
         assert (await ask(f"{address(process)}/health/live")).json() == {"status": "ok"}
         ready = await ask(f"{address(process)}/health/ready")
-        alone = ("installation",) if role != "serve" else ()
+        alone = ("installation",) if role in ("relay", "deliver") else ()
         checks = ("database", "migrations", *alone, "redis")
         assert ready.json() == {"status": "ok", "checks": dict.fromkeys(checks, "ok")}
         assert (await ask(f"{address(process)}/else")).status_code == 404

@@ -153,7 +153,7 @@ def test_up_json_says_where_everything_is_to_its_owner_alone(up: Up) -> None:
     assert stat.S_IMODE((up.directory / "up.json").stat().st_mode) == 0o600
     assert told["pid"] == up.started.process.pid
     assert told["url"] == f"http://127.0.0.1:{up.port}"
-    assert [one["name"] for one in told["processes"]][:3] == ["serve", "relay", "deliver"]
+    assert [one["name"] for one in told["processes"]][:4] == ["serve", "relay", "deliver", "background"]
     for process in told["processes"]:
         os.kill(process["pid"], 0)
 
@@ -321,9 +321,9 @@ def test_a_second_up_on_the_same_directory_or_port_is_one_line(up: Up) -> None:
     assert up.http.get("/health/ready").status_code == 200
 
 
-@pytest.mark.parametrize("name", ["serve", "relay", "deliver"])
+@pytest.mark.parametrize("name", ["serve", "relay", "deliver", "background"])
 def test_a_killed_process_is_restarted_and_nothing_is_lost(up: Up, listener: Listener, name: str) -> None:
-    lead = up.lead({"serve": 6, "relay": 7, "deliver": 8}[name])
+    lead = up.lead({"serve": 6, "relay": 7, "deliver": 8, "background": 9}[name])
     before = up.pid(name)
     up.patch(lead, "0")
     os.kill(before, signal.SIGKILL)

@@ -81,7 +81,7 @@ def test_systemd_understands_a_unit_and_finds_it_hardened(unit: Path, tmp_path: 
 def test_compose_starts_every_process_after_the_migration_and_stops_none_too_early() -> None:
     services = compose()["services"]
     ours = {name: one for name, one in services.items() if one["image"].startswith("leadwire:")}
-    assert set(ours) == {"migrate", "serve", "relay", "deliver", "doctor"}
+    assert set(ours) == {"migrate", "serve", "relay", "deliver", "background", "doctor"}
     for name, one in ours.items():
         assert parsed(*one["command"]).info_name == name
         conditions = {other: how["condition"] for other, how in one["depends_on"].items()}

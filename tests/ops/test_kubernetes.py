@@ -148,7 +148,7 @@ def test_kubernetes_accepts_a_form_as_it_is_rendered(form: str) -> None:
 @needs_kubectl
 def test_one_node_has_one_of_each_and_the_servers_that_its_addresses_name() -> None:
     whole = rendered("one-node")
-    assert [one["spec"]["replicas"] for one in of_kind("Deployment", whole)] == [1, 1, 1]
+    assert [one["spec"]["replicas"] for one in of_kind("Deployment", whole)] == [1] * 4
     assert not [one for kind in ("ScaledObject", "HorizontalPodAutoscaler") for one in of_kind(kind, whole)]
     servers = {one["metadata"]["name"] for one in of_kind("StatefulSet", whole)}
     assert servers == {"postgres", "valkey"} == {one["spec"]["serviceName"] for one in of_kind("StatefulSet", whole)}

@@ -25,11 +25,11 @@ _PEERS: Final = {"svix": ("/api/v1/app/race/msg/?with_content=false", _SVIX), "o
 
 @contextlib.asynccontextmanager
 async def leadwire(running: Services, port: int, receiver: str) -> AsyncIterator[Service]:
-    """Ours: one `serve`, `relay` and `deliver`, and one endpoint, `receiver`. A request changes a lead."""
+    """Ours: one process of each, and one endpoint, `receiver`. A request changes a lead."""
     request = await changes(running.database_url, running.redis_url, receiver)
     serve = Process(f"--port={port}", (sys.executable, "-m", "leadwire", "serve"))
-    async with serve, Process("relay") as relay, Process("deliver") as deliver:
-        pids = {"serve": serve.pid, "relay": relay.pid, "deliver": deliver.pid}
+    async with serve, Process("relay") as relay, Process("deliver") as deliver, Process("background") as background:
+        pids = {"serve": serve.pid, "relay": relay.pid, "deliver": deliver.pid, "background": background.pid}
         pids |= {name: server.pid() for name, server in running.servers.items()}
         yield Service(("127.0.0.1", port), request, pids)
 

@@ -28,7 +28,7 @@ _LOOPBACK = "127.0.0.0/8,::1/128"
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Default: .leadwire")
 @click.option("--no-demo", is_flag=True, help="No demo workspace, simulated visitors or receiver.")
 def up(host: str, port: int, data_dir: Path | None, no_demo: bool) -> None:
-    """Start everything here: servers, API, relay, delivery worker, and a demo to watch."""
+    """Start everything here: servers, API, relay, delivery worker, background work, and a demo to watch."""
     from leadwire.infrastructure.serving import bind
 
     if data_dir:

@@ -13,11 +13,11 @@ from tests import make
 from tests.delivery.wired import endpoint
 from tests.flows.commands import refused, run
 
-PROCESSES = {"up", "serve", "relay", "deliver", "visitors"}
+PROCESSES = {"up", "serve", "relay", "deliver", "background", "visitors"}
 NEEDING = (
     ("keys", "create", "--name", "crm"), ("keys", "list"), ("users", "invite"), ("status",), ("doctor",), ("ledger",),
     ("endpoints", "create", "--url", "https://example.com/", "--event", "lead.created"), ("events", "tail"),
-    ("reseal",), ("serve", "--port", "0"), ("relay",), ("deliver",),
+    ("reseal",), ("serve", "--port", "0"), ("relay",), ("deliver",), ("background",),
 )  # fmt: skip
 
 

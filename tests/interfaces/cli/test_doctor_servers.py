@@ -143,7 +143,7 @@ async def test_two_installations_on_one_redis_are_an_error_and_the_second_does_n
     assert found["Redis installations"]["level"] == "error"
     assert found["Redis installations"]["says"].endswith("/leadwire")
     kept = await redis.keys()
-    commands = (("serve", "--port", "0"), ("relay",), ("deliver",))
+    commands = (("serve", "--port", "0"), ("relay",), ("deliver",), ("background",))
     for result in await asyncio.gather(*(asyncio.to_thread(run, *command, **second) for command in commands)):
         said = refused(result)
         assert "/leadwire uses this Redis, ours is" in said

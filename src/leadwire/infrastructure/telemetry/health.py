@@ -107,7 +107,7 @@ async def _redis() -> str | None:
 
 
 async def serve_health(role: str, health: Health, listening: socket.socket, stop: asyncio.Event) -> None:
-    """Answer on a bound socket until `stop` is set. `role` is what this process is: `serve`, `relay` or `deliver`."""
+    """Answer on a bound socket until `stop` is set. `role` is the command of this process."""
     _BUILD.show_all({(role, __version__, platform.python_version()): 1.0})
 
     async def app(scope: MutableMapping[str, Any], _receive: Any, send: Send) -> None:

@@ -12,7 +12,6 @@ from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.domain.bots.visitors import inactivity
 from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.conversations.changes import due
-from leadwire.domain.notices import loop as notices
 from leadwire.domain.privacy import retention
 from leadwire.domain.search import changes as search
 from leadwire.infrastructure import loop, redis_pool
@@ -33,7 +32,7 @@ async def relay(settings: Settings) -> None:
         health.stuck = loop.stuck
         async with asyncio.TaskGroup() as group:
             for work in (
-                relaying, Observer(redis, settings), notices, Loop("silence", inactivity.look),
+                relaying, Observer(redis, settings), Loop("silence", inactivity.look),
                 Loop("search", resting(search.write)), Loop("bulk", resting(bulk_changes.step)),
                 Loop("due", resting(due.sweep)), Loop("retention", resting(retention.sweep, every=60)),
             ):  # fmt: skip

@@ -2,10 +2,10 @@
 
 import pytest
 
-from leadwire.domain.notices import loop
 from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.wired import endpoint
+from tests.domain.notices.telling import tell
 from tests.mailing import mails
 
 pytestmark = pytest.mark.usefixtures("mailing", "ada")
@@ -27,7 +27,7 @@ async def dies(workspace, bot, receiver):
 
 
 async def sweep():
-    return await loop.sweep(["dead_letters"])
+    return await tell("dead_letters")
 
 
 async def counts():

@@ -10,7 +10,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import team
 from leadwire.domain.mail import changes as mail
 from leadwire.domain.mail.schema import JOBS
-from leadwire.domain.notices import changes, loop
+from leadwire.domain.notices import changes
 from leadwire.domain.notices.schema import ENDPOINTS
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.workspaces import changes as workspaces
@@ -18,6 +18,7 @@ from leadwire.infrastructure import db, settings
 from tests import jobs, make
 from tests.catalog import value
 from tests.delivery.wired import endpoint
+from tests.domain.notices.telling import tell
 from tests.mailing import mails
 from tests.waiting import eventually
 
@@ -39,7 +40,13 @@ async def failing(workspace, count=1, minutes=6, name=""):
 
 
 async def sweep():
-    return await loop.sweep(["endpoints"])
+    return await tell("endpoints")
+
+
+async def looked(smtp, count):
+    """Let a process look at once, and return whether so many mails have arrived."""
+    await jobs.make_due("notice_endpoints.find")
+    return len(smtp.received) >= count
 
 
 async def told():
@@ -54,21 +61,22 @@ async def told():
 async def test_a_failing_endpoint_reaches_a_mailbox_and_so_does_its_recovery(
     workspace, bot, wire, receiver, smtp, db_clock, monkeypatch
 ):  # fmt: skip
-    monkeypatch.setattr(loop, "_EVERY", 0.05)
     receiver.answer = lambda _: 204 if smtp.received else 500
     await endpoint(workspace, receiver.url)
     stop = asyncio.Event()
     deliverer = Deliverer(wire.redis, wire.transport, wire.settings)
-    works = (Relay(wire.redis, wire.settings), deliverer, loop, jobs.runner(*JOBS))
+    works = (Relay(wire.redis, wire.settings), deliverer, jobs.runner("notice_endpoints", *JOBS))
     running = [asyncio.create_task(one.run(stop)) for one in works]
     await make.lead(workspace, bot)
     for attempts, minutes in ((1, 1), (2, 5)):  # as the retries are due
         await eventually(lambda made=attempts: db.value("SELECT failures = $1 FROM webhook_endpoint", made))
         assert smtp.received == []
         await db_clock.forward(minutes * 60 + 1)
-    (bad,) = await smtp.wait(1)
+    await eventually(lambda: looked(smtp, 1))
+    (bad,) = smtp.received
     await db_clock.forward(1801)  # the last retry arrives
-    *_, good = await smtp.wait(2)
+    await eventually(lambda: looked(smtp, 2))
+    *_, good = smtp.received
     stop.set()
     await asyncio.gather(*running)
     assert len(receiver.deliveries) == 4
@@ -115,16 +123,16 @@ async def test_200_endpoints_that_fail_at_once_are_one_mail(workspace, ada):
     assert "secret-path" not in str(values)
 
 
-async def test_it_is_told_once_however_many_relays_there_are(workspace, ada, db_clock):
+async def test_it_is_told_once_however_many_processes_look(workspace, ada, db_clock):
     await failing(workspace, 3)
-    assert sum(await asyncio.gather(*(sweep() for _ in range(4)))) == 1
+    assert await tell("endpoints", processes=4) == 1
     await db.rows("UPDATE webhook_endpoint SET failing_since = NULL, failures = 0")  # as a success does
     await db_clock.forward(PAUSE)
-    assert sum(await asyncio.gather(*(sweep() for _ in range(4)))) == 1
+    assert await tell("endpoints", processes=4) == 1
     assert [list(states) for _, states in await told()] == [["failing"], ["working"]]
 
 
-async def test_a_relay_that_dies_amid_it_has_told_nobody_and_the_next_tells_all(workspace, ada, person, monkeypatch):
+async def test_a_process_that_dies_amid_it_has_told_nobody_and_the_next_tells_all(workspace, ada, person, monkeypatch):
     await person(workspace, "admin")
     await failing(workspace)
     queue, calls = mail.queue, []
@@ -152,13 +160,13 @@ async def test_one_workspace_that_fails_holds_up_no_other(workspace, ada, person
 
     async def refuses(whose, *given, **named):
         if whose == workspace:
-            raise ConnectionError
+            raise KeyError("no")
         return await queue(whose, *given, **named)
 
     monkeypatch.setattr(mail, "queue", refuses)
-    failures = value("leadwire_loop_failures_total", loop="notices")
+    failures = value("leadwire_job_failures_total", kind="notice_endpoints")
     assert await sweep() == 1
-    assert value("leadwire_loop_failures_total", loop="notices") == failures + 1
+    assert value("leadwire_job_failures_total", kind="notice_endpoints") == failures + 1
     monkeypatch.setattr(mail, "queue", queue)
     assert await sweep() == 1
 
@@ -208,5 +216,5 @@ async def test_what_a_person_disables_or_removes_is_not_told(workspace, ada, db_
 async def test_without_mail_nothing_is_looked_for(workspace, ada, monkeypatch):
     monkeypatch.undo()
     await failing(workspace)
-    await loop.run(asyncio.Event())  # returns
+    assert await sweep() == 0
     assert await db.value("SELECT count(*) FROM notice") == 0

@@ -3,9 +3,10 @@
 import pytest
 
 from leadwire.domain.bots.visitors import runtime
-from leadwire.domain.notices import changes, loop
+from leadwire.domain.notices import changes
 from leadwire.infrastructure import db
 from tests.domain.bots.conftest import Visitor, live, operators  # noqa: F401 - fixtures
+from tests.domain.notices.telling import tell
 from tests.mailing import mails
 
 pytestmark = pytest.mark.usefixtures("mailing")
@@ -26,7 +27,7 @@ async def test_who_is_mentioned_gets_one_mail_without_the_words(workspace, talk,
     assert to == "agent1@example.com"
     assert (values["by"], values["path"]) == ("agent0@example.com", f"/inbox?c={talk}")
     assert "Lovelace" not in str(values)
-    assert await loop.sweep() == 0  # nothing more of it
+    assert await tell("waiting") == 0  # nothing more of it
     assert await changes.note(workspace, talk, operators[0], "Nobody", "agent0@example.com") == 0
 
 

@@ -6,10 +6,10 @@ from leadwire.domain.bots.visitors import runtime
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.mail import compose
 from leadwire.domain.mail.schema import Contents
-from leadwire.domain.notices import loop
 from leadwire.domain.notices.schema import WAITING
 from leadwire.infrastructure import clock, db
 from tests.domain.bots.conftest import Visitor, desk, live, operators  # noqa: F401 - fixtures
+from tests.domain.notices.telling import tell
 from tests.mailing import mails
 
 pytestmark = pytest.mark.usefixtures("mailing", "operators")
@@ -31,7 +31,7 @@ async def waits(live, db_clock):  # noqa: F811
 
 
 async def sweep():
-    return await loop.sweep(["waiting"])
+    return await tell("waiting")
 
 
 async def test_those_who_answer_visitors_are_told_once_and_together(waits, db_clock):

@@ -5,7 +5,6 @@ What is looked for over all workspaces is behind an index that holds only endpoi
 
 from typing import Final
 
-from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.schema import Person
 from leadwire.domain.mail import reads as mail
 from leadwire.domain.notices.schema import MOST_DEAD, OFFERS, Kind, Offer, by_default, offered
@@ -67,11 +66,11 @@ WITH RECURSIVE found(id) AS (
 
 _DUE: Final = """
 SELECT w.id FROM workspace w LEFT JOIN notice n ON (n.kind, n.workspace_id, n.subject) = ('{}', w.id, '')
-WHERE w.suspended_at IS NULL AND coalesce(n.at <= now() - :pause::interval, true) AND {} ORDER BY w.id"""
+WHERE coalesce(n.at <= now() - :pause::interval, true) AND {} ORDER BY w.id"""
 _AMONG: Final = "w.id = ANY(ARRAY(SELECT workspace_id FROM ({}) AS news WHERE due))"
 _FOUND: Final = "SELECT * FROM ({}) AS news WHERE workspace_id = :workspace ORDER BY since, id"
-# Workspaces that are not suspended, had no mail of the kind for a while, and where there is something to tell. The
-# first dead letter waits for those that come with it.
+# Workspaces that had no mail of the kind for a while, and where there is something to tell. The first dead letter waits
+# for those that come with it.
 _WORKSPACES: Final = {
     "endpoints": sql(_DUE.format("endpoints", _AMONG.format(_ENDPOINTS))),
     "waiting": sql(_DUE.format("waiting", _AMONG.format(_WAITING))),
@@ -109,11 +108,8 @@ async def shown(me: Person) -> list[tuple[Offer, bool]]:
 
 
 async def due(kind: Kind) -> list[str]:
-    """The workspaces whose people are to be told something. Of visitors nobody is told while one has the inbox open."""
-    found = [row["id"] for row in await _WORKSPACES[kind].rows(pause=OFFERS[kind].pause, **_bounds(kind))]
-    if kind == "waiting":
-        found = [workspace for workspace in found if not await accounts.agent_online(workspace)]
-    return found
+    """The workspaces whose people are to be told something."""
+    return [row["id"] for row in await _WORKSPACES[kind].rows(pause=OFFERS[kind].pause, **_bounds(kind))]
 
 
 async def news(workspace: str, kind: Kind) -> list[db.Row]:

@@ -54,8 +54,6 @@ MENTIONS: Final = Offer(
 )  # fmt: skip
 OFFERS: Final[dict[Kind, Offer]] = {one.kind: one for one in (ENDPOINTS, DEAD_LETTERS, WAITING, MENTIONS)}
 """Every kind, in the order in which they are shown."""
-SWEPT: Final[tuple[Kind, ...]] = (ENDPOINTS.kind, DEAD_LETTERS.kind, WAITING.kind)
-"""Those that are looked for now and then; the others are told of at once."""
 
 
 def offered(role: Role) -> list[Offer]:

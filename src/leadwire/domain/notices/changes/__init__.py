@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.conversations.changes import inbox
 from leadwire.domain.mail import changes as mail
@@ -65,11 +66,14 @@ async def unsubscribe(workspace: str, user_id: str, kind: Kind) -> None:
 
 
 async def tell(workspace: str, kind: Kind) -> int:
-    """Write a mail to everybody who gets this kind, about all that is new. Return how many.
+    """Write a mail to everybody who gets this kind, about all that is new. Return how many. Of visitors nobody is told
+    while one has the inbox open.
 
     What they know is kept in the same transaction: whatever dies, and however many do this at once, they are told once.
     """
     offer = OFFERS[kind]
+    if kind == "waiting" and await accounts.agent_online(workspace):
+        return 0
     async with db.transaction():
         if await _BEGIN.row(workspace=workspace, kind=kind, pause=offer.pause) is None:
             return 0

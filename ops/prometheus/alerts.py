@@ -85,6 +85,13 @@ DELIVERY: Final = (
         "A receiver is {{ $value | humanizeDuration }} behind with its deliveries.",
     ),
     Alert(
+        "FeedHeldBack",
+        "max(leadwire_feed_held_back_seconds) > 60",
+        "1m",
+        "ticket",
+        "`/v1/events` shows nothing of the last {{ $value | humanizeDuration }}: a change is not committed.",
+    ),
+    Alert(
         "LedgerImbalance",
         "max by (check) (leadwire_ledger_imbalance) > 0",
         "3m",

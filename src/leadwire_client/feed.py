@@ -1,5 +1,6 @@
 """`lw.events`: what happened, read back in the order of commits."""
 
+from datetime import datetime
 from typing import Any, Final
 
 import httpx
@@ -18,6 +19,7 @@ _WAIT: Final = 20  # seconds
 class _Meta(Struct):
     next_cursor: str
     has_more: bool
+    held_back_since: datetime | None = None
 
 
 class _Feed(Struct):
@@ -40,7 +42,8 @@ class Events(Resource[C]):
 
         `cursor` is "first", the id of an event, a time, or `next_cursor` of the page before; `types` names kinds, with
         a comma between them. `wait` waits so many seconds for the first event, 30 at most, and less than the client's
-        `timeout`. `total` and `page` say nothing here.
+        `timeout`. `total` and `page` say nothing here. Where `held_back_since` is set, some events are
+        not shown yet.
         """
         return _page(limit=limit, cursor=cursor, types=types, wait=wait)
 
@@ -69,5 +72,5 @@ def _read(answer: httpx.Response) -> Page[Event]:
     shown = [event_of(one) for one in found.data]
     return Page(
         data=shown, total=len(shown), page=1, per_page=len(shown), has_next=found.meta.has_more,
-        next_cursor=found.meta.next_cursor,
+        next_cursor=found.meta.next_cursor, held_back_since=found.meta.held_back_since,
     )  # fmt: skip

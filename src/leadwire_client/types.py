@@ -174,7 +174,8 @@ class Export(Struct, frozen=True, kw_only=True):
 class Page(Struct, Generic[T], frozen=True, kw_only=True):
     """One page of a list. `total` is all that match; `has_next` says whether a page follows.
 
-    `next_cursor` is the `cursor` of that page, where this one was asked for by `cursor`.
+    `next_cursor` is the `cursor` of that page, where this one was asked for by `cursor`. Of events, `held_back_since`
+    is when the first was recorded that is there and not shown yet, because an earlier one is not committed.
     """
 
     data: list[T]
@@ -183,3 +184,4 @@ class Page(Struct, Generic[T], frozen=True, kw_only=True):
     per_page: int
     has_next: bool
     next_cursor: str | None = None
+    held_back_since: datetime | None = None

@@ -94,6 +94,7 @@ async def test_events_are_read_back_and_followed(api, workspace, bot):
     assert await api.events.get(told[-1].id) == told[-1]
     page = await api.events.page(limit=1, types="lead.created", wait=0)
     assert (page.data, page.has_next, page.next_cursor) == ([told[-1]], False, told[-1].id)
+    assert page.held_back_since is None
     following = api.events.list(cursor=told[-1].id, types="lead.updated", follow=True)
     coming = asyncio.create_task(anext(following))
     await api.leads.update(lead.id, name="Grace")

@@ -29,7 +29,7 @@ async def settled() -> None:
 async def read_to_the_end(workspace, after="", limit=2, **how) -> tuple[list[str], str]:
     """Every event id after a cursor, page by page, and the last cursor."""
     seen: list[str] = []
-    while page := await feed(workspace, after, limit=limit, **how):
+    while page := (await feed(workspace, after, limit=limit, **how)).events:
         seen += [one.id for one in page]
         after = page[-1].id
     return seen, after
@@ -101,13 +101,13 @@ async def test_it_goes_on_after_the_last_event_somebody_has(workspace, bot):
 async def test_kinds_workspaces_and_the_erased_are_kept_apart(workspace, bot, other_workspace):
     lead = await person(workspace, bot)
     await settled()
-    assert [one.kind for one in await feed(workspace, kinds=["lead.created"])] == ["lead.created"]
-    assert await feed(other_workspace) == []
+    assert [one.kind for one in (await feed(workspace, kinds=["lead.created"])).events] == ["lead.created"]
+    assert (await feed(other_workspace)).events == []
     with pytest.raises(InvalidParameter):
-        await feed(other_workspace, (await feed(workspace))[0].id)
+        await feed(other_workspace, (await feed(workspace)).events[0].id)
     await privacy.erase_lead(workspace, lead.id)
     await settled()
-    kinds = [one.kind for one in await feed(workspace)]
+    kinds = [one.kind for one in (await feed(workspace)).events]
     assert "lead.created" not in kinds
     assert kinds[-1] == "lead.deleted"
 
@@ -123,9 +123,9 @@ async def test_what_is_no_cursor_is_refused(workspace, cursor):
 async def test_a_cursor_from_anywhere_reads_something_sensible(workspace, bot):
     await person(workspace, bot)
     await settled()
-    everything = await feed(workspace)
-    assert await feed(workspace, "9999999999999999999-1-evt_" + "0" * 26) == everything, "not of this server"
-    assert len(await feed(workspace, "1-1-evt_" + "0" * 26)) > 1
+    everything = (await feed(workspace)).events
+    assert (await feed(workspace, "9999999999999999999-1-evt_" + "0" * 26)).events == everything, "not of this server"
+    assert len((await feed(workspace, "1-1-evt_" + "0" * 26)).events) > 1
 
 
 async def test_an_event_that_should_be_here_and_is_not_was_lost(workspace, bot):
@@ -138,10 +138,12 @@ async def test_an_event_that_should_be_here_and_is_not_was_lost(workspace, bot):
     with pytest.raises(InvalidParameter, match="has lost it") as refused:
         await feed(workspace, gone)
     (since,) = re.findall("after (.+Z)", str(refused.value))
-    assert [one.id for one in await feed(workspace, since)][: len(everything)] == everything
-    assert await feed(workspace, clock.iso(clock.now() + timedelta(minutes=1))) == []
+    assert [one.id for one in (await feed(workspace, since)).events][: len(everything)] == everything
+    assert (await feed(workspace, clock.iso(clock.now() + timedelta(minutes=1)))).events == []
     dropped = ids.floor("evt", clock.ago(days=400))
-    assert (await feed(workspace, dropped))[0].id == everything[0], "its day was dropped: it begins with what is kept"
+    assert (await feed(workspace, dropped)).events[0].id == everything[0], (
+        "its day was dropped: it begins with what is kept"
+    )
 
 
 async def test_an_unknown_kind_is_refused(workspace):
@@ -155,7 +157,7 @@ async def test_a_restored_database_shows_its_events_and_then_those_that_follow(w
         await person(workspace, bot)
     await settled()
     old, _ = await read_to_the_end(workspace)
-    middle = (await feed(workspace, limit=4))[-1]
+    middle = (await feed(workspace, limit=4)).events[-1]
     await db.rows("UPDATE event SET xact = (xact::text::bigint + 1000000000)::text::xid8")
     assert await epochs.note()
     assert not await epochs.note()
@@ -175,4 +177,4 @@ async def test_a_restored_database_shows_its_events_and_then_those_that_follow(w
     assert (await read_to_the_end(workspace, before))[0][: len(old) - 4] == old[4:], (
         "cursors of an earlier version hold"
     )
-    assert await feed(other_workspace) == []
+    assert (await feed(other_workspace)).events == []

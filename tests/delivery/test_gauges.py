@@ -1,13 +1,14 @@
 """What the observer shows is how it stands, and looking costs the same however much is finished."""
 
 import asyncio
+import contextvars
 import inspect
 import json
 import re
 
 import pytest
 
-from leadwire.delivery.monitoring import gauges, observer
+from leadwire.delivery.monitoring import gauges, holders, observer
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.infrastructure import db, settings
@@ -55,6 +56,19 @@ async def test_an_event_is_seen_at_every_place_it_comes_to(wire, workspace, bot,
     await look()
     assert shown(gauges.QUEUED) == sum(shown(gauges.LENGTH).values()) == 0
     assert shown(gauges.REDIS_UP) == 1
+
+
+async def test_how_long_a_transaction_that_has_recorded_an_event_is_open(workspace, bot, look):
+    async def shown_outside():
+        await asyncio.create_task(look(), context=contextvars.Context())
+        return shown(holders.RECORDING)
+
+    assert await shown_outside() == 0
+    async with db.transaction():
+        await db.rows("SELECT pg_current_xact_id()")
+        assert await shown_outside() == 0
+        await make.lead(workspace, bot)
+        assert await shown_outside() > 0
 
 
 async def test_overdue_says_whether_the_endpoint_holds_it_or_nothing_does(
@@ -107,9 +121,10 @@ async def test_a_look_that_takes_too_long_is_no_database_that_is_down(redis, wor
     await watching
 
 
-async def test_three_looks_that_take_as_long_as_they_may_are_within_the_patience():
+async def test_looks_that_take_as_long_as_they_may_are_within_the_patience():
     allowed = int(re.search(r"statement_timeout = '(\d+)s'", inspect.getsource(gauges._ledger))[1])
-    assert allowed * len(gauges.STATEMENTS) < observer._TIMEOUT
+    assert f"statement_timeout = '{allowed}s'" in inspect.getsource(holders.update)
+    assert allowed * (len(gauges.STATEMENTS) + 1) < observer._TIMEOUT
 
 
 @pytest.mark.parametrize("name", gauges.STATEMENTS)

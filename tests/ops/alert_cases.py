@@ -80,6 +80,11 @@ CASES = {
         "4m",
         {"leadwire_deliveries_reconciled_total": "40x20"},
     ),
+    "FeedHeldBack": (
+        {"leadwire_feed_held_back_seconds": "61+15x20"},
+        "5m",
+        {"leadwire_feed_held_back_seconds": "0 61 0 61 0 61 0 61 0"},
+    ),
     "PartitionsMissing": ({"leadwire_partitions_ahead": "2x200"}, "150m", {"leadwire_partitions_ahead": "7x200"}),
     "PartitionsOverdue": ({"leadwire_partitions_overdue": "5x400"}, "370m", {"leadwire_partitions_overdue": "1x400"}),
     "ProcessMissing": (

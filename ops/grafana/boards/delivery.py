@@ -122,5 +122,11 @@ DELIVERY: Final = board(
             ("days past retention", "max(leadwire_partitions_overdue)"),
             about="Of the tables that keep events, results and attempts.",
         ),
+        graph(
+            "Feed held back",
+            ("", "max(leadwire_feed_held_back_seconds)"),
+            about="Age of the oldest change that has recorded an event and is not committed. Alert: FeedHeldBack",
+            unit="s",
+        ),
     ],
 )

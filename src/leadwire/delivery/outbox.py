@@ -49,9 +49,10 @@ class RecordedEvent(Table, db=DB, tablename="event"):
     test_endpoint_id = Text(null=True, default=None)  # a test event goes to this endpoint alone
     occurred_at = Timestamptz()
     traceparent = Text(null=True, default=None)
-    xact = Xid8()  # who wrote it: makes exact totals and a gap-free feed possible
+    xact = Xid8()  # its place in the feed: behind all that was committed before it was recorded
     recorded_at = Timestamptz()
     actor = Text(null=True, default=None)  # who made the change: a user, an API key, or `visitor`
+    writer = Xid8(null=True, default=None)  # the transaction, for exact totals; None before 2026-11-23: `xact` says it
 
 
 class Outbox(Table, db=DB, tablename="outbox"):

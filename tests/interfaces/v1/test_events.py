@@ -56,14 +56,15 @@ async def test_events_come_oldest_first_as_webhooks_tell_them(client, workspace,
     whole = await page(client, "limit=100")
     sent = await make.emitted()
     assert [{name: one[name] for name in ("event", "timestamp", "data")} for one in whole["data"]] == sent
-    assert whole["meta"] == {"next_cursor": whole["data"][-1]["id"], "has_more": False}
+    assert whole["meta"] == {"next_cursor": whole["data"][-1]["id"], "has_more": False, "held_back_since": None}
     seen, cursor, more = [], "first", True
     while more:
         found = await page(client, f"limit=2&cursor={cursor}")
         seen += found["data"]
         cursor, more = found["meta"]["next_cursor"], found["meta"]["has_more"]
     assert seen == whole["data"]
-    assert await page(client, f"cursor={cursor}") == {"data": [], "meta": {"next_cursor": cursor, "has_more": False}}
+    end = {"next_cursor": cursor, "has_more": False, "held_back_since": None}
+    assert await page(client, f"cursor={cursor}") == {"data": [], "meta": end}
     one = (await client.get(f"/v1/events/{seen[0]['id']}")).json()["data"]
     assert one == seen[0]
     await privacy.erase_lead(workspace, lead.id)
@@ -89,7 +90,8 @@ async def test_a_time_is_a_place_to_begin(client, workspace, bot):
     assert everything
     assert (await page(client, f"cursor={before}"))["data"] == everything
     later = clock.iso(clock.now() + timedelta(days=1))
-    assert (await page(client, f"cursor={later}"))["meta"] == {"next_cursor": later, "has_more": False}
+    end = {"next_cursor": later, "has_more": False, "held_back_since": None}
+    assert (await page(client, f"cursor={later}"))["meta"] == end
 
 
 @pytest.mark.parametrize(
@@ -210,6 +212,21 @@ async def test_many_writers_and_one_who_waits_miss_nothing(client, workspace, bo
     done.set()
     await reader
     assert seen == [row["id"] for row in await db.rows("SELECT id FROM event ORDER BY xact, position")]
+
+
+async def test_what_is_held_back_is_told(client, workspace, bot):
+    """The client is told that there is something, and goes on from where it was."""
+    outside, loop = contextvars.copy_context(), asyncio.get_running_loop()
+    async with db.transaction():
+        await make.somebody(workspace, bot)
+        await loop.create_task(make.somebody(workspace, bot), context=outside)
+        found = await loop.create_task(page(client, "cursor=first"), context=outside)
+        first = "SELECT recorded_at FROM event ORDER BY xact, position LIMIT 1"
+        since = await loop.create_task(db.value(first), context=outside)
+    assert found == {
+        "data": [], "meta": {"next_cursor": "first", "has_more": False, "held_back_since": clock.iso(since)},
+    }  # fmt: skip
+    assert len((await page(client, "cursor=first"))["data"]) == await db.value("SELECT count(*) FROM event")
 
 
 async def test_so_many_wait_and_no_more(client, workspace, anonymous):

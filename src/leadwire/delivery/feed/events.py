@@ -1,8 +1,9 @@
 """Events read back, as far as they are still kept: a workspace's feed, and those about one lead or conversation.
 
 The feed has a workspace's events in the order they were committed, without gaps, for whoever missed deliveries. Its
-order is by epoch (`epochs`), then by transaction and position. Only transactions older than every open one are shown,
-so an event never turns up before one that was shown, however long its transaction took.
+order is by epoch (`epochs`), then by `xact` and position, which puts an event behind all that was committed before it
+was recorded. What is behind an event that is recorded and not yet committed is held back (`recorders`). So an event
+never turns up before one that was shown, however long its transaction took.
 
 A cursor is the id of an event, so it means the same on any server that has the event. Where a restore or a failover has
 lost the event, the feed says so.
@@ -17,6 +18,7 @@ from msgspec import Struct
 
 from leadwire.delivery import epochs
 from leadwire.delivery.envelope import EVERY_KIND, KINDS
+from leadwire.delivery.feed import recorders
 from leadwire.delivery.relay import partitions
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.db.statements import sql
@@ -28,17 +30,21 @@ _CURSOR: Final = re.compile(f"(?:[0-9]+-[0-9]+-)?(evt_{ids.FORM})")  # the numbe
 _LONGEST_TRANSACTION: Final = timedelta(days=1)  # bounds the partitions that are read
 _BEFORE_LOSS: Final = timedelta(minutes=5)  # longer than a transaction takes, and than clocks differ
 
-# The events of an epoch after a place in it. Only in the present one, which has no end, transactions are open.
-_READ: Final = sql("""
-SELECT found.* FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
-    SELECT xact, position, id, kind, occurred_at, body FROM event v
+# The events of an epoch after a place in it, and since when those that are held back are. Only in the present epoch,
+# which has no end, transactions are open. The server is asked for locks only where some are as new as its oldest one.
+_READ: Final = sql(f"""
+WITH {recorders.LOCKS}
+SELECT id, event.kind, occurred_at, body, CASE WHEN :end::bigint IS NULL
+    AND xact >= pg_snapshot_xmin(pg_current_snapshot())
+    AND xact >= (SELECT {recorders.OLDEST}) THEN recorded_at END AS held_back_since
+FROM unnest(:kinds::text[]) AS known (kind) CROSS JOIN LATERAL (
+    SELECT xact, position, id, kind, occurred_at, body, recorded_at FROM event v
     WHERE workspace_id = :workspace AND v.kind = known.kind AND id >= :floor::text
       AND test_endpoint_id IS NULL AND body <> ''
       AND position >= :first::bigint AND (:end::bigint IS NULL OR position < :end)
-      AND (:end IS NOT NULL OR xact < pg_snapshot_xmin(pg_current_snapshot()))
       AND (xact, position) > (:xact::text::xid8, :position::bigint)
     ORDER BY xact, position LIMIT :limit
-) found ORDER BY xact, position LIMIT :limit""")
+) event ORDER BY xact, position LIMIT :limit""")
 
 # An event's place in the feed.
 _PLACE: Final = sql("SELECT xact::text, position FROM event WHERE workspace_id = :workspace AND id = :id")
@@ -80,6 +86,15 @@ class FeedEvent(Struct, frozen=True):
     body: str
 
 
+class Feed(Struct, frozen=True):
+    """A part of the feed. `held_back_since`: when the first event was recorded that is committed and not shown yet,
+    because one that comes before it is not committed; None where all are shown.
+    """
+
+    events: list[FeedEvent]
+    held_back_since: datetime | None
+
+
 async def check_table() -> None:
     """Raise asyncpg's UndefinedTableError where nothing has been migrated."""
     await _ANY.value()
@@ -102,7 +117,7 @@ async def one(workspace: str, event_id: str) -> FeedEvent | None:
 
 async def feed(
     workspace: str, after: str = "", kinds: Sequence[str] = (), limit: int = 100, *, whole: bool = False
-) -> list[FeedEvent]:
+) -> Feed:
     """Return events after an event, by its id, or from an ISO 8601 time on (empty: all that are kept).
 
     `kinds`: only these; by default all but those of the audit log. Events about somebody who was erased are left out.
@@ -114,15 +129,16 @@ async def feed(
         raise _refused("event", f"No such event: {', '.join(unknown)}. There are: {', '.join(EVERY_KIND)}.")
     xact, position, floor = await _place(workspace, after, whole=whole) if after else ("0", 0, "evt_")
     values = {"kinds": list(kinds or KINDS), "workspace": workspace, "floor": floor}
-    found: list[db.Row] = []
+    rows: list[db.Row] = []
     for first, end in await epochs.spans():
-        if len(found) == limit:
+        if len(rows) == limit:
             break
         if end is None or end > position:
             place = (xact, position) if first <= position else ("0", 0)
             where = {"first": first, "end": end, "xact": place[0], "position": place[1]}
-            found += await _READ.rows(**values, **where, limit=limit - len(found))
-    return [FeedEvent(id_, kind, clock.iso(at), body) for *_, id_, kind, at, body in found]
+            rows += await _READ.rows(**values, **where, limit=limit - len(rows))
+    events = [FeedEvent(id_, kind, clock.iso(at), body) for id_, kind, at, body, since in rows if since is None]
+    return Feed(events, rows[len(events)]["held_back_since"] if len(events) < len(rows) else None)
 
 
 async def _place(workspace: str, after: str, *, whole: bool) -> tuple[str, int, str]:

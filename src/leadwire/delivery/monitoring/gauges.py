@@ -10,7 +10,7 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from leadwire.delivery import streams
-from leadwire.delivery.monitoring import status
+from leadwire.delivery.monitoring import holders, status
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.db.statements import load
 from leadwire.infrastructure.redis_pool import AWAY
@@ -57,13 +57,14 @@ STATEMENTS: Final = load(__file__)
 
 def clear() -> None:
     """Show nothing: this process does not look any more."""
-    for gauge in _ALL:
+    for gauge in (*_ALL, *holders.ALL):
         gauge.show_all({})
 
 
 async def update(redis: Redis, shards: int) -> None:
     """Look everything up and show it. Raise what the database raises; that Redis is away or full is shown."""
     await _ledger()
+    await holders.update()
     up = 0
     try:
         await _streams(redis, shards)
@@ -80,7 +81,9 @@ async def update(redis: Redis, shards: int) -> None:
 async def _ledger() -> None:
     async with db.transaction():
         await db.rows("SET LOCAL enable_seqscan = off")  # whatever the statistics say: no table is read whole
-        await db.rows("SET LOCAL statement_timeout = '3s'")  # all three within the observer's time limit
+        await db.rows(
+            "SET LOCAL statement_timeout = '2s'"
+        )  # all three, and `holders`, within the observer's time limit
         found: dict[str, Any] = {name: await statement.rows() for name, statement in STATEMENTS.items()}
     DATABASE_UP.show(1)
     (counts,) = found["counts"]

@@ -5,7 +5,7 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct, structs
@@ -14,7 +14,7 @@ from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.feed import events, wakes
 from leadwire.domain.listing import cursors
 from leadwire.domain.listing.queries import Limit
-from leadwire.infrastructure import ids
+from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.errors import InvalidParameter, NotFound, RateLimited
 
 MOST_WAITING: Final = 5
@@ -23,7 +23,7 @@ MOST_WAITING_IN_ALL: Final = 500
 """The same of all keys."""
 _AT_ONCE: Final = 500  # events of an export that are in memory at a time
 _LOOK: Final = 1.0  # seconds; what a wake-up that was lost costs
-_SOON: Final = 0.004  # seconds until the next look after a wake-up: an older transaction may still be open
+_SOON: Final = 0.004  # seconds until the next look after a wake-up: an earlier event may not be committed yet
 
 _waiting: Counter[str] = Counter()
 _KIND: Final = f"({'|'.join(KINDS)})".replace(".", "[.]")
@@ -61,16 +61,24 @@ class Event(Struct, frozen=True):
     """What it happened to, as it was then: what the webhook of this kind carries."""
 
 
+class Page(NamedTuple):
+    """Events, the cursor behind the last of them, and whether there are more already."""
+
+    events: list[Event]
+    next_cursor: str
+    has_more: bool
+    held_back_since: str | None
+    """See `events.Feed`."""
+
+
 class _Envelope(Struct):
     event: str
     timestamp: str
     data: msgspec.Raw
 
 
-async def page(
-    workspace: str, key_id: str, query: FeedQuery, over: Callable[[], bool] = lambda: False
-) -> tuple[list[Event], str, bool]:
-    """Return events, the cursor behind the last of them, and whether there are more already.
+async def page(workspace: str, key_id: str, query: FeedQuery, over: Callable[[], bool] = lambda: False) -> Page:
+    """Return the events behind a cursor.
 
     Without any, wait for the first as long as the query says, or until `over`, which is looked at after each wake-up.
     Raise InvalidParameter for a cursor that cannot be used; RateLimited when too many wait.
@@ -78,11 +86,13 @@ async def page(
     check(query.kinds)
     after = "" if query.cursor == cursors.FIRST else query.cursor
     found = await _read(workspace, after, query.kinds, query.limit + 1)
-    if not found and query.wait:
+    if not found.events and query.wait:
         with _place(key_id), wakes.waiting(workspace, query.kinds) as woken:
             found = await _wait(workspace, after, query, woken, over)
-    shown = [_event(one) for one in found[: query.limit]]
-    return shown, shown[-1].id if shown else query.cursor, len(found) > query.limit
+    shown = [_event(one) for one in found.events[: query.limit]]
+    following = shown[-1].id if shown else query.cursor
+    since = clock.iso(found.held_back_since) if found.held_back_since else None
+    return Page(shown, following, len(found.events) > query.limit, since)
 
 
 def check(kinds: Sequence[str]) -> None:
@@ -105,7 +115,7 @@ async def walk(workspace: str, cursor: str, kinds: Sequence[str], before: dateti
     end = ids.floor("evt", before)
     after, more = "" if cursor == cursors.FIRST else cursor, True
     while more:
-        found = await _read(workspace, after, kinds, _AT_ONCE, "after")
+        found = (await _read(workspace, after, kinds, _AT_ONCE, "after")).events
         if wanted := [_event(one) for one in found if one.id < end]:
             yield wanted
         more = len(found) == _AT_ONCE
@@ -114,14 +124,14 @@ async def walk(workspace: str, cursor: str, kinds: Sequence[str], before: dateti
 
 async def _wait(
     workspace: str, after: str, query: FeedQuery, woken: asyncio.Event, over: Callable[[], bool]
-) -> list[events.FeedEvent]:
+) -> events.Feed:
     """Look when woken, and at intervals. Nothing is held meanwhile but the connection of the caller."""
     clock = asyncio.get_running_loop().time
     end, pause = clock() + query.wait, _SOON
     while True:
         found = await _read(workspace, after, query.kinds, query.limit + 1)
         left = end - clock()
-        if found or left <= 0 or over():
+        if found.events or left <= 0 or over():
             return found
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(left, pause)):
@@ -130,9 +140,7 @@ async def _wait(
         woken.clear()
 
 
-async def _read(
-    workspace: str, after: str, kinds: Sequence[str], limit: int, name: str = "cursor"
-) -> list[events.FeedEvent]:
+async def _read(workspace: str, after: str, kinds: Sequence[str], limit: int, name: str = "cursor") -> events.Feed:
     try:
         return await events.feed(workspace, after, kinds, limit, whole=True)
     except InvalidParameter as error:

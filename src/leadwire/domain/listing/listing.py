@@ -206,7 +206,7 @@ def _build(order: Keyset[T], used: tuple[str, ...]) -> Statement:
                 WHERE workspace_id = :workspace AND kind = changing.kind AND id >= :first::text AND id < :end::text
                   AND xact >= pg_snapshot_xmin(:snapshot::text::pg_snapshot)
                   AND xact < pg_snapshot_xmax(pg_current_snapshot())
-                  AND NOT pg_visible_in_snapshot(xact, :snapshot::text::pg_snapshot)
+                  AND NOT pg_visible_in_snapshot(coalesce(writer, xact), :snapshot::text::pg_snapshot)
                 ORDER BY xact LIMIT 1
             ) unseen
         ) THEN (SELECT count(*) {counted}) END AS count

@@ -31,20 +31,24 @@ async def tail(
 ) -> None:
     """Print events, oldest first. Keep the id of the last one to continue after it."""
     from leadwire.delivery.feed import events as stored
+    from leadwire.infrastructure import clock
 
     owner = await the_workspace(workspace)
     printed = 0
     while limit is None or printed < limit:
         page = await stored.feed(owner, after, kinds, min(_PAGE, limit - printed) if limit else _PAGE)
-        for one in page:
+        for one in page.events:
             click.echo(
                 f'{{"cursor":"{one.id}","event_id":"{one.id}","body":{one.body}}}'
                 if as_json
                 else f"{one.id}  {one.occurred_at}  {one.kind}"
             )
-        if page:
-            after, printed = page[-1].id, printed + len(page)
+        if page.events:
+            after, printed = page.events[-1].id, printed + len(page.events)
         elif follow:
             await asyncio.sleep(_LOOK)
         else:
+            if page.held_back_since:
+                since = clock.iso(page.held_back_since)
+                click.echo(f"Events since {since} are held back: an earlier one is not committed yet.", err=True)
             return

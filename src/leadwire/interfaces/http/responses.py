@@ -61,6 +61,9 @@ class FeedMeta(Struct, frozen=True):
     """The `cursor` of the page that follows, now or later."""
     has_more: bool
     """Whether more is there already."""
+    held_back_since: str | None
+    """When the first event was recorded that is there and not shown yet, because an earlier one is not committed.
+    `null` where everything is shown."""
 
 
 class Feed(Struct, Generic[T], frozen=True):

@@ -19,20 +19,18 @@ async def list_events(caller: Caller, query: Query[FeedQuery], request: Asked) -
     """List events.
 
     Oldest first, in the order of their commits: an event never turns up before one that was shown. Events about people
-    who were erased are left out. With `wait`, an empty page is sent only after that time; at most 5 requests of a key
-    wait at once.
+    who were erased are left out. While one that comes first is not committed yet, those behind it are held back, which
+    `meta` says. With `wait`, an empty page is sent only after that time; at most 5 requests of a key wait at once.
     """
     gone = asyncio.create_task(requests.disconnected(request))
     start = time.perf_counter()
     try:
-        found, following, more = await reads.page(
-            caller.workspace, caller.key_id, query, lambda: gone.done() or pubsub.hub.leaving
-        )
+        found = await reads.page(caller.workspace, caller.key_id, query, lambda: gone.done() or pubsub.hub.leaving)
     finally:
         gone.cancel()
         if query.wait:
             request.scope["state"][WAITED] = time.perf_counter() - start
-    return Feed(found, FeedMeta(following, more))
+    return Feed(found.events, FeedMeta(found.next_cursor, found.has_more, found.held_back_since))
 
 
 @get("/{event_id:str}", scope="events:read")

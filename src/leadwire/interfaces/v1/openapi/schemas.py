@@ -43,7 +43,9 @@ def of(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
             value["description"] = described.get(field, "")
             if not partial:  # what we send always has every key
                 value.pop("default", None)
-            for choice in (value, *value.get("anyOf", ())) if field.endswith("_at") or field == "timestamp" else ():
+            for choice in (
+                (value, *value.get("anyOf", ())) if field.endswith(("_at", "_since")) or field == "timestamp" else ()
+            ):
                 choice.update(MOMENT if choice.get("type") == "string" else {})
         if not partial:
             absent = {field.name for field in msgspec.structs.fields(structs[name]) if field.default is msgspec.UNSET}

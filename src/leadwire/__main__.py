@@ -25,7 +25,6 @@ COMMANDS: Final = {
     "migrate": ("leadwire.interfaces.cli.maintenance", "migrate"),
     "bots": ("leadwire.interfaces.cli.bots", "bots"),
     "endpoints": ("leadwire.interfaces.cli.endpoints", "endpoints"),
-    "api": ("leadwire.interfaces.cli.api", "api"),
     "keys": ("leadwire.interfaces.cli.keys", "keys"),
     "trigger": ("leadwire.interfaces.cli.trigger", "trigger"),
     "listen": ("leadwire.interfaces.cli.listen", "listen"),

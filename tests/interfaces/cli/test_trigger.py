@@ -1,0 +1,45 @@
+"""`leadwire trigger`, on a real server; completion."""
+
+import asyncio
+import json
+import subprocess
+
+import pytest
+
+from leadwire.delivery.relay.loop import Relay
+from leadwire.delivery.worker.loop import Deliverer
+from tests.delivery.wired import endpoint
+from tests.flows.commands import COMMAND, environment, refused, run
+
+
+async def test_a_sample_goes_to_every_endpoint_that_subscribes(workspace, wire, receiver, command):
+    wanted = await endpoint(workspace, receiver.url, "lead.created")
+    await endpoint(workspace, receiver.url, "lead.updated")
+    stop = asyncio.Event()
+    working = [
+        asyncio.create_task(Relay(wire.redis, wire.settings).run(stop)),
+        asyncio.create_task(Deliverer(wire.redis, wire.transport, wire.settings).run(stop)),
+    ]
+    try:
+        done = await command("trigger", "lead.created", "--json")
+    finally:
+        stop.set()
+        await asyncio.gather(*working)
+    (sent,) = json.loads(done.stdout)
+    assert (sent["endpoint_id"], sent["attempt"]["outcome"], done.returncode) == (wanted.id, "delivered", 0)
+    assert [(one.event, one.headers["x-service-test"]) for one in receiver.deliveries] == [("lead.created", "true")]
+
+
+async def test_a_kind_that_nobody_wants(workspace, command):
+    assert "no endpoint subscribes to lead.created" in refused(await command("trigger", "lead.created"))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell):
+    assert "_LEADWIRE_COMPLETE" in run("completion", shell).stdout
+
+
+def test_commands_complete():
+    asked = environment() | {"_LEADWIRE_COMPLETE": "bash_complete", "COMP_WORDS": "leadwire endpo", "COMP_CWORD": "1"}
+    done = subprocess.run(COMMAND, env=asked, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "plain,endpoints\n"

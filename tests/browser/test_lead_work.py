@@ -8,9 +8,8 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
-from leadwire.domain.search import changes as search
 from leadwire.infrastructure import db
-from tests import make
+from tests import jobs, make
 
 
 @pytest.fixture
@@ -20,8 +19,7 @@ async def people(workspace, bot):
         for name in ("Ada", "Bo", "Cy")
     ]
     await conversations.add_message(workspace, made[1].conversation_id, "user", "Where is my <i>parcel</i> then?")
-    while await search.write():
-        pass
+    await jobs.run("search.take", "search")
     return made
 
 
@@ -92,8 +90,7 @@ async def test_a_view_then_many_set_and_many_erased(page, door, workspace, peopl
 
     await page.get_by_role("link", name="Back to leads").click()
     await page.get_by_role("link", name="To call").click()
-    while await search.write():
-        pass
+    await jobs.run("search.take", "search")
     await page.reload()
     await expect(page.locator("a.cover")).to_have_text(["Bo"])
     await page.get_by_text("Change many").click()

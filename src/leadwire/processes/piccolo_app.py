@@ -16,6 +16,7 @@ TABLES = table_finder(
         "leadwire.domain.notices.table",
         "leadwire.domain.bulk_changes.table",
         "leadwire.domain.views.table",
+        "leadwire.domain.search.table",
         "leadwire.delivery.endpoints.table",
         "leadwire.delivery.endpoints.discard",
         "leadwire.delivery.epochs",

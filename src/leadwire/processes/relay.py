@@ -1,5 +1,5 @@
 """The relay process: relays events, ends silent conversations, ends and wakes what operators have put off,
-applies retention, writes what is found by search, chains audit logs, checks the ledger, and observes the servers.
+applies retention, chains audit logs, checks the ledger, and observes the servers.
 """
 
 import asyncio
@@ -13,7 +13,6 @@ from leadwire.domain.bots.visitors import inactivity
 from leadwire.domain.bulk_changes import changes as bulk_changes
 from leadwire.domain.conversations.changes import due
 from leadwire.domain.privacy import retention
-from leadwire.domain.search import changes as search
 from leadwire.infrastructure import loop, redis_pool
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.loop import Loop, resting
@@ -33,7 +32,7 @@ async def relay(settings: Settings) -> None:
         async with asyncio.TaskGroup() as group:
             for work in (
                 relaying, Observer(redis, settings), Loop("silence", inactivity.look),
-                Loop("search", resting(search.write)), Loop("bulk", resting(bulk_changes.step)),
+                Loop("bulk", resting(bulk_changes.step)),
                 Loop("due", resting(due.sweep)), Loop("retention", resting(retention.sweep, every=60)),
             ):  # fmt: skip
                 group.create_task(work.run(stop))

@@ -1,6 +1,7 @@
 """Documents follow what they are about; an erasure reaches them; searches find them by page."""
 
 import asyncio
+from contextvars import Context
 
 import pytest
 from msgspec import structs
@@ -13,16 +14,17 @@ from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.search import changes, reads
+from leadwire.domain.search import jobs as search
 from leadwire.domain.search.asked import parse
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import InvalidParameter
-from tests import make
+from leadwire.infrastructure.jobs.reads import listed as jobs_listed
+from tests import jobs, make
 from tests.waiting import eventually
 
 
 async def indexed():
-    while await changes.write():
-        pass
+    await jobs.run("search.take", "search")
 
 
 async def found(workspace, text, kind="conversation", **place):
@@ -128,7 +130,7 @@ async def test_an_erasure_waits_for_who_is_writing(workspace, bot, monkeypatch):
     """Else what was read before the erasure would be written after it."""
     lead = await make.lead(workspace, bot, name="Zaphodine")
     read, go_on = asyncio.Event(), asyncio.Event()
-    made = changes._made
+    made = search._made
 
     def slow(*given):
         read.set()
@@ -137,8 +139,8 @@ async def test_an_erasure_waits_for_who_is_writing(workspace, bot, monkeypatch):
 
     loop = asyncio.get_running_loop()
     with monkeypatch.context() as patched:
-        patched.setattr(changes, "_made", slow)
-        writing = asyncio.create_task(changes.write())
+        patched.setattr(search, "_made", slow)
+        writing = asyncio.create_task(indexed())
         await asyncio.wait_for(read.wait(), 60)
         erasing = asyncio.create_task(privacy.erase_lead(workspace, lead.id))
         waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
@@ -167,3 +169,76 @@ async def test_a_page_goes_on_where_the_one_before_ended(workspace, bot, monkeyp
 
 async def documents():
     return [row[0] for row in await db.rows("SELECT d::text FROM search_document d")]
+
+
+async def test_a_document_that_fails_holds_up_no_other(workspace, bot, monkeypatch):
+    other = await accounts.create_workspace("Other")
+    bad, good = [await make.conversation(workspace, bot) for _ in range(2)]
+    theirs = await make.conversation(other, await bots.create(other, "Theirs"))
+    made = search._made
+
+    def failing(place, kind, rows):
+        if bad in [row["id"] for row in rows]:
+            raise KeyError(bad)
+        return made(place, kind, rows)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(search, "_made", failing)
+        await indexed()
+    assert await found(workspace, "hello") == [good]
+    assert await found(other, "hello") == [theirs]
+    assert [(job.key, job.tries) for job in await jobs_listed("search")] == [(bad, 1)]
+    await jobs.make_due("search")
+    await indexed()
+    assert await found(workspace, "hello") == [good, bad]
+
+
+async def test_who_erases_in_one_workspace_holds_up_no_other(workspace, talk):
+    other = await accounts.create_workspace("Other")
+    theirs = await make.conversation(other, await bots.create(other, "Theirs"))
+    async with db.transaction():
+        await changes._WAIT.rows(workspace=workspace)
+        await asyncio.create_task(indexed(), context=Context())
+    assert await found(other, "hello") == [theirs]
+    assert await found(workspace, "kaputt") == []
+    await jobs.make_due("search")
+    await indexed()
+    assert await found(workspace, "kaputt") == [talk]
+
+
+async def test_several_changes_of_a_conversation_are_written_once(workspace, talk):
+    assert await db.value("SELECT count(*) FROM search_due") > 2
+    await jobs.run("search.take")
+    assert [job.key for job in await jobs_listed("search")] == [talk]
+
+
+async def test_a_change_of_nothing_that_is_searched_is_not_noted(workspace, talk):
+    await indexed()
+    for change in ("snoozed_until = now()", "updated_at = now()", "assigned_to = NULL", "seen_by_agent_seq = 1"):
+        await db.rows(f"UPDATE conversation SET {change} WHERE id = $1", talk)
+    assert await db.value("SELECT count(*) FROM search_due") == 0
+    await db.rows("UPDATE conversation SET visitor_name = 'Zaphodine' WHERE id = $1", talk)
+    assert await db.value("SELECT count(*) FROM search_due") == 1
+
+
+async def test_what_is_new_is_found_before_what_waits_since_long(workspace, bot, monkeypatch):
+    monkeypatch.setattr(search, "MOST", 10)
+    await db.rows(
+        "INSERT INTO search_due (workspace_id, subject) SELECT $1, 'lead_' || generate_series(1, 300)", workspace
+    )
+    await jobs.run("search.take")
+    assert await db.value("SELECT count(*) FROM job WHERE kind = 'search'") == 10
+    new = await make.conversation(workspace, bot)
+    await jobs.run("search")
+    await jobs.run("search.take")
+    await jobs.run("search")
+    assert await found(workspace, "hello") == [new]
+    assert await db.value("SELECT count(*) FROM search_due") > 200
+
+
+async def test_what_was_noted_long_ago_or_late_is_found(workspace, talk, monkeypatch):
+    await db.rows("SELECT setval('search_due_number_seq', nextval('search_due_number_seq') + 20000)")
+    await indexed()
+    monkeypatch.setattr(search, "_next_full_look", 0.0)
+    await indexed()
+    assert await found(workspace, "kaputt") == [talk]

@@ -23,7 +23,8 @@ OURS = {
     "mail", "mail_suppression", "password_reset", "audit_chain", "sign_on_used", "passkey",
     "recovery_code",
     "delivery", "delivery_result",  # in the view of both
-    "notice", "conversation_read", "export_job", "bot_count", "job",
+    "notice", "conversation_read", "export_job", "bot_count", "job", "search_document",
+    "search_due",
 }  # fmt: skip
 """Tables that are not exported, or not under this name."""
 

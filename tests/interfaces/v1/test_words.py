@@ -8,10 +8,9 @@ import pytest
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
-from leadwire.domain.search import changes as documents
 from leadwire.domain.search import reads
 from leadwire.infrastructure import clock
-from tests import make
+from tests import jobs, make
 from tests.interfaces.v1.test_lists import get, refused, walked
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -23,8 +22,7 @@ PEOPLE = (
 
 
 async def indexed():
-    while await documents.write():
-        pass
+    await jobs.run("search.take", "search")
 
 
 @pytest.fixture

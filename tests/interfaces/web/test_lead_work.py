@@ -12,10 +12,9 @@ from leadwire.domain.bulk_changes import changes
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
 from leadwire.domain.leads.schema import LeadPatch, custom_fields
-from leadwire.domain.search import changes as search
 from leadwire.domain.search import reads as found
 from leadwire.infrastructure import clock, db
-from tests import make
+from tests import jobs, make
 from tests.domain.bots.conftest import published
 from tests.interfaces.web.conftest import PASSWORD, signed_in
 from tests.interfaces.web.test_leads import names
@@ -51,8 +50,7 @@ async def three(workspace, bot):
 
 
 async def indexed():
-    while await search.write():
-        pass
+    await jobs.run("search.take", "search")
 
 
 async def finished():

@@ -6,9 +6,8 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.changes import inbox
-from leadwire.domain.search import changes
 from leadwire.infrastructure import db
-from tests import make
+from tests import jobs, make
 
 
 @pytest.fixture
@@ -21,8 +20,7 @@ async def said(workspace, bot, admin):
         user = await db.value("SELECT id FROM user_account LIMIT 1")
         await inbox.note(place, lead.conversation_id, user, "Zora was here before")
         talks.append(lead.conversation_id)
-    while await changes.write():
-        pass
+    await jobs.run("search.take", "search")
     return talks
 
 
@@ -65,8 +63,7 @@ async def test_odd_searches_are_no_fault_of_ours(admin, q):
 
 async def test_results_have_pages(admin, workspace, bot):
     made = [await make.conversation(workspace, bot) for _ in range(21)]
-    while await changes.write():
-        pass
+    await jobs.run("search.take", "search")
     page = await admin.open("/search?q=hello")
     assert "All conversations" in page
     page = await admin.open("/search?q=hello&kind=conversation")

@@ -27,3 +27,4 @@ from leadwire.infrastructure.jobs.queue import add as add
 from leadwire.infrastructure.jobs.queue import add_all as add_all
 from leadwire.infrastructure.jobs.queue import delete_batch as delete_batch
 from leadwire.infrastructure.jobs.queue import remove as remove
+from leadwire.infrastructure.jobs.queue import waiting as waiting

@@ -14,7 +14,7 @@ _WORKSPACES: Final = 50  # of a walk
 _SQL: Final = load(__file__)
 _ADD, _OFFER, _CLAIM, _FINISH = (_SQL[name] for name in ("add", "offer", "claim", "finish"))
 _HELD, _PUT_OFF, _KEEP = (_SQL[name] for name in ("held", "put_off", "keep"))
-_REMOVE, _DELETE = _SQL["remove"], _SQL["delete_batch"]
+_REMOVE, _DELETE, _WAITING = _SQL["remove"], _SQL["delete_batch"], _SQL["waiting"]
 
 
 class Claimed(NamedTuple):
@@ -68,6 +68,11 @@ async def offer(kind: str, jobs: Sequence[Offer]) -> None:
     """Let jobs be done that are not known yet."""
     if jobs:
         await _OFFER.rows(kind=kind, **lists("keys workspaces times", jobs))
+
+
+async def waiting(kind: str, most: int) -> int:
+    """Return how many jobs are due, of at most so many."""
+    return int(await _WAITING.value(kind=kind, most=most))
 
 
 async def remove(kind: str, key: str) -> None:

@@ -19,6 +19,10 @@ SELECT :kind, offered.key, workspace_id, coalesce(due_at, now()), coalesce(due_a
 FROM unnest(:keys::text[], :workspaces::text[], :times::timestamptz[]) AS offered (key, workspace_id, due_at)
 ORDER BY offered.key ON CONFLICT DO NOTHING
 
+-- waiting: how many of a kind are due, of at most so many
+SELECT count(*) FROM (
+    SELECT FROM job WHERE kind = :kind AND failed_at IS NULL AND due_at <= now() LIMIT :most) due
+
 -- claim: take what is due, of each kind as many as it has room for, in turns by workspace
 -- A workspace's second job comes after the first of every other. The oldest are looked at; where that is only a part of
 -- what is due, the first jobs of the next workspaces as well. Jobs that are done leave dead entries in the indexes while

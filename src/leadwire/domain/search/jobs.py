@@ -1,0 +1,131 @@
+"""Documents are written in the background.
+
+Triggers add what has changed to `search_due`, which costs a change one row that nobody waits for. Each second that
+becomes jobs, the newest first: several changes of one conversation are one job, and what was there before the first
+migration waits for what is new.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from leadwire.domain.search import documents
+from leadwire.domain.search.changes import LOCK
+from leadwire.infrastructure import db, jobs
+from leadwire.infrastructure.db.statements import Statement, lists, sql
+from leadwire.infrastructure.jobs import Claimed, Offer, chore, job
+
+MOST: Final = 500
+"""Jobs that wait at once: so many documents are written before one that is new."""
+_FULL_LOOK_EVERY: Final = 60.0  # seconds
+_next_full_look = 0.0  # by time.monotonic
+
+# The changes of the last 10,000 numbers, or all. An old snapshot keeps those that were taken in the index.
+_TAKE: Final = sql("""
+DELETE FROM search_due WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM search_due
+    WHERE number > CASE WHEN :everything THEN 0 ELSE (SELECT last_value - 10000 FROM search_due_number_seq) END
+    ORDER BY number DESC LIMIT :most FOR UPDATE SKIP LOCKED)) RETURNING workspace_id, subject""")
+_TRY: Final = sql(f"SELECT pg_try_advisory_xact_lock({LOCK})")
+_WRITE: Final = sql("""
+INSERT INTO search_document (id, workspace_id, kind, created_at, lexemes)
+SELECT id, :workspace, :kind, created_at, lexemes::tsvector
+FROM unnest(:id::text[], :created_at::timestamptz[], :lexemes::text[]) AS made (id, created_at, lexemes)
+ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, lexemes = excluded.lexemes""")
+
+# What conversations are found by; what was erased is not.
+_CONVERSATIONS: Final = sql(f"""
+SELECT c.id, c.created_at, c.bot_id, c.status, c.tags, c.visitor_name, c.visitor_email, (
+    SELECT left(string_agg(content, E'\\n' ORDER BY seq), {documents.LONGEST}) FROM message
+    WHERE conversation_id = c.id AND content <> '[deleted]') AS text
+FROM conversation c WHERE c.workspace_id = :workspace AND c.id = ANY(:ids::text[])""")
+# What notes are found by.
+_NOTES: Final = sql("""
+SELECT n.id, n.created_at, c.bot_id, n.content AS text
+FROM conversation_note n JOIN conversation c ON c.id = n.conversation_id
+WHERE n.workspace_id = :workspace AND n.id = ANY(:ids::text[])""")
+# What leads are found by.
+_LEADS: Final = sql("""
+SELECT id, workspace_id, created_at, bot_id, name, email, phone, company, custom_fields FROM lead
+WHERE workspace_id = :workspace AND id = ANY(:ids::text[])""")
+
+
+def _conversation(row: db.Row) -> tuple[str, Iterable[str]]:
+    tags = (f"tag:{documents.plain(tag)}" for tag in row["tags"])
+    text = "\n".join(filter(None, (row["visitor_name"], row["visitor_email"], row["text"])))
+    return text, [f"status:{row['status']}", *tags]
+
+
+def _note(row: db.Row) -> tuple[str, Iterable[str]]:
+    return row["text"], ()
+
+
+def _lead(row: db.Row) -> tuple[str, Iterable[str]]:
+    names = [row[name] for name in ("name", "email", "phone", "company")]
+    fields = msgspec.json.decode(row["custom_fields"])
+    of = row["workspace_id"]
+    found = (documents.field(of, name, value) for name, value in fields.items())
+    text = "\n".join([*filter(None, names), *map(documents.text_of, fields.values())])
+    return text, [*(documents.field(of, name) for name in fields), *found, *documents.parts(*names)]
+
+
+class _Kind(NamedTuple):
+    read: Statement
+    shown: Callable[[db.Row], tuple[str, Iterable[str]]]
+    """The text of a row, and its marks."""
+
+
+_KINDS: Final[Mapping[str, _Kind]] = {
+    "conversation": _Kind(_CONVERSATIONS, _conversation),
+    "note": _Kind(_NOTES, _note),
+    "lead": _Kind(_LEADS, _lead),
+}
+
+
+@chore("search.take", every=1.0)
+async def take() -> bool:
+    """Make jobs of what has changed. Return whether there may be more."""
+    global _next_full_look  # noqa: PLW0603 - one a process
+    now = time.monotonic()
+    room, everything = MOST - await jobs.waiting("search", MOST), now >= _next_full_look
+    async with db.transaction():
+        rows = await _TAKE.rows(most=room, everything=everything)
+        await jobs.add_all("search", [Offer(subject, workspace) for workspace, subject in {tuple(row) for row in rows}])
+    if everything and len(rows) < room:
+        _next_full_look = now + _FULL_LOOK_EVERY
+    return len(rows) == room > 0
+
+
+@job("search", batch=50)
+async def write(batch: Sequence[Claimed]) -> None:
+    """Write the documents of some conversations, notes and leads. Raise db.Locked while some are being erased."""
+    subjects: dict[str, list[str]] = defaultdict(list)
+    for one in batch:
+        subjects[one.workspace].append(one.key)
+    for workspace, keys in subjects.items():
+        await _write(workspace, keys)
+
+
+async def _write(workspace: str, subjects: Sequence[str]) -> None:
+    async with db.transaction():
+        if not await _TRY.value(workspace=workspace):
+            raise db.Locked(f"another process writes or erases documents of {workspace}")
+        for name, kind in _KINDS.items():
+            ids = sorted(one for one in subjects if one.startswith(f"{name[:4]}_"))
+            rows = await kind.read.rows(workspace=workspace, ids=ids) if ids else []
+            if rows:
+                made = await asyncio.to_thread(_made, workspace, name, rows)
+                await _WRITE.rows(workspace=workspace, kind=name, **lists("id created_at lexemes", made))
+
+
+def _made(workspace: str, kind: str, rows: list[db.Row]) -> list[tuple[object, ...]]:
+    made: list[tuple[object, ...]] = []
+    for row in rows:
+        text, marks = _KINDS[kind].shown(row)
+        vector = documents.vector(text, (documents.of_kind(kind, workspace), f"bot:{row['bot_id']}", *marks))
+        made.append((row["id"], row["created_at"], vector))
+    return made

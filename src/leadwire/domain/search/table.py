@@ -1,0 +1,30 @@
+"""The tables of search."""
+
+from piccolo.columns import BigInt, Column, Text, Timestamptz
+from piccolo.table import Table
+
+from leadwire.infrastructure.db import DB
+
+
+class TSVector(Column):
+    """Lexemes with their positions."""
+
+    value_type = str
+
+
+class SearchDocument(Table, db=DB, tablename="search_document"):
+    """What a conversation, note or lead is found by."""
+
+    id = Text(primary_key=True)
+    workspace_id = Text()
+    kind = Text()
+    created_at = Timestamptz()  # when the conversation, note or lead was made
+    lexemes = TSVector()
+
+
+class SearchDue(Table, db=DB, tablename="search_due"):
+    """A change of what something is found by, noted by a trigger."""
+
+    number = BigInt(primary_key=True)
+    workspace_id = Text()
+    subject = Text()  # the id of the conversation, note or lead

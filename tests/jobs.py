@@ -17,10 +17,12 @@ def runner(*names: str) -> Runner:
     return Runner(accounts.suspended, {name: KINDS[name] for name in _with_finding(names)})
 
 
-async def run(*names: str) -> None:
-    """Do all that is due of these kinds, one round of a chore included, and what their `find` returns."""
+async def run(*names: str, early: bool = False) -> None:
+    """Do all that is due of these kinds, one round of a chore included, and what their `find` returns. `early`: also
+    what waits for its time, or for its next try.
+    """
     running = runner(*names)
-    await make_due(*(name for name in _with_finding(names) if KINDS[name].every is not None))
+    await make_due(*(name for name in _with_finding(names) if early or KINDS[name].every is not None))
     await running.run_all()
 
 

@@ -16,8 +16,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "leadwire"
 NAMED = re.compile(r'\b(FROM|JOIN|INTO|UPDATE)\s+(?:ONLY\s+)?"?(\w+)"?')
 
 READS = {
-    "domain/bots": {"conversation", "message", "lead", "workspace"},
-    "domain/conversations": {"lead", "user_account"},  # names of visitors; whose conversations the inbox lists
+    "domain/bots": {"conversation", "job", "message", "lead", "workspace"},
+    "domain/conversations": {"job", "lead", "user_account"},  # names of visitors; whose conversations the inbox lists
     "domain/exports": {"conversation", "message", "workspace"},
     "domain/leads": {"bot"},
     "domain/listing": {"event"},

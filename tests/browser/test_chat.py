@@ -10,6 +10,7 @@ from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, settings
 from leadwire.interfaces.widget.static import source
+from tests import jobs
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
 from tests.browser.visitor import Chat
@@ -53,7 +54,7 @@ async def test_from_hello_to_the_end_in_two_browsers(browser, chat, door, worksp
         await desk.get_by_role("button", name="End", exact=True).click()
         await expect(desk.locator("#state")).to_contain_text("ends in a few seconds")
         with clock.at(clock.now() + due.UNDO):
-            await due.sweep()
+            await jobs.run("conversation_due", early=True)
         await expect(desk.locator("#head .pill")).to_have_text("Ended")
 
     await expect(chat.dialog).to_contain_text("ended")

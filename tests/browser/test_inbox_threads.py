@@ -10,6 +10,7 @@ from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations.changes import due
 from leadwire.domain.conversations.changes import inbox as acts
 from leadwire.infrastructure import clock, db
+from tests import jobs
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
 from tests.domain.bots.conftest import Visitor, live  # noqa: F401 - a fixture
@@ -177,7 +178,7 @@ async def test_the_end_can_be_undone_for_ten_seconds_and_keeps_the_name(inbox, p
             await expect(inbox.locator("#state")).not_to_contain_text("ends in a few seconds")
             assert await db.value(due_at, people["ada"].conversation) is None
     with clock.at(clock.now() + due.UNDO):
-        await due.sweep()
+        await jobs.run("conversation_due", early=True)
     await expect(inbox.locator("#head .pill")).to_have_text("Ended")
     await expect(inbox.locator("#answer")).to_have_count(0)
     await expect(inbox.locator("#head h2")).to_have_text(PEOPLE["ada"])

@@ -12,6 +12,7 @@ from leadwire.domain.conversations import pubsub
 from leadwire.domain.conversations.changes import due, seen
 from leadwire.domain.conversations.changes import inbox as acts
 from leadwire.infrastructure import clock, db
+from tests import jobs
 from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
 from tests.domain.bots.conftest import Visitor, live  # noqa: F401 - a fixture
@@ -154,7 +155,7 @@ async def test_ten_threads_are_worked_through(agent, door, workspace, crowd, bro
     await agent.get_by_role("button", name="Return to queue").click()
     await one_in(agent, returned, "waiting")
     with clock.at(clock.now() + due.UNDO):
-        await due.sweep()
+        await jobs.run("conversation_due", early=True)
     await expect(row(agent, ended)).to_have_count(0)
     assert [await value("status", one) for one in (ended, undone)] == ["ended", "handoff"]
     assert await value("tags", noted) == ["pricing"]

@@ -7,7 +7,7 @@ import pytest
 from leadwire.domain.conversations import threads
 from leadwire.domain.conversations.changes import due
 from leadwire.domain.conversations.threads import Wanted
-from leadwire.infrastructure import clock, db, ids
+from leadwire.infrastructure import db, ids
 from tests.plans import crowd as crowds
 from tests.plans.explained import explained
 
@@ -59,7 +59,7 @@ async def test_what_the_lists_read_does_not_grow(agents, wanted, monkeypatch):
 
 
 async def test_what_is_due_is_found_by_itself(agents, monkeypatch):
-    nodes = await explained(partial(due._DUE.rows, now=clock.now()), monkeypatch)
+    nodes = await explained(due.without_job, monkeypatch)
     scans = [node for node in nodes if node.get("Relation Name") == "conversation"]
     assert {node["Node Type"] for node in scans} <= {"Index Scan", "Index Only Scan"}
     assert sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in scans) == 0

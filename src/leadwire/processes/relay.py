@@ -1,6 +1,4 @@
-"""The relay process: relays events, ends silent conversations, ends and wakes what operators have put off,
-applies retention, chains audit logs, checks the ledger, and observes the servers.
-"""
+"""The relay process: relays events, applies retention, chains audit logs, checks the ledger, observes the servers."""
 
 import asyncio
 
@@ -9,9 +7,7 @@ from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.streams import installation
 from leadwire.domain.accounts.audit.changes import chaining
-from leadwire.domain.bots.visitors import inactivity
 from leadwire.domain.bulk_changes import changes as bulk_changes
-from leadwire.domain.conversations.changes import due
 from leadwire.domain.privacy import retention
 from leadwire.infrastructure import loop, redis_pool
 from leadwire.infrastructure.db.migrations import missing
@@ -31,9 +27,8 @@ async def relay(settings: Settings) -> None:
         health.stuck = loop.stuck
         async with asyncio.TaskGroup() as group:
             for work in (
-                relaying, Observer(redis, settings), Loop("silence", inactivity.look),
-                Loop("bulk", resting(bulk_changes.step)),
-                Loop("due", resting(due.sweep)), Loop("retention", resting(retention.sweep, every=60)),
+                relaying, Observer(redis, settings), Loop("bulk", resting(bulk_changes.step)),
+                Loop("retention", resting(retention.sweep, every=60)),
             ):  # fmt: skip
                 group.create_task(work.run(stop))
             group.create_task(chaining.run(stop, settings.audit_retention_days))

@@ -1,20 +1,24 @@
 """What operators put off: an end that can be undone for ten seconds, a conversation that comes back."""
 
 import asyncio
+from contextvars import Context
 from datetime import timedelta
 
 import pytest
 
+from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots.visitors import inactivity, runtime
 from leadwire.domain.conversations import changes, reads, threads
 from leadwire.domain.conversations.changes import due, inbox, seen
 from leadwire.domain.conversations.threads import Wanted
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid
-from tests import make
+from tests import jobs, make
 from tests.domain.bots.conftest import live, operators, visitor  # noqa: F401 - fixtures
 
 DAY = timedelta(days=1)
+PUT_OFF = "SELECT count(*) FROM conversation WHERE end_due_at IS NOT NULL OR snoozed_until IS NOT NULL"
 
 
 @pytest.fixture
@@ -32,9 +36,11 @@ async def status(workspace, talk):
 
 
 async def later(span):
-    """Sweep as if so much time had passed. Return how many ended or came back."""
+    """Do what is due as if so much time had passed. Return how many ended or came back."""
+    before = await db.value(PUT_OFF)
     with clock.at(clock.now() + span):
-        return await due.sweep()
+        await jobs.run(due.JOB, early=True)
+    return before - await db.value(PUT_OFF)
 
 
 async def place_of(workspace, talk, user, **more):
@@ -91,6 +97,57 @@ async def test_one_that_fails_does_not_hold_up_the_others(workspace, talk, opera
     assert await status(workspace, talk) == "ended"
 
 
+async def test_whatever_one_raises_another_workspace_s_is_done(workspace, talk, operators, monkeypatch):  # noqa: F811
+    elsewhere = await accounts.create_workspace("Other")
+    other = await make.conversation(elsewhere, await bots.create(elsewhere, "Bot"))
+    await due.end(workspace, talk.conversation, operators[0])
+    await due.end(elsewhere, other, "nobody")
+    end = changes.end
+
+    async def raises(whose, *more):
+        if whose == workspace:
+            raise KeyError("no")
+        await end(whose, *more)
+
+    monkeypatch.setattr(changes, "end", raises)
+    assert await later(due.UNDO) == 1
+    assert (await reads.detail(elsewhere, other)).status == "ended"
+    monkeypatch.setattr(changes, "end", end)
+    assert await later(due.UNDO) == 1
+    assert await status(workspace, talk) == "ended"
+
+
+async def test_it_is_done_when_it_is_due_by_nobody_s_look(workspace, talk, operators, db_clock):  # noqa: F811
+    await due.end(workspace, talk.conversation, operators[0])
+    await due.undo_end(workspace, talk.conversation, operators[0])
+    await due.snooze(workspace, talk.conversation, operators[0], clock.now() + DAY)
+    await due.end(workspace, talk.conversation, operators[0])
+    running = jobs.runner(due.JOB)
+    await running.run_all()
+    assert await status(workspace, talk) == "handoff"
+    await db_clock.forward(11)
+    with clock.at(clock.now() + timedelta(seconds=11)):
+        await running.run_all()
+    assert await status(workspace, talk) == "ended"
+    assert await db.value("SELECT count(*) FROM job WHERE kind = $1", due.JOB) == 0
+
+
+async def test_what_a_process_of_the_version_before_puts_off_is_found(workspace, talk, operators):  # noqa: F811
+    await due.end(workspace, talk.conversation, operators[0])
+    await db.rows("DELETE FROM job")
+    assert await later(due.UNDO) == 1
+    assert await status(workspace, talk) == "ended"
+
+
+async def test_a_conversation_that_somebody_holds_is_done_afterwards(workspace, talk, operators):  # noqa: F811
+    await due.end(workspace, talk.conversation, operators[0])
+    async with db.transaction():
+        await db.rows("SELECT 1 FROM conversation FOR UPDATE")
+        assert await asyncio.create_task(later(due.UNDO), context=Context()) == 0
+    assert await later(due.UNDO) == 1
+    assert await db.value("SELECT count(*) FROM job WHERE failed_at IS NOT NULL") == 0
+
+
 async def test_a_snoozed_conversation_comes_back_as_new(workspace, talk, operators):  # noqa: F811
     last = await db.value("SELECT messages_count FROM conversation")
     await seen.by_agent(workspace, talk.conversation, operators[0], last)
@@ -126,10 +183,10 @@ async def test_it_is_woken_by_hand_released_or_taken_over(workspace, talk, opera
 async def test_snoozed_is_not_silent(workspace, talk, operators):  # noqa: F811
     await due.snooze(workspace, talk.conversation, operators[0], clock.now() + 7 * DAY)
     await db.rows("UPDATE conversation SET updated_at = now() - interval '3 days'")
-    assert await inactivity.sweep() == (0, 0)
+    assert await inactivity.silent() == []
     await db.rows("UPDATE conversation SET snoozed_until = now() - interval '1 second'")
-    assert await due.sweep() == 1
-    assert await inactivity.sweep() == (0, 0)  # silence begins when it has come back
+    assert await later(timedelta(0)) == 1
+    assert await inactivity.silent() == []  # silence begins when it has come back
 
 
 @pytest.mark.parametrize("span", [timedelta(seconds=-1), timedelta(days=91)])

@@ -11,7 +11,7 @@ from leadwire.domain.conversations.changes import due, inbox
 from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
-from tests import make
+from tests import jobs, make
 from tests.domain.bots.conftest import Visitor, live, operators, visitor  # noqa: F401 - fixtures
 
 
@@ -27,7 +27,7 @@ async def waiting(visitor):  # noqa: F811
 async def ended(waiting):
     """What is due in ten seconds is done."""
     with clock.at(clock.now() + due.UNDO):
-        assert await due.sweep() == 1
+        await jobs.run(due.JOB, early=True)
 
 
 def code(refused):

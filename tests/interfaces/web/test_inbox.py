@@ -7,7 +7,7 @@ from leadwire.domain.conversations import changes as conversation_reads
 from leadwire.domain.conversations import reads
 from leadwire.domain.conversations.changes import due
 from leadwire.infrastructure import clock, db
-from tests import make
+from tests import jobs, make
 from tests.domain.bots.conftest import Visitor, live, visitor  # noqa: F401 - fixtures
 
 
@@ -37,7 +37,7 @@ async def test_who_asks_for_a_person_is_found_answered_and_ended(agent, workspac
     page = await agent.fill(f"/inbox/{waiting}/end")
     assert "This conversation ends in a few seconds" in page
     with clock.at(clock.now() + due.UNDO):
-        await due.sweep()
+        await jobs.run("conversation_due", early=True)
     page = await agent.open(f"/inbox?c={waiting}")
     assert "It has ended for good" in page
     assert 'name="content"' not in page

@@ -5,16 +5,24 @@ from datetime import timedelta
 
 import pytest
 
+from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots.visitors import inactivity, runtime
+from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations import reads as conversation_reads
 from leadwire.infrastructure import clock, db
-from tests import make
+from leadwire.infrastructure.jobs import queue
+from tests import jobs, make
 from tests.domain.bots.conftest import Visitor, published
 from tests.domain.bots.flows import SMALL
 
 NUDGING = SMALL.replace(
     "format = 1", 'format = 1\nnudge_text = "Still there?"\nnudge_minutes = 5\ninactivity_minutes = 30'
 )
+
+
+async def done():
+    nudges = "SELECT count(*) FROM message WHERE content = 'Still there?'"
+    return await db.value(nudges), await db.value("SELECT count(*) FROM conversation WHERE status = 'ended'")
 
 
 @pytest.fixture
@@ -27,15 +35,20 @@ async def visitor(workspace):
 
 @pytest.fixture
 def after(db_clock):
-    """Sweep when so many minutes more have passed, for the database and for us."""
+    """Do what is due when so many minutes more have passed, for the database and for us. Return how many conversations
+    were nudged, and how many ended.
+    """
     start, passed = clock.now(), timedelta()
 
     async def sweep(minutes):
         nonlocal passed
         passed += timedelta(minutes=minutes)
         await db_clock.forward(minutes * 60)
+        nudged, ended = await done()
         with clock.at(start + passed):
-            return await inactivity.sweep()
+            await jobs.run("silence", early=True)
+        now_nudged, now_ended = await done()
+        return now_nudged - nudged, now_ended - ended
 
     return sweep
 
@@ -66,12 +79,12 @@ async def test_without_a_nudge_it_just_ends(live, after):
     assert [await after(minutes) for minutes in (29, 2)] == [(0, 0), (0, 1)]
 
 
-async def test_several_sweepers_share_the_work(workspace, live, db_clock):
+async def test_several_processes_share_the_work(workspace, live, db_clock):
     for _ in range(6):
         await Visitor(live).says("ada@example.com")
     await db_clock.forward(3600)
-    swept = await asyncio.gather(*(inactivity.sweep() for _ in range(4)))
-    assert sum(ended for _, ended in swept) == 6
+    await asyncio.gather(*(jobs.run("silence", early=True) for _ in range(4)))
+    assert await done() == (0, 6)
     assert (await make.kinds()).count("conversation.ended") == 6
 
 
@@ -81,3 +94,30 @@ async def test_a_conversation_that_cannot_be_nudged_keeps_no_other_waiting(works
     await other.says("grace@example.com")
     assert await after(6) == (1, 0)
     assert await after(26) == (0, 2)
+
+
+async def test_whatever_one_raises_another_workspace_s_is_done(workspace, visitor, after, monkeypatch):
+    other = Visitor(await published(await accounts.create_workspace("Other"), NUDGING))
+    await other.says("grace@example.com")
+    end = conversations.end
+
+    async def raises(whose, *more):
+        if whose == workspace:
+            raise KeyError("no")
+        await end(whose, *more)
+
+    monkeypatch.setattr(conversations, "end", raises)
+    assert await after(31) == (0, 1)
+    assert (await conversation_reads.detail(workspace, visitor.conversation)).status == "active"
+    monkeypatch.setattr(conversations, "end", end)
+    assert await after(0) == (0, 1)
+
+
+async def test_those_that_fail_or_rest_do_not_hide_the_others(live, db_clock):
+    """However many there are: what is known is not looked at again."""
+    for _ in range(3):
+        await Visitor(live).says("ada@example.com")
+    await db_clock.forward(3600)
+    offers = await inactivity.silent()
+    await queue.add_all("silence", offers[:2])
+    assert await inactivity.silent() == offers[2:]

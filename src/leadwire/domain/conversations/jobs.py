@@ -1,0 +1,6 @@
+"""What operators have put off is done when its time has come."""
+
+from leadwire.domain.conversations.changes import due
+from leadwire.infrastructure.jobs import job
+
+job(due.JOB, at_once=4, find=due.without_job, every=30)(due.finish)

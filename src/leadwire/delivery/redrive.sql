@@ -28,6 +28,10 @@ WITH asked AS (
     WHERE ended.event_id IS NOT NULL OR :replay AND NOT EXISTS (SELECT 1 FROM delivery_result d
         WHERE d.event_id = a.event_id AND d.endpoint_id = a.endpoint_id AND d.event_id BETWEEN :first AND :last)
     ON CONFLICT DO NOTHING RETURNING endpoint_id, subject, position
+), lowered AS (
+    UPDATE webhook_endpoint e SET ordered_from = first.position FROM (
+        SELECT endpoint_id, min(position) AS position FROM again WHERE subject IS NOT NULL GROUP BY endpoint_id) first
+    WHERE e.id = first.endpoint_id AND e.ordered_from > first.position
 ), behind AS (
     UPDATE delivery d SET due_at = 'infinity' FROM again
     WHERE d.endpoint_id = again.endpoint_id AND d.subject = again.subject AND d.position > again.position

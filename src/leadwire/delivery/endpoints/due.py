@@ -17,18 +17,29 @@ LOOK: Final[dict[Column | str, Any]] = {"open": False, "due_at": NOW}
 
 PATIENCE: Final = sql("SELECT set_config('lock_timeout', '200ms', true)")
 """Where many endpoints are woken at once: one that somebody is changing is tried again later."""
+# What is put back waits since before. A row that says so already gets no new version: the old ones would be read, too.
 _WAKE: Final = sql("""
 WITH locked AS MATERIALIZED (
-    SELECT id FROM webhook_endpoint WHERE id = ANY(:ids::text[]) ORDER BY id FOR NO KEY UPDATE
+    SELECT id, ordered, open, due_at, waiting_from, CASE WHEN :open THEN now() ELSE '-infinity' END AS since
+    FROM webhook_endpoint WHERE id = ANY(:ids::text[]) ORDER BY id FOR NO KEY UPDATE
+), woken AS (
+    UPDATE webhook_endpoint e SET due_at = least(e.due_at, now()), open = e.open AND :open,
+        waiting_from = least(e.waiting_from, since)
+    FROM locked WHERE e.id = locked.id AND (locked.due_at > now() OR locked.open AND NOT :open
+        OR locked.waiting_from > since)
 )
-UPDATE webhook_endpoint SET due_at = least(due_at, now()), open = open AND :open
-WHERE id = ANY(ARRAY(SELECT id FROM locked)) RETURNING id, ordered""")
+SELECT id, ordered FROM locked""")
 # The first delivery of each subject becomes due, unless it is in quarantine; those behind it are due never.
 _RELEASE_FIRST: Final = sql("""
+WITH endpoint AS MATERIALIZED (
+    SELECT id, ordered_from FROM webhook_endpoint WHERE id = ANY(:endpoints::text[])
+)
 UPDATE delivery SET due_at = now() WHERE ctid = ANY(ARRAY(
     SELECT first.ctid FROM unnest(:endpoints::text[], :subjects::text[]) AS asked(endpoint_id, subject)
+    JOIN endpoint e ON e.id = asked.endpoint_id
     CROSS JOIN LATERAL (SELECT d.ctid, d.due_at, d.state, d.set_aside_at FROM delivery d
-        WHERE d.endpoint_id = asked.endpoint_id AND d.subject = asked.subject ORDER BY d.position LIMIT 1) first
+        WHERE d.endpoint_id = asked.endpoint_id AND d.subject = asked.subject AND d.position >= e.ordered_from
+        ORDER BY d.position LIMIT 1) first
     WHERE first.state = 'waiting' AND first.due_at = 'infinity' AND first.set_aside_at IS NULL))""")
 
 

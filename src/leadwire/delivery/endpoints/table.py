@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from piccolo.columns import Array, Boolean, Bytea, DoublePrecision, Integer, SmallInt, Text, Timestamptz
+from piccolo.columns import Array, BigInt, Boolean, Bytea, DoublePrecision, Integer, SmallInt, Text, Timestamptz
 from piccolo.table import Table
 
 from leadwire.infrastructure import secret_box
@@ -43,6 +43,12 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     # As its receiver asked for with Retry-After; infinity: its workspace is suspended.
     paused_until = Timestamptz(null=True, default=None)
     admission_window = SmallInt(default=LARGEST_WINDOW)  # deliveries that may be queued at a time
+    # What admission knows of its queue: at most so many are queued, nothing that waits is due before that time, nothing
+    # unfinished has a position before that one (where order is wanted), and when all that was looked up last.
+    queued = Integer(default=0)
+    waiting_from = Timestamptz()
+    ordered_from = BigInt(default=0)
+    looked_at = Timestamptz(null=True, default=None)
     failing_since = Timestamptz(null=True, default=None)
     failures = Integer(default=0)  # failed attempts since then
     created_at = Timestamptz()

@@ -6,9 +6,11 @@ cost anything.
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
+from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db
 from leadwire.infrastructure.batches import apart
@@ -19,21 +21,28 @@ BATCH: Final = 1000  # deliveries
 _ENDPOINTS: Final = 100  # a round
 _FAIR: Final = 10  # endpoints of a round that may share all of a batch
 
+ALWAYS: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Before any delivery."""
+
 _SQL: Final = load(__file__)
 _DUE, _ADMIT, _OVERFULL, _CLOSE = (_SQL[name] for name in ("due", "admit", "overfull", "close"))
 _failing: Final = Failing("admit")
 
 
-async def admit(batch: int = BATCH) -> list[Key]:
+async def admit(batch: int = BATCH, front: Front[datetime] | None = None) -> list[Key]:
     """Queue what is due. Return the keys to put into the streams. Raise db.TRANSIENT.
 
     Where that fails, each half of the endpoints is admitted by itself; an endpoint that fails alone rests.
     """
-    keys, resting = list[Key](), _failing.resting()
+    keys, front = list[Key](), front or Front(ALWAYS)
+    looked = {"most": _ENDPOINTS, "resting": _failing.resting(), "since": front.since() or ALWAYS}
 
     async def queue(endpoints: Sequence[str] | None) -> None:
         async with db.transaction():
-            due = [row["id"] for row in await _DUE.rows(most=_ENDPOINTS, resting=resting, ids=endpoints)]
+            rows = await _DUE.rows(**looked, ids=endpoints)
+            due = [row["id"] for row in rows]
+            if rows:
+                front.at(rows[0]["front"])
             share = max(1, batch // max(_FAIR, len(due)))
             rows = await _ADMIT.rows(ids=due, share=share) if due else []
         keys.extend(Key(*row) for row in rows)
@@ -44,7 +53,7 @@ async def admit(batch: int = BATCH) -> list[Key]:
     except db.TRANSIENT:
         raise
     except Exception:  # noqa: BLE001 - whatever it is, it is about these endpoints
-        endpoints = [row["id"] for row in await _DUE.rows(most=_ENDPOINTS, resting=resting, ids=None)]
+        endpoints = [row["id"] for row in await _DUE.rows(**looked, ids=None)]
         _failing.all_failed(await apart(endpoints, queue))
     return keys
 

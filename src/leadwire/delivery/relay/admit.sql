@@ -1,6 +1,8 @@
 -- due: lock endpoints that are due, or those of these that are; not those that rest
--- The next statement sees all that others have committed before they let go of the rows.
-SELECT id FROM webhook_endpoint WHERE enabled AND due_at < 'infinity' AND due_at <= now()
+-- The next statement sees all that others have committed before they let go of the rows. `front`: none is due before.
+SELECT id, (SELECT least(now(), min(first.due_at)) - interval '2 seconds' FROM (SELECT due_at FROM webhook_endpoint
+    WHERE enabled AND due_at < 'infinity' AND due_at >= :since ORDER BY due_at LIMIT 1) first) AS front
+FROM webhook_endpoint WHERE enabled AND due_at < 'infinity' AND due_at <= now() AND due_at >= :since
     AND NOT id = ANY(:resting::text[]) AND (:ids::text[] IS NULL OR id = ANY(:ids))
 ORDER BY due_at LIMIT :most FOR NO KEY UPDATE SKIP LOCKED
 
@@ -8,37 +10,55 @@ ORDER BY due_at LIMIT :most FOR NO KEY UPDATE SKIP LOCKED
 -- What a receiver fetches itself is not queued here, nor is its endpoint looked at until more is added.
 -- An endpoint with nothing left to do is due with its next retry, and open unless it has an order or a rate. One with
 -- more than it may send is due when its rate allows another, or soon: before that, whoever records an outcome wakes it.
+-- An endpoint's queue is read from `waiting_from` on, and what is queued of it is counted where so many may be queued
+-- that the window has no room for another share. The whole queue is read now and then: nothing rests on what others know.
 WITH endpoint AS MATERIALIZED (
     SELECT e.id, e.ordered, e.rate_limit / 60.0 AS rate, e.paused_until > now() AS paused, e.paused_until,
-        e.url LIKE 'pull:%' AS pulled,
-        e.admission_window - (
-            SELECT count(*) FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued') AS free,
+        e.url LIKE 'pull:%' AS pulled, e.admission_window, e.looked_at, whole,
+        CASE WHEN whole THEN '-infinity' ELSE e.waiting_from END AS since,
+        CASE WHEN whole THEN 0 ELSE e.ordered_from END AS ordered_since,
+        CASE WHEN whole OR e.queued + :share > e.admission_window THEN (
+            SELECT count(*) FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued')
+            ELSE e.queued END AS queued,
         least(greatest(1.0, e.rate_limit / 60.0), coalesce(e.rate_tokens
             + extract(epoch FROM now() - e.rate_at)::float8 * e.rate_limit / 60.0, 'infinity')) AS tokens
-    FROM webhook_endpoint e WHERE e.id = ANY(:ids::text[])
+    FROM webhook_endpoint e CROSS JOIN LATERAL (SELECT
+        e.looked_at IS NULL OR NOT e.looked_at BETWEEN now() - interval '5 seconds' AND now() AS whole) look
+    WHERE e.id = ANY(:ids::text[])
+), room AS (
+    SELECT *, admission_window - queued AS free FROM endpoint
 ), allowed AS (
     SELECT *, CASE WHEN paused OR pulled THEN 0
         ELSE greatest(0, least(free, :share, CASE WHEN rate IS NULL THEN free ELSE floor(tokens) END)) END AS count
-    FROM endpoint
+    FROM room
 ), picked AS (
     SELECT p.* FROM allowed CROSS JOIN LATERAL (
         SELECT d.ctid, d.endpoint_id FROM delivery d
-        WHERE d.endpoint_id = allowed.id AND d.state = 'waiting' AND d.due_at <= now()
+        WHERE d.endpoint_id = allowed.id AND d.state = 'waiting' AND d.due_at >= since AND d.due_at <= now()
         ORDER BY d.due_at LIMIT allowed.count FOR UPDATE SKIP LOCKED
     ) p
 ), taken AS (
     SELECT allowed.*, (SELECT count(*) FROM picked WHERE picked.endpoint_id = allowed.id) AS picked FROM allowed
 ), looked AS MATERIALIZED (
     SELECT taken.*, (SELECT d.due_at FROM delivery d WHERE d.endpoint_id = taken.id AND d.state = 'waiting'
-        ORDER BY d.due_at OFFSET taken.picked LIMIT 1) AS next FROM taken
+            AND d.due_at >= since AND d.due_at < 'infinity' ORDER BY d.due_at LIMIT 1) AS first,
+        (SELECT d.due_at FROM delivery d WHERE d.endpoint_id = taken.id AND d.state = 'waiting'
+            AND d.due_at >= since AND d.due_at < 'infinity' ORDER BY d.due_at OFFSET taken.picked LIMIT 1) AS next,
+        CASE WHEN ordered THEN (SELECT d.position FROM delivery d WHERE d.endpoint_id = taken.id
+            AND d.subject IS NOT NULL AND d.position >= ordered_since ORDER BY d.position LIMIT 1) END AS ordered_from
+    FROM taken
 ), updated AS (
     UPDATE webhook_endpoint e SET
         open = coalesce(next > now(), true) AND free > picked AND NOT looked.ordered AND rate IS NULL
             AND NOT coalesce(paused, false) AND NOT pulled,
         rate_tokens = CASE WHEN rate IS NULL THEN e.rate_tokens ELSE tokens - picked END,
         rate_at = CASE WHEN rate IS NULL THEN e.rate_at ELSE now() END,
+        queued = looked.queued + picked, waiting_from = coalesce(first, 'infinity'),
+        ordered_from = coalesce(looked.ordered_from, ordered_since),
+        looked_at = CASE WHEN whole THEN now() ELSE e.looked_at END,
         due_at = CASE
-            WHEN pulled OR next IS NULL AND free > picked THEN 'infinity'
+            WHEN pulled OR next IS NULL AND free > picked AND whole THEN 'infinity'
+            WHEN next IS NULL AND free > picked THEN e.looked_at + interval '5.1 seconds'
             WHEN paused THEN greatest(next, looked.paused_until)
             WHEN next > now() THEN next
             WHEN rate IS NOT NULL AND tokens - picked < 1

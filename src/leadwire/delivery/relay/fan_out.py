@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from leadwire.delivery import metrics
+from leadwire.delivery.endpoints import due
+from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.batches import apart
@@ -26,8 +28,10 @@ _TRIES: Final = (
 )
 
 _SQL: Final = load(__file__)
-_BUSY, _HAVE, _WAKE, _FAN_OUT = (_SQL[name] for name in ("busy", "have", "wake", "fan_out"))
-_FRONT, _SET_ASIDE, _RELEASE, _LISTED = (_SQL[name] for name in ("front", "set_aside", "release", "listed"))
+_POSITIONS, _BUSY, _HAVE, _CLOSED = (_SQL[name] for name in ("positions", "busy", "have", "closed"))
+_FRONT, _FAN_OUT, _SET_ASIDE, _RELEASE, _LISTED = (
+    _SQL[name] for name in ("front", "fan_out", "set_aside", "release", "listed")
+)
 _ALL: Final = 2**31 - 1
 _failing: Final = Failing("fan_out")
 
@@ -43,17 +47,36 @@ class FanOut(NamedTuple):
     after: str
 
 
-async def fan_out(after: str = "", deliveries: int = DELIVERIES) -> FanOut:
+class OutboxFront:
+    """The position from which on the outbox is read. An event may be committed seconds after it was given one, so the
+    front is behind what was given at the look before the last one.
+    """
+
+    def __init__(self) -> None:
+        self._front, self._given = Front(0), 0
+
+    async def since(self) -> int:
+        """Return from where on to look this time."""
+        if (since := self._front.since()) is not None:
+            return since
+        given, oldest = await _POSITIONS.one(LookupError())
+        self._front.at(min(self._given, oldest or self._given))
+        self._given = given
+        return 0
+
+
+async def fan_out(after: str = "", deliveries: int = DELIVERIES, front: OutboxFront | None = None) -> FanOut:
     """Relay a batch of each of the workspaces that follow `after` and have events.
 
     Raise db.TRANSIENT, unless something was relayed before.
     """
-    resting = _failing.resting()
-    busy = [row["workspace_id"] for row in await _BUSY.rows(after=after, most=_WORKSPACES, resting=resting)]
+    since = await front.since() if front else 0
+    asked = {"after": after, "most": _WORKSPACES, "resting": _failing.resting(), "since": since}
+    busy = [row["workspace_id"] for row in await _BUSY.rows(**asked)]
     rows, failed = list[db.Row](), list[str]()
     for workspace in busy:
         try:
-            rows += await _of_workspace(workspace, deliveries // len(busy))
+            rows += await _of_workspace(workspace, since, deliveries // len(busy))
         except (db.Locked, db.Deadlock):
             continue  # the next round tries again
         except db.TRANSIENT:
@@ -64,7 +87,7 @@ async def fan_out(after: str = "", deliveries: int = DELIVERIES) -> FanOut:
             failed.append(workspace)
     _failing.succeeded(set(busy) - set(failed))
     for workspace in failed:
-        rows += await _one_by_one(workspace)
+        rows += await _one_by_one(workspace, since)
     ages = [row["age"] for row in rows if row["age"] is not None]
     made = [row for row in rows if row["age"] is None]
     metrics.relayed(ages)
@@ -82,24 +105,27 @@ async def listed() -> list[tuple[str, str, str]]:
     return [tuple(row) for row in await _LISTED.rows()]
 
 
-async def _of_workspace(workspace: str, deliveries: int, events: Sequence[str] | None = None) -> list[db.Row]:
+async def _of_workspace(
+    workspace: str, since: int, deliveries: int, events: Sequence[str] | None = None
+) -> list[db.Row]:
     """Relay a workspace's next events, or some of these. Return the statement's rows."""
     async with db.transaction():
         if not await _HAVE.value(workspace=workspace, patience=_PATIENCE):
             return []
-        closed = [row["id"] for row in await _WAKE.rows(workspace=workspace)]
-        return await _FAN_OUT.rows(workspace=workspace, deliveries=deliveries, closed=closed, events=events)
+        closed = await due.wake([row["id"] for row in await _CLOSED.rows(workspace=workspace)])
+        asked = {"workspace": workspace, "since": since, "deliveries": deliveries, "events": events}
+        return await _FAN_OUT.rows(**asked, closed=list(closed))
 
 
-async def _one_by_one(workspace: str) -> list[db.Row]:
+async def _one_by_one(workspace: str, since: int) -> list[db.Row]:
     """Relay the first events of a workspace, apart. Set aside what fails while others succeed, or again and again."""
     rows = list[db.Row]()
 
     async def relay(events: Sequence[str]) -> None:
-        rows.extend(await _of_workspace(workspace, _ALL, events))
+        rows.extend(await _of_workspace(workspace, since, _ALL, events))
 
     try:
-        events = [row["event_id"] for row in await _FRONT.rows(workspace=workspace, most=_APART)]
+        events = [row["event_id"] for row in await _FRONT.rows(workspace=workspace, since=since, most=_APART)]
         failed = await apart(events, relay)
         if len(failed) < len(events) or _failing.failed(workspace, failed[0][1]) >= _TRIES:
             for event_id, error in failed:

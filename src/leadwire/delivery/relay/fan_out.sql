@@ -1,10 +1,14 @@
+-- positions: the last position that was given, and that of the oldest event that is to be relayed
+SELECT last_value AS given, (SELECT min(position) FROM outbox WHERE set_aside_at IS NULL) AS oldest FROM outbox_position
+
 -- busy: the next workspaces that have events, from one to the next along the index, without those that rest
 WITH RECURSIVE busy(workspace_id, place) AS (
-    (SELECT workspace_id, 1 FROM outbox WHERE workspace_id > :after AND set_aside_at IS NULL
+    (SELECT workspace_id, 1 FROM outbox WHERE workspace_id > :after AND position >= :since AND set_aside_at IS NULL
         AND NOT workspace_id = ANY(:resting::text[]) ORDER BY workspace_id LIMIT 1)
     UNION ALL
-    SELECT (SELECT o.workspace_id FROM outbox o WHERE o.workspace_id > busy.workspace_id AND o.set_aside_at IS NULL
-            AND NOT o.workspace_id = ANY(:resting::text[]) ORDER BY o.workspace_id LIMIT 1), place + 1
+    SELECT (SELECT o.workspace_id FROM outbox o
+        WHERE o.workspace_id > busy.workspace_id AND o.position >= :since AND o.set_aside_at IS NULL
+          AND NOT o.workspace_id = ANY(:resting::text[]) ORDER BY o.workspace_id LIMIT 1), place + 1
     FROM busy WHERE busy.workspace_id IS NOT NULL AND place < :most
 )
 SELECT workspace_id FROM busy WHERE workspace_id IS NOT NULL
@@ -12,43 +16,41 @@ SELECT workspace_id FROM busy WHERE workspace_id IS NOT NULL
 -- have: whether this relay has the workspace, until the transaction ends
 SELECT pg_try_advisory_xact_lock(7224, hashtext(:workspace)), set_config('lock_timeout', :patience, true)
 
--- wake: lock the endpoints whose deliveries are going to wait, and let admission look at them
--- Those are the closed ones, and those that have as many queued as the largest window holds.
-WITH locked AS MATERIALIZED (
-    SELECT id FROM webhook_endpoint WHERE id = ANY(ARRAY(
-        SELECT w.id FROM webhook_endpoint w WHERE w.workspace_id = :workspace AND (NOT w.open OR 256 <= (
-            SELECT count(*) FROM (SELECT 1 FROM delivery d
-                WHERE d.endpoint_id = w.id AND d.state = 'queued' LIMIT 256) found))))
-    ORDER BY id FOR NO KEY UPDATE
-)
-UPDATE webhook_endpoint SET due_at = least(due_at, now()), open = false WHERE id = ANY(ARRAY(SELECT id FROM locked))
-RETURNING id
+-- closed: the endpoints whose deliveries are going to wait
+SELECT id FROM webhook_endpoint WHERE workspace_id = :workspace AND NOT open
 
 -- front: the first events of a workspace
-SELECT event_id FROM outbox WHERE workspace_id = :workspace AND set_aside_at IS NULL ORDER BY position LIMIT :most
+SELECT event_id FROM outbox WHERE workspace_id = :workspace AND position >= :since AND set_aside_at IS NULL
+ORDER BY position LIMIT :most
 
 -- fan_out: make deliveries of a batch of events, or of these, and take them from the outbox
 -- Those of :closed endpoints wait: for their receiver to fetch them, behind others, for their rate, or in order, where
 -- only the first of a subject is due. Those of other endpoints are queued.
 WITH batch AS (
     DELETE FROM outbox WHERE event_id = ANY(ARRAY(
-        SELECT o.event_id FROM outbox o WHERE o.workspace_id = :workspace AND o.set_aside_at IS NULL
-            AND (:events::text[] IS NULL OR o.event_id = ANY(:events)) ORDER BY o.position
+        SELECT o.event_id FROM outbox o
+        WHERE o.workspace_id = :workspace AND o.position >= :since AND o.set_aside_at IS NULL
+          AND (:events::text[] IS NULL OR o.event_id = ANY(:events)) ORDER BY o.position
         LIMIT greatest(1, :deliveries / greatest(1, (
             SELECT count(*) FROM webhook_endpoint e WHERE e.workspace_id = :workspace AND e.enabled))) FOR UPDATE))
     RETURNING *
 ), pair AS (
     SELECT b.event_id, e.id AS endpoint_id, e.workspace_id, b.test_endpoint_id IS NOT NULL AS test, b.position,
         e.url LIKE 'pull:%' OR b.test_endpoint_id IS NULL AND e.id = ANY(:closed::text[]) AS waits,
-        CASE WHEN e.ordered AND b.test_endpoint_id IS NULL AND e.id = ANY(:closed::text[]) THEN b.subject END AS subject
+        CASE WHEN e.ordered AND b.test_endpoint_id IS NULL AND e.id = ANY(:closed::text[]) THEN b.subject END AS subject,
+        e.ordered_from
     FROM batch b JOIN webhook_endpoint e ON e.workspace_id = b.workspace_id AND CASE
         WHEN b.test_endpoint_id IS NULL THEN e.enabled AND b.kind = ANY(e.events) ELSE e.id = b.test_endpoint_id END
 ), placed AS (
     SELECT pair.*, subject IS NOT NULL AND (
         row_number() OVER (PARTITION BY endpoint_id, subject ORDER BY position) > 1
         OR (SELECT d.position FROM delivery d WHERE d.endpoint_id = pair.endpoint_id AND d.subject = pair.subject
-            ORDER BY d.position LIMIT 1) IS NOT NULL) AS behind
+            AND d.position >= ordered_from ORDER BY d.position LIMIT 1) IS NOT NULL) AS behind
     FROM pair
+), lowered AS (
+    UPDATE webhook_endpoint e SET ordered_from = first.position FROM (
+        SELECT endpoint_id, min(position) AS position FROM pair WHERE subject IS NOT NULL GROUP BY endpoint_id) first
+    WHERE e.id = first.endpoint_id AND e.ordered_from > first.position
 ), made AS (
     INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, test, subject, position, due_at, queued_at)
     SELECT event_id, endpoint_id, workspace_id, CASE WHEN waits THEN 'waiting' ELSE 'queued' END, test, subject,

@@ -15,10 +15,12 @@ from redis.asyncio import Redis
 
 from leadwire.delivery import epochs, metrics, redrive, streams
 from leadwire.delivery.endpoints import discard
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.receivers import pull
 from leadwire.delivery.relay import partitions, reconcile
-from leadwire.delivery.relay.admit import admit, close_overfull
-from leadwire.delivery.relay.fan_out import fan_out
+from leadwire.delivery.relay.admit import ALWAYS, admit, close_overfull
+from leadwire.delivery.relay.fan_out import OutboxFront, fan_out
+from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key, push
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.loop import Loop
@@ -42,6 +44,7 @@ class Relay:
         self._redis = redis
         self._settings = settings
         self._after = ""
+        self._outbox, self._due = OutboxFront(), Front(ALWAYS)
         self._closed = float("-inf")
         self._refused: dict[str, list[Key]] = defaultdict(list)  # by loop, what it has queued and Redis has not taken
         runs = (self.fan_out, self.admit, self.expire, self.redrive, self.reconcile, self.discard, self.maintain)
@@ -67,22 +70,24 @@ class Relay:
     async def fan_out(self) -> float:
         """Make the deliveries of events that were left to the relay."""
         await self._add("fan_out")
-        began, batch = self._after, await fan_out(self._after)
+        began, batch = self._after, await fan_out(self._after, front=self._outbox)
         self._after = batch.after
         if batch.waiting:
             self._loops["admit"].woken.set()
         if batch.events:
             telemetry.log("batch.relayed", events=batch.events, queued=len(batch.keys), waiting=batch.waiting)
         await self._add("fan_out", batch.keys)
+        if len(batch.keys) > LARGEST_WINDOW:  # one endpoint may have too many now
+            await close_overfull()
         return 0.0 if batch.events or began else _POLL  # the workspaces before `began` may have some
 
     async def admit(self) -> float:
         """Queue what is due; now and then look for endpoints that too much is queued for."""
         if time.monotonic() - self._closed > _CLOSE_EVERY:
-            self._closed = time.monotonic()
             await close_overfull()
+            self._closed = time.monotonic()
         await self._add("admit")
-        admitted = await admit()
+        admitted = await admit(front=self._due)
         if admitted:
             telemetry.log("batch.admitted", deliveries=len(admitted))
         await self._add("admit", admitted)

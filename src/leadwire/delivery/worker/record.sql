@@ -13,7 +13,8 @@ WITH made AS (
     UPDATE delivery d SET state = 'waiting', attempts = made.number, last_outcome = made.outcome, queued_at = NULL,
         owner = NULL, lease_until = NULL, due_at = CASE WHEN EXISTS (
             SELECT 1 FROM delivery f WHERE f.endpoint_id = d.endpoint_id AND f.subject = d.subject
-              AND f.position < d.position) THEN 'infinity' ELSE now() + made.delay * interval '1 second' END
+              AND f.position < d.position AND f.position >= (
+                SELECT e.ordered_from FROM webhook_endpoint e WHERE e.id = d.endpoint_id)) THEN 'infinity' ELSE now() + made.delay * interval '1 second' END
     FROM made
     WHERE made.next = 'waiting' AND d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id
       AND coalesce(d.owner, :owner) = :owner AND d.attempts = made.number - 1 AND d.generation = made.generation
@@ -65,5 +66,7 @@ UPDATE webhook_endpoint e SET
     open = e.open AND pause = 0 AND v.reason IS NULL,
     enabled = e.enabled AND v.reason IS NULL,
     disabled_reason = coalesce(v.reason, e.disabled_reason)
-FROM verdict v WHERE e.id = v.id
+FROM verdict v WHERE e.id = v.id AND (pause > 0 OR v.reason IS NOT NULL
+    OR (e.admission_window, e.failing_since, e.failures)
+        IS DISTINCT FROM (least(:largest, v.admission_window + v.successes), v.failing_since, v.failures))
 RETURNING e.id, e.workspace_id, v.reason

@@ -1,0 +1,95 @@
+"""A queue is read from its front on. What lies before it, which only another version or a transaction that took long
+can have put there, is found some seconds later.
+"""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from leadwire.delivery.relay import admit, front
+from leadwire.delivery.relay.fan_out import OutboxFront, fan_out
+from leadwire.delivery.worker.claim import put_back
+from leadwire.domain.webhooks import changes
+from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.infrastructure import db
+from tests import make
+from tests.delivery.wired import endpoint
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """Let so many seconds pass for the relay."""
+
+    def pass_(seconds: float) -> None:
+        monkeypatch.setattr(front, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + seconds))
+
+    return pass_
+
+
+@pytest.fixture
+async def rated(workspace, receiver):
+    """An endpoint that admission has looked at."""
+    made = await endpoint(workspace, receiver.url)
+    await changes.configure(workspace, made.id, EndpointChange(rate_limit=60_000))
+    await admit.admit()
+    return made.id
+
+
+async def test_what_waits_before_the_front_of_its_endpoint(workspace, bot, wire, rated, db_clock):
+    await make.somebody(workspace, bot)
+    await fan_out()
+    await db.rows("UPDATE webhook_endpoint SET waiting_from = 'infinity'")
+    assert await admit.admit() == []
+    await db_clock.forward(6)
+    assert len(await admit.admit()) == 1
+
+
+async def test_what_is_put_back_waits_behind_no_front(workspace, bot, wire, rated):
+    for _ in range(2):
+        await make.somebody(workspace, bot)
+        await wire.relay()
+    entries = await wire.read()
+    await admit.admit()
+    await put_back([entry.key for entry in entries], wire.consumer, {})
+    assert len(await admit.admit()) == 2
+
+
+async def test_an_endpoint_that_was_due_before_the_front(workspace, bot, rated, later):
+    looking = front.Front(admit.ALWAYS)
+    for seconds, queued in ((0, 0), (0, 0), (6, 1)):
+        later(seconds)
+        assert len(await admit.admit(front=looking)) == queued
+        if not seconds and not await db.value("SELECT count(*) FROM delivery"):
+            await make.somebody(workspace, bot)
+            await fan_out()
+            await db.rows("UPDATE webhook_endpoint SET due_at = now() - interval '1 hour'")
+            looking.at(await db.value("SELECT now()"))
+
+
+async def test_an_event_that_was_committed_late(workspace, bot, rated, later):
+    looking = OutboxFront()
+    for seconds in (0, 6, 12):
+        later(seconds)
+        await make.somebody(workspace, bot)
+        assert (await fan_out(front=looking)).events == 1
+    await make.somebody(workspace, bot)
+    await db.rows("UPDATE outbox SET position = 0")
+    assert (await fan_out(front=looking)).events == 0
+    later(18)
+    assert (await fan_out(front=looking)).events == 1
+
+
+async def test_a_window_that_may_be_full_is_counted(workspace, bot, wire, rated):
+    await make.somebody(workspace, bot)
+    await fan_out()
+    await db.rows("UPDATE webhook_endpoint SET queued = admission_window")
+    assert len(await admit.admit()) == 1
+    assert await db.value("SELECT queued FROM webhook_endpoint") == 1
+
+
+async def test_the_front_of_an_order_goes_back_for_an_event_that_was_committed_late(in_order, wire):
+    await in_order.score(await in_order.lead(), 1)
+    await db.rows("UPDATE webhook_endpoint SET ordered_from = (SELECT position FROM outbox) + 100")
+    await fan_out()
+    assert await db.value("SELECT ordered_from = position FROM webhook_endpoint, delivery")

@@ -2,21 +2,28 @@
 
 import asyncio
 import contextlib
+import importlib.util
 import os
 import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import httpx
+import msgspec
 from redis.asyncio import Redis
 
 from leadwire.development.embedded import Server, Services
+from leadwire.infrastructure import clock
 from leadwire.infrastructure.serving import SUPERVISED
+from ops.chaos.customer import Customer
+from ops.chaos.journal import Journal
 from ops.chaos.proxy import LossyProxy
 
+BACKGROUND: Final = importlib.util.find_spec("leadwire.processes.background") is not None
+"""Whether the version under test has a process for jobs. Earlier ones, to which a run may be compared, have none."""
 _START_LIMIT: Final = 60.0  # seconds
 
 
@@ -98,6 +105,11 @@ class ManagedProcess:
         while self._log.read_text().count("process.started") == before:
             await asyncio.sleep(0.02)
 
+    def lines(self, event: str) -> list[dict[str, Any]]:
+        """Return its log lines with this event."""
+        found = [line for line in self._log.read_bytes().split(b"\n") if b'"%s"' % event.encode() in line]
+        return [line for line in map(_line, found) if line.get("event") == event]
+
     async def _launch(self) -> None:
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
@@ -151,6 +163,11 @@ class Deployment:
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(process.stop() for process in self.processes))
 
+    def logged(self, event: str, since: float = 0.0) -> list[dict[str, Any]]:
+        """Return the log lines of all processes with this event, from `since` on (Unix time)."""
+        lines = [line for process in self.processes for line in process.lines(event)]
+        return [line for line in lines if clock.parse(line["at"]).timestamp() >= since]
+
     async def command(self, *arguments: str) -> tuple[int, bytes]:
         """Run a `leadwire` command on this deployment. Return its exit code and its output."""
         process = await asyncio.create_subprocess_exec(
@@ -176,12 +193,16 @@ class Cluster(Deployment):
         self.serves = [ManagedProcess("serve", ["serve", "--port", str(port)], proxied, logs)]
         self.relays = [ManagedProcess(f"relay-{n}", ["relay"], proxied, logs) for n in (1, 2)]
         self.workers = [ManagedProcess(f"deliver-{n}", ["deliver"], self.environment | sender(n), logs) for n in (1, 2)]
-        self.backgrounds = [ManagedProcess(f"background-{n}", ["background"], proxied, logs) for n in (1, 2)]
+        if BACKGROUND:
+            self.backgrounds = [ManagedProcess(f"background-{n}", ["background"], proxied, logs) for n in (1, 2)]
         self.proxy, self.proxy_busy = proxy, asyncio.Lock()  # what adds to the streams reaches Redis through it
         self.postgres, self.valkey = running.servers["PostgreSQL"], running.servers["Valkey"]
         self.servers_busy = {self.postgres.name: asyncio.Lock(), self.valkey.name: asyncio.Lock()}
         self.append_log = next((directory / "servers").resolve().rglob("appendonlydir"))
         self.redis = Redis.from_url(running.redis_url)
+        self.victim: Customer  # whose rows and entries are bad at times
+        self.beside: Sequence[str] = ()  # endpoints of others, whose receivers answer at once
+        self.journal: Journal
 
     async def __aexit__(self, *_: object) -> None:
         await super().__aexit__()
@@ -192,6 +213,13 @@ class Cluster(Deployment):
         while server.pid() in (0, before):
             await asyncio.sleep(0.01)
         await asyncio.to_thread(server.wait_ready)
+
+
+def _line(text: bytes) -> dict[str, Any]:
+    """Return a log line; an empty one for half a line of a process that was killed."""
+    with contextlib.suppress(msgspec.DecodeError):
+        return msgspec.json.decode(text, type=dict[str, Any])
+    return {}
 
 
 def sender(number: int) -> dict[str, str]:

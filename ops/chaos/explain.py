@@ -11,7 +11,8 @@ again: for as long after the cut as the cut took, because it waits twice as long
 from collections.abc import Sequence
 from typing import Final
 
-from ops.chaos.records import Fault, Post
+from ops.chaos.matched import Made
+from ops.chaos.records import FETCHED, Fault, Post
 
 _RECORDING: Final = 2.0  # seconds from an outcome to its record, on a machine under load
 _RETRY: Final = 8.0  # seconds: the longest pause (6) of a process whose server was away, and the try after it
@@ -19,24 +20,34 @@ _SLACK: Final = 1.0  # seconds from the last look at the lease to the arrival of
 _CUTS: Final = (
     *("restart-postgres", "crash-postgres", "lock-rows", "lock-table"),
     *("cut-primary", "kill-primary", "slow-primary"),
+    *("hold-endpoint", "raise-claim", "raise-record"),  # of one customer, and told of nobody else
 )
 """Faults that keep a worker from recording, although it is alive."""
 _UNHEARD: Final = ("cut-worker", "slow-worker")
 """Faults that keep answers from a worker until it no longer waits for them, and let its POSTs arrive late."""
 
 
-def repeated(post: Post, earlier: Sequence[Post]) -> Post | None:
-    """The last of the `earlier` POSTs of the same delivery that made this one needless; None for a rightful retry."""
-    return next((one for one in reversed(earlier) if one.good or one.attempt == post.attempt), None)
-
-
-def cause(post: Post, first: Post, faults: Sequence[Fault], timeout: float) -> Fault | None:
-    """Return the fault that kept the outcome of `first` from being recorded, so that `post` repeats it; None without.
-
-    `timeout` is the longest an attempt takes, in seconds; a POST begins only while its lease lasts so much longer.
+def repeated(made: Made, earlier: Sequence[Made]) -> Made | None:
+    """The last of the `earlier` POSTs of the same delivery that made this one needless; None for a rightful retry, and
+    where somebody asked to send it again.
     """
+    alike = (one for one in reversed(earlier) if one.generation == made.generation)
+    return next((one for one in alike if one.post.good or one.post.attempt == made.post.attempt), None)
+
+
+def cause(made: Made, before: Made, faults: Sequence[Fault], timeout: float) -> Fault | None:
+    """Return the fault that kept the outcome of `before` from being recorded, so that `made` repeats it; None without.
+
+    `timeout` is the longest an attempt takes, in seconds; a POST begins only while its lease lasts so much longer. A
+    fault of the database counts where `before` was under way during it, or what came of it was in hand.
+    """
+    post, first = made.post, before.post
+    if post.sender == FETCHED:
+        return None  # its leases are rows, and nobody else hands them out
     if late := _sent_late(post, faults) or _cut_off(post, faults) or _cut_off(first, faults):
         return late
+    if before.settled(post.attempt):
+        return None  # its outcome was recorded, whatever happened near it
     if post.at < first.at + timeout - _SLACK:
         return None  # the lease of the first cannot have ended: two workers had the delivery at once
     until = first.at + min(first.held, timeout) + _RECORDING
@@ -45,17 +56,21 @@ def cause(post: Post, first: Post, faults: Sequence[Fault], timeout: float) -> F
         if fault.kind in _CUTS and fault.start <= until and fault.end >= first.at:
             until = max(until, fault.end + _RETRY)  # what could not be recorded was kept in hand
             cuts.append(fault)
-    for fault in faults:
-        # A receiver under load reads what a worker sent before it was killed a moment later.
-        killed = fault.target == first.sender and fault.kind == "kill-worker"
-        if killed and fault.start <= until and fault.end >= first.at:
-            return fault
+    return _ended(first, until, timeout, faults) or (cuts[0] if cuts else None)
+
+
+def _ended(first: Post, until: float, timeout: float, faults: Sequence[Fault]) -> Fault | None:
+    """The kill of the worker that made a POST, or its stop for longer than the lease, before it could record it."""
     outlived = first.at + timeout - _SLACK  # no lease ends earlier
     for fault in faults:
-        stopped = fault.target == first.sender and fault.kind == "stop-worker"
-        if stopped and fault.start <= until and fault.end >= outlived:
+        if fault.target != first.sender or fault.start > until:
+            continue
+        # A receiver under load reads what a worker sent before it was killed a moment later.
+        if fault.kind == "kill-worker" and fault.end >= first.at:
             return fault
-    return cuts[0] if cuts else None
+        if fault.kind == "stop-worker" and fault.end >= outlived:
+            return fault
+    return None
 
 
 def _sent_late(post: Post, faults: Sequence[Fault]) -> Fault | None:

@@ -2,66 +2,60 @@
 
 import asyncio
 import contextlib
-import random
 import shutil
 import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import asyncpg
 
 from leadwire.development.embedded import Server
 from leadwire.infrastructure import db, settings
-from ops.chaos.cluster import Cluster, ManagedProcess
+from ops.chaos import members
+from ops.chaos.cluster import BACKGROUND, Cluster, ManagedProcess
+from ops.chaos.plan import Hit, Planned
 from ops.chaos.records import Fault
 
-
-class PlannedFault(NamedTuple):
-    """A scheduled fault: `at` seconds after the start. `draw` (0 to 1) selects its target, `force` its severity."""
-
-    at: float
-    kind: str
-    draw: float
-    force: float
+_Work = Callable[[Cluster, Planned, float], Awaitable[Hit]]
 
 
-class Hit(NamedTuple):
-    """The target of a fault, and when it was hit. A fault waits for an earlier one of the same target."""
-
-    target: str
-    at: float
-
-
-_Work = Callable[[Cluster, PlannedFault, float], Awaitable[Hit]]
-
-
-async def kill_serve(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:
+async def kill_serve(cluster: Cluster, planned: Planned, _: float) -> Hit:
     """SIGKILL of the API, with requests under way."""
     return await _kill(cluster.serves[0], planned)
 
 
-async def kill_relay(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:
+async def kill_relay(cluster: Cluster, planned: Planned, _: float) -> Hit:
     """SIGKILL of a relay, perhaps between its commit and its XADD."""
     return await _kill(_pick(cluster.relays, planned), planned)
 
 
-async def kill_worker(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:
+async def kill_worker(cluster: Cluster, planned: Planned, _: float) -> Hit:
     """SIGKILL of a worker that holds deliveries: they wait until their lease ends."""
     return await _kill(_pick(cluster.workers, planned), planned)
 
 
-async def stop_relay(cluster: Cluster, planned: PlannedFault, lease: float) -> Hit:
+async def stop_relay(cluster: Cluster, planned: Planned, lease: float) -> Hit:
     """SIGSTOP of a relay, SIGCONT later: it resumes with keys that others have already delivered."""
     return await _freeze(_pick(cluster.relays, planned), planned, lease)
 
 
-async def stop_worker(cluster: Cluster, planned: PlannedFault, lease: float) -> Hit:
+async def stop_worker(cluster: Cluster, planned: Planned, lease: float) -> Hit:
     """SIGSTOP of a worker, half of the time beyond the lease: it resumes with entries of another worker."""
     return await _freeze(_pick(cluster.workers, planned), planned, lease)
 
 
-async def flush_redis(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
+async def kill_background(cluster: Cluster, planned: Planned, _: float) -> Hit:
+    """SIGKILL of a process that does jobs: another one goes on with them."""
+    return await _kill(_pick(cluster.backgrounds, planned), planned)
+
+
+async def stop_background(cluster: Cluster, planned: Planned, lease: float) -> Hit:
+    """SIGSTOP of a process that does jobs: it resumes with jobs that another one has done."""
+    return await _freeze(_pick(cluster.backgrounds, planned), planned, lease)
+
+
+async def flush_redis(cluster: Cluster, _: Planned, __: float) -> Hit:
     """FLUSHALL: entries and consumer groups are gone."""
     async with cluster.servers_busy[cluster.valkey.name]:
         start = time.time()
@@ -69,12 +63,12 @@ async def flush_redis(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
     return Hit(cluster.valkey.name, start)
 
 
-async def crash_redis(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
+async def crash_redis(cluster: Cluster, _: Planned, __: float) -> Hit:
     """SIGKILL of Redis; it comes back with what its log holds."""
     return await _restart(cluster, cluster.valkey, signal.SIGKILL)
 
 
-async def truncate_redis(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:
+async def truncate_redis(cluster: Cluster, planned: Planned, _: float) -> Hit:
     """A crash that costs Redis the end of its log, in the middle of a record: entries gone, finished ones back."""
 
     def cut() -> None:
@@ -85,22 +79,22 @@ async def truncate_redis(cluster: Cluster, planned: PlannedFault, _: float) -> H
     return await _restart(cluster, cluster.valkey, signal.SIGKILL, cut)
 
 
-async def empty_redis(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
+async def empty_redis(cluster: Cluster, _: Planned, __: float) -> Hit:
     """A Redis that comes back without its data, as one without persistence does."""
     return await _restart(cluster, cluster.valkey, signal.SIGKILL, lambda: shutil.rmtree(cluster.append_log))
 
 
-async def restart_postgres(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
+async def restart_postgres(cluster: Cluster, _: Planned, __: float) -> Hit:
     """A fast shutdown: every connection is cut, every transaction under way rolled back."""
     return await _restart(cluster, cluster.postgres, signal.SIGINT)
 
 
-async def crash_postgres(cluster: Cluster, _: PlannedFault, __: float) -> Hit:
+async def crash_postgres(cluster: Cluster, _: Planned, __: float) -> Hit:
     """SIGKILL of the postmaster: recovery from the write-ahead log."""
     return await _restart(cluster, cluster.postgres, signal.SIGKILL)
 
 
-async def lose_answers(cluster: Cluster, planned: PlannedFault, _: float) -> Hit:
+async def lose_answers(cluster: Cluster, planned: Planned, _: float) -> Hit:
     """What the API and the relays send to Redis is done, and no answer comes: they add the same entries again."""
     async with cluster.proxy_busy:
         start = time.time()
@@ -108,7 +102,7 @@ async def lose_answers(cluster: Cluster, planned: PlannedFault, _: float) -> Hit
     return Hit("proxy", start)
 
 
-async def lock_rows(cluster: Cluster, planned: PlannedFault, lease: float) -> Hit:
+async def lock_rows(cluster: Cluster, planned: Planned, lease: float) -> Hit:
     """Somebody locks every endpoint and every delivery there is, as an operator's session or a long change does."""
     return await _lock(
         cluster,
@@ -119,7 +113,7 @@ async def lock_rows(cluster: Cluster, planned: PlannedFault, lease: float) -> Hi
     )
 
 
-async def lock_table(cluster: Cluster, planned: PlannedFault, lease: float) -> Hit:
+async def lock_table(cluster: Cluster, planned: Planned, lease: float) -> Hit:
     """Nobody can claim, record or make deliveries, half of the time for longer than the lease."""
     return await _lock(cluster, planned, lease, "LOCK TABLE delivery IN SHARE MODE")
 
@@ -129,7 +123,9 @@ FAULTS: Final[dict[str, _Work]] = {
     for work in (
         *(kill_serve, kill_relay, kill_worker, stop_relay, stop_worker),
         *(flush_redis, crash_redis, truncate_redis, empty_redis, lose_answers),
-        *(restart_postgres, crash_postgres, lock_rows, lock_table),
+        *(restart_postgres, crash_postgres, lock_rows, lock_table, members.hold_snapshot),
+        *((kill_background, stop_background) if BACKGROUND else ()),
+        *members.FAULTS,
     )
 }
 
@@ -145,29 +141,16 @@ def chosen(words: str) -> list[str]:
     return list(dict.fromkeys(kinds))
 
 
-def schedule(kinds: Sequence[str], seconds: float, every: float, seed: int) -> list[PlannedFault]:
-    """Return about one fault per `every` seconds; each kind is used once before any is used twice. Pure."""
-    draw = random.Random(seed)
-    plan: list[PlannedFault] = []
-    round_of: list[str] = []
-    at = draw.uniform(0.3, 0.9) * every
-    while at < seconds * 0.95:
-        round_of = round_of or draw.sample(kinds, len(kinds))
-        plan.append(PlannedFault(at, round_of.pop(), draw.random(), draw.random()))
-        at += draw.uniform(0.6, 1.4) * every
-    return plan
-
-
-async def inject(cluster: Cluster, plan: Sequence[PlannedFault], lease: float) -> list[Fault]:
+async def inject(cluster: Cluster, plan: Sequence[Planned], lease: float) -> list[Fault]:
     """Inject the faults. Return what happened, after the last one is over. Faults of different targets overlap.
 
     `lease` is in seconds; the length of a stop is a multiple of it.
     """
 
-    async def one(planned: PlannedFault) -> Fault:
+    async def one(planned: Planned) -> Fault:
         await asyncio.sleep(planned.at)
         struck = await FAULTS[planned.kind](cluster, planned, lease)
-        fault = Fault(planned.kind, struck.target, struck.at, time.time())
+        fault = Fault(planned.kind, struck.target, struck.at, time.time(), struck.stopped)
         print(
             f"  {planned.at:6.1f} s  {fault.kind:<16} {fault.target:<10} for {fault.end - fault.start:4.1f} s",
             flush=True,
@@ -177,30 +160,30 @@ async def inject(cluster: Cluster, plan: Sequence[PlannedFault], lease: float) -
     return await asyncio.gather(*(one(planned) for planned in plan))
 
 
-def _pick(processes: Sequence[ManagedProcess], planned: PlannedFault) -> ManagedProcess:
+def _pick(processes: Sequence[ManagedProcess], planned: Planned) -> ManagedProcess:
     return processes[int(planned.draw * len(processes))]
 
 
-async def _kill(process: ManagedProcess, planned: PlannedFault) -> Hit:
+async def _kill(process: ManagedProcess, planned: Planned) -> Hit:
     async with process.busy:
         start = time.time()
         await process.kill(0.1 + planned.force * 2)
     return Hit(process.name, start)
 
 
-async def _freeze(process: ManagedProcess, planned: PlannedFault, lease: float) -> Hit:
+async def _freeze(process: ManagedProcess, planned: Planned, lease: float) -> Hit:
     async with process.busy:
         start = time.time()
         await process.freeze(_length(planned, lease))
     return Hit(process.name, start)
 
 
-def _length(planned: PlannedFault, lease: float) -> float:
+def _length(planned: Planned, lease: float) -> float:
     """Half of the time up to half a lease, else 1.2 to 2 leases."""
     return lease * (planned.force if planned.force < 0.5 else 0.4 + planned.force * 1.6)
 
 
-async def _lock(cluster: Cluster, planned: PlannedFault, lease: float, *statements: str) -> Hit:
+async def _lock(cluster: Cluster, planned: Planned, lease: float, *statements: str) -> Hit:
     """Run statements that lock, and commit later. PostgreSQL may end before."""
     async with cluster.servers_busy[cluster.postgres.name]:
         connection = await asyncpg.connect(settings.get().database_url)

@@ -11,7 +11,8 @@ import random
 import socket
 import time
 import zlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
@@ -20,9 +21,10 @@ import uvloop
 
 from leadwire.delivery import signing
 from ops.chaos import payload
-from ops.chaos.records import ORDERED, Post
+from ops.chaos.records import Post
 
 SILENCE: Final = 0
+_DEADLY: Final = 4  # attempts
 _SILENT: Final = 60.0  # seconds until a connection that got no answer is closed, if the sender has not
 _encode = msgspec.json.Encoder().encode
 _chance = random.SystemRandom()  # not `random`: the processes of tests are seeded alike
@@ -31,12 +33,13 @@ _chance = random.SystemRandom()  # not `random`: the processes of tests are seed
 class Journal:
     """`journal = Journal(path)`, `journal.start(secrets)`; `journal.posts()` is what came so far.
 
-    `secrets` by endpoint name; POST to `journal.url(name)`. See `answer_of` for the endpoints' manners. `host` is the
-    address to listen on.
+    `secrets` by endpoint name; `journal.add(name, secret)` for one that is made later. POST to `journal.url(name)`. See
+    `answer_of` for the endpoints' manners. `host` is the address to listen on.
     """
 
     def __init__(self, path: Path, host: str = "127.0.0.1") -> None:
         self._path = path
+        self._secrets: dict[str, str] = {}
         self._host, self._port = host, free_port()
 
     def url(self, endpoint: str) -> str:
@@ -45,7 +48,9 @@ class Journal:
 
     def start(self, secrets: Mapping[str, str]) -> Self:
         """Start the receiver; return once it listens."""
-        arguments = (self._host, self._port, self._path, dict(secrets))
+        for name, secret in secrets.items():
+            self.add(name, secret)
+        arguments = (self._host, self._port, self._path)
         self._process = multiprocessing.get_context("spawn").Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
         end = time.monotonic() + 20
@@ -57,36 +62,52 @@ class Journal:
                 raise RuntimeError("the receiver does not start")
             time.sleep(0.02)
 
+    def add(self, name: str, secret: str) -> None:
+        """Let the receiver know the secret of an endpoint, before anything is sent to it."""
+        self._secrets[name] = secret
+        written = self._path.with_suffix(".new")
+        written.write_bytes(_encode(self._secrets))
+        written.replace(_secrets_file(self._path))
+
     def stop(self) -> None:
         """End the receiver; the journal stays."""
         self._process.terminate()
         self._process.join()
 
-    def posts(self) -> list[Post]:
-        """Every POST, in order of arrival."""
-        whole = self._path.read_bytes().rpartition(b"\n")[0]
+    def size(self) -> int:
+        """Return how many bytes it has."""
+        return self._path.stat().st_size
+
+    def posts(self, after: int = 0) -> list[Post]:
+        """Every POST, in order of arrival; or those behind so many bytes."""
+        with self._path.open("rb") as journal:
+            journal.seek(after)
+            whole = journal.read().rpartition(b"\n")[0]
         posts = msgspec.json.decode(b"[" + whole.replace(b"\n", b",") + b"]", type=list[Post])
         return sorted(posts, key=lambda post: post.at)
 
 
-def answer_of(endpoint: str, event_id: str, attempt: int) -> tuple[int, float]:
-    """Return the status to answer a POST with, and the delay in seconds.
+def answer_of(endpoint: str, event_id: str, attempt: int, times: int = 1) -> tuple[int, float]:
+    """Return the status to answer a POST with, and the delay in seconds. `times`: how often the event has come.
 
     `slow` takes up to a second, so that workers have their hands full. At `flaky` one of eight events fails once, as
-    many twice, half of them by silence; at `ordered` too, but never by silence. Any other answers at once.
+    many twice, half of them by silence; at `ordered` too, but never by silence. At `failing` one of eight fails until
+    it has come four times, which makes a dead letter of it. Any other answers at once.
     """
     draw = zlib.crc32(event_id.encode()) % 16
     if endpoint == "slow":
         return 204, 0.1 + draw / 18
+    if endpoint == "failing":
+        return (500 if draw < 2 and times <= _DEADLY else 204), 0.0
     failures = 2 if draw < 2 else 1 if draw < 4 else 0
-    if endpoint not in ("flaky", ORDERED) or attempt > failures:
+    if endpoint not in ("flaky", "ordered") or attempt > failures:
         return 204, 0.0
     return (SILENCE, _SILENT) if draw % 2 and endpoint == "flaky" else (500, 0.0)
 
 
 class _Protocol(asyncio.Protocol):
-    def __init__(self, journal: BinaryIO, secrets: Mapping[str, str]) -> None:
-        self._journal, self._secrets = journal, secrets
+    def __init__(self, journal: BinaryIO, secrets: Callable[[str], str], times: Counter[tuple[str, str]]) -> None:
+        self._journal, self._secret, self._times = journal, secrets, times
 
     def connection_made(self, transport: Any) -> None:
         self._transport, self._buffer = transport, b""
@@ -113,13 +134,15 @@ class _Protocol(asyncio.Protocol):
         now = time.time()
         sender = next((name[2:-8] for name in headers if name.startswith("x-") and name.endswith("-attempt")), "")
         try:
-            signing.verify(body, headers, self._secrets[endpoint], now=int(now), prefix=f"x-{sender}-")
+            signing.verify(body, headers, self._secret(endpoint), now=int(now), prefix=f"x-{sender}-")
             verified = True
         except (ValueError, KeyError):
             verified = False
         event_id, attempt = headers.get("webhook-id", ""), int(headers.get(f"x-{sender}-attempt", "0"))
         event = payload.read(body)
-        answer, held = answer_of(endpoint, event_id, attempt) if verified else (401, 0.0)
+        self._times[endpoint, event_id] += verified
+        times = self._times[endpoint, event_id]
+        answer, held = answer_of(endpoint, event_id, attempt, times) if verified else (401, 0.0)
         return Post(
             at=now,
             endpoint=endpoint,
@@ -148,13 +171,25 @@ class _Protocol(asyncio.Protocol):
         self._journal.write(_encode(post) + b"\n")
 
 
-def _serve(host: str, port: int, path: Path, secrets: Mapping[str, str]) -> None:
+def _secrets_file(journal: Path) -> Path:
+    return journal.with_suffix(".secrets")
+
+
+def _serve(host: str, port: int, path: Path) -> None:
+    known: dict[str, str] = {}
+    times = Counter[tuple[str, str]]()
+
+    def secret(name: str) -> str:
+        if name not in known:
+            known.update(msgspec.json.decode(_secrets_file(path).read_bytes(), type=dict[str, str]))
+        return known[name]
+
     async def run(journal: BinaryIO) -> None:
         loop = asyncio.get_running_loop()
         harness, gone = multiprocessing.parent_process(), asyncio.Event()
         assert harness is not None
         loop.add_reader(harness.sentinel, gone.set)  # it may be killed like everybody else
-        async with await loop.create_server(lambda: _Protocol(journal, secrets), host, port):
+        async with await loop.create_server(lambda: _Protocol(journal, secret, times), host, port):
             await gone.wait()
 
     with path.open("ab", buffering=0) as journal:

@@ -1,28 +1,31 @@
 """Reads the database after a run: its events, its deliveries, and what is left to deliver."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from leadwire.infrastructure import db
 from ops.chaos import payload
 from ops.chaos.load import KINDS
-from ops.chaos.records import Recorded
+from ops.chaos.records import Attempted, Ended, Recorded
 
 
-async def unfinished(workspace: str) -> int:
-    """Return how many events are not relayed and how many deliveries are not finished."""
+async def unfinished(*workspaces: str) -> int:
+    """Return how many events are not relayed, and how many deliveries and redrives are not finished."""
     return int(
         await db.value(
-            """SELECT (SELECT count(*) FROM outbox WHERE workspace_id = $1)
-                + (SELECT count(*) FROM delivery WHERE workspace_id = $1)""",
-            workspace,
+            """SELECT (SELECT count(*) FROM outbox WHERE workspace_id = ANY($1))
+                + (SELECT count(*) FROM delivery WHERE workspace_id = ANY($1))
+                + (SELECT count(*) FROM redrive_job WHERE workspace_id = ANY($1) AND state = 'running')""",
+            list(workspaces),
         )
     )
 
 
 async def events(workspace: str) -> list[Recorded]:
-    """Every event of the kinds the harness causes."""
+    """Every event of the kinds the harness causes, but of people who were erased."""
     found = await db.rows(
-        "SELECT id, body, recorded_at FROM event WHERE workspace_id = $1 AND kind = ANY($2) ORDER BY id",
+        "SELECT id, body, recorded_at FROM event WHERE workspace_id = $1 AND kind = ANY($2) AND body <> '' ORDER BY id",
         workspace,
         list(KINDS),
     )
@@ -33,6 +36,29 @@ async def deliveries(workspace: str) -> dict[str, int]:
     """How many deliveries are in each state."""
     found = await db.rows("SELECT state, count(*) FROM every_delivery WHERE workspace_id = $1 GROUP BY 1", workspace)
     return {row["state"]: row["count"] for row in found}
+
+
+async def attempts(names: Mapping[str, str]) -> list[Attempted]:
+    """Every attempt to send to these endpoints. `names`: theirs, by their ids."""
+    found = await db.rows(
+        """SELECT endpoint_id, event_id, generation, number, counted, extract(epoch FROM started_at)::float8 AS at,
+            duration_ms, outcome FROM attempt WHERE endpoint_id = ANY($1)""",
+        list(names),
+    )
+    return [
+        Attempted(names[endpoint], event, generation, number, counted, at, took / 1000, outcome)
+        for endpoint, event, generation, number, counted, at, took, outcome in found
+    ]
+
+
+async def ends(names: Mapping[str, str]) -> list[Ended]:
+    """How every delivery to these endpoints has ended."""
+    found = await db.rows(
+        """SELECT endpoint_id, event_id, state, generation, extract(epoch FROM finished_at)::float8, sequence
+        FROM delivery_result WHERE endpoint_id = ANY($1)""",
+        list(names),
+    )
+    return [Ended(names[endpoint], *others) for endpoint, *others in found]
 
 
 async def states(workspace: str) -> dict[str, int | None]:

@@ -6,7 +6,7 @@ So the harness knows exactly which changes were accepted, and in which order tho
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import httpx
@@ -18,7 +18,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.domain.webhooks import changes as webhooks
-from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.domain.webhooks.schema import EndpointChange, NewEndpoint
 from ops.chaos import payload
 from ops.chaos.records import NUMBERED, ORDERED, Accepted
 
@@ -29,13 +29,15 @@ _TIMEOUT: Final = 5.0  # seconds; then the same request is sent again
 
 
 class Workload(NamedTuple):
-    """The rows to change, and the secret of each endpoint by its name."""
+    """The rows to change, and the secret and the id of each endpoint by its name."""
 
     workspace: str
     key: str
     leads: Sequence[str]
     conversations: Sequence[str]
     secrets: dict[str, str]
+    endpoints: Mapping[str, str] = {}  # the upgrade drill reads what an earlier version has made: it has none
+    mortals: Sequence[str] = ()  # leads that only those change who erase them
 
 
 class Change(NamedTuple):
@@ -46,26 +48,36 @@ class Change(NamedTuple):
     subject: str
 
 
-async def create_data(urls: dict[str, str], events: int) -> Workload:
-    """Create a workspace with an endpoint per name and URL, leads, and open conversations. The pool must be open."""
-    workspace = await accounts.create_workspace("Chaos")
+async def create_data(urls: Mapping[str, str], events: int, name: str = "Chaos", mortals: int = 0) -> Workload:
+    """Create a workspace with an endpoint per name and URL, leads, and open conversations. The pool must be open.
+
+    `mortals`: how many leads are there to be erased.
+    """
+    workspace = await accounts.create_workspace(name)
     _, key = await accounts.create_key(workspace, "chaos")
-    bot = await bots.create(workspace, "Chaos")
-    secrets = {}
-    for name, url in urls.items():
-        endpoint = await webhooks.create(workspace, url, KINDS)
-        change = EndpointChange(ordered=name == ORDERED, numbered=name == NUMBERED)
-        await webhooks.configure(workspace, endpoint.id, change)
-        await webhooks.enable(workspace, endpoint.id)
-        secrets[name] = endpoint.secret
+    bot = await bots.create(workspace, name)
+    secrets, endpoints = {}, {}
+    for label, url in urls.items():
+        endpoint = await create_endpoint(workspace, label, url)
+        secrets[label], endpoints[label] = endpoint.secret, endpoint.id
     leads = []
-    for number in range(2 * _WRITERS):
+    for number in range(2 * _WRITERS + mortals):
         talk = await conversations.start(workspace, bot, Origin())
         lead = await conversations.capture_lead(workspace, talk, LeadPatch(email=f"lead{number}@example.com"))
         leads.append(lead.id)
     ends = len([number for number in range(events) if number % _ONE_END_IN == 0])
     talks = [await conversations.start(workspace, bot, Origin()) for _ in range(ends)]
-    return Workload(workspace, key, leads, talks, secrets)
+    people = 2 * _WRITERS
+    return Workload(workspace, key, leads[:people], talks, secrets, endpoints, leads[people:])
+
+
+async def create_endpoint(workspace: str, name: str, url: str) -> NewEndpoint:
+    """Create an endpoint that is enabled, with an order or numbers where its name stands for that."""
+    endpoint = await webhooks.create(workspace, url, KINDS)
+    change = EndpointChange(ordered=name in ORDERED, numbered=name in NUMBERED)
+    await webhooks.configure(workspace, endpoint.id, change)
+    await webhooks.enable(workspace, endpoint.id)
+    return endpoint
 
 
 def changes(workload: Workload, events: int, seed: int) -> list[list[Change]]:
@@ -107,6 +119,18 @@ async def send_changes(
 
         written = await asyncio.gather(*(write(mine) for mine in share))
     return sorted((one for mine in written for one in mine), key=lambda one: one.accepted)
+
+
+async def change_until(workload: Workload, url: str, stop: asyncio.Event, every: float) -> list[Accepted]:
+    """Change one lead after the other, one each `every` seconds, until `stop` is set. Return what was accepted."""
+    done: list[Accepted] = []
+    headers = {"Authorization": f"Bearer {workload.key}"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=_TIMEOUT, trust_env=False) as client:
+        while not stop.is_set():
+            lead = workload.leads[len(done) % len(workload.leads)]
+            done.append(await _send_until_accepted(client, Change(len(done), "lead.updated", lead)))
+            await asyncio.sleep(every)
+    return done
 
 
 def _due(number: int) -> int:

@@ -1,13 +1,16 @@
-"""Records of the harness: changes sent, faults injected, POSTs received. Times are Unix time."""
+"""Records of the harness: changes sent, faults injected, what customers did, POSTs received. Times are Unix time."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-ORDERED: Final = "ordered"
-"""The endpoint that is to get the changes of each lead one after the other, retries included."""
-NUMBERED: Final = "flaky"
-"""The endpoint whose deliveries are numbered."""
+ORDERED: Final = ("ordered", "relayed")
+"""The endpoints that are to get the changes of each lead one after the other, retries included."""
+NUMBERED: Final = ("flaky", "pull")
+"""The endpoints whose deliveries are numbered."""
+FETCHED: Final = "pull"
+"""The endpoint whose receiver fetches, and the sender of what it is handed."""
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -57,9 +60,50 @@ class Post(msgspec.Struct, frozen=True):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """An injected fault: from `start` until the target works again (`end`)."""
+    """An injected fault: from `start` until the target works again (`end`). `stopped`: the endpoints of others that got
+    nothing meanwhile, although it was one customer's alone.
+    """
 
     kind: str
     target: str
     start: float
     end: float
+    stopped: Sequence[str] = ()
+
+
+class Act(msgspec.Struct, frozen=True):
+    """What a customer or an operator asked for, of an endpoint (`target` is its name) or a person (their id).
+
+    `events`, where it is about some. `answer` is what came of it: '' when it was done, else the code of the refusal.
+    """
+
+    kind: str
+    target: str
+    asked: float
+    answered: float
+    events: Sequence[str] = ()
+    answer: str = ""
+
+
+class Attempted(msgspec.Struct, frozen=True):
+    """A row of `attempt`: one POST as the database has it, at `at` by its clock, which took `took` seconds."""
+
+    endpoint: str
+    event_id: str
+    generation: int
+    number: int
+    counted: bool
+    at: float
+    took: float
+    outcome: str
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A row of `delivery_result`: how a delivery has ended, and when."""
+
+    endpoint: str
+    event_id: str
+    state: str
+    generation: int
+    finished: float
+    sequence: int | None

@@ -1,5 +1,6 @@
 """The scorecard as text."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from leadwire.infrastructure import clock
@@ -7,8 +8,24 @@ from ops.chaos.records import Post
 from ops.chaos.verdict import Scorecard
 
 
-def lines(card: Scorecard) -> list[str]:
-    """Return one line per figure; the last line is the verdict."""
+def lines(cards: Mapping[str, Scorecard]) -> list[str]:
+    """Return one line per figure; the last line is the verdict. The first card is told in full."""
+    (_, first), *others = cards.items()
+    told = [_beside(name, card) for name, card in others]
+    broken = [f"{name}: {failure}" for name, card in cards.items() for failure in card.failures]
+    verdict = "NOT KEPT: " + "; ".join(broken) if broken else "Every promise was kept."
+    return [*_lines(first), *told, verdict]
+
+
+def _beside(name: str, card: Scorecard) -> str:
+    longest = max((late.max for late in card.late.values()), default=0.0)
+    return (
+        f"{name:<24}{card.accepted:8}  (changes; lost {card.lost}, repeated {_counts(card.duplicates)}, "
+        f"out of promised order {card.misordered}; the longest took {longest:.1f} s)"
+    )
+
+
+def _lines(card: Scorecard) -> list[str]:
     repeated = ", ".join(f"{kind} {count}" for kind, count in card.duplicates.items())
     outbox = (
         f"missing {card.changes_without_event}, without a change {card.events_without_change}, "
@@ -28,7 +45,14 @@ def lines(card: Scorecard) -> list[str]:
         f"out of order            {card.out_of_order:8}  (per lead, everywhere; promised to one endpoint only)",
         f"out of promised order   {card.misordered:8}",
         f"numbers wrong           {card.misnumbered:8}",
+        f"retries too early       {len(card.early):8}  (attempts with one number {card.twice})",
+        f"sent to erased people   {len(card.sent_to_erased):8}",
+        f"canceled                {card.deliveries.get('cancelled', 0):8}  (by nobody {len(card.canceled_by_nobody)})",
+        f"  sent nevertheless     {len(card.sent_when_canceled):8}",
+        f"acknowledged by nobody  {len(card.unseen):8}  (and counted as delivered)",
+        f"queued again in the end {card.reconciled:8}  (nothing could be lost by then)",
         f"unfinished              {card.unfinished:8}",
+        f"customers' acts         {sum(card.acts.values()):8}  ({_counts(card.acts)})",
         "",
         "from commit to the first 2xx, seconds         p50      p99      max",
         *(
@@ -42,7 +66,6 @@ def lines(card: Scorecard) -> list[str]:
         ),
         "",
         "ledger: " + ("balanced" if not any(card.ledger.values()) else _counts(card.ledger)),
-        "NOT KEPT: " + "; ".join(card.failures) if card.failures else "Every promise was kept.",
     ]
 
 

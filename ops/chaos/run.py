@@ -1,26 +1,40 @@
 """One run: start the cluster, send changes while faults are injected, wait until all is delivered, judge the result."""
 
 import asyncio
-import contextlib
-import json
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
+
 from leadwire.development.embedded import Services
-from leadwire.infrastructure import db, settings
+from leadwire.infrastructure import clock, db, settings
 from leadwire.infrastructure.db.migrations import migrate
-from ops.chaos import ledger, load
+from ops.chaos import calm, load
+from ops.chaos.acts import perform
 from ops.chaos.cluster import Cluster, Deployment
-from ops.chaos.faults import PlannedFault, inject
+from ops.chaos.customer import Customer
+from ops.chaos.evidence import balanced, evidence, wait_until_settled
+from ops.chaos.faults import inject
 from ops.chaos.journal import Journal, free_port
+from ops.chaos.load import Workload
+from ops.chaos.members import KINDS
+from ops.chaos.plan import Planned
 from ops.chaos.proxy import LossyProxy
-from ops.chaos.records import ORDERED, Fault
+from ops.chaos.puller import Puller
+from ops.chaos.records import FETCHED, Accepted, Fault, Post
+from ops.chaos.replays import erase
 from ops.chaos.verdict import Evidence, Scorecard, judge
 
-ENDPOINTS: Final = ("healthy", "slow", "flaky", ORDERED)
+ENDPOINTS: Final = ("healthy", "slow", "flaky", "ordered")
+_MORE: Final = ("failing", "changing-1", FETCHED)
+_BESIDE: Final = ("beside", "relayed")
+"""Other customers, by the name of their one endpoint: changes queue the deliveries of the first, the relay those of the
+second, which has an order."""
+_EVERY: Final = 0.4  # seconds between their changes
+_LATE: Final = 10.0  # seconds until what could not be recorded amid a fault of this customer has been told of
 
 SHORT: Final = {
     "LEADWIRE_DELIVERY_TIMEOUT": "2",
@@ -32,90 +46,143 @@ SHORT: Final = {
 
 
 class RunOptions(NamedTuple):
-    """The options of a run. `settle` is the limit, in seconds, for everything to be delivered after the last change."""
+    """The options of a run. `settle` is the limit, in seconds, for everything to be delivered after the last change.
+
+    `plan` are the faults, `acts` what customers do meanwhile.
+    """
 
     events: int
     seconds: float
     seed: int
     settle: float
-    plan: Sequence[PlannedFault]
+    plan: Sequence[Planned]
+    acts: Sequence[Planned] = ()
 
 
-async def run(running: Services, environment: Mapping[str, str], directory: Path, options: RunOptions) -> Scorecard:
-    """Run everything on servers that are up. Return the scorecard."""
-    chosen = settings.get()
-    print(
-        f"{options.events} changes in {options.seconds:g} s, {len(options.plan)} faults, seed {options.seed}\n"
-        f"  lease {chosen.lease:g} s, delivery timeout {chosen.delivery_timeout:g} s, retries after "
-        f"{', '.join(map(str, chosen.retry_schedule))} s, lost in Redis after {chosen.reconcile_after:g} s",
-        flush=True,
-    )
+async def run(
+    running: Services, environment: Mapping[str, str], directory: Path, options: RunOptions
+) -> dict[str, Scorecard]:
+    """Run everything on servers that are up. Return the scorecard of each customer."""
+    _announce(options)
     logging.getLogger("asyncpg").addHandler(logging.NullHandler())  # the database goes away: we know
-    await db.open_pool(running.database_url, 4)
+    await db.open_pool(running.database_url, 6)
     await migrate()
     journal = Journal(directory / "journal.jsonl")
-    workload = await load.create_data({name: journal.url(name) for name in ENDPOINTS}, options.events)
-    journal.start(workload.secrets)
+    urls = {name: journal.url(name) for name in (*ENDPOINTS, *_MORE)} | {FETCHED: f"pull:{FETCHED}"}
+    mortals = sum(planned.kind == "erase" for planned in options.acts)
+    workload = await load.create_data(urls, options.events + calm.CHANGES, mortals=mortals)
+    beside = {name: await load.create_data({name: journal.url(name)}, 0, name) for name in _BESIDE}
+    journal.start(workload.secrets | {name: one.secrets[name] for name, one in beside.items()})
     try:
         async with (
             LossyProxy(running.redis_url) as proxy,
             Cluster(running, environment, directory, free_port(), proxy) as cluster,
+            Customer(workload, journal, cluster.url) as customer,
         ):
-            return judge(
-                await observe(cluster, workload, journal, options, lambda: inject(cluster, options.plan, chosen.lease))
-            )
+            cluster.victim, cluster.journal, cluster.beside = customer, journal, _BESIDE
+            seen = await _observe_all(cluster, customer, beside, options)
+            return {name: judge(evidence) for name, evidence in seen.items()}
     finally:
         journal.stop()
         await db.close_pool()
 
 
+def _announce(options: RunOptions) -> None:
+    chosen = settings.get()
+    print(
+        f"{options.events} changes in {options.seconds:g} s, {len(options.plan)} faults, {len(options.acts)} acts, "
+        f"seed {options.seed}\n"
+        f"  lease {chosen.lease:g} s, delivery timeout {chosen.delivery_timeout:g} s, retries after "
+        f"{', '.join(map(str, chosen.retry_schedule))} s, lost in Redis after {chosen.reconcile_after:g} s",
+        flush=True,
+    )
+
+
+async def _observe_all(
+    cluster: Cluster, customer: Customer, beside: Mapping[str, Workload], options: RunOptions
+) -> dict[str, Evidence]:
+    """Let everybody do what they do while faults are injected; see what came of it, and of a calm end."""
+    stop, fetched = asyncio.Event(), asyncio.Event()
+    puller = Puller(customer)
+    fetching = asyncio.create_task(puller.run(fetched))
+    share = load.changes(customer.workload, options.events + calm.CHANGES, options.seed)
+    busy = [[one for one in mine if one.number < options.events] for mine in share]
+    rate = options.events / options.seconds
+    workspaces = [customer.workspace, *(one.workspace for one in beside.values())]
+    async with asyncio.TaskGroup() as group:
+        others = {
+            name: group.create_task(load.change_until(one, cluster.url, stop, _EVERY)) for name, one in beside.items()
+        }
+        group.create_task(perform(customer, options.acts))
+        sending = group.create_task(load.send_changes(customer.workload, cluster.url, busy, rate))
+        happened = await inject(cluster, options.plan, settings.get().lease)
+        await sending
+        stop.set()
+    settled = partial(wait_until_settled, cluster, workspaces, options.settle)
+    await settled()
+    last = [[one for one in mine if one.number >= options.events] for mine in share]
+    end = await calm.observe(cluster, customer, last, settled)
+    left, redriven = await settled()
+    fetched.set()
+    await fetching
+    posts = [*cluster.journal.posts(), *puller.posts]
+    known = {"unfinished": left, "redriven": redriven}
+    found = {"chaos": await _of_victim(cluster, customer, [*sending.result(), *end.accepted], happened, posts, **known)}
+    shared = [fault for fault in happened if fault.kind not in KINDS]
+    for name, one in beside.items():
+        found[name] = await evidence(one, one.endpoints, await others[name], shared, posts, **known)
+    erasures = [f"erasure: {status}" for status in await erase(customer.workload, cluster.url) if status != 200]
+    refused = [*found["chaos"].refused, *erasures]
+    found["chaos"] = msgspec.structs.replace(
+        found["chaos"], reconciled=end.reconciled, replayed=end.replayed, refused=refused
+    )
+    balance = await balanced(cluster)
+    return {name: msgspec.structs.replace(one, ledger=balance) for name, one in found.items()}
+
+
+async def _of_victim(
+    cluster: Cluster,
+    customer: Customer,
+    accepted: Sequence[Accepted],
+    happened: Sequence[Fault],
+    posts: Sequence[Post],
+    **known: int,
+) -> Evidence:
+    """The evidence about the customer who does things, and whose rows are bad at times."""
+    excused = [(fault.start, fault.end + _LATE) for fault in happened if fault.kind in KINDS]
+    lines = [(clock.parse(line["at"]).timestamp(), "unrecordable") for line in cluster.logged("delivery.unrecordable")]
+    aside = [line["event_id"] for name in ("event", "delivery") for line in cluster.logged(f"{name}.set_aside")]
+    names = [name for name in customer.endpoints if not name.startswith("changing") or name == customer.changing]
+    found = await evidence(customer.workload, customer.endpoints, accepted, happened, posts, **known)
+    return msgspec.structs.replace(
+        found,
+        endpoints=names,
+        since=customer.since,
+        acts=customer.acts,
+        aside=aside,
+        refused=[
+            told for at, told in (*customer.refused, *lines) if not any(start <= at <= end for start, end in excused)
+        ],
+    )
+
+
 async def observe(
     deployment: Deployment,
-    workload: load.Workload,
+    workload: Workload,
     journal: Journal,
     options: RunOptions,
     injecting: Callable[[], Awaitable[Sequence[Fault]]],
 ) -> Evidence:
-    """Send changes while faults are injected, wait until all is delivered, and return what was seen."""
-    share = load.changes(workload, options.events, options.seed)
-    sending = asyncio.create_task(load.send_changes(workload, deployment.url, share, options.events / options.seconds))
-    try:
-        happened = await injecting()
-        accepted = await sending
-    finally:
-        sending.cancel()
-    left, redriven = await _wait_until_settled(deployment, workload.workspace, options.settle)
-    if fell := {process.name: process.fell for process in deployment.processes if process.fell}:
-        print(f"  ended by themselves and were started again: {fell}")
-    _, output = await deployment.command("ledger", "--json")
-    return Evidence(
-        accepted=accepted,
-        events=await ledger.events(workload.workspace),
-        posts=journal.posts(),
-        faults=happened,
-        endpoints=list(workload.secrets),
-        states=await ledger.states(workload.workspace),
-        deliveries=await ledger.deliveries(workload.workspace),
-        unfinished=left,
-        redriven=redriven,
-        ledger={check["name"]: check["broken"] for check in json.loads(output)["checks"]},
-        timeout=settings.get().delivery_timeout,
-    )
-
-
-async def _wait_until_settled(deployment: Deployment, workspace: str, settle: float) -> tuple[int, int]:
-    """Wait until all is delivered. Return what is left when the time is up, and how many dead letters were redriven:
-    a delivery that failed four times is not lost, an operator sends it again.
+    """Send the changes of one customer while faults are injected, wait until all is delivered, and return what was
+    seen.
     """
-    start, left, redriven = time.monotonic(), -1, 0
-    while time.monotonic() - start < settle:
-        with contextlib.suppress(*db.GONE):
-            left = await ledger.unfinished(workspace)
-            if not left:
-                if not (await ledger.deliveries(workspace)).get("dead"):
-                    break
-                _, output = await deployment.command("redrives", "start", "--rate", "1000", "--watch", "--json")
-                redriven += json.loads(output)["done"]
-        await asyncio.sleep(0.25)
-    print(f"  all delivered {time.monotonic() - start:.1f} s after the last change", flush=True)
-    return left, redriven
+    share = load.changes(workload, options.events, options.seed)
+    async with asyncio.TaskGroup() as group:
+        rate = options.events / options.seconds
+        sending = group.create_task(load.send_changes(workload, deployment.url, share, rate))
+        happened = await injecting()
+    left, redriven = await wait_until_settled(deployment, [workload.workspace], options.settle)
+    found = await evidence(
+        workload, workload.endpoints, sending.result(), happened, journal.posts(), unfinished=left, redriven=redriven
+    )
+    return msgspec.structs.replace(found, ledger=await balanced(deployment))

@@ -4,20 +4,30 @@ A delivery is lost when a change was accepted and an endpoint never acknowledged
 when its event had been acknowledged before, or the same attempt had been made before.
 """
 
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from ops.chaos import customers, order, times
 from ops.chaos.explain import cause, repeated
-from ops.chaos.records import NUMBERED, ORDERED, Accepted, Fault, Post, Recorded
+from ops.chaos.matched import Made, matched
+from ops.chaos.records import NUMBERED, ORDERED, Accepted, Act, Attempted, Ended, Fault, Post, Recorded
+from ops.chaos.times import Spread
 
 Key = tuple[str, str, int | None]
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """The input of the verdict. `states` holds the number in each lead, -1 for each ended conversation."""
+    """The input of the verdict about one customer.
+
+    `states` holds the number in each lead, -1 for each ended conversation. `since`: from when on an endpoint is owed
+    what is changed, where that is not from the beginning. `schedule`: the seconds before each retry. `reconciled`: how
+    many deliveries were queued again while nothing could be lost. `replayed`: from when on an endpoint in order
+    got nothing but what was replayed at once. `refused`: answers that
+    nobody may get, and what a worker could not record. `aside`: events that were set aside, and came when they were
+    released.
+    """
 
     accepted: Sequence[Accepted]
     events: Sequence[Recorded]
@@ -30,19 +40,19 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     redriven: int
     ledger: Mapping[str, int]
     timeout: float
-
-
-class Spread(msgspec.Struct, frozen=True):
-    """Seconds."""
-
-    p50: float
-    p99: float
-    max: float
-    count: int
+    attempts: Sequence[Attempted] = ()
+    ends: Sequence[Ended] = ()
+    acts: Sequence[Act] = ()
+    schedule: Sequence[int] = ()
+    since: Mapping[str, float] = {}
+    reconciled: int = 0
+    replayed: float = float("inf")
+    aside: Sequence[str] = ()
+    refused: Sequence[str] = ()
 
 
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a run. `failures` names the guarantees that were broken: it should be empty."""
+    """The result of a run. `failures` names the guarantees that were broken: it should be empty. Lists tell cases."""
 
     accepted: int
     asked_again: int
@@ -66,6 +76,16 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     out_of_order: int
     misordered: int
     misnumbered: int
+    early: Sequence[tuple[Attempted, Attempted]]
+    twice: int
+    sent_to_erased: Sequence[Post]
+    sent_when_canceled: Sequence[Post]
+    canceled_by_nobody: Sequence[Ended]
+    unseen: Sequence[Ended]
+    stopped: Sequence[str]  # who else stood still while one of this customer's rows or entries was bad
+    reconciled: int
+    refused: Sequence[str]
+    acts: Mapping[str, int]
     late: Mapping[str, Spread]
     recovery: Mapping[str, Spread]
     faults: Mapping[str, int]
@@ -73,14 +93,15 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failures(self) -> list[str]:
-        """The counts that must be 0 and are not. A redrive is out of order by intention."""
+        """The counts that must be 0 and are not."""
         must = (
             *("lost", "unexplained", "wrong_signature", "altered", "changes_without_event", "events_without_change"),
-            "misnumbered",
-            *(() if self.redriven else ("misordered",)),
-            *("events_doubled", "wrong_state", "unfinished"),
+            *("misnumbered", "misordered", "events_doubled", "wrong_state", "unfinished", "early", "twice"),
+            *("sent_to_erased", "sent_when_canceled", "canceled_by_nobody", "unseen", "reconciled"),
         )
-        broken = [f"{name} {getattr(self, name)}" for name in must if getattr(self, name)]
+        found = {name: getattr(self, name) for name in must}
+        broken = [f"{name} {one if isinstance(one, int) else len(one)}" for name, one in found.items() if one]
+        broken += [f"stopped: {one}" for one in self.stopped] + [f"refused: {one}" for one in self.refused]
         return broken + [f"ledger: {name} {count}" for name, count in self.ledger.items() if count]
 
 
@@ -88,9 +109,11 @@ def judge(seen: Evidence) -> Scorecard:
     """Return the scorecard."""
     asked = {key(one) for one in seen.accepted}
     recorded = Counter(key(one) for one in seen.events)
-    acknowledged = {(post.endpoint, key(post)) for post in seen.posts if post.good and post.verified}
-    found = list(_causes(seen))
-    causes = Counter(fault.kind if fault else "unexplained" for *_, fault in found)
+    made = matched(seen.posts, seen.attempts, seen.ends)
+    causes = list(_causes(seen, made))
+    duplicates = Counter(fault.kind if fault else "unexplained" for *_, fault in causes)
+    needless = {id(post) for _, post, _ in causes}
+    ordered = [one for one in made if one.post.endpoint in ORDERED and one.post.event_id not in seen.aside]
     bodies: defaultdict[str, set[int]] = defaultdict(set)
     for post in seen.posts:
         bodies[post.event_id].add(post.digest)
@@ -98,15 +121,15 @@ def judge(seen: Evidence) -> Scorecard:
         accepted=len(seen.accepted),
         asked_again=sum(one.tries > 1 for one in seen.accepted),
         events=len(seen.events),
-        owed=len(asked) * len(seen.endpoints),
+        owed=len(_owed(seen)),
         posts=len(seen.posts),
         deliveries=seen.deliveries,
         redriven=seen.redriven,
-        lost=sum((endpoint, key) not in acknowledged for endpoint in seen.endpoints for key in asked),
-        duplicates=dict(causes.most_common()),
-        unexplained=causes["unexplained"],
-        suspects=[(first, post) for first, post, fault in found if not fault],
-        proven=[(first, post, fault) for first, post, fault in found if fault],
+        lost=_lost(seen),
+        duplicates=dict(duplicates.most_common()),
+        unexplained=duplicates["unexplained"],
+        suspects=[(first, post) for first, post, fault in causes if not fault],
+        proven=[(first, post, fault) for first, post, fault in causes if fault],
         wrong_signature=sum(not post.verified for post in seen.posts),
         altered=sum(len(digests) > 1 for digests in bodies.values()),
         changes_without_event=len(asked - recorded.keys()),
@@ -114,14 +137,45 @@ def judge(seen: Evidence) -> Scorecard:
         events_doubled=sum(count - 1 for count in recorded.values()),
         wrong_state=_wrong_state(seen),
         unfinished=seen.unfinished,
-        out_of_order=_out_of_order(seen.posts),
-        misordered=_out_of_order([post for post in seen.posts if post.endpoint == ORDERED and post.good]),
-        misnumbered=_misnumbered([post for post in seen.posts if post.endpoint == NUMBERED]),
-        late=_late(seen),
-        recovery=_recovery(seen),
+        out_of_order=order.out_of_order(seen.posts),
+        misordered=order.misordered([one for one in ordered if id(one.post) not in needless])
+        + order.out_of_order([one.post for one in ordered if one.post.at > seen.replayed]),
+        misnumbered=order.misnumbered([post for post in seen.posts if post.endpoint in NUMBERED], seen.ends),
+        early=customers.early(seen.attempts, seen.schedule, seen.acts),
+        twice=customers.twice(seen.attempts),
+        sent_to_erased=[one.post for one in customers.sent_to_erased(made, seen.acts, seen.faults)],
+        sent_when_canceled=[one.post for one in customers.sent_when_canceled(made, seen.ends, seen.faults)],
+        canceled_by_nobody=customers.canceled_by_nobody(seen.ends, seen.events, seen.acts),
+        unseen=customers.unseen(seen.ends, made),
+        stopped=[f"{name} beside {fault.kind}" for fault in seen.faults for name in fault.stopped],
+        reconciled=seen.reconciled,
+        refused=seen.refused,
+        acts=dict(Counter(act.kind for act in seen.acts)),
+        late=times.late(seen.endpoints, seen.events, seen.posts),
+        recovery=times.recovery(seen.endpoints, seen.events, seen.posts, seen.faults),
         faults=dict(Counter(fault.kind for fault in seen.faults)),
         ledger=seen.ledger,
     )
+
+
+def _owed(seen: Evidence) -> set[tuple[str, Key]]:
+    """The changes that each endpoint is owed: all of those since it was there."""
+    return {
+        (endpoint, key(one))
+        for endpoint in seen.endpoints
+        for one in seen.accepted
+        if one.asked >= seen.since.get(endpoint, 0.0)
+    }
+
+
+def _lost(seen: Evidence) -> int:
+    """How many that are owed were never acknowledged, nor canceled by somebody."""
+    acknowledged = {(post.endpoint, key(post)) for post in seen.posts if post.good and post.verified}
+    keys = {event.event_id: key(event) for event in seen.events}
+    canceled = {
+        (end.endpoint, keys[end.event_id]) for end in seen.ends if end.state == "cancelled" and end.event_id in keys
+    }
+    return len(_owed(seen) - acknowledged - canceled)
 
 
 def key(one: Accepted | Recorded | Post) -> Key:
@@ -129,14 +183,14 @@ def key(one: Accepted | Recorded | Post) -> Key:
     return one.kind, one.subject, one.number if one.kind == "lead.updated" else None
 
 
-def _causes(seen: Evidence) -> Iterable[tuple[Post, Post, Fault | None]]:
+def _causes(seen: Evidence, made: Sequence[Made]) -> Iterable[tuple[Post, Post, Fault | None]]:
     """The cause of each duplicate, what it repeats, and itself."""
-    earlier: defaultdict[tuple[str, str], list[Post]] = defaultdict(list)
-    for post in seen.posts:
-        before = earlier[post.endpoint, post.event_id]
-        if first := repeated(post, before):
-            yield first, post, cause(post, first, seen.faults, seen.timeout)
-        before.append(post)
+    earlier: defaultdict[tuple[str, str], list[Made]] = defaultdict(list)
+    for one in made:
+        before = earlier[one.post.endpoint, one.post.event_id]
+        if first := repeated(one, before):
+            yield first.post, one.post, cause(one, first, seen.faults, seen.timeout)
+        before.append(one)
 
 
 def _wrong_state(seen: Evidence) -> int:
@@ -145,71 +199,3 @@ def _wrong_state(seen: Evidence) -> int:
     for one in sorted(seen.accepted, key=lambda one: one.accepted):
         last[one.subject] = one.number if one.kind == "lead.updated" else -1
     return sum(seen.states.get(subject) != number for subject, number in last.items())
-
-
-def _misnumbered(posts: Sequence[Post]) -> int:
-    """Events without exactly one number, and numbers from 1 on without exactly one event."""
-    numbers: defaultdict[str, set[int]] = defaultdict(set)
-    events: defaultdict[int, set[str]] = defaultdict(set)
-    for post in posts:
-        numbers[post.event_id].add(post.sequence or 0)
-        events[post.sequence or 0].add(post.event_id)
-    given = range(1, max(events, default=0) + 1)
-    return sum(0 in one or len(one) > 1 for one in numbers.values()) + sum(len(events[number]) != 1 for number in given)
-
-
-def _out_of_order(posts: Sequence[Post]) -> int:
-    """Events that came to an endpoint for the first time after a later one of the same lead."""
-    newest: dict[tuple[str, str], int] = {}
-    met: set[tuple[str, str]] = set()
-    count = 0
-    for post in posts:
-        if post.number is None or (post.endpoint, post.event_id) in met:
-            continue
-        met.add((post.endpoint, post.event_id))
-        subject = post.endpoint, post.subject
-        count += post.number < newest.get(subject, -1)
-        newest[subject] = max(newest.get(subject, -1), post.number)
-    return count
-
-
-def _late(seen: Evidence) -> dict[str, Spread]:
-    """Per endpoint, from the commit to the first acknowledged POST."""
-    first = _first_good(seen.posts)
-    return {
-        endpoint: spread(
-            [first[endpoint, one.event_id] - one.at for one in seen.events if (endpoint, one.event_id) in first]
-        )
-        for endpoint in seen.endpoints
-    }
-
-
-def _recovery(seen: Evidence) -> dict[str, Spread]:
-    """Per kind of fault, from its start until a change committed after that start has reached an endpoint."""
-    first = _first_good(seen.posts)
-    arrivals = sorted(
-        (one.at, min(first[endpoint, one.event_id] for endpoint in seen.endpoints if (endpoint, one.event_id) in first))
-        for one in seen.events
-        if any((endpoint, one.event_id) in first for endpoint in seen.endpoints)
-    )
-    found: defaultdict[str, list[float]] = defaultdict(list)
-    for fault in seen.faults:
-        if after := [arrived for at, arrived in arrivals if at >= fault.start]:
-            found[fault.kind].append(min(after) - fault.start)
-    return {kind: spread(seconds) for kind, seconds in sorted(found.items())}
-
-
-def _first_good(posts: Iterable[Post]) -> dict[tuple[str, str], float]:
-    first: dict[tuple[str, str], float] = {}
-    for post in posts:
-        if post.good:
-            first.setdefault((post.endpoint, post.event_id), post.at)
-    return first
-
-
-def spread(seconds: Sequence[float]) -> Spread:
-    """Median, 99th percentile and largest; zeros when there is nothing."""
-    if not seconds:
-        return Spread(0.0, 0.0, 0.0, 0)
-    cuts = statistics.quantiles(seconds, n=100, method="inclusive") if len(seconds) > 1 else [seconds[0]] * 99
-    return Spread(round(cuts[49], 3), round(cuts[98], 3), round(max(seconds), 3), len(seconds))

@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 from ops.chaos.records import NUMBERED, ORDERED, Accepted, Fault, Post, Recorded
-from ops.chaos.verdict import Evidence, judge, spread
+from ops.chaos.times import spread
+from ops.chaos.verdict import Evidence, judge
 
 CHANGES = [
     Accepted(1, "lead.updated", "lead_a", 100.0, 100.1, 1),
@@ -180,11 +181,10 @@ def test_order_is_counted_by_first_arrivals_of_a_lead():
 
 
 def test_an_order_that_was_promised_counts_what_was_acknowledged_first():
-    early = [post(EVENTS[0], endpoint=ORDERED, answer=500), post(EVENTS[1], endpoint=ORDERED)]
-    late = post(EVENTS[0], 5, endpoint=ORDERED, attempt=2)
+    early = [post(EVENTS[0], endpoint=ORDERED[0], answer=500), post(EVENTS[1], endpoint=ORDERED[0])]
+    late = post(EVENTS[0], 5, endpoint=ORDERED[0], attempt=2)
     assert "misordered 1" in seen(*early, late).failures
-    assert seen(*early, late, redriven=1).failures == []
-    assert seen(post(EVENTS[0], endpoint=ORDERED), post(EVENTS[1], endpoint=ORDERED)).misordered == 0
+    assert seen(post(EVENTS[0], endpoint=ORDERED[0]), post(EVENTS[1], endpoint=ORDERED[0])).misordered == 0
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_an_order_that_was_promised_counts_what_was_acknowledged_first():
 )
 def test_a_number_that_is_missing_double_or_changed_is_counted(numbers, wrong):
     of = (EVENTS[0], EVENTS[1], EVENTS[0])
-    posts = [post(event, endpoint=NUMBERED, sequence=number) for event, number in zip(of, numbers, strict=True)]
+    posts = [post(event, endpoint=NUMBERED[0], sequence=number) for event, number in zip(of, numbers, strict=True)]
     assert seen(*posts).misnumbered == wrong
 
 

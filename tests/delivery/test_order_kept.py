@@ -152,24 +152,3 @@ async def test_an_endpoint_that_wants_no_order_any_more_gets_all_there_is(in_ord
     await in_order.score(lead, 4)
     await wire.turn()
     assert in_order.told()[-1] == 4
-
-
-async def test_a_retry_keeps_its_time_while_what_is_before_it_is_sent_again(in_order, workspace, wire, db_clock):
-    lead = await dead_letter(in_order, wire)
-    first = (await events())[0]
-    await in_order.score(lead, 2)
-    in_order.receiver.answer = 500
-    await wire.turn()
-    in_order.receiver.answer = 204
-    in_order.receiver.deliveries.clear()
-    assert await redrives.redrive_event(workspace, first) == 1
-    for _ in range(3):
-        await wire.turn()
-    assert in_order.told() == [1]
-    await db_clock.forward(59)
-    await wire.turn()
-    assert in_order.told() == [1]
-    await db_clock.forward(2)
-    await wire.turn()
-    assert in_order.told() == [1, 2]
-    assert await broken(wire) == []

@@ -92,8 +92,8 @@ _ONE: Final = "event_id = :event_id AND endpoint_id = :endpoint_id AND workspace
 _ENDED: Final = sql(f"SELECT event_id, endpoint_id FROM delivery_result WHERE {_ONE}")
 # What is behind another, or in quarantine, is due never, and stays so.
 _HURRY: Final = sql(f"""
-UPDATE delivery SET due_at = now(), retry_at = NULL
-WHERE {_ONE} AND state = 'waiting' AND due_at > now() AND due_at < 'infinity' RETURNING 1""")
+UPDATE delivery SET due_at = now() WHERE {_ONE} AND state = 'waiting' AND due_at > now() AND due_at < 'infinity'
+RETURNING 1""")
 
 _SQL: Final = load(__file__)
 _EVENTS, _UNFINISHED, _AGAIN = _SQL["events"], _SQL["unfinished"], _SQL["again"]

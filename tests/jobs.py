@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+from leadwire.delivery.endpoints import discard as discards
 from leadwire.domain.accounts import reads as accounts
 from leadwire.infrastructure import db
 from leadwire.infrastructure.jobs.kinds import KINDS
 from leadwire.infrastructure.jobs.runner import Runner
 from leadwire.processes.background import find_kinds
 
+_REDRIVEN = "SELECT coalesce(sum(done), 0) FROM redrive_job"
 _DUE = "UPDATE job SET due_at = now() WHERE kind = ANY($1) AND owner IS NULL AND failed_at IS NULL"
 
 
@@ -24,6 +26,20 @@ async def run(*names: str, early: bool = False) -> None:
     running = runner(*names)
     await make_due(*(name for name in _with_finding(names) if early or KINDS[name].every is not None))
     await running.run_all()
+
+
+async def redrive() -> int:
+    """Let each redrive take a step. Return how many deliveries wait again."""
+    before = await db.value(_REDRIVEN)
+    await make_due("redrive")
+    await runner("redrive").run_all()
+    return int(await db.value(_REDRIVEN) - before)
+
+
+async def discard() -> int:
+    """Cancel a batch for each endpoint that it is asked for. Return how many deliveries."""
+    endpoints = await db.rows("SELECT endpoint_id FROM discard ORDER BY until")
+    return sum([await discards.step(row["endpoint_id"]) for row in endpoints])
 
 
 async def make_due(*names: str) -> None:

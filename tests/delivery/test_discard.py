@@ -8,7 +8,7 @@ from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.worker.claim import put_back
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
-from tests import make
+from tests import jobs, make
 from tests.delivery.interleaved import Held, apart, blocked
 from tests.delivery.test_delivery import broken, states
 from tests.delivery.wired import endpoint
@@ -28,9 +28,9 @@ async def waiting(workspace, bot, count: int) -> None:
 
 
 async def until_done() -> list[int]:
-    batches = [await discard.run_once()]
+    batches = [await jobs.discard()]
     while batches[-1]:
-        batches.append(await discard.run_once())
+        batches.append(await jobs.discard())
     assert await db.value("SELECT count(*) FROM discard") == 0
     return batches
 
@@ -52,7 +52,7 @@ async def test_what_comes_after_it_was_asked_for_stays(workspace, bot, wire, rec
     made = await endpoint(workspace, receiver.url)
     await waiting(workspace, bot, 3)
     await discard.start(made.id)
-    assert await discard.run_once() == 2
+    assert await jobs.discard() == 2
     await waiting(workspace, bot, 1)
     assert await until_done() == [1, 0]
     assert await states() == {"cancelled": 3, "waiting": 1}
@@ -62,7 +62,7 @@ async def test_a_second_call_includes_what_came_meanwhile(workspace, bot, wire, 
     made = await endpoint(workspace, receiver.url)
     await waiting(workspace, bot, 3)
     await discard.start(made.id)
-    assert await discard.run_once() == 2
+    assert await jobs.discard() == 2
     await waiting(workspace, bot, 1)
     await discard.start(made.id)
     assert await until_done() == [2, 0]
@@ -90,7 +90,7 @@ async def test_in_an_order_what_came_meanwhile_goes_on(in_order, wire, small):
     await in_order.score(lead, 1, 2, 3)
     await fan_out()
     await discard.start(in_order.endpoint_id)
-    assert await discard.run_once() == 2
+    assert await jobs.discard() == 2
     await in_order.score(lead, 4, 5)
     await fan_out()
     assert await until_done() == [1, 0]
@@ -165,5 +165,5 @@ async def test_nobody_asked_is_nothing_to_do(workspace, bot, wire, receiver):
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
     await fan_out()
-    assert await discard.run_once() == 0
+    assert await jobs.discard() == 0
     assert await states() == {"waiting": 1}

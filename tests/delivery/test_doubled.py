@@ -4,11 +4,10 @@ import importlib
 
 import pytest
 
-from leadwire.delivery.endpoints import discard
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
-from tests import make
+from tests import jobs, make
 from tests.delivery.test_delivery import broken, states
 from tests.delivery.wired import endpoint
 
@@ -42,7 +41,7 @@ async def test_the_person_can_be_erased(workspace, wire, doubled, state):
 async def test_it_holds_up_no_discard(workspace, bot, wire, receiver, doubled):
     _, made = await doubled("waiting")
     await changes.delete(workspace, made.id)
-    assert await discard.run_once() == 1
+    assert await jobs.discard() == 1
     assert await states() == {"cancelled": 1}
     assert await broken(wire) == []
 

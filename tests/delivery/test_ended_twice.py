@@ -6,7 +6,7 @@ from leadwire.delivery.endpoints import discard
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
-from tests import make
+from tests import jobs, make
 from tests.delivery.test_delivery import states
 from tests.delivery.wired import endpoint
 
@@ -46,7 +46,7 @@ async def test_its_person_can_be_erased(workspace, wire, lead):
 async def test_it_can_be_discarded(workspace, wire, lead):
     await db.rows("UPDATE delivery SET state = 'waiting'")
     await discard.start(await db.value("SELECT endpoint_id FROM delivery"))
-    while await discard.run_once():
+    while await jobs.discard():
         pass
     assert await states() == {"cancelled": 1}
 

@@ -5,7 +5,6 @@ import contextvars
 
 import pytest
 
-from leadwire.delivery import redrive
 from leadwire.delivery.streams import Key
 from leadwire.delivery.worker import number as numbering
 from leadwire.delivery.worker.claim import claim
@@ -18,7 +17,7 @@ from leadwire.domain.webhooks.redrives import Selection
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.errors import Invalid, NotFound
-from tests import make
+from tests import jobs, make
 from tests.delivery.wired import endpoint
 from tests.waiting import eventually
 
@@ -194,7 +193,7 @@ async def test_a_redrive_keeps_numbers_and_a_replay_gives_new_ones_to_what_had_n
     await wire.turn()
     assert arrived(receiver) == [1, 1]
     await redrives.start(workspace, Selection(endpoint_id=made, replay=True), 1000)
-    assert await redrive.step() == 3
+    assert await jobs.redrive() == 3
     await wire.turn()
     assert sorted(arrived(receiver)[2:]) == [1, 2, 3]
 

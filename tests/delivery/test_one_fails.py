@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from leadwire.delivery import redrive
 from leadwire.delivery.endpoints import discard
 from leadwire.delivery.receivers import pull
 from leadwire.delivery.relay import admit, fan_out
@@ -15,7 +14,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import db, failing
-from tests import make
+from tests import jobs, make
 from tests.delivery.interleaved import apart
 from tests.delivery.test_delivery import broken
 from tests.delivery.wired import endpoint
@@ -170,7 +169,7 @@ async def dead(two, wire, receiver) -> tuple[str, str]:
 async def test_a_redrive_that_fails(two, wire, receiver):
     await dead(two, wire, receiver)
     async with refused("delivery", "INSERT", f"NEW.workspace_id = '{two.bad}'"):
-        assert await redrive.step() == 1
+        assert await jobs.redrive() == 1
     assert await two.states() == (["dead"], ["waiting"])
 
 
@@ -178,9 +177,9 @@ async def test_a_redrive_to_an_endpoint_that_somebody_holds(two, wire, receiver)
     ids = await dead(two, wire, receiver)
     async with db.transaction():
         await db.rows("SELECT 1 FROM webhook_endpoint WHERE id = $1 FOR UPDATE", ids[0])
-        assert await apart(redrive.step()) == 1
+        assert await apart(jobs.redrive()) == 1
     assert await two.states() == (["dead"], ["waiting"])
-    assert await redrive.step() == 1
+    assert await jobs.redrive() == 1
 
 
 async def discarded(two) -> None:
@@ -194,7 +193,7 @@ async def discarded(two) -> None:
 async def test_a_discard_that_fails(two):
     await discarded(two)
     async with refused("delivery", "DELETE", f"OLD.workspace_id = '{two.bad}'"):
-        assert await discard.run_once() == 1
+        await jobs.run("discard")
     assert await two.states() == (["waiting"], ["cancelled"])
 
 
@@ -202,6 +201,8 @@ async def test_a_discard_of_what_somebody_holds(two):
     await discarded(two)
     async with db.transaction():
         await db.rows("SELECT 1 FROM delivery WHERE workspace_id = $1 FOR UPDATE", two.bad)
-        assert await apart(discard.run_once()) == 1
+        await apart(jobs.run("discard"))
     assert await two.states() == (["waiting"], ["cancelled"])
-    assert await discard.run_once() == 1
+    await jobs.make_due("discard")
+    await jobs.run("discard")
+    assert await two.states() == (["cancelled"], ["cancelled"])

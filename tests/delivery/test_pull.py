@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from leadwire.delivery import redrive, signing, streams
+from leadwire.delivery import signing, streams
 from leadwire.delivery.monitoring import invariants
 from leadwire.delivery.receivers import checkpoints, pull
 from leadwire.delivery.worker import hourly_stats
@@ -22,6 +22,7 @@ from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, settings
 from leadwire.infrastructure.errors import Invalid, Unavailable
+from tests import jobs
 from tests.delivery.test_delivery import states
 from tests.delivery.test_numbers import people
 from tests.delivery.wired import endpoint
@@ -371,7 +372,7 @@ async def test_a_replay_of_a_time_is_fetched_too(workspace, bot, wire, puller):
     await wire.relay()
     await puller.acknowledge(await puller.fetch())
     await redrives.start(workspace, redrives.Selection(endpoint_id=puller.id, replay=True), 1000)
-    assert await redrive.step() == 1
+    assert await jobs.redrive() == 1
     assert len((await puller.fetch()).deliveries) == 1
 
 

@@ -5,13 +5,12 @@ from functools import partial
 
 import pytest
 
-from leadwire.delivery import redrive
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import DomainError
-from tests import make
+from tests import jobs, make
 from tests.delivery.interleaved import overlapped
 from tests.delivery.test_delivery import broken, states
 from tests.delivery.test_redrives import dead
@@ -28,7 +27,7 @@ def again(workspace):
         )
 
     async def job(_endpoint_id: str) -> None:
-        await redrive.step()
+        await jobs.redrive()
 
     return {"one": one_event, "redrive": job, "replay": job}
 
@@ -61,7 +60,7 @@ async def test_a_replay_and_an_erasure_at_the_same_time_leave_nothing_to_send(wo
     await wire.relay()
     made = await endpoint(workspace, receiver.url)
     await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
-    moves = [redrive.step, partial(privacy.erase_lead, workspace, lead.id)]
+    moves = [jobs.redrive, partial(privacy.erase_lead, workspace, lead.id)]
     if first == "erasure":
         moves.reverse()
     await overlapped(*moves)
@@ -75,7 +74,7 @@ async def test_a_replay_that_meets_an_outcome_sends_it_again(workspace, bot, wir
     await wire.relay()
     done = await wire.post(await wire.claim())
     await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
-    await overlapped(partial(wire.settle, done), redrive.step)
+    await overlapped(partial(wire.settle, done), jobs.redrive)
     assert [tuple(row) for row in await db.rows("SELECT state, generation FROM every_delivery")] == [("waiting", 2)]
     await wire.turn()
     assert [one.webhook_id for one in receiver.deliveries] == [done[0].job.entry.key.event_id] * 2

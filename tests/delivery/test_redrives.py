@@ -7,7 +7,7 @@ from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.errors import Conflict, Invalid, NotFound
-from tests import make
+from tests import jobs, make
 from tests.delivery.wired import endpoint
 
 
@@ -38,24 +38,24 @@ async def test_a_job_sends_every_dead_letter_again_and_finishes(workspace, bot, 
     assert await redrives.count(workspace, Selection()) == 3
     job = await redrives.start(workspace, Selection(), 1000)
     assert (job.state, job.total, job.done) == ("running", 3, 0)
-    assert await redrive.step() == 3
+    assert await jobs.redrive() == 3
     assert await redrives.one(workspace, job.id) == await redrives.one(None, job.id)
     assert (await redrives.one(workspace, job.id)).state == "finished"
     await wire.turn()
     assert await states() == {"delivered": 3}
     assert [one.attempt for one in receiver.deliveries] == [1, 1, 1]
     await db_clock.forward(5)
-    assert await redrive.step() == 0
+    assert await jobs.redrive() == 0
     assert await redrives.count(workspace, Selection()) == 0
 
 
 async def test_its_rate_is_kept_and_a_long_rest_is_not_made_up_for(workspace, bot, wire, receiver, db_clock):
     await dead(workspace, bot, wire, receiver, 30)
     job = await redrives.start(workspace, Selection(), 2)
-    moved = [await redrive.step()]
+    moved = [await jobs.redrive()]
     for seconds in (1, 1, 3600):
         await db_clock.forward(seconds)
-        moved.append(await redrive.step())
+        moved.append(await jobs.redrive())
     assert moved == [2, 2, 2, 10], "two a second; after an hour without a relay, five seconds' worth"
     assert (await redrives.one(workspace, job.id)).done == 16
 
@@ -63,17 +63,17 @@ async def test_its_rate_is_kept_and_a_long_rest_is_not_made_up_for(workspace, bo
 async def test_pausing_resuming_and_cancelling(workspace, bot, wire, receiver, db_clock):
     await dead(workspace, bot, wire, receiver, 6)
     job = await redrives.start(workspace, Selection(), 2)
-    assert await redrive.step() == 2
+    assert await jobs.redrive() == 2
     await redrives.move(workspace, job.id, "pause")
     await db_clock.forward(10)
-    assert await redrive.step() == 0
+    assert await jobs.redrive() == 0
     await redrives.move(workspace, job.id, "resume")
-    assert await redrive.step() == 0, "the rest is not made up for"
+    assert await jobs.redrive() == 0, "the rest is not made up for"
     await db_clock.forward(1)
-    assert await redrive.step() == 2
+    assert await jobs.redrive() == 2
     assert (await redrives.move(workspace, job.id, "cancel")).state == "cancelled"
     await db_clock.forward(10)
-    assert await redrive.step() == 0
+    assert await jobs.redrive() == 0
     assert await states() == {"waiting": 4, "dead": 2}
     for step in ("pause", "resume", "cancel"):
         with pytest.raises(Conflict):
@@ -87,9 +87,9 @@ async def test_a_step_that_is_cut_off_is_taken_again_whole(workspace, bot, wire,
     with monkeypatch.context() as patched:
         patched.setattr(redrive._STEPPED, "text", f"{redrive._STEPPED.text} AND 1 / 0 = 1")
         with pytest.raises(Exception, match="division by zero"):
-            await redrive.step_job(job.id)
+            await redrive.step(job.id)
     assert await states() == {"dead": 4}
-    assert await redrive.step() == 4
+    assert await jobs.redrive() == 4
     assert (await redrives.one(workspace, job.id)).done == 4
     assert await db.value("SELECT max(generation) FROM every_delivery") == 2
 
@@ -99,7 +99,7 @@ async def test_what_dies_again_while_the_job_runs_is_not_sent_a_third_time(works
     await redrives.start(workspace, Selection(), 1)
     receiver.answer = 410
     for _ in range(6):
-        await redrive.step()
+        await jobs.redrive()
         await wire.turn()
         await changes.enable(workspace, made)
         await db_clock.forward(1)
@@ -129,7 +129,7 @@ async def test_a_selection_by_endpoint_kind_outcome_and_time(workspace, bot, wir
     ]
     assert counted == [3, 2, 1, 2, 0, 3, 0, 2, 1]
     job = await redrives.start(workspace, Selection(endpoint_id=one, kinds=["lead.created"]), 1000)
-    assert await redrive.step() == job.total == 1
+    assert await jobs.redrive() == job.total == 1
 
 
 async def test_a_replay_sends_every_event_of_the_time_to_one_endpoint(workspace, bot, wire, receiver, db_clock):
@@ -143,7 +143,7 @@ async def test_a_replay_sends_every_event_of_the_time_to_one_endpoint(workspace,
     receiver.deliveries.clear()
     job = await redrives.start(workspace, Selection(endpoint_id=late.id, replay=True), 1000)
     assert job.total == 3
-    assert await redrive.step() == 3
+    assert await jobs.redrive() == 3
     await wire.turn()
     assert len({one.webhook_id for one in receiver.deliveries}) == len(receiver.deliveries) == 3
     assert (
@@ -156,7 +156,7 @@ async def test_a_replay_leaves_alone_what_is_on_its_way(workspace, bot, wire, re
     await people(workspace, bot, 1)
     await wire.relay()
     await redrives.start(workspace, Selection(endpoint_id=made.id, replay=True), 1000)
-    await redrive.step()
+    await jobs.redrive()
     assert await states() == {"queued": 1}
     await wire.deliver()
     assert len(receiver.deliveries) == 1

@@ -3,7 +3,6 @@
 import asyncio
 
 from leadwire.delivery import streams
-from leadwire.delivery.endpoints import discard
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.loop import Relay
@@ -12,7 +11,7 @@ from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.privacy import changes as privacy
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db, ids
-from tests import make
+from tests import jobs, make
 from tests.delivery.interleaved import apart, blocked
 from tests.delivery.test_delivery import broken, states
 from tests.delivery.wired import endpoint
@@ -169,7 +168,7 @@ async def test_a_fan_out_does_not_wait_while_a_backlog_is_canceled(workspace, bo
     await changes.delete(workspace, made.id)
     async with db.transaction():
         await db.rows("SELECT 1 FROM delivery FOR UPDATE")
-        canceling = apart(discard.run_once())
+        canceling = apart(jobs.discard())
         await blocked()
         assert (await apart(fan_out())).waiting == 1
         assert not canceling.done()

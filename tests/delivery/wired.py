@@ -6,7 +6,6 @@ from typing import Self
 from redis.asyncio import Redis
 
 from leadwire.delivery import streams
-from leadwire.delivery.endpoints import discard
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.reconcile import reconcile
@@ -20,6 +19,7 @@ from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import NewEndpoint
 from leadwire.infrastructure import redis_pool, settings
 from leadwire.infrastructure.settings import Settings
+from tests import jobs as background
 
 
 class Wire:
@@ -47,7 +47,7 @@ class Wire:
             await asyncio.wait(redis_pool._background_tasks)
         keys = (await fan_out()).keys
         admitted = await admit()
-        while await discard.run_once():
+        while await background.discard():
             pass
         await streams.add(self.redis, [*keys, *admitted], self.settings.stream_shards)
         return len(keys) + len(admitted)

@@ -1,4 +1,4 @@
-"""Redrives: the dead letters of one event at once, and jobs for many, which the relay takes a step on at a time.
+"""Redrives: the dead letters of one event at once, and of many by the background process, a step at a time.
 
 A batch and the job's place after it are one transaction, so a job never does anything twice, whoever dies when.
 """
@@ -11,10 +11,10 @@ from piccolo.table import Table
 
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.states import State
-from leadwire.infrastructure import clock, db, ids
+from leadwire.delivery.streams import push
+from leadwire.infrastructure import clock, db, ids, jobs
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, load, param, sql, statement
-from leadwire.infrastructure.failing import Failing
 
 JobState = Literal["running", "paused", "cancelled", "finished"]
 
@@ -41,16 +41,14 @@ class RedriveJob(Table, db=DB, tablename="redrive_job"):
     updated_at = Timestamptz()
 
 
-_LONGEST_STEP: Final = 5.0  # seconds' worth at once, after a pause of the relay
+_LONGEST_STEP: Final = 5.0  # seconds' worth at once, after a pause of the process
 _BIGGEST_STEP: Final = 2000  # deliveries
-_failing: Final = Failing("redrive")
 
-# The jobs that run, beginning with the one that has waited longest for its step.
-_RUNNING: Final = sql("SELECT id FROM redrive_job WHERE state = 'running' ORDER BY stepped_at")
+_RUNNING: Final = sql("SELECT id, workspace_id FROM redrive_job WHERE state = 'running'")
 # A job that runs, and how many deliveries its rate allows by now.
 _JOB: Final = sql("""
 SELECT *, least(:longest, extract(epoch FROM now() - stepped_at)::float8) * per_second AS allowed FROM redrive_job
-WHERE id = :id AND state = 'running' FOR UPDATE SKIP LOCKED""")
+WHERE id = :id AND state = 'running' FOR UPDATE""")
 
 # The dead letters that meet the criteria.
 _DEAD: Final = """
@@ -119,7 +117,7 @@ _MOVE: Final = statement(
     .where(
         RedriveJob.id == param("id"), if_given(RedriveJob.workspace_id, "workspace"), any_of(RedriveJob.state, "before")
     )
-    .returning(RedriveJob.id)
+    .returning(RedriveJob.workspace_id)
 )
 _DELETE_JOBS: Final = statement(RedriveJob.delete().where(RedriveJob.workspace_id == param("workspace")))
 
@@ -135,6 +133,13 @@ class Criteria(NamedTuple):
     outcomes: list[str] | None
 
 
+class Step(NamedTuple):
+    """How many deliveries were put back to wait, and whether that is all for now: also of a job that is paused."""
+
+    moved: int
+    ended: bool
+
+
 async def count(criteria: Criteria, *, replay: bool) -> int:
     """Return how many deliveries match; with `replay`, events."""
     return int(await (_COUNT_PAST if replay else _COUNT_DEAD).value(**criteria._asdict()))
@@ -144,13 +149,20 @@ async def create(criteria: Criteria, per_second: int, *, replay: bool) -> str:
     """Make a job, which has ended when nothing matches. Return its id."""
     total = await count(criteria, replay=replay)
     values = {"id": ids.new("job"), "per_second": per_second, "total": total, "now": clock.now(), "replay": replay}
-    await _INSERT.rows(**criteria._asdict(), **values, state="running" if total else "finished")
+    async with db.transaction():
+        await _INSERT.rows(**criteria._asdict(), **values, state="running" if total else "finished")
+        if total:
+            await jobs.add("redrive", str(values["id"]), criteria.workspace_id)
     return str(values["id"])
 
 
 async def move(workspace: str | None, job_id: str, before: Sequence[JobState], after: JobState) -> bool:
     """Let a job that is in one of the states `before` be `after`. Return whether it was in one."""
-    return bool(await _MOVE.rows(id=job_id, workspace=workspace, before=before, after=after))
+    async with db.transaction():
+        rows = await _MOVE.rows(id=job_id, workspace=workspace, before=before, after=after)
+        if rows and after == "running":
+            await jobs.add("redrive", job_id, rows[0]["workspace_id"])
+    return bool(rows)
 
 
 async def delete_jobs(workspace: str) -> None:
@@ -183,37 +195,34 @@ async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> bool:
     """Make a retry that waits for its time due now. Return False where there is none."""
     async with db.transaction():
         await due.wake([endpoint_id])
+        db.after_commit(push.wake_relay)
         return bool(await _HURRY.rows(workspace=workspace, event_id=event_id, endpoint_id=endpoint_id))
 
 
-async def step() -> int:
-    """Take each running job on by what its rate allows. Return how many deliveries were put back to wait.
-
-    A job that fails, or whose endpoint somebody is changing, holds up no other. Raise db.TRANSIENT.
-    """
-    return await _failing.each([row["id"] for row in await _RUNNING.rows()], step_job)
+async def running() -> list[jobs.Offer]:
+    """Return the jobs that run: an earlier version makes them without a job of the background process."""
+    return [jobs.Offer(*row) for row in await _RUNNING.rows()]
 
 
-async def step_job(job_id: str) -> int:
-    """Take a job on by what its rate allows. Return how many deliveries were put back to wait: 0 as well where it does
-    not run, or somebody else takes it on. Raise db.Locked when somebody is changing an endpoint.
-    """
+async def step(job_id: str) -> Step:
+    """Take a job on by what its rate allows. Raise db.Locked when somebody is changing it, or an endpoint."""
     async with db.transaction():
         await due.PATIENCE.rows()
         job = await _JOB.row(longest=_LONGEST_STEP, id=job_id)
         if job is None:
-            return 0
+            return Step(0, ended=True)
         allowed = min(int(job["allowed"]), _BIGGEST_STEP)
         if allowed < 1:
-            return 0
+            return Step(0, ended=False)
         criteria = Criteria(*(job[name] for name in Criteria._fields))
         place = {name: job[name] for name in ("after_event", "after_endpoint")}
         batch = await (_NEXT_PAST if job["replay"] else _NEXT_DEAD).rows(**criteria._asdict(), **place, allowed=allowed)
         await _again(batch, replay=job["replay"])
         if batch:
             place = {"after_event": batch[-1]["event_id"], "after_endpoint": batch[-1]["endpoint_id"]}
-        await _STEPPED.rows(id=job["id"], moved=len(batch), **place, finished=len(batch) < allowed)
-        return len(batch)
+        finished = len(batch) < allowed
+        await _STEPPED.rows(id=job["id"], moved=len(batch), **place, finished=finished)
+        return Step(len(batch), ended=finished)
 
 
 async def _again(batch: Sequence[db.Row], *, replay: bool, states: Sequence[State] = ()) -> int:
@@ -224,6 +233,7 @@ async def _again(batch: Sequence[db.Row], *, replay: bool, states: Sequence[Stat
     asked = lists("events endpoints", batch)
     bounds = {"first": min(asked["events"]), "last": max(asked["events"])}
     known = await due.wake(asked["endpoints"])
+    db.after_commit(push.wake_relay)
     await _EVENTS.rows(events=asked["events"], **bounds)
     await _UNFINISHED.rows(**asked)
     again = await _AGAIN.rows(**asked, **bounds, states=states, replay=replay)

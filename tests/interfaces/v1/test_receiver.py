@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from leadwire.delivery import redrive
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import keys
 from leadwire.domain.webhooks import changes, receivers
@@ -12,6 +11,7 @@ from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db
 from leadwire.interfaces.v1 import receiver as api
+from tests import jobs
 from tests.delivery.test_numbers import numbered, people
 from tests.delivery.wired import endpoint
 
@@ -87,7 +87,7 @@ async def test_a_token_is_for_its_own_endpoint(asking, workspace, bot, wire, rec
     assert (found["endpoint_id"], found["highest"], found["count"]) == (made, 0, 0)
     answer = await asking.post("/receiver/v1/replay", json={"first": 1, "last": 3})
     assert (answer.status_code, answer.json()) == (200, {"data": {"replayed": 0}})
-    assert await redrive.step() == 0
+    assert await jobs.redrive() == 0
 
 
 async def test_there_is_no_checkpoint_while_deliveries_have_no_numbers(asking, workspace, made):

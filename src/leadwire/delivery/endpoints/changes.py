@@ -19,7 +19,7 @@ _IS_ID: Final = WebhookEndpoint.id == param("id")
 
 _INSERT: Final = insert(*columns(WebhookEndpoint, "id workspace_id url events secret created_at updated_at"))
 _LOCK: Final = statement(WebhookEndpoint.select(WebhookEndpoint.id).where(_IS_ID), "FOR NO KEY UPDATE")
-_DELETE: Final = statement(WebhookEndpoint.delete().where(_IS_ID))
+_DELETE: Final = statement(WebhookEndpoint.delete().where(_IS_ID).returning(WebhookEndpoint.workspace_id))
 _HELD: Final = """
 UPDATE webhook_endpoint SET paused_until = {until}, open = false, due_at = now() WHERE id = ANY(ARRAY(
     SELECT id FROM webhook_endpoint WHERE workspace_id = :workspace {those} ORDER BY id FOR NO KEY UPDATE))"""
@@ -61,9 +61,9 @@ def _update(names: tuple[str, ...]) -> Statement:
 
 
 async def delete(endpoint_id: str) -> None:
-    """Remove an endpoint in the open transaction. The relay then cancels the unfinished deliveries to it."""
-    await _DELETE.rows(id=endpoint_id)  # first: it waits for whoever is making deliveries to it
-    await discard.start(endpoint_id)
+    """Remove an endpoint in the open transaction. The unfinished deliveries to it are canceled then."""
+    rows = await _DELETE.rows(id=endpoint_id)  # first: it waits for whoever is making deliveries to it
+    await discard.start(endpoint_id, rows[0]["workspace_id"] if rows else "")
 
 
 async def hold(workspace: str, *, held: bool) -> None:

@@ -1,6 +1,6 @@
 """Cancel what waits for an endpoint: of one that was removed, or that somebody wants to be empty.
 
-There may be hundreds of thousands, so a row of `discard` says what is to go, and the relay does it some at a time.
+There may be hundreds of thousands, so a row of `discard` says what is to go, and a job does it some at a time.
 """
 
 from typing import Final
@@ -10,13 +10,11 @@ from piccolo.table import Table
 
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.table import END_CANCELED
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, jobs
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import sql
-from leadwire.infrastructure.failing import Failing
 
 BATCH: Final = 1000  # deliveries
-_failing: Final = Failing("discard")
 
 
 class Discard(Table, db=DB, tablename="discard"):
@@ -30,11 +28,8 @@ class Discard(Table, db=DB, tablename="discard"):
 _START: Final = sql("""
 INSERT INTO discard (endpoint_id, until) VALUES (:endpoint_id, clock_timestamp())
 ON CONFLICT (endpoint_id) DO UPDATE SET until = EXCLUDED.until""")
-# Some that are asked for, beginning with the one that has waited longest.
-_ASKED: Final = sql("""
-SELECT endpoint_id FROM discard WHERE NOT endpoint_id = ANY(:resting::text[]) ORDER BY until LIMIT 100""")
-# One of them; other relays leave it alone.
-_ONE: Final = sql("SELECT until FROM discard WHERE endpoint_id = :endpoint_id FOR UPDATE SKIP LOCKED")
+_ALL: Final = sql("SELECT endpoint_id FROM discard")
+_ONE: Final = sql("SELECT until FROM discard WHERE endpoint_id = :endpoint_id FOR UPDATE")
 # A batch ends as canceled. What is queued is in a worker's hands, which sees for itself whether the endpoint is gone.
 _CANCEL: Final = sql(f"""
 WITH canceled AS (
@@ -53,9 +48,11 @@ WHERE endpoint_id = :endpoint_id AND subject IS NOT NULL AND state = 'waiting' A
 _COUNT: Final = sql("SELECT count(*) FROM delivery WHERE endpoint_id = :endpoint_id AND state = 'waiting'")
 
 
-async def start(endpoint_id: str) -> None:
-    """Let the relay cancel all that waits for this endpoint now. Retries are among it; what is being sent is not."""
-    await _START.rows(endpoint_id=endpoint_id)
+async def start(endpoint_id: str, workspace: str = "") -> None:
+    """Let all be canceled that waits for this endpoint now. Retries are among it; what is being sent is not."""
+    async with db.transaction():
+        await _START.rows(endpoint_id=endpoint_id)
+        await jobs.add("discard", endpoint_id, workspace)
 
 
 async def wake(endpoint_ids: set[str], *, stay_open: bool = True) -> None:
@@ -70,17 +67,14 @@ async def count(endpoint_id: str) -> int:
     return int(await _COUNT.value(endpoint_id=endpoint_id))
 
 
-async def run_once() -> int:
-    """Cancel a batch of each that is asked for. Return how many deliveries that were.
-
-    One that fails, or whose deliveries somebody has locked, holds up no other. Raise db.TRANSIENT.
-    """
-    return await _failing.each([row["endpoint_id"] for row in await _ASKED.rows(resting=_failing.resting())], step)
+async def asked() -> list[jobs.Offer]:
+    """Return what is to be done: an earlier version asks for it without a job of the background process."""
+    return [jobs.Offer(row["endpoint_id"], "") for row in await _ALL.rows()]
 
 
 async def step(endpoint_id: str) -> int:
-    """Cancel a batch of what waits for an endpoint. Return how many deliveries that were; after 0 it is done, or
-    somebody else does it. Raise db.Locked when somebody has locked some of them.
+    """Cancel a batch of what waits for an endpoint. Return how many deliveries that were; after 0 it is done. Raise
+    db.Locked when somebody has locked some of them.
     """
     async with db.transaction():
         await due.PATIENCE.rows()

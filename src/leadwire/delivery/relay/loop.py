@@ -13,8 +13,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import epochs, metrics, redrive, streams
-from leadwire.delivery.endpoints import discard
+from leadwire.delivery import epochs, metrics, streams
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.receivers import pull
 from leadwire.delivery.relay import partitions, reconcile
@@ -29,10 +28,8 @@ from leadwire.infrastructure.settings import Settings
 
 _POLL: Final = 0.25  # seconds, when nothing wakes a loop
 _POLL_BACKLOG: Final = 0.01  # while an endpoint's window is what holds deliveries back
-_POLL_JOBS: Final = 1.0  # of redrives and discards, when there are none
 _CLOSE_EVERY: Final = 1.0
 _EXPIRE_EVERY: Final = 1.0
-_REDRIVE_EVERY: Final = 0.2
 _MAINTAIN_EVERY: Final = 3600.0
 _MAINTAIN_AGAIN: Final = 15.0  # after a lock that was not granted in time
 
@@ -47,7 +44,7 @@ class Relay:
         self._outbox, self._due = OutboxFront(), Front(ALWAYS)
         self._closed = float("-inf")
         self._refused: dict[str, list[Key]] = defaultdict(list)  # by loop, what it has queued and Redis has not taken
-        runs = (self.fan_out, self.admit, self.expire, self.redrive, self.reconcile, self.discard, self.maintain)
+        runs = (self.fan_out, self.admit, self.expire, self.reconcile, self.maintain)
         self._loops = {run.__name__: Loop(run.__name__, run) for run in runs}
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -113,14 +110,6 @@ class Relay:
             await streams.announce_dead(self._redis, [(*one.job.entry.key[:2], one.outcome) for one in dead])
         return 0.0 if expired == pull.BATCH else _EXPIRE_EVERY
 
-    async def redrive(self) -> float:
-        """Take redrive jobs one step on."""
-        if redriven := await redrive.step():
-            metrics.REDRIVEN.inc(redriven)
-            telemetry.log("batch.redriven", deliveries=redriven)
-            self._loops["admit"].woken.set()
-        return _REDRIVE_EVERY if redriven else _POLL_JOBS
-
     async def reconcile(self) -> float:
         """Add to the streams again what Redis lost; note whether PostgreSQL has become another server."""
         await epochs.note()
@@ -131,12 +120,6 @@ class Relay:
             telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=len(lost))
             await self._add("reconcile", lost)
         return 0.0 if len(lost) == reconcile.BATCH else self._settings.reconcile_after / 3
-
-    async def discard(self) -> float:
-        """Cancel a batch of what waits for endpoints that were removed or are to be emptied."""
-        if canceled := await discard.run_once():
-            telemetry.log("batch.discarded", deliveries=canceled)
-        return 0.0 if canceled else _POLL_JOBS
 
     async def maintain(self) -> float:
         """Make days ahead, drop old ones. An hour late does no harm; a relay that waits for locks would."""

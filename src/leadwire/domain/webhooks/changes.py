@@ -145,14 +145,14 @@ async def count_waiting(workspace: str | None, endpoint_id: str) -> int:
 
 
 async def discard(workspace: str | None, endpoint_id: str) -> int:
-    """Let the relay cancel all that waits for an endpoint now. Return how many deliveries that is. Raise NotFound.
+    """Let all be canceled that waits for an endpoint now. Return how many deliveries that is. Raise NotFound.
 
     Retries are among it. What is being sent is not, nor what waits later.
     """
     async with db.transaction():
-        waiting = await count_waiting(workspace, endpoint_id)
-        await discards.start(endpoint_id)
-    return waiting
+        endpoint = await reads.endpoint(workspace, endpoint_id)
+        await discards.start(endpoint_id, endpoint.workspace_id)
+        return await discards.count(endpoint_id)
 
 
 async def send_test(workspace: str | None, endpoint_id: str, kind: str | None = None) -> str:

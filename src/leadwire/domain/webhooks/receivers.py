@@ -13,7 +13,6 @@ from msgspec import Struct
 from leadwire.delivery import redrive, signing
 from leadwire.delivery.endpoints import changes as rows
 from leadwire.delivery.receivers import checkpoints, pull
-from leadwire.delivery.streams import push
 from leadwire.domain.accounts import keys
 from leadwire.domain.webhooks import changes, reads, rotation
 from leadwire.infrastructure import clock, db, ids, settings, telemetry
@@ -106,7 +105,6 @@ async def replay(receiver: Receiver, first: int, last: int) -> int:
     if not 0 <= last - first < reads.MOST_NUMBERS:
         raise Invalid(f"Numbers are from `first` to `last`, at most {reads.MOST_NUMBERS} at once.")
     count = await redrive.redrive_numbers(receiver.workspace, receiver.endpoint_id, first, last)
-    push.wake_relay()
     telemetry.log("receiver.replayed", endpoint_id=receiver.endpoint_id, first=first, last=last, deliveries=count)
     return count
 

@@ -10,7 +10,6 @@ from leadwire.delivery import redrive as rows
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.redrive import Criteria, JobState, RedriveJob
 from leadwire.delivery.states import OUTCOMES
-from leadwire.delivery.streams import push
 from leadwire.domain.webhooks import reads
 from leadwire.infrastructure import clock, ids
 from leadwire.infrastructure.db.statements import columns, if_given, param, statement
@@ -73,7 +72,6 @@ async def start(workspace: str, selection: Selection, per_second: int = 100) -> 
     if not 1 <= per_second <= FASTEST:
         raise invalid_field("/per_second", "out_of_range", f"A rate is 1 to {FASTEST} deliveries a second.")
     job_id = await rows.create(await _criteria(workspace, selection), per_second, replay=selection.replay)
-    push.wake_relay()
     return await one(workspace, job_id)
 
 
@@ -85,7 +83,6 @@ async def redrive_event(workspace: str | None, event_id: str, endpoint_id: str |
     count = await rows.redrive_event(workspace, event_id, endpoint_id)
     if not count:
         await reads.deliveries_of(workspace, event_id, endpoint_id)
-    push.wake_relay()
     return count
 
 
@@ -101,7 +98,6 @@ async def resend(workspace: str, event_id: str, endpoint_id: str) -> None:
         if found.test:
             raise Conflict("A test is sent once. Send another on the endpoint's page.", code="wrong_state")
         raise Conflict("It cannot be sent again: its endpoint or its content was removed.", code="wrong_state")
-    push.wake_relay()
 
 
 async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> None:
@@ -111,7 +107,6 @@ async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> None:
         waits = found.state == "waiting" and found.due_at > "9999"
         why = "It waits its turn, behind others." if waits else "No retry waits for its time any more."
         raise Conflict(why, code="wrong_state")
-    push.wake_relay()
 
 
 async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, last: int) -> int:
@@ -120,9 +115,7 @@ async def redrive_numbers(workspace: str | None, endpoint_id: str, first: int, l
     Raise NotFound when there is no such endpoint or number, Invalid.
     """
     await reads.events_of_numbers(workspace, endpoint_id, first, last)
-    count = await rows.redrive_numbers(workspace, endpoint_id, first, last)
-    push.wake_relay()
-    return count
+    return await rows.redrive_numbers(workspace, endpoint_id, first, last)
 
 
 async def move(workspace: str | None, job_id: str, step: str) -> Redrive:

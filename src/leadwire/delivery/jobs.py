@@ -1,0 +1,30 @@
+"""What is done for deliveries beside their way: redrives of many, and discards. The relay sends what they let wait."""
+
+from typing import Final
+
+from leadwire.delivery import metrics, redrive
+from leadwire.delivery.endpoints import discard
+from leadwire.infrastructure import telemetry
+from leadwire.infrastructure.jobs import Again, Claimed, job
+
+_EVERY: Final = 0.2  # seconds between the steps of a redrive
+_IDLE: Final = 1.0  # seconds, where its rate allows nothing yet
+
+
+@job("redrive", at_once=4, find=redrive.running)
+async def take_on(job: Claimed) -> Again | None:
+    """Let some of the deliveries of a redrive wait again, by its rate."""
+    moved, ended = await redrive.step(job.key)
+    if moved:
+        metrics.REDRIVEN.inc(moved)
+        telemetry.log("batch.redriven", deliveries=moved)
+    return None if ended else Again(_EVERY if moved else _IDLE)
+
+
+@job("discard", at_once=2, find=discard.asked)
+async def cancel(job: Claimed) -> Again | None:
+    """Cancel a batch of what waits for an endpoint that was removed or is to be emptied."""
+    canceled = await discard.step(job.key)
+    if canceled:
+        telemetry.log("batch.discarded", deliveries=canceled)
+    return Again() if canceled else None

@@ -1,0 +1,70 @@
+"""Redrives and discards are jobs: added with their cause, found where an earlier version has not added them."""
+
+import pytest
+
+from leadwire.delivery.endpoints import discard
+from leadwire.delivery.streams import push
+from leadwire.domain.webhooks import changes, redrives
+from leadwire.domain.webhooks.redrives import Selection
+from leadwire.infrastructure import db
+from tests import jobs
+from tests.delivery.test_redrives import dead, people, states
+from tests.delivery.wired import endpoint
+
+
+async def added(kind: str) -> list[tuple[str, str]]:
+    rows = await db.rows("SELECT key, workspace_id FROM job WHERE kind = $1 AND due_at <= now()", kind)
+    return [tuple(row) for row in rows]
+
+
+async def test_a_redrive_has_a_job_while_it_runs(workspace, bot, wire, receiver):
+    await dead(workspace, bot, wire, receiver, 3)
+    job = await redrives.start(workspace, Selection(), 1)
+    await redrives.move(workspace, job.id, "pause")
+    assert await added("redrive") == [(job.id, workspace)]
+    assert await jobs.redrive() == 0
+    assert await added("redrive") == []
+    await redrives.move(workspace, job.id, "resume")
+    assert await added("redrive") == [(job.id, workspace)]
+    await redrives.move(workspace, job.id, "cancel")
+    assert await jobs.redrive() == 0
+    assert await db.value("SELECT count(*) FROM job WHERE kind = 'redrive'") == 0
+
+
+async def test_a_redrive_of_nothing_has_none(workspace):
+    await redrives.start(workspace, Selection(), 1)
+    assert await added("redrive") == []
+
+
+async def test_the_relay_is_woken_for_what_waits_again(workspace, bot, wire, receiver, monkeypatch):
+    await dead(workspace, bot, wire, receiver, 1)
+    await redrives.start(workspace, Selection(), 100)
+    woken = []
+    monkeypatch.setattr(push._announcer, "announce", woken.append)
+    assert await jobs.redrive() == 1
+    assert woken == [push.WAKE]
+
+
+async def test_a_discard_has_a_job_of_its_workspace(workspace, bot, wire, receiver):
+    made, other = await endpoint(workspace, receiver.url), await endpoint(workspace, receiver.url)
+    await changes.discard(workspace, made.id)
+    await changes.delete(workspace, other.id)
+    assert sorted(await added("discard")) == sorted([(made.id, workspace), (other.id, workspace)])
+    await jobs.run("discard")
+    assert await db.value("SELECT count(*) FROM discard") == 0
+    assert await added("discard") == []
+
+
+@pytest.mark.parametrize("kind", ["redrive", "discard"])
+async def test_what_an_earlier_version_has_asked_for_is_found(kind, workspace, bot, wire, receiver):
+    made = await dead(workspace, bot, wire, receiver, 1)
+    if kind == "redrive":
+        await redrives.start(workspace, Selection(), 100)
+    else:
+        await people(workspace, bot, 1)
+        await wire.relay()
+        await db.rows("UPDATE delivery SET state = 'waiting'")
+        await discard.start(made)
+    await db.rows("DELETE FROM job")
+    await jobs.run(kind)
+    assert await states() == ({"waiting": 1} if kind == "redrive" else {"dead": 1, "cancelled": 1})

@@ -85,6 +85,21 @@ DELIVERY: Final = (
         "A receiver is {{ $value | humanizeDuration }} behind with its deliveries.",
     ),
     Alert(
+        "SnapshotHeld",
+        "max(leadwire_oldest_snapshot_seconds) > 1800"
+        ' or max(leadwire_oldest_snapshot_transactions{held_by=~"slot|standby"}) > 500000',
+        "5m",
+        "ticket",
+        "An old snapshot keeps dead rows from being removed: deliveries and jobs cost more and more.",
+    ),
+    Alert(
+        "SlotBehind",
+        "max(leadwire_slot_retained_bytes) > 8 * 1024 ^ 3",
+        "10m",
+        "ticket",
+        "PostgreSQL keeps {{ $value | humanize1024 }}B of its log for a replication slot: its disk fills up.",
+    ),
+    Alert(
         "FeedHeldBack",
         "max(leadwire_feed_held_back_seconds) > 60",
         "1m",

@@ -103,7 +103,10 @@ async def test_a_foreign_writer_holds_nothing_back(workspace, bot, begin, writes
 async def test_a_writer_in_another_database_holds_nothing_back(workspace, bot, begin, servers):
     await db.rows("CREATE DATABASE another TEMPLATE template0")
     try:
-        await (await begin(f"{servers.database_url}&dbname=another")).run("CREATE TABLE foreign_table ()")
+        await (await begin(servers.database_url.replace("/leadwire?", "/another?"))).run(
+            "CREATE TABLE foreign_table ()"
+        )
+        assert await db.value("SELECT count(*) FROM pg_stat_activity WHERE datname = 'another' AND backend_xid <> '0'")
         await make.lead(workspace, bot)
         assert set(await shown(workspace)) == await recorded(workspace)
     finally:

@@ -80,6 +80,19 @@ CASES = {
         "4m",
         {"leadwire_deliveries_reconciled_total": "40x20"},
     ),
+    "SnapshotHeld": (
+        {'leadwire_oldest_snapshot_transactions{held_by="slot"}': "500001x20"},
+        "8m",
+        {
+            'leadwire_oldest_snapshot_seconds{held_by="transaction"}': "1700x20",
+            'leadwire_oldest_snapshot_transactions{held_by="transaction"}': "900000x20",
+        },
+    ),
+    "SlotBehind": (
+        {"leadwire_slot_retained_bytes": "9000000000x20"},
+        "15m",
+        {"leadwire_slot_retained_bytes": "8000000000x20"},
+    ),
     "FeedHeldBack": (
         {"leadwire_feed_held_back_seconds": "61+15x20"},
         "5m",

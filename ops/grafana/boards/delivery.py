@@ -123,6 +123,18 @@ DELIVERY: Final = board(
             about="Of the tables that keep events, results and attempts.",
         ),
         graph(
+            "Old snapshots",
+            ("{{held_by}}, transactions", "max by (held_by) (leadwire_oldest_snapshot_transactions)"),
+            ("{{held_by}}, seconds", "max by (held_by) (leadwire_oldest_snapshot_seconds)"),
+            about="What keeps dead rows from being removed. Alert: SnapshotHeld",
+        ),
+        graph(
+            "Dead rows, log kept for slots",
+            ("{{table}}", "max by (table) (leadwire_dead_rows)"),
+            ("slots, MiB", "max(leadwire_slot_retained_bytes) / 1024 ^ 2"),
+            about="Of the tables of open work; of the slot that is furthest behind. Alert: SlotBehind",
+        ),
+        graph(
             "Feed held back",
             ("", "max(leadwire_feed_held_back_seconds)"),
             about="Age of the oldest change that has recorded an event and is not committed. Alert: FeedHeldBack",

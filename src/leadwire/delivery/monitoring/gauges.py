@@ -83,7 +83,7 @@ async def _ledger() -> None:
         await db.rows("SET LOCAL enable_seqscan = off")  # whatever the statistics say: no table is read whole
         await db.rows(
             "SET LOCAL statement_timeout = '2s'"
-        )  # all three, and `holders`, within the observer's time limit
+        )  # all three, and those of `holders`, within the observer's time limit
         found: dict[str, Any] = {name: await statement.rows() for name, statement in STATEMENTS.items()}
     DATABASE_UP.show(1)
     (counts,) = found["counts"]

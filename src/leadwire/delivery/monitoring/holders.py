@@ -1,6 +1,13 @@
-"""What others do on the database server that makes ours wait or cost more, for gauges."""
+"""What others do on the database server that makes ours wait or cost more: for gauges, and for `leadwire doctor`.
 
-from typing import Final
+Dead rows are kept as long as a snapshot may still see them: that of a transaction, a prepared one, a replication slot,
+or a standby with feedback. Each look at a table of open work then reads them all. Of other roles' transactions only
+members of `pg_monitor` see anything.
+"""
+
+from typing import Final, Literal
+
+from msgspec import Struct
 
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.statements import load
@@ -10,16 +17,64 @@ RECORDING: Final = Gauge(
     "feed_held_back_seconds",
     "Age of the oldest open transaction that has recorded an event: the feed holds back what was recorded since.",
 )
-_GAUGES: Final = {"recording": RECORDING}
-ALL: Final = tuple(_GAUGES.values())
+SECONDS: Final = Gauge(
+    "oldest_snapshot_seconds",
+    "Age of the oldest transaction that keeps dead rows from being removed. held_by transaction or prepared.",
+    "held_by",
+)
+TRANSACTIONS: Final = Gauge(
+    "oldest_snapshot_transactions",
+    "Transactions of the server since the oldest snapshot. held_by transaction, prepared, slot or standby.",
+    "held_by",
+)
+WAL: Final = Gauge("slot_retained_bytes", "Log that the server keeps for the replication slot that is furthest behind.")
+DEAD: Final = Gauge("dead_rows", "Rows that vacuum has yet to remove from a table of open work, estimated.", "table")
+ALL: Final = (RECORDING, SECONDS, TRANSACTIONS, WAL, DEAD)
 
 _STATEMENTS: Final = load(__file__)
+
+
+class Holder(Struct, frozen=True):
+    """Who holds something. `transactions`: of the server, since its snapshot; `wal`: bytes of the log; None: none."""
+
+    kind: Literal["transaction", "prepared", "slot", "standby"]
+    name: str
+    about: str
+    transactions: int | None
+    seconds: float | None
+    """Since its transaction began; None: not known."""
+    wal: int | None
+    query: str
+    """The beginning of its last statement."""
+
+    def __str__(self) -> str:
+        said = [f"{self.kind} {self.name} ({self.about})"]
+        if self.seconds is not None:
+            said.append(f"open for {self.seconds:.0f} s")
+        if self.transactions is not None:
+            said.append(f"its snapshot is {self.transactions} transactions old")
+        if self.wal is not None:
+            said.append(f"keeps {self.wal >> 20} MiB of the log")
+        return ", ".join(said) + (f": {self.query}" if self.query else "")
+
+
+async def holders() -> list[Holder]:
+    """Return who holds what, those with the oldest snapshots first."""
+    return [Holder(*row) for row in await _STATEMENTS["holders"].rows()]
 
 
 async def update() -> None:
     """Look it up and show it. Raise what the database raises."""
     async with db.transaction():
-        await db.rows("SET LOCAL statement_timeout = '2s'")
-        rows = await _STATEMENTS["held"].rows()
-    for name, gauge in _GAUGES.items():
-        gauge.show_all({(row["label"],) if row["label"] else (): row["value"] for row in rows if row["gauge"] == name})
+        await db.rows("SET LOCAL statement_timeout = '1s'")
+        held, found = await _STATEMENTS["held"].rows(), await holders()
+    RECORDING.show(next(row["value"] for row in held if row["gauge"] == "recording"))
+    DEAD.show_all({(row["label"],): row["value"] for row in held if row["gauge"] == "dead"})
+    WAL.show(max((holder.wal or 0 for holder in found), default=0))
+    snapshots = [holder for holder in found if holder.transactions is not None]
+    for gauge, field, kinds in (
+        (SECONDS, "seconds", ("transaction", "prepared")),
+        (TRANSACTIONS, "transactions", ("transaction", "prepared", "slot", "standby")),
+    ):
+        ages = {kind: [getattr(one, field) or 0 for one in snapshots if one.kind == kind] for kind in kinds}
+        gauge.show_all({(kind,): max(values, default=0) for kind, values in ages.items()})

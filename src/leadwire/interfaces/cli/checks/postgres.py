@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from leadwire.delivery.endpoints import table as endpoints
+from leadwire.delivery.monitoring import holders
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import pooler
@@ -15,7 +16,9 @@ from leadwire.interfaces.cli.checks import finding
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _OLDEST: Final = 150_000
-_MOST_IDLE: Final = 300  # seconds that a transaction may idle
+_LONGEST: Final = 300  # seconds that a transaction may be open
+_MOST_BEHIND_SNAPSHOT: Final = 500_000  # transactions of the server since a snapshot
+_MOST_KEPT: Final = 2**33  # bytes of WAL for a replication slot
 _NAMED: Final = 5  # workspaces
 _MOST_BEHIND: Final = 2**24  # bytes of WAL that a standby has not replayed
 _POOLERS: Final = {
@@ -58,7 +61,7 @@ async def check(settings: Settings) -> list[Finding]:
         *(unless(about[name] != right, f"PostgreSQL {name}", about[name]) for name, right in _KEPT.items()),
         *(unless(about[name] == "off", f"PostgreSQL {name}", about[name]) for name in _NOT_OFF),
         await _connections(about, settings),
-        await _idle_transactions(),
+        await _holders(),
         await _standbys(about),
     ]
 
@@ -134,12 +137,18 @@ async def _connections(about: Mapping[str, str], settings: Settings) -> Finding:
     return unless(free < settings.pool_size, "PostgreSQL connections", says, level="error" if free < 2 else "warning")
 
 
-async def _idle_transactions() -> Finding:
-    seconds = await db.value(
-        """SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::float8 FROM pg_stat_activity
-           WHERE state LIKE 'idle in transaction%'"""
-    )
-    return unless(seconds > _MOST_IDLE, "transactions left open", f"the oldest idles for {seconds:.0f} s")
+async def _holders() -> Finding:
+    """Whether anything keeps dead rows, or files of the log, for long: a dump or a report that is active does, too."""
+    found = await holders.holders()
+    old = [
+        holder
+        for holder in found
+        if (holder.seconds or 0) > _LONGEST
+        or (holder.transactions or 0) > _MOST_BEHIND_SNAPSHOT
+        or (holder.wal or 0) > _MOST_KEPT
+    ]
+    says = "; ".join(map(str, old[:_NAMED] or found[:1])) or "none"
+    return unless(bool(old), "transactions left open", says)
 
 
 async def _standbys(about: Mapping[str, str]) -> Finding:

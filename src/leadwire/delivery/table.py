@@ -48,6 +48,7 @@ class DeliveryResult(_Columns, Table, db=DB, tablename="delivery_result"):
 class EveryDelivery(_Columns, Table, db=DB, tablename="every_delivery"):
     """A view of both: for reading, never on the way of an event."""
 
+    exact_state = Text(null=True, default=None)  # `states.ExactState`
     due_at = Timestamptz()  # of one that has ended: when it did
     queued_at = Timestamptz(null=True, default=None)
     set_aside_at = Timestamptz(null=True, default=None)

@@ -8,22 +8,21 @@ from msgspec import Struct
 from redis.asyncio import Redis
 
 from leadwire.delivery import streams
-from leadwire.delivery.states import STATES
+from leadwire.delivery.states import EXACT, UNFINISHED
 from leadwire.delivery.streams import StreamState
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.redis_pool import AWAY
 
 ALIVE: Final = 30.0
 """Seconds since it last asked for work within which a worker counts as alive."""
-_UNFINISHED_STATES: Final = ("waiting", "queued", "dead")
 _LISTED: Final = 5  # endpoints
 
-# Deliveries by state: all, or only those of the states that have an index of their own.
-_COUNTED: Final = sql("SELECT state, count(*) FROM every_delivery GROUP BY state")
+# Deliveries by state: all, or only those of the stored states that have an index of their own.
+_COUNTED: Final = sql("SELECT exact_state AS state, count(*) FROM every_delivery GROUP BY exact_state")
 _UNFINISHED: Final = sql(
     " UNION ALL ".join(
-        f"SELECT '{state}' AS state, count(*) FROM every_delivery WHERE state = '{state}'"
-        for state in _UNFINISHED_STATES
+        f"SELECT exact_state AS state, count(*) FROM every_delivery WHERE state = '{state}' GROUP BY exact_state"
+        for state in ("waiting", "queued", "dead")
     )
 )
 _OVERDUE: Final = """FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id AND e.enabled
@@ -111,7 +110,7 @@ class Status(Struct):
 async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
     """Return how delivery stands now. Without `finished`, what is done, perhaps millions, is not counted."""
     counted = await (_COUNTED if finished else _UNFINISHED).rows()
-    known = STATES if finished else _UNFINISHED_STATES
+    known = EXACT if finished else (*UNFINISHED, "dead")
     found = workers = None
     with contextlib.suppress(*AWAY):
         if redis is not None:

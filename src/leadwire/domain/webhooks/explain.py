@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from leadwire.delivery import signing
+from leadwire.delivery.states import ExactState
 from leadwire.domain.webhooks import rotation
 from leadwire.domain.webhooks.schema import Attempt, DeliveryDetail
 from leadwire.infrastructure import clock, settings
@@ -30,8 +31,12 @@ _MEANINGS = {
     "gone": "Your server answered 410 Gone: it wants no more events. The endpoint was disabled.",
 }
 
-_ENDS = {
-    "queued": "An attempt is being made now.",
+_NEXT: Final[dict[ExactState, str]] = {
+    "behind": "Another event about the same lead or conversation is sent first: the endpoint wants order.",
+    "set_aside": "Nothing by itself: no worker has survived it. An operator releases it.",
+    "queued": "A worker sends it in a moment.",
+    "sending": "An attempt is being made now.",
+    "fetched": "Its receiver has fetched it, and has still to acknowledge it.",
     "delivered": "Nothing: it has arrived.",
     "dead": "Nothing by itself: all attempts are used up. Fix the cause, then send it again.",
     "cancelled": "Nothing: the endpoint was removed, or the person or content erased, before it arrived.",
@@ -120,16 +125,14 @@ def _hops(delivery: DeliveryDetail, first: Attempt | None) -> list[Hop]:
 
 def _next(delivery: DeliveryDetail, last: Attempt | None, schedule: Sequence[int], *, paused: bool) -> str:
     if delivery.state != "waiting":
-        return _ENDS[delivery.state]
+        return _NEXT[delivery.state]
     if paused:
         return (
             "The receiver asked for a pause (Retry-After). Nothing is sent to it, and no attempt counts, until it ends."
         )
     made = delivery.attempts
     if last is None or made == 0:
-        return (
-            "It waits its turn: for the endpoint to be enabled, for its receiver to fetch it, or for what is before it."
-        )
+        return "It waits its turn: for the endpoint to be enabled or to have room, or for its receiver to fetch it."
     if made > len(schedule):
         return "The next attempt, when it is due."
     return f"Attempt {made + 1} of {len(schedule) + 1}, {_span(schedule[made - 1])} after attempt {made} failed."

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from leadwire.delivery.envelope import EVERY_KIND
 from leadwire.delivery.states import OUTCOMES as OUTCOMES  # noqa: PLC0414 - what a filter may name, for its readers
-from leadwire.delivery.states import Outcome, State
+from leadwire.delivery.states import ExactState, Outcome
 from leadwire.infrastructure import ids
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import InvalidParameter
@@ -20,8 +20,8 @@ from leadwire.infrastructure.errors import InvalidParameter
 LOOKED: Final = 500
 _STAGES: Final = ("delivered", "unfinished", "dead", "cancelled")  # unfinished is waiting or queued
 
-_SHOWN: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.last_outcome, v.occurred_at, d.due_at,
-    d.finished_at, d.test, coalesce(v.lead_id, v.conversation_id) AS subject"""
+_SHOWN: Final = """d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.occurred_at,
+    d.due_at, d.finished_at, d.test, coalesce(v.lead_id, v.conversation_id) AS subject"""
 
 # Ids of events, newest first: of some kinds; with a delivery that is unfinished; with a dead letter; about a subject.
 # `before`, `since` and `until` are event ids. They choose partitions; ALL keeps the planner from thinking that so few
@@ -95,7 +95,7 @@ class ListedDelivery(Struct, frozen=True):
     event_id: str
     endpoint_id: str
     kind: str
-    state: State
+    state: ExactState
     attempts: int
     last_outcome: Outcome | None
     occurred_at: datetime

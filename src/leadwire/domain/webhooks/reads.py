@@ -8,7 +8,7 @@ import msgspec
 
 from leadwire.delivery import table
 from leadwire.delivery.endpoints.table import WebhookEndpoint
-from leadwire.delivery.states import State
+from leadwire.delivery.states import ExactState
 from leadwire.domain.webhooks import custom_headers
 from leadwire.domain.webhooks.schema import Attempt, Delivery, DeliveryDetail, Endpoint
 from leadwire.infrastructure import clock, db
@@ -26,8 +26,8 @@ _ATTEMPTS: Final = statement(
     .order_by("started_at")
 )
 
-_LISTED: Final = """d.event_id, d.endpoint_id, v.kind, d.state, d.attempts, d.last_outcome, v.occurred_at, d.due_at,
-    d.finished_at"""
+_LISTED: Final = """d.event_id, d.endpoint_id, v.kind, d.exact_state, d.attempts, d.last_outcome, v.occurred_at,
+    d.due_at, d.finished_at"""
 _OF: Final = """FROM every_delivery d JOIN event v ON v.id = d.event_id
     WHERE (:workspace::text IS NULL OR d.workspace_id = :workspace)
       AND (:endpoint_id::text IS NULL OR d.endpoint_id = :endpoint_id)"""
@@ -46,7 +46,7 @@ SELECT event_id FROM every_delivery WHERE endpoint_id = :endpoint_id AND sequenc
 ORDER BY sequence""")
 # How the deliveries of some events stand; the range of ids leaves out the partitions of other days.
 _STATES: Final = sql("""
-SELECT event_id, endpoint_id, state, (SELECT url FROM webhook_endpoint e WHERE e.id = endpoint_id)
+SELECT event_id, endpoint_id, exact_state, (SELECT url FROM webhook_endpoint e WHERE e.id = endpoint_id)
 FROM every_delivery
 WHERE workspace_id = :workspace AND event_id = ANY(:events) AND event_id >= :first AND event_id <= :last""")
 
@@ -101,12 +101,12 @@ def _pairs(text: str | None) -> list[tuple[str, str]]:
     return msgspec.json.decode(text or "[]", type=list[tuple[str, str]])
 
 
-async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[tuple[str, State, str | None]]]:
+async def states_of(workspace: str, event_ids: Sequence[str]) -> dict[str, list[tuple[str, ExactState, str | None]]]:
     """Return for each of these events that has deliveries: their endpoints, states, and the endpoints' URLs."""
     found = await _STATES.rows(
         workspace=workspace, events=event_ids, first=min(event_ids, default=""), last=max(event_ids, default="")
     )
-    states: dict[str, list[tuple[str, State, str | None]]] = {}
+    states: dict[str, list[tuple[str, ExactState, str | None]]] = {}
     for event_id, *delivery in found:
         states.setdefault(event_id, []).append(tuple(delivery))
     return states

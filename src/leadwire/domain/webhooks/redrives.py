@@ -93,7 +93,7 @@ async def resend(workspace: str, event_id: str, endpoint_id: str) -> None:
     """
     if not await rows.resend(workspace, event_id, endpoint_id):
         (found,) = await reads.deliveries_of(workspace, event_id, endpoint_id)
-        if found.state in ("waiting", "queued"):
+        if found.finished_at is None:
             raise Conflict("It is on its way already.", code="wrong_state")
         if found.test:
             raise Conflict("A test is sent once. Send another on the endpoint's page.", code="wrong_state")
@@ -104,8 +104,8 @@ async def retry_now(workspace: str, event_id: str, endpoint_id: str) -> None:
     """Make the retry that waits now. Raise NotFound; Conflict when none waits for its time."""
     if not await rows.retry_now(workspace, event_id, endpoint_id):
         (found,) = await reads.deliveries_of(workspace, event_id, endpoint_id)
-        waits = found.state == "waiting" and found.due_at > "9999"
-        why = "It waits its turn, behind others." if waits else "No retry waits for its time any more."
+        behind = found.state == "behind"
+        why = "It waits its turn, behind others." if behind else "No retry waits for its time any more."
         raise Conflict(why, code="wrong_state")
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from leadwire.delivery.states import Outcome, State
+from leadwire.delivery.states import ExactState, Outcome
 from leadwire.infrastructure import clock
 
 SOON: Final = timedelta(days=30)
@@ -93,7 +93,7 @@ class Delivery(Struct, frozen=True):
     event_id: str
     endpoint_id: str
     event: str
-    state: State
+    state: ExactState
     attempts: int
     last_outcome: Outcome | None
     occurred_at: str

@@ -50,7 +50,7 @@ async def deliveries_live(context: PageContext) -> PageResponse:
     """Tells when there is a newer delivery than `upto`, and when one of the list has gone on."""
     wanted = _filter(context.query)
     page = await history.page(context.workspace, wanted)
-    unfinished = [row.event_id for row in page.rows if row.state in ("waiting", "queued")]
+    unfinished = [row.event_id for row in page.rows if row.finished_at is None]
 
     async def look() -> tuple[Hashable, bool]:
         states = await reads.states_of(context.workspace, unfinished) if unfinished else {}
@@ -111,7 +111,7 @@ async def delivery_live(context: PageContext, event_id: str, endpoint_id: str) -
         if not found:
             return None, False
         shown = found[0]
-        ended = shown.state not in ("waiting", "queued")
+        ended = shown.finished_at is not None
         return (shown.state, shown.attempts, shown.generation, len(shown.history)), ended
 
     return stream(look, context.me.session_id)

@@ -57,4 +57,4 @@ def test_what_the_engine_does_wrong_is_found_without_any_fault(tmp_path, module,
     )
     verdict = result.stdout.strip().splitlines()[-1]
     assert result.returncode == bool(broken), result.stdout + result.stderr
-    assert verdict.startswith(f"NOT KEPT: {broken}" if broken else "Every promise was kept."), result.stdout
+    assert broken in verdict if broken else verdict == "Every promise was kept.", result.stdout

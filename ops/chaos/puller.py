@@ -15,6 +15,7 @@ from ops.chaos.journal import SILENCE, answer_of
 from ops.chaos.records import FETCHED, Post
 
 _PREFIX: Final = "x-service-"
+_UNREADABLE: Final = payload.EventKey("", "", None)
 _REST: Final = 0.2  # seconds after a request that failed
 
 
@@ -57,12 +58,13 @@ class Puller:
     def _read(self, delivery: dict[str, Any], at: float) -> Post:
         body = delivery["body"].encode()
         headers = {name.lower(): value for name, value in delivery["headers"].items()}
+        event, event_id = _UNREADABLE, headers["webhook-id"]
         try:
             signing.verify(body, headers, self._secret, now=int(at))
+            event = payload.read(body)
             verified = True
-        except ValueError:
+        except ValueError:  # also of what has no body any more, because its person was erased
             verified = False
-        event, event_id = payload.read(body), headers["webhook-id"]
         attempt = int(headers[f"{_PREFIX}attempt"])
         failing, _ = answer_of("flaky", event_id, attempt)
         return Post(

@@ -60,14 +60,14 @@ DELIVERY: Final = (
         "max(leadwire_stream_pending_idle_seconds) > 150",
         "1m",
         "page",
-        "A worker has held an entry for {{ $value | humanizeDuration }} and no other worker takes it over.",
+        "A worker that is silent has held an entry for {{ $value | humanizeDuration }}, and no other takes it over.",
     ),
     Alert(
         "WorkersBehind",
         "max(leadwire_stream_oldest_seconds) > 60",
         "5m",
         "ticket",
-        "An entry has been in its stream for {{ $value | humanizeDuration }}: there are too few workers.",
+        "An entry has been in its stream for {{ $value | humanizeDuration }} and no worker reads it: there are too few.",
     ),
     Alert(
         "WorkerWedged",

@@ -12,7 +12,7 @@ from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.webhooks.schema import NewEndpoint
 from leadwire.infrastructure import db
 from tests import make
-from tests.delivery.wired import endpoint
+from tests.delivery.wired import begin, endpoint
 
 
 class Told:
@@ -25,7 +25,7 @@ class Told:
     async def begin(self) -> None:
         """Read what is in the streams, claim it and send it."""
         await self.wire.relay()
-        await self.worker._start(await self.wire.read(), asyncio.Event())
+        await begin(self.worker, await self.wire.read())
         await asyncio.gather(*self.worker._posts)
 
     def workspace(self, event: str) -> str:
@@ -80,7 +80,7 @@ async def test_what_fails_and_what_cannot_be_recorded(workspace, told, monkeypat
     await told.worker._recorder._record([done._replace(error="\0")])
     assert told.workspace("delivery.unrecordable") == workspace
     monkeypatch.setattr(loop, "attempt", None)
-    slot = told.worker._slots.take(job.entry.key.endpoint_id, quick=True)
+    slot = told.worker._slots.take(job.entry.key.endpoint_id)
     told.worker._held[job.entry.key] = job.entry
     await told.worker._post(job, slot, asyncio.Event())
     assert told.workspace("delivery.failed") == workspace

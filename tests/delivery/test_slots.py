@@ -1,47 +1,61 @@
-"""The slots of a worker: a few endpoints cannot fill them, and some are kept for quick deliveries."""
+"""The slots of a worker: a few endpoints cannot fill them, and some are kept for endpoints that have nothing there."""
 
 from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire.delivery.worker.slots import SLOW_FACTOR, Slots
+from leadwire.delivery.worker.slots import SLOW_AFTER, SLOW_FACTOR, Slots
 
-_SHARE = 8
+_SHARE, _FIRST = 8, 8
 _STEPS = st.lists(
     st.one_of(
-        st.tuples(st.sampled_from(["take", "take quick"]), st.integers(0, 5)),
-        st.tuples(st.sampled_from(["slow_down", "leave"]), st.integers(0, 1000)),
+        st.tuples(st.just("take"), st.integers(0, 5)),
+        st.tuples(st.sampled_from(["slow_down", "delivered", "late", "failed"]), st.integers(0, 1000)),
     ),
     max_size=200,
 )
 
 
+class Endpoint:
+    """What the model knows of one."""
+
+    def __init__(self):
+        self.most, self.slow, self.failing = _FIRST, False, False
+
+
 @given(st.integers(1, 12), _STEPS)
-def test_an_endpoint_has_what_its_lane_allows_and_no_place_is_lost(fast, steps):
+def test_an_endpoint_has_what_its_lane_and_its_outcomes_allow_and_no_slot_is_lost(fast, steps):
     """A model that counts by itself says when an endpoint may have another slot, and in which lane."""
-    slots, held = Slots(fast), []
+    slots, held, known = Slots(fast), [], {f"we_{n}": Endpoint() for n in range(6)}
     for step, chosen in steps:
-        slow_free = fast * SLOW_FACTOR - sum(one.slow for one in held)
-        if step.startswith("take"):
-            name, quick = f"we_{chosen}", step == "take quick"
-            slow = any(one.slow and one.endpoint_id == name for one in held)
+        if step == "take":
+            name = f"we_{chosen}"
+            about, mine = known[name], [one for one in held if one.endpoint_id == name]
+            slow = about.slow or any(one.slow for one in mine)
+            slow_free = fast * SLOW_FACTOR - sum(one.slow for one in held)
             fast_free = fast - sum(not one.slow for one in held)
-            limit = slow_free / _SHARE if slow else fast_free - (0 if quick else fast // 4)
-            mine = sum(one.endpoint_id == name and one.slow is slow for one in held)
-            slot = slots.take(name, quick=quick)
-            assert (slot is not None) == (mine < limit)
+            limit = slow_free / _SHARE if slow else fast_free - (fast // 4 if mine or about.failing else 0)
+            allowed = sum(one.slow is slow for one in mine) < limit and len(mine) < about.most
+            assert slots.rank(name) == (about.failing, len(mine))
+            slot = slots.take(name)
+            assert (slot is not None) == allowed
             if slot is not None:
                 assert slot.slow is slow
                 held.append(slot)
         elif held:
             slot = held[chosen % len(held)]
+            about = known[slot.endpoint_id]
             if step == "slow_down":
-                was_slow = slot.slow
-                assert slots.slow_down(slot) is slot.slow is (was_slow or slow_free > 0)
+                free = fast * SLOW_FACTOR - sum(one.slow for one in held)
+                was_slow, about.slow = slot.slow, True
+                assert slots.slow_down(slot) is slot.slow is (was_slow or free > 0)
             else:
                 held.remove(slot)
                 slots.leave(slot)
+                slots.note(slot.endpoint_id, SLOW_AFTER if step == "late" else 0.0, delivered=step != "failed")
+                about.slow, about.failing = step == "late", step == "failed"
+                about.most = max(1, about.most // 2) if about.failing else max(about.most, min(about.most + 1, fast))
         assert slots.free == fast - sum(not one.slow for one in held) >= 0
         counted = Counter(one.endpoint_id for one in held)
         assert {name: slots.taken(name) for name in counted} == counted
@@ -54,13 +68,14 @@ def test_an_endpoint_has_what_its_lane_allows_and_no_place_is_lost(fast, steps):
 
 
 @given(st.integers(4, 200), st.integers(1, 300))
-def test_however_many_endpoints_take_all_they_can_a_quick_delivery_finds_a_place(fast, greedy):
+def test_however_many_endpoints_take_all_they_can_one_that_has_nothing_there_finds_a_place(fast, greedy):
     slots = Slots(fast)
     for endpoint in range(greedy):
+        slots.note(f"we_{endpoint}", 0.0, delivered=False)
         while slots.take(f"we_{endpoint}"):
             pass
     assert slots.free >= fast // 4
-    assert slots.take("we_new", quick=True) is not None
+    assert slots.take("we_new") is not None
 
 
 def test_an_endpoint_whose_posts_are_slow_begins_the_next_in_the_slow_lane():
@@ -78,10 +93,10 @@ def test_an_endpoint_whose_posts_are_slow_begins_the_next_in_the_slow_lane():
 
 def test_a_slow_post_keeps_its_fast_place_while_the_slow_lane_is_full():
     slots = Slots(2)
-    slow = [slots.take(f"we_{n}", quick=True) for n in range(2)]
+    slow = [slots.take(f"we_{n}") for n in range(2)]
     for n in range(2 * SLOW_FACTOR):
         assert slots.slow_down(slow[-1])
-        slow.append(slots.take(f"we_more_{n}", quick=True))
+        slow.append(slots.take(f"we_more_{n}"))
     assert not slots.slow_down(slow[-1])
     assert slots.free == 0
     slots.leave(slow[1])

@@ -19,7 +19,7 @@ from leadwire.infrastructure import db
 from tests import make
 from tests.delivery.interleaved import apart
 from tests.delivery.test_delivery import broken, states
-from tests.delivery.wired import endpoint
+from tests.delivery.wired import begin, endpoint
 from tests.waiting import eventually
 
 
@@ -169,6 +169,32 @@ async def test_what_a_worker_reads_as_it_is_told_to_stop_does_not_wait_for_its_l
     assert sum(load.length for load in await streams.states(wire.redis, wire.settings.stream_shards)) == 0
 
 
+async def test_a_stopping_worker_gives_back_what_it_has_not_begun(workspace, bot, wire, receiver):
+    """No other worker has to wait until it is gone."""
+    await endpoint(workspace, receiver.url)
+    receiver.hang()
+    for _ in range(3):
+        await make.somebody(workspace, bot)
+    await wire.relay()
+    stop = asyncio.Event()
+    narrow = msgspec.structs.replace(wire.settings, delivery_concurrency=1)
+    worker = Deliverer(wire.redis, wire.transport, narrow)
+    running = asyncio.create_task(worker.run(stop))
+    await receiver.received(1)
+    await eventually(lambda: len(worker._turns) == 2)
+    stop.set()
+    await eventually(lambda: unread(wire, 2))
+    receiver.release()
+    await running
+    assert len(await wire.deliver()) == 2
+    assert await states() == {"delivered": 3}
+    assert len(receiver.deliveries) == 3
+
+
+async def unread(wire, entries: int) -> bool:
+    return sum(load.lag for load in await streams.states(wire.redis, wire.settings.stream_shards)) == entries
+
+
 async def test_a_stopping_worker_finishes_what_it_has_in_hand(workspace, bot, wire, receiver):
     await endpoint(workspace, receiver.url)
     receiver.hang()
@@ -214,10 +240,10 @@ async def test_what_was_claimed_too_late_is_left_to_a_quicker_worker(workspace, 
     entries = await wire.read()
     with monkeypatch.context() as patched:
         patched.setattr(loop, "time", late)
-        await worker._start(entries, asyncio.Event())
+        await begin(worker, entries)
         await asyncio.gather(*worker._posts)
     assert (len(entries), worker._held, receiver.deliveries) == (1, {}, [])
-    await worker._start(entries, asyncio.Event())
+    await begin(worker, entries)
     await asyncio.gather(*worker._posts)
     assert len(receiver.deliveries) == 1
 

@@ -13,6 +13,7 @@ from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery, attempt
 from leadwire.delivery.worker.claim import claim, put_back
+from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.number import number
 from leadwire.delivery.worker.record import record
 from leadwire.domain.webhooks import changes
@@ -99,6 +100,15 @@ class Wire:
         lost = await reconcile(self.redis, self.settings.stream_shards, self.settings.reconcile_after)
         await streams.add(self.redis, lost, self.settings.stream_shards)
         return len(lost)
+
+
+async def begin(worker: Deliverer, entries: list[Entry]) -> None:
+    """Let a worker begin what was read."""
+    stop = asyncio.Event()
+    await worker._accept(entries, stop)
+    await worker._start(stop)
+    if worker._posts:
+        await asyncio.wait(worker._posts)
 
 
 async def endpoint(workspace: str, url: str, *events: str) -> NewEndpoint:

@@ -7,6 +7,7 @@ drain      the same events through relay and worker processes to a receiver, CPU
 workers    one and two worker processes: as fast as the machine goes, and with a receiver that takes 50 ms
 latency    changes at a steady rate, from the commit to the receiver having the request, p50 and p99
 isolation  one quiet endpoint alone, and beside 1, 12 and 100 that hang, answer late, reset, or hang in DNS
+bars       (only when asked for) the same beside what its p50 may be, and beside --loops busy loops
 backlog    200,000 deliveries owed to a dead endpoint: Redis's memory, and the healthy ones
 crowd      one quiet endpoint beside 1,000,000 deliveries that wait, and beside 500 events that 2,000 endpoints want
 bare       the same POSTs by httpx.AsyncClient and by pyreqwest alone
@@ -41,12 +42,13 @@ def main() -> None:
     options.add_argument(
         "--seconds", type=float, default=10.0, help="of each rate of latency and steps; of each half of isolation"
     )
+    options.add_argument("--loops", type=int, default=0, help="processes beside bars that take CPU and do nothing")
     options.add_argument("--minutes", type=float, default=45.0, help="of soak")
     options.add_argument("--rate", type=float, default=300.0, help="events a second, of soak")
     options.add_argument("--rates", default="200,400,800,1200,1600,2000,2500,3000,4000", help="a second, of steps")
     options.add_argument("--workers", type=int, default=1, help="of steps")
     options.add_argument("--svg", type=Path, help="where steps are drawn")
-    usual = [name for name in parts.PARTS if name not in {"soak", "steps"}]
+    usual = [name for name in parts.PARTS if name not in {"bars", "soak", "steps"}]
     options.add_argument("--only", default=",".join(usual), help=f"of {', '.join(parts.PARTS)}")
     asked = options.parse_args()
     if unknown := set(asked.only.split(",")) - parts.PARTS.keys():

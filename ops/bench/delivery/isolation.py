@@ -1,9 +1,11 @@
 """What endpoints that misbehave cost another customer."""
 
 import asyncio
+import contextlib
+import multiprocessing
 import statistics
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Final, NamedTuple
 
 from leadwire.infrastructure import db
@@ -40,6 +42,20 @@ class Isolation(NamedTuple):
     beside: Lags
 
 
+class Bar(NamedTuple):
+    """What a quiet endpoint's p50 beside others may be, as a multiple of its p50 alone, both beside the same loops."""
+
+    beside: str
+    alone: Lags
+    together: Lags
+    most: float
+
+    @property
+    def times(self) -> float:
+        """That multiple."""
+        return self.together.p50 / self.alone.p50
+
+
 class Backlog(NamedTuple):
     """A dead endpoint's. Redis in MB and stream entries; the healthy ones meanwhile."""
 
@@ -71,6 +87,52 @@ async def _beside(sink: Sink, manner: str, count: int, seconds: float) -> Isolat
         await load
         await worker.kill()  # what it has in hand hangs
     return Isolation(manner, count, idle, beside)
+
+
+async def bars(seconds: float, loops: int) -> AsyncIterator[Bar]:
+    """Beside endpoints that hang and answer late, that reset, and one with a backlog; and beside busy loops, which take
+    the CPU from everybody.
+    """
+    mixed = [f"hang/{n}" for n in range(40)] + [f"late/{n}" for n in range(10)]
+    with busy_loops(loops):
+        async with Sink() as sink:
+            yield await _bar(sink, "40 hanging, 10 late", mixed, 10_000, seconds, 3)
+            yield await _bar(sink, "100 that reset", [f"reset/{n}" for n in range(100)], 10_000, seconds, 5)
+            yield await _bar(sink, "500,000 due", ["hook"], 500_000, seconds, 3)
+
+
+async def _bar(sink: Sink, beside: str, manners: list[str], owed: int, seconds: float, most: float) -> Bar:
+    await world.fresh()
+    async with Process("relay"), Process("deliver") as worker:
+        quiet, *bad = await world.workspaces([sink.url(host="localhost"), *map(sink.url, manners)])
+        await warm(sink, [quiet])
+        alone = await lags(sink, await world.steady([quiet], _RATE, seconds), {quiet})
+        if owed > _MOST:
+            await world.let_wait(bad[0], owed)
+        else:
+            await world.commit(bad, owed)
+        together = await lags(sink, await world.steady([quiet], _RATE, seconds), {quiet})
+        await worker.kill()
+    return Bar(beside, alone, together, most)
+
+
+@contextlib.contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    """So many processes that do nothing, as fast as they can."""
+    loops = [multiprocessing.get_context("spawn").Process(target=_spin, daemon=True) for _ in range(count)]
+    for loop in loops:
+        loop.start()
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.join()
+
+
+def _spin() -> None:
+    while True:
+        pass
 
 
 async def backlog(count: int) -> Backlog:

@@ -65,6 +65,13 @@ async def _isolation(asked: argparse.Namespace) -> None:
         _say("isolation", f"{one.count:4} {one.manner:6} {_short(one.idle)} -> {_short(one.beside)}")
 
 
+async def _bars(asked: argparse.Namespace) -> None:
+    _say("bars", f"one quiet endpoint, {asked.loops} busy loops beside: p50, p99, worst (ms) alone -> beside others")
+    async for one in isolation.bars(asked.seconds, asked.loops):
+        told = f"{_short(one.alone)} -> {_short(one.together)}: x {one.times:.1f}, at most x {one.most:g}"
+        _say("bars", f"{one.beside}: {told}{'' if one.times <= one.most else ' MISSED'}")
+
+
 async def _backlog(_: argparse.Namespace) -> None:
     found = await isolation.backlog(200_000)
     _say(
@@ -154,6 +161,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Awaitable[None]]] = {
     "workers": _workers,
     "latency": _latency,
     "isolation": _isolation,
+    "bars": _bars,
     "backlog": _backlog,
     "crowd": _crowd,
     "bare": _bare,

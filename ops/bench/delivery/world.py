@@ -25,6 +25,19 @@ _OUTBOX = """INSERT INTO outbox (event_id, workspace_id, kind, position, recorde
     SELECT id, workspace_id, kind, position, recorded_at FROM event WHERE id = ANY($1)"""
 
 
+# So many deliveries of one event each to the endpoint of a workspace, due now.
+_LET_WAIT = """
+WITH made AS (
+    INSERT INTO event (id, workspace_id, kind, body, occurred_at)
+    SELECT left(event_id_floor(now()::date), 14) || lpad(n::text, 16, '0'), $1::text, 'lead.created', $3::text, now()
+    FROM generate_series(1, $2::int) n RETURNING id
+), delivery AS (
+    INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at)
+    SELECT made.id, e.id, e.workspace_id, 'waiting', now() FROM made, webhook_endpoint e WHERE e.workspace_id = $1
+)
+UPDATE webhook_endpoint SET open = false, due_at = now() WHERE workspace_id = $1"""
+
+
 def redis() -> Redis:
     """The connection."""
     client = redis_pool.client()
@@ -63,6 +76,12 @@ async def commit(owners: Sequence[str], count: int) -> list[str]:
         await connection.execute(_OUTBOX, made := [row[0] for row in rows])
     push.wake_relay()
     return made
+
+
+async def let_wait(owner: str, count: int) -> None:
+    """Let so many deliveries to a workspace's endpoint be due."""
+    await db.rows(_LET_WAIT, owner, count, _BODY)
+    await db.rows("ANALYZE delivery, event")
 
 
 async def steady(owners: Sequence[str], rate: float, seconds: float) -> dict[str, tuple[str, float]]:

@@ -92,7 +92,7 @@ DELIVERY: Final = board(
             ("put back", "sum(increase(leadwire_deliveries_put_back_total[5m]))"),
             ("reconciled", "sum(increase(leadwire_deliveries_reconciled_total[5m]))"),
             ("set aside", "sum(increase(leadwire_deliveries_set_aside_total[5m]))"),
-            about="Within five minutes. All 0 while nothing dies; put back: a receiver is slow and has a backlog.",
+            about="Within five minutes. All 0 while nothing dies; put back: workers have read more than they can hold.",
         ),
         graph(
             "Failing loops, log lines dropped",

@@ -57,7 +57,7 @@ DEAD_LETTERED: Final = counter(
     values=set(OUTCOMES) - {"delivered"},
 )
 PUT_BACK: Final = counter(
-    "deliveries_put_back", "Deliveries that a worker returned because their endpoint had all the POSTs it may have."
+    "deliveries_put_back", "Deliveries that a worker let wait again because it had read more than it can hold."
 )
 FENCED: Final = counter("attempts_fenced", "Attempts that did not count, because another worker had recorded one.")
 RECLAIMED: Final = counter("stream_entries_reclaimed", "Entries taken over from a worker that is dead or stuck.")
@@ -70,6 +70,7 @@ FAILED: Final = loop.FAILED
 CLIENTS_BUILT: Final = counter(
     "transport_clients_built", "HTTP clients built; other POSTs reused one and its connections."
 )
+AHEAD: Final = Gauge("entries_ahead", "Entries that this worker has read and not begun.")
 IN_HAND: Final = Gauge("deliveries_in_hand", "POSTs in progress in this worker.")
 SLOTS: Final = Gauge("delivery_slots", "Maximum POSTs in progress in this worker.")
 

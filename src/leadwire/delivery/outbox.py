@@ -71,7 +71,6 @@ class Outbox(Table, db=DB, tablename="outbox"):
 
 DIRECT: Final = 16
 """An event that so many endpoints want, or fewer, gets its deliveries in the statement that records it."""
-_QUICK: Final = 8  # queued deliveries of an endpoint that has fewer take the quick stream
 
 _GIVEN: Final = {
     "id": "text", "workspace": "text", "kind": "text", "conversation_id": "text", "lead_id": "text", "subject": "text",
@@ -81,8 +80,7 @@ _GIVEN: Final = {
 
 # Make changes and record the event of each that changed a row. Where few endpoints want it and each is open, its
 # deliveries are made and queued at once; else the relay makes them (`relay.fan_out`). No endpoint is locked: that one
-# was removed meanwhile is seen when a worker claims the delivery. What is queued is counted from its newest end: at the
-# other there are entries of the index that are dead.
+# was removed meanwhile is seen when a worker claims the delivery.
 _RECORD: Final = f"""
 WITH {{change}}event AS (
     INSERT INTO event (id, workspace_id, kind, conversation_id, lead_id, subject, body, occurred_at, traceparent,
@@ -90,28 +88,23 @@ WITH {{change}}event AS (
     SELECT given.* FROM unnest({", ".join(f":{name}::{type_}[]" for name, type_ in _GIVEN.items())}) AS given (id)
     {{changed}} RETURNING id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at
 ), way AS (
-    SELECT event.*, quick, others, endpoints > 0 OR test_endpoint_id IS NOT NULL AS wanted,
-        :direct::bool AND test_endpoint_id IS NULL AND endpoints <= {DIRECT} AND open AS direct
+    SELECT event.*, endpoints, cardinality(endpoints) > 0 OR test_endpoint_id IS NOT NULL AS wanted,
+        :direct::bool AND test_endpoint_id IS NULL AND cardinality(endpoints) <= {DIRECT} AND open AS direct
     FROM event CROSS JOIN LATERAL (
-        SELECT count(*) AS endpoints, coalesce(bool_and(open), true) AS open,
-            array_agg(id) FILTER (WHERE queued < {_QUICK}) AS quick,
-            array_agg(id) FILTER (WHERE queued >= {_QUICK}) AS others
-        FROM (
-            SELECT e.id, e.open, (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.endpoint_id = e.id
-                AND d.state = 'queued' ORDER BY d.event_id DESC LIMIT {_QUICK}) newest) AS queued
-            FROM webhook_endpoint e
+        SELECT coalesce(array_agg(id), '{{{{}}}}') AS endpoints, coalesce(bool_and(open), true) AS open FROM (
+            SELECT e.id, e.open FROM webhook_endpoint e
             WHERE e.workspace_id = event.workspace_id AND e.enabled AND event.kind = ANY(e.events) LIMIT {DIRECT} + 1
         ) e
     ) subscribers
 ), delivery AS (
     INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, due_at, queued_at)
-    SELECT way.id, endpoint_id, workspace_id, 'queued', now(), now() FROM way, unnest(quick || others) AS endpoint_id
+    SELECT way.id, endpoint_id, workspace_id, 'queued', now(), now() FROM way, unnest(endpoints) AS endpoint_id
     WHERE direct
 ), outbox AS (
     INSERT INTO outbox (event_id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at)
     SELECT id, workspace_id, kind, subject, position, test_endpoint_id, recorded_at FROM way WHERE wanted AND NOT direct
 )
-SELECT id, direct, quick, others, wanted AND NOT direct AS left_to_relay FROM way"""
+SELECT id, CASE WHEN direct THEN endpoints END AS queued, wanted AND NOT direct AS left_to_relay FROM way"""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,10 +149,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             made = await _gathered(change)(member)
         if made is None:
             return event_id, False
-        for endpoints, is_quick in ((made["quick"], True), (made["others"], False)):
-            if endpoints and made["direct"]:
-                keys = [Key(event_id, endpoint_id, 0) for endpoint_id in endpoints]
-                db.after_commit(functools.partial(push.push, keys, quick=is_quick))
+        if made["queued"]:
+            db.after_commit(functools.partial(push.push, [Key(event_id, name, 0) for name in made["queued"]]))
         if made["left_to_relay"]:
             db.after_commit(push.wake_relay)
         db.after_commit(functools.partial(metrics.committed, self.kind, start, relayed=not made["left_to_relay"]))

@@ -39,13 +39,13 @@ SATURATED: Final = Gauge("windows_saturated", "Endpoints with as many queued del
 LENGTH: Final = Gauge("stream_length", "Entries of a stream.", "shard")
 LAG: Final = Gauge("stream_lag", "Entries that no worker has read.", "shard")
 PENDING: Final = Gauge("stream_pending", "Entries read and not acknowledged.", "shard")
-OLDEST: Final = Gauge("stream_oldest_seconds", "Age of the oldest entry of a stream, by Redis's clock.", "shard")
-IDLE: Final = Gauge("stream_pending_idle_seconds", "Longest time a worker has held an entry.", "shard")
+OLDEST: Final = Gauge("stream_oldest_seconds", "Age of the oldest entry that no worker has read.", "shard")
+IDLE: Final = Gauge("stream_pending_idle_seconds", "Longest time a worker that is silent has held an entry.", "shard")
 WORKERS: Final = Gauge("workers", f"Workers that asked for work within {status.ALIVE:.0f} s.")
 REDIS_UP: Final = Gauge("redis_up", "1 when Redis takes what the observer writes, 0 when not.")
 DATABASE_UP: Final = Gauge("database_up", "1 when PostgreSQL answers the observer, 0 when not.")
 
-_OF_STREAMS: Final = {LENGTH: "length", LAG: "lag", PENDING: "pending", OLDEST: "oldest", IDLE: "held"}
+_OF_STREAMS: Final = {LENGTH: "length", LAG: "lag", PENDING: "pending", OLDEST: "unread", IDLE: "held"}
 _COUNTED: Final = {UNRELAYED: "unrelayed", WAITING: "waiting", QUEUED: "queued", DEAD: "dead", QUARANTINED: "aside"}
 _ALL: Final = (
     *(*_COUNTED, UNRELAYED_OLDEST, OVERDUE, OVERDUE_OLDEST, SATURATED),

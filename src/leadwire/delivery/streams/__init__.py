@@ -69,7 +69,7 @@ class StreamState(NamedTuple):
     read_to: str
     """The id of the last that was read."""
     held: float
-    """Longest time that a consumer has held an entry, among the oldest 100."""
+    """Longest time that a consumer has held an entry and asked for nothing, among the oldest 100."""
     consumers: dict[str, float]
     """Time since each consumer asked for something."""
 
@@ -85,25 +85,22 @@ def names(shards: int) -> list[str]:
 
 
 def labels(shards: int) -> list[str]:
-    """What the streams are called in metrics. In `quick`, deliveries of endpoints that have next to nothing queued pass
-    by the others.
-    """
+    """What the streams are called in metrics. `quick` is only read: processes of the version before add to it."""
     return ["quick", *map(str, range(shards))]
 
 
 def shard_of(endpoint_id: str, shards: int) -> int:
-    """Which shard an endpoint's deliveries go through, unless they are quick; `reconcile` computes it in SQL."""
+    """Which shard an endpoint's deliveries go through; `reconcile` computes it in SQL."""
     return int.from_bytes(hashlib.md5(endpoint_id.encode(), usedforsecurity=False).digest()[:2]) % shards
 
 
-async def add(redis: Redis, keys: Iterable[Key], shards: int, *, quick: bool = False) -> None:
-    """Append one entry per key, to the quick stream or to the endpoints' shards."""
-    first, *streams = names(shards)
+async def add(redis: Redis, keys: Iterable[Key], shards: int) -> None:
+    """Append one entry per key to the endpoints' shards."""
+    _, *streams = names(shards)
     pipeline = redis.pipeline(transaction=False)
     for event_id, endpoint_id, attempts in keys:
         fields = {b"e": event_id, b"w": endpoint_id, b"n": attempts}
-        stream = first if quick else streams[shard_of(endpoint_id, shards)]
-        pipeline.xadd(stream, fields)  # type: ignore[arg-type]
+        pipeline.xadd(streams[shard_of(endpoint_id, shards)], fields)  # type: ignore[arg-type]
     await pipeline.execute()
 
 
@@ -117,11 +114,9 @@ async def prepare(redis: Redis, shards: int) -> None:
                 raise
 
 
-async def read(
-    redis: Redis, consumer: str, shards: int, count: int, block_ms: int, *, quick_only: bool = False
-) -> list[Entry]:
+async def read(redis: Redis, consumer: str, shards: int, count: int, block_ms: int) -> list[Entry]:
     """Take up to `count` new entries per stream, waiting for the first up to `block_ms` (1 or more)."""
-    wanted = dict.fromkeys(names(shards)[: 1 if quick_only else None], ">")
+    wanted = dict.fromkeys(names(shards), ">")
     answer = await redis.xreadgroup(GROUP, consumer, wanted, count=count, block=block_ms)  # type: ignore[arg-type]
     return [entry for stream, entries in _streams(answer) for entry in _entries(stream, entries)]
 

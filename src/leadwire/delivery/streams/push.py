@@ -27,7 +27,7 @@ class _Push:
     """Of one process: what it has still to add to the streams, and whether adding works."""
 
     def __init__(self) -> None:
-        self.waiting: dict[bool, list[Key]] = {True: [], False: []}  # quick ones, others
+        self.waiting: list[Key] = []
         self.adding = False
         self.failing = False  # since an entry was refused, until one is taken
 
@@ -41,9 +41,9 @@ def is_open() -> bool:
     return redis_pool.client() is not None and not _state.failing
 
 
-def push(keys: Sequence[Key], *, quick: bool = False) -> None:
+def push(keys: Sequence[Key]) -> None:
     """Add committed deliveries to their streams soon: those of the commits that come meanwhile go along."""
-    _state.waiting[quick].extend(keys)
+    _state.waiting.extend(keys)
     if not _state.adding:
         _state.adding = True
         redis_pool.run_in_background(_add_waiting())
@@ -53,24 +53,21 @@ async def _add_waiting() -> None:
     """Add all, trying for as long as this process lives. What it leaves behind is found by reconcile."""
     pause = Backoff()
     try:
-        while any(_state.waiting.values()) and (client := redis_pool.client()) is not None:
-            for quick, waiting in _state.waiting.items():
-                batch = waiting[:_BATCH]
-                if not batch:
-                    continue
-                if await _add(client, batch, quick=quick):
-                    del waiting[: len(batch)]
-                    pause.reset()
-                else:
-                    await asyncio.sleep(pause.next())
+        while _state.waiting and (client := redis_pool.client()) is not None:
+            batch = _state.waiting[:_BATCH]
+            if await _add(client, batch):
+                del _state.waiting[: len(batch)]
+                pause.reset()
+            else:
+                await asyncio.sleep(pause.next())
     finally:
         _state.adding = _state.failing = False
 
 
-async def _add(redis: Redis, keys: Sequence[Key], *, quick: bool) -> bool:
+async def _add(redis: Redis, keys: Sequence[Key]) -> bool:
     """Add to the streams. Return whether Redis took them."""
     try:
-        await streams.add(redis, keys, settings.get().stream_shards, quick=quick)
+        await streams.add(redis, keys, settings.get().stream_shards)
     except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
         _state.failing = True
         metrics.FAILED.labels("add").inc()

@@ -7,6 +7,7 @@ acknowledged.
 
 import asyncio
 import functools
+import itertools
 import logging
 import os
 import secrets
@@ -24,16 +25,21 @@ from leadwire.delivery.worker.attempt import ClaimedDelivery, attempt
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.number import Numbering
 from leadwire.delivery.worker.observe import Liveness
-from leadwire.delivery.worker.reader import Reader
+from leadwire.delivery.worker.reader import PAGE, Reader
 from leadwire.delivery.worker.recorder import Recorder, persist
 from leadwire.delivery.worker.returns import Returns, log_failed
 from leadwire.delivery.worker.slots import SLOW_AFTER, SLOW_FACTOR, Slot, Slots
+from leadwire.delivery.worker.turns import Turns
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff
 from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.redis_pool import AWAY, NotPrimary
 from leadwire.infrastructure.settings import Settings
 
+_BATCH: Final = 100  # entries of a claim
+_BATCH_BEHIND: Final = 16
+_FAILING_BEHIND: Final = 4
+_BEHIND: Final = 0.01  # seconds that everything else in the event loop takes
 _GATHER: Final = 0.004  # seconds in which several free slots come together for one claim
 _PUT_BACK_FOR: Final = 0.2  # seconds
 _UNREADABLE_FOR: Final = 60.0
@@ -52,12 +58,15 @@ class Deliverer:
         self._posts: set[asyncio.Task[None]] = set()
         self._aside: set[asyncio.Task[None]] = set()  # what is being put back
         self._slots = Slots(settings.delivery_concurrency)
-        self._room = asyncio.Event()
+        self._turns = Turns(self._slots)
+        self._ready = asyncio.Event()  # entries have come, or a slot is free for one
+        self._reading: asyncio.Task[list[Entry]] | None = None
         self._liveness = Liveness(settings.delivery_timeout)
         self._recorder = Recorder(redis, self.consumer, self._held, self._liveness)
         self._returns = Returns(redis, self.consumer, self._shards, self._liveness)
-        self._reader = Reader(redis, self.consumer, settings, self._held, self._returns)
+        self._reader = Reader(redis, self.consumer, settings, self._ours)
         self._numbering = Numbering(self.consumer, self._liveness)
+        metrics.AHEAD.follow(lambda: len(self._turns))
         metrics.IN_HAND.follow(lambda: len(self._posts))
         metrics.SLOTS.show(settings.delivery_concurrency * (1 + SLOW_FACTOR))
 
@@ -68,11 +77,7 @@ class Deliverer:
         pause = Backoff()
         while not stop.is_set():
             try:
-                if self._slots.free <= 0:
-                    self._room.clear()
-                    await self._room.wait()
-                    await asyncio.sleep(_GATHER)
-                await self._start(await self._reader.read(), stop)
+                await self._round(stop)
                 pause.reset()
                 self._liveness.turned()
                 self._liveness.streams_answered(replica=False)
@@ -83,6 +88,7 @@ class Deliverer:
                 metrics.FAILED.labels("deliver").inc()
                 telemetry.log("deliver.failed", level=logging.WARNING, error=error)
                 await asyncio.sleep(pause.next())
+        await self._give_back()
         while running := self._posts | self._aside:
             await asyncio.wait(running)
         self._recorder.end()
@@ -96,33 +102,74 @@ class Deliverer:
         """Why only a restart would help, or None."""
         return self._liveness.stuck(len(self._posts), len(self._held) - len(self._posts))
 
+    def _ours(self) -> set[tuple[bytes, bytes]]:
+        """The entries that this worker is at work on, or that wait here: stream and id."""
+        return {entry[:2] for entry in itertools.chain(self._held.values(), self._turns)}
+
     async def _leave(self) -> None:
         try:
             await streams.leave(self._redis, self.consumer, self._shards)
         except Exception as error:  # noqa: BLE001 - an idle name in a group does no harm
             telemetry.log("deliver.not_left", level=logging.WARNING, error=error)
 
-    async def _start(self, entries: Sequence[Entry], stop: asyncio.Event) -> None:
-        """Claim, and begin a POST for each job. Entries are kept until the database has answered."""
-        quick = streams.names(self._shards)[0].encode()
-        chosen: dict[Key, Slot] = {}
-        full: list[Entry] = []
+    async def _round(self, stop: asyncio.Event) -> None:
+        """Wait until entries have come or a slot is free, and begin what has its turn."""
+        self._read_on()
+        await self._ready.wait()
+        self._ready.clear()
+        if self._reading and self._reading.done():
+            reading, self._reading = self._reading, None
+            if len(entries := reading.result()) >= PAGE:
+                self._read_on()
+            await self._accept(entries, stop)
+        else:
+            await asyncio.sleep(_GATHER)
+        await self._start(stop)
+
+    def _read_on(self) -> None:
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._reader.read())
+            self._reading.add_done_callback(lambda _: self._ready.set())
+
+    async def _accept(self, entries: Sequence[Entry], stop: asyncio.Event) -> None:
+        """Let new entries wait for their turns. One too many of a delivery is acknowledged."""
+        twins = []
         for entry in entries:
-            if slot := self._slots.take(entry.key.endpoint_id, quick=entry.stream == quick):
-                chosen[entry.key] = slot
-            else:
-                full.append(entry)
-        if full:
+            other = self._held.get(entry.key) or self._turns.add(entry)
+            if other != entry:
+                twins.append(entry)
+        await self._returns.acknowledge(twins)
+        if full := self._turns.evict():
             metrics.PUT_BACK.inc(len(full))
-            names = {entry.key.endpoint_id for entry in full}
-            limits = {name: (self._slots.taken(name), _PUT_BACK_FOR) for name in names}
+            limits = {name: (self._turns.count(name), _PUT_BACK_FOR) for name in {entry.key[1] for entry in full}}
             self._begin(self._returns.wait(full, limits, stop), self._aside)
-        claimable = [entry for entry in entries if entry.key in chosen]
+
+    async def _start(self, stop: asyncio.Event) -> None:
+        """Claim what has its turn, and begin a POST for each job."""
+        most, failing = await self._most()
+        taken = self._turns.take(most, failing)
+        if len(taken) >= failing:  # there may be more
+            self._ready.set()
+        slots = {entry.key: slot for entry, slot in taken}
         try:
-            log_failed(await apart(claimable, functools.partial(self._claim, chosen, stop)))
+            log_failed(await apart([entry for entry, _ in taken], functools.partial(self._claim, slots, stop)))
         finally:
-            for slot in chosen.values():
+            for slot in slots.values():
                 self._slots.leave(slot)
+
+    async def _most(self) -> tuple[int, int]:
+        """Return how many entries to claim, and how many of endpoints that fail: few while the event loop is behind."""
+        start = time.perf_counter()
+        await asyncio.sleep(0)
+        return (_BATCH, _BATCH) if time.perf_counter() - start < _BEHIND else (_BATCH_BEHIND, _FAILING_BEHIND)
+
+    async def _give_back(self) -> None:
+        """Put what was read and not begun into the streams again, at once for others."""
+        try:
+            entries = [*self._turns.clear(), *(await self._reading if self._reading else ())]
+            await self._returns.add_again(entries)
+        except Exception as error:  # noqa: BLE001 - they stay pending, and are taken over
+            telemetry.log("deliver.not_given_back", level=logging.WARNING, error=error)
 
     async def _claim(self, slots: dict[Key, Slot], stop: asyncio.Event, entries: Sequence[Entry]) -> None:
         """Claim entries and begin their POSTs, each with its slot."""
@@ -158,7 +205,9 @@ class Deliverer:
                 telemetry.log("deliver.too_late", level=logging.WARNING, **job.names)
                 del self._held[job.entry.key]
                 return
-            self._recorder.put(await attempt(job, self._transport, self._settings))
+            done = await attempt(job, self._transport, self._settings)
+            self._slots.note(slot.endpoint_id, done.end - done.start, delivered=done.outcome == "delivered")
+            self._recorder.put(done)
         except Exception as error:  # noqa: BLE001 - stays pending; after some rounds it is set aside
             telemetry.log("delivery.failed", level=logging.ERROR, error=error, **job.names)
             del self._held[job.entry.key]
@@ -169,11 +218,16 @@ class Deliverer:
     def _slow_down(self, slot: Slot) -> None:
         if not self._slots.slow_down(slot):
             slot.timer = asyncio.get_running_loop().call_later(SLOW_AFTER, self._slow_down, slot)
-        self._room.set()
+        self._wake()
 
     def _ended(self, tasks: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
         tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):  # its entries stay pending
             telemetry.log("deliver.failed", level=logging.WARNING, error=error)
         self._liveness.moved = time.monotonic()
-        self._room.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        """A slot may be free: go on if anything waits for one."""
+        if self._turns:
+            self._ready.set()

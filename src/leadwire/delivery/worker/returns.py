@@ -22,6 +22,7 @@ from leadwire.infrastructure.batches import apart
 
 _LOCKED_FOR: Final = 1.0  # seconds
 _AGAIN_AFTER: Final = 0.2
+_PAGE: Final = 500  # entries
 
 
 class Returns:
@@ -51,8 +52,14 @@ class Returns:
         log_failed(await apart(entries, work))
         if again:
             await rest(_AGAIN_AFTER, stop)
-            await streams.add(self._redis, [entry.key for entry in again], self._shards)
-            await streams.done(self._redis, again)
+            await self.add_again(again)
+
+    async def add_again(self, entries: Sequence[Entry]) -> None:
+        """Let entries be read again, by whichever worker."""
+        for start in range(0, len(entries), _PAGE):
+            page = entries[start : start + _PAGE]
+            await streams.add(self._redis, [entry.key for entry in page], self._shards)
+            await streams.done(self._redis, page)
 
     async def wait(
         self, entries: Sequence[Entry], limits: Mapping[str, tuple[int, float]], stop: asyncio.Event

@@ -2,8 +2,9 @@
 
 There is a fast lane and, for POSTs that have taken longer than `SLOW_AFTER`, a slow lane with more slots: they cost
 memory only. How many an endpoint may have depends on how many are free (the dynamic threshold of Choudhury and Hahne,
-1998), so that a few endpoints cannot fill a lane. A quarter of the fast lane is for quick deliveries alone, those of
-endpoints that have next to nothing queued. An endpoint with slow POSTs begins further ones in the slow lane.
+1998), so that a few endpoints cannot fill a lane, and on what came of its POSTs: one more for each that was delivered,
+half as many after one that failed. A quarter of the fast lane is for endpoints that have no POST under way and whose
+last did not fail. An endpoint whose last POST was slow begins the next in the slow lane.
 """
 
 from collections import Counter
@@ -16,6 +17,8 @@ SLOW_FACTOR: Final = 4
 
 _SLOW_SHARE: Final = 8
 """An endpoint may have one slow slot for so many that are free."""
+_FIRST: Final = 8  # POSTs that an endpoint may have under way before anything is known of it
+_KNOWN: Final = 20_000  # endpoints of which that is remembered
 
 
 class Timer(Protocol):
@@ -49,30 +52,48 @@ class _Lane:
             del self.taken[endpoint_id]
 
 
+class _Record:
+    """What is known of an endpoint: how many POSTs it may have, and how its last one was."""
+
+    __slots__ = ("failing", "most", "slow")
+
+    def __init__(self) -> None:
+        self.most, self.failing, self.slow = _FIRST, False, False
+
+
 class Slots:
     """The slots of one worker: `fast` of them, and `SLOW_FACTOR` times as many slow ones."""
 
     def __init__(self, fast: int) -> None:
         self._fast, self._slow = _Lane(fast), _Lane(fast * SLOW_FACTOR)
-        self._reserved = fast // 4
+        self._reserved, self._largest = fast // 4, fast
+        self._records: dict[str, _Record] = {}
 
     @property
     def free(self) -> int:
         """Slots of the fast lane that are free."""
         return self._fast.free
 
-    def take(self, endpoint_id: str, *, quick: bool = False) -> Slot | None:
+    def rank(self, endpoint_id: str) -> tuple[bool, int]:
+        """Whether the last POST of an endpoint failed, and how many it has under way: the least comes first."""
+        record = self._records.get(endpoint_id)
+        return record is not None and record.failing, self.taken(endpoint_id)
+
+    def take(self, endpoint_id: str) -> Slot | None:
         """Return a slot, or None when the endpoint has all that it may have."""
-        slow = endpoint_id in self._slow.taken
-        lane = self._slow if slow else self._fast
-        limit = lane.free / _SLOW_SHARE if slow else lane.free - (0 if quick else self._reserved)
-        if lane.taken[endpoint_id] >= limit:
+        record = self._records.get(endpoint_id) or _Record()
+        slow = record.slow or endpoint_id in self._slow.taken
+        lane, posts = self._slow if slow else self._fast, self.taken(endpoint_id)
+        reserved = self._reserved if posts or record.failing else 0
+        limit = lane.free / _SLOW_SHARE if slow else lane.free - reserved
+        if lane.taken[endpoint_id] >= limit or posts >= record.most:
             return None
         lane.enter(endpoint_id)
         return Slot(endpoint_id, slow=slow)
 
     def slow_down(self, slot: Slot) -> bool:
         """Move a POST to the slow lane, if that has a slot. Return whether it is there."""
+        self._known(slot.endpoint_id).slow = True
         if not slot.slow and self._slow.free > 0:
             slot.slow = True
             self._fast.leave(slot.endpoint_id)
@@ -83,6 +104,20 @@ class Slots:
         """Give a slot back."""
         (self._slow if slot.slow else self._fast).leave(slot.endpoint_id)
 
+    def note(self, endpoint_id: str, seconds: float, *, delivered: bool) -> None:
+        """Note how long a POST took, and whether it was delivered."""
+        record = self._known(endpoint_id)
+        record.slow, record.failing = seconds >= SLOW_AFTER, not delivered
+        record.most = min(record.most + 1, self._largest) if delivered else max(1, record.most // 2)
+
     def taken(self, endpoint_id: str) -> int:
         """Return how many POSTs an endpoint has under way."""
         return self._fast.taken[endpoint_id] + self._slow.taken[endpoint_id]
+
+    def _known(self, endpoint_id: str) -> _Record:
+        record = self._records.get(endpoint_id)
+        if record is None:
+            if len(self._records) >= _KNOWN:
+                del self._records[next(iter(self._records))]
+            record = self._records[endpoint_id] = _Record()
+        return record

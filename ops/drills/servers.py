@@ -120,6 +120,12 @@ class Servers:
         for process in self._frozen:
             os.kill(process, signal.SIGSTOP)
 
+    def thaw_primary(self) -> None:
+        """It goes on where it was."""
+        for process in self._frozen:
+            os.kill(process, signal.SIGCONT)
+        self._frozen = []
+
     async def promote(self) -> None:
         """Promote the standby to primary."""
         connection = await self.connect(self.standby_run)

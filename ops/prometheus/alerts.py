@@ -67,7 +67,7 @@ DELIVERY: Final = (
         "max(leadwire_stream_oldest_seconds) > 60",
         "5m",
         "ticket",
-        "An entry has been in its stream for {{ $value | humanizeDuration }} and no worker reads it: there are too few.",
+        "An entry has been in its stream for {{ $value | humanizeDuration }} and no worker reads it.",
     ),
     Alert(
         "WorkerWedged",

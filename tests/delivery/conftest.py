@@ -11,6 +11,7 @@ import pytest
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker import loop, reader
 from leadwire.delivery.worker.claim import claim
+from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.accounts import changes as accounts
 from leadwire.infrastructure import db, redis_pool
@@ -51,11 +52,10 @@ async def use(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[Any], 
 
 @pytest.fixture
 def hasty(wire, monkeypatch):
-    """A worker that takes over at once."""
-    monkeypatch.setattr(reader, "_RECLAIM_EVERY", 0.0)
+    """A worker that takes over at once, also from itself; what it has claimed stays its own."""
     monkeypatch.setattr(reader, "_BLOCK_MS", 1)
-    monkeypatch.setattr(reader, "_MARGIN", 0.0)
-    monkeypatch.setattr(loop, "claim", lambda entries, owner, _lease, longest: claim(entries, owner, 60, longest))
+    monkeypatch.setattr(Heartbeat, "covers", lambda *_: True)
+    monkeypatch.setattr(loop, "claim", lambda entries, owner, _lease, gone: claim(entries, owner, 60, gone))
     return Deliverer(wire.redis, wire.transport, msgspec.structs.replace(wire.settings, lease=0.001))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leadwire.delivery.worker import loop, quarantine
+from leadwire.delivery.worker import heartbeat, loop, quarantine
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.domain.webhooks.schema import NewEndpoint
 from leadwire.infrastructure import db
@@ -66,9 +66,9 @@ async def test_a_secret_that_cannot_be_read(workspace, told):
 
 async def test_what_is_claimed_too_late(workspace, told, monkeypatch):
     spent = told.wire.settings.lease
-    late = SimpleNamespace(monotonic=time.monotonic, perf_counter=lambda: time.perf_counter() + spent)
+    late = SimpleNamespace(perf_counter=lambda: time.perf_counter() + spent)
     with monkeypatch.context() as patched:
-        patched.setattr(loop, "time", late)
+        patched.setattr(heartbeat, "time", late)
         await told.begin()
     assert told.workspace("deliver.too_late") == workspace
 

@@ -7,6 +7,7 @@ import pytest
 
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import status
+from leadwire.delivery.streams import consumers
 from leadwire.delivery.worker import loop, quarantine, recorder
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
@@ -43,10 +44,12 @@ async def test_what_every_worker_dies_of_is_set_aside_and_can_be_released(worksp
     """And what they only held together with it is delivered."""
     event = await two(workspace, bot, wire, receiver)
     taken, poison = await wire.read(), []
-    for _ in range(2 * streams.RECLAIMS):  # workers, of whom each dies that holds it, with whatever else it holds
+    for _ in range(2 * consumers.RECLAIMS):  # workers, of whom each dies that holds it, with whatever else it holds
         if event not in {entry.key.event_id for entry in taken}:
             await wire.settle(await wire.post(await wire.claim_as(wire.consumer, taken)))
-        taken, poison, _ = await streams.reclaim(wire.redis, "doomed", wire.settings.stream_shards, 0, 10)
+        taken, poison, _ = await consumers.reclaim(
+            wire.redis, "doomed", wire.settings.stream_shards, 0, 10, {"doomed", wire.consumer}
+        )
         if poison:
             break
     assert [entry.key.event_id for entry in poison] == [event]
@@ -155,9 +158,9 @@ async def test_the_oftener_something_was_taken_over_the_fewer_are_taken_with_it(
     await streams.prepare(redis, 1)
     await streams.add(redis, [streams.Key(f"evt_{n}", "we_1", 0) for n in range(16)], 1)
     assert len(await streams.read(redis, "doomed", 1, 16, 1)) == 16
-    rounds = [await streams.reclaim(redis, "doomed", 1, 0, 16) for _ in range(1 + 4 + 3 * 16)]
+    rounds = [await consumers.reclaim(redis, "doomed", 1, 0, 16, {"doomed"}) for _ in range(1 + 4 + 3 * 16)]
     assert [len(one.taken) for one in rounds] == [16] + 4 * [4] + 3 * 16 * [1]
     assert [one.soon for one in rounds] == 5 * [True] + 3 * 16 * [False]
     assert not any(one.poison for one in rounds[: -16 + 1])  # as long as none was handed out six times
-    last = await streams.reclaim(redis, "doomed", 1, 0, 16)
+    last = await consumers.reclaim(redis, "doomed", 1, 0, 16, {"doomed"})
     assert (len(last.taken), len(last.poison), last.soon) == (0, 16, False)

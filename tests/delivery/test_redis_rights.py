@@ -11,7 +11,7 @@ from ops.drills import redis_topologies
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import status
 from leadwire.delivery.monitoring.observer import Observer
-from leadwire.delivery.streams import Key
+from leadwire.delivery.streams import Key, consumers
 from leadwire.domain.conversations import pubsub
 from leadwire.infrastructure import db, ids
 from leadwire.infrastructure.rate_limit import RateLimit
@@ -125,7 +125,7 @@ async def taken_over(client) -> None:
     await streams.prepare(client, 1)
     await streams.add(client, [Key(ids.new("evt"), ids.new("we"), 0)], 1)
     assert len(await streams.read(client, "one", 1, 10, 1)) == 1
-    found = await streams.reclaim(client, "two", 1, 0, 10)
+    found = await consumers.reclaim(client, "two", 1, 0, 10, {"one"})
     await streams.done(client, found.taken)
-    await streams.leave(client, "one", 1)
+    await consumers.leave(client, "one", 1)
     await streams.announce_dead(client, [("event", "endpoint", "timeout")])

@@ -11,7 +11,7 @@ _SHARE, _FIRST = 8, 8
 _STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("take"), st.integers(0, 5)),
-        st.tuples(st.sampled_from(["slow_down", "delivered", "late", "failed"]), st.integers(0, 1000)),
+        st.tuples(st.sampled_from(["slow_down", "delivered", "late", "failed", "hung"]), st.integers(0, 1000)),
     ),
     max_size=200,
 )
@@ -53,9 +53,12 @@ def test_an_endpoint_has_what_its_lane_and_its_outcomes_allow_and_no_slot_is_los
             else:
                 held.remove(slot)
                 slots.leave(slot)
-                slots.note(slot.endpoint_id, SLOW_AFTER if step == "late" else 0.0, delivered=step != "failed")
-                about.slow, about.failing = step == "late", step == "failed"
-                about.most = max(1, about.most // 2) if about.failing else max(about.most, min(about.most + 1, fast))
+                about.slow, about.failing = step in {"late", "hung"}, step in {"failed", "hung"}
+                slots.note(slot.endpoint_id, SLOW_AFTER if about.slow else 0.0, delivered=not about.failing)
+                if about.failing:
+                    about.most = max(_FIRST if about.slow else 1, about.most // 2)
+                else:
+                    about.most = min(about.most + 1, fast)
         assert slots.free == fast - sum(not one.slow for one in held) >= 0
         counted = Counter(one.endpoint_id for one in held)
         assert {name: slots.taken(name) for name in counted} == counted

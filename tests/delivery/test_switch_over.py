@@ -11,11 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 from leadwire.delivery import streams
-from leadwire.delivery.relay import loop
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.development.embedded import Services, services
-from leadwire.infrastructure import db, redis_pool
+from leadwire.infrastructure import db, loop, redis_pool
 from leadwire.infrastructure.redis_pool import NotPrimary
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health

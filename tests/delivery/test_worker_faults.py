@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import msgspec
 
 from leadwire.delivery import streams
-from leadwire.delivery.worker import loop, reader
+from leadwire.delivery.streams import consumers
+from leadwire.delivery.worker import heartbeat, reader
 from leadwire.delivery.worker import record as recording
-from leadwire.delivery.worker.claim import claim
+from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.record import record
@@ -29,7 +30,7 @@ async def test_a_worker_that_dies_after_record_and_before_ack_causes_no_second_p
     await wire.relay()
     done = await wire.post(await wire.claim())
     await record(done, wire.consumer)  # and dies
-    taken, *_ = await streams.reclaim(wire.redis, "other", wire.settings.stream_shards, 0, 10)
+    taken, *_ = await consumers.reclaim(wire.redis, "other", wire.settings.stream_shards, 0, 10, {wire.consumer})
     assert len(taken) == 1
     assert await wire.claim_as("other", taken) == []
     assert len(receiver.deliveries) == 1
@@ -89,10 +90,8 @@ async def test_a_worker_that_cannot_record_does_not_take_over_from_itself(
     workspace, bot, wire, receiver, db_clock, monkeypatch
 ):
     """Its lease ends while the outcome waits for the database: one POST, one attempt that counts."""
-    monkeypatch.setattr(reader, "_RECLAIM_EVERY", 0.0)
     monkeypatch.setattr(reader, "_BLOCK_MS", 1)
-    monkeypatch.setattr(reader, "_MARGIN", 0.0)
-    monkeypatch.setattr(loop, "claim", lambda entries, owner, _lease, longest: claim(entries, owner, 60, longest))
+    monkeypatch.setattr(Heartbeat, "covers", lambda *_: True)
     impatient = msgspec.structs.replace(wire.settings, lease=0.01)
     await endpoint(workspace, receiver.url)
     await make.lead(workspace, bot)
@@ -234,12 +233,11 @@ async def test_what_was_claimed_too_late_is_left_to_a_quicker_worker(workspace, 
     await wire.relay()
     worker = Deliverer(wire.redis, wire.transport, wire.settings)
     late = SimpleNamespace(
-        monotonic=time.monotonic,
-        perf_counter=lambda: time.perf_counter() + wire.settings.lease - wire.settings.delivery_timeout,
+        perf_counter=lambda: time.perf_counter() + wire.settings.lease - wire.settings.delivery_timeout
     )
     entries = await wire.read()
     with monkeypatch.context() as patched:
-        patched.setattr(loop, "time", late)
+        patched.setattr(heartbeat, "time", late)
         await begin(worker, entries)
         await asyncio.gather(*worker._posts)
     assert (len(entries), worker._held, receiver.deliveries) == (1, {}, [])
@@ -248,7 +246,7 @@ async def test_what_was_claimed_too_late_is_left_to_a_quicker_worker(workspace, 
     assert len(receiver.deliveries) == 1
 
 
-async def consumers(wire) -> set[str]:
+async def names_known(wire) -> set[str]:
     return {name for one in await streams.states(wire.redis, wire.settings.stream_shards) for name in one.consumers}
 
 
@@ -257,18 +255,18 @@ async def test_names_of_killed_workers_go_when_they_hold_nothing(wire, monkeypat
     await streams.add(wire.redis, [streams.Key("evt_1", "we_1", 0)], shards)
     (entry,) = await streams.read(wire.redis, "holds", shards, 1, 1)
     await streams.read(wire.redis, "killed", shards, 1, 1)
-    await streams.leave(wire.redis, "mine", shards)
-    assert await consumers(wire) == {"holds", "killed"}, "they may only be slow"
-    monkeypatch.setattr(streams, "_KILLED_MS", -1)
-    await streams.leave(wire.redis, "mine", shards)
-    assert await consumers(wire) == {"holds"}
+    await consumers.leave(wire.redis, "mine", shards)
+    assert await names_known(wire) == {"holds", "killed"}, "they may only be slow"
+    monkeypatch.setattr(consumers, "_KILLED_MS", -1)
+    await consumers.leave(wire.redis, "mine", shards)
+    assert await names_known(wire) == {"holds"}
     assert len(await wire.redis.xpending_range(entry.stream, streams.GROUP, "-", "+", 10)) == 1
     await streams.done(wire.redis, [entry])
     monkeypatch.undo()
-    await streams.leave(wire.redis, "holds", shards)
-    assert await consumers(wire) == set()
+    await consumers.leave(wire.redis, "holds", shards)
+    assert await names_known(wire) == set()
     await wire.redis.flushall()
-    await streams.leave(wire.redis, "mine", shards)
+    await consumers.leave(wire.redis, "mine", shards)
 
 
 async def test_a_failure_amid_recording_loses_neither_a_410_nor_a_dead_letter(

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from leadwire.delivery import streams
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.delivery.relay.reconcile import reconcile
+from leadwire.delivery.relay.reconcile import Living, reconcile
 from leadwire.delivery.streams import Entry
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery, attempt
@@ -70,9 +70,9 @@ class Wire:
         await streams.done(self.redis, [entry for entry in entries if entry.id not in kept])
         return jobs
 
-    async def claim_as(self, owner: str, entries: list[Entry]) -> list[ClaimedDelivery]:
-        """Claim for any worker. What its endpoint does not take now waits again."""
-        found = await claim(entries, owner, self.settings.lease, self.settings.delivery_timeout)
+    async def claim_as(self, owner: str, entries: list[Entry], *gone: str) -> list[ClaimedDelivery]:
+        """Claim for any worker, also from those that are gone. What its endpoint does not take now waits again."""
+        found = await claim(entries, owner, self.settings.lease, gone)
         if found.held:
             await put_back([entry.key for entry in found.held], owner, dict.fromkeys(found.unreadable, (1, 60.0)))
         return found.jobs
@@ -97,7 +97,9 @@ class Wire:
         return await self.deliver()
 
     async def reconcile(self) -> int:
-        lost = await reconcile(self.redis, self.settings.stream_shards, self.settings.reconcile_after)
+        """As if no worker had been heard of for a lease."""
+        known = Living(0.0)
+        lost = await reconcile(self.redis, self.settings.stream_shards, self.settings.reconcile_after, known)
         await streams.add(self.redis, lost, self.settings.stream_shards)
         return len(lost)
 

@@ -40,6 +40,7 @@ class Relay:
     def __init__(self, redis: Redis, settings: Settings) -> None:
         self._redis = redis
         self._settings = settings
+        self._living = reconcile.Living(settings.lease)
         self._after = ""
         self._outbox, self._due = OutboxFront(), Front(ALWAYS)
         self._closed = float("-inf")
@@ -114,7 +115,9 @@ class Relay:
         """Add to the streams again what Redis lost; note whether PostgreSQL has become another server."""
         await epochs.note()
         await self._add("reconcile")
-        lost = await reconcile.reconcile(self._redis, self._settings.stream_shards, self._settings.reconcile_after)
+        lost = await reconcile.reconcile(
+            self._redis, self._settings.stream_shards, self._settings.reconcile_after, self._living
+        )
         if lost:
             metrics.RECONCILED.inc(len(lost))
             telemetry.log("stream.reconciled", level=logging.WARNING, deliveries=len(lost))

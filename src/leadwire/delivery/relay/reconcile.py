@@ -6,15 +6,18 @@ under a backlog (the watermark is old then, too), and heals a flush, a failover 
 a process that died between commit and XADD. An entry too many does no harm: one worker at a time can claim a delivery.
 """
 
+import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 from redis.asyncio import Redis
 
 from leadwire.delivery import streams
-from leadwire.delivery.streams import Key
+from leadwire.delivery.streams import Key, StreamState
 from leadwire.infrastructure.db.statements import sql
 
 BATCH: Final = 2000  # deliveries
+_GAP: Final = 60.0  # seconds between two looks after which it is not known who was heard of in between
 
 # The database's time, to be taken before the streams are read: then a pause between the two makes nothing look lost.
 _NOW: Final = sql("SELECT now()")
@@ -24,35 +27,59 @@ _LOST: Final = """FROM delivery d JOIN unnest(:shards::int[], :ages::float8[]) A
     ON ('x' || substr(md5(d.endpoint_id), 1, 4))::bit(16)::int % :count = stream.shard
 WHERE d.state = 'queued'
   AND d.queued_at < :now::timestamptz - (greatest(stream.age, :quick) + :slack) * interval '1 second'
-  AND (d.lease_until IS NULL OR d.lease_until < now())
-  AND (coalesce(d.owner, '') NOT LIKE 'pull:%'
-    OR NOT EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id))
+  AND (d.owner IS NULL OR d.lease_until < now() AND CASE WHEN d.owner LIKE 'pull:%'
+    THEN NOT EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id)
+    ELSE d.owner <> ALL(:alive::text[]) END)
   AND d.event_id || d.endpoint_id || d.attempts NOT IN (SELECT unnest(:pending::text[]))"""
-# They count as queued from now on.
+# They count as queued from now on, and are nobody's.
 _RECONCILE: Final = sql(f"""
-UPDATE delivery SET queued_at = now() WHERE ctid = ANY(ARRAY(
+UPDATE delivery SET queued_at = now(), owner = NULL, lease_until = NULL WHERE ctid = ANY(ARRAY(
     SELECT d.ctid {_LOST} LIMIT :batch FOR UPDATE OF d SKIP LOCKED))
 RETURNING event_id, endpoint_id, attempts""")
 _COUNT: Final = sql(f"SELECT count(*) {_LOST}")
 
 
-async def reconcile(redis: Redis, shards: int, slack: float) -> list[Key]:
+class Living:
+    """Which workers live, as one process sees them in Redis."""
+
+    def __init__(self, lease: float) -> None:
+        self._lease = lease
+        self._heard: dict[str, float] = {}  # when it was that each was heard of, by `time.monotonic`
+        self._since = self._looked = float("-inf")
+
+    def look(self, streams: Sequence[StreamState]) -> list[str] | None:
+        """Return those that were heard of within a lease, or None before that can be told: Redis may have been away, or
+        this process, or it may have forgotten them.
+        """
+        now = time.monotonic()
+        if now - self._looked > max(self._lease, _GAP):
+            self._since = now
+        self._looked = now
+        for stream in streams:
+            for name, seconds in stream.consumers.items():
+                self._heard[name] = max(now - seconds, self._heard.get(name, now - seconds))
+        self._heard = {name: at for name, at in self._heard.items() if now - at < self._lease}
+        return list(self._heard) if now - self._since >= self._lease else None
+
+
+async def reconcile(redis: Redis, shards: int, slack: float, living: Living) -> list[Key]:
     """Take lost deliveries as queued now. Return their keys, `BATCH` at the most.
 
     `slack`: the seconds that a delivery may take from being queued to being in its stream.
     """
-    return [Key(*row) for row in await _RECONCILE.rows(**await _read(redis, shards, slack), batch=BATCH)]
+    return [Key(*row) for row in await _RECONCILE.rows(**await _read(redis, shards, slack, living), batch=BATCH)]
 
 
 async def count_lost(redis: Redis, shards: int, slack: float) -> int:
-    """Return how many `reconcile` would add again, if it went on to the end."""
+    """Return how many `reconcile` would add again, if it went on to the end; without what a worker has claimed."""
     return int(await _COUNT.value(**await _read(redis, shards, slack)))
 
 
-async def _read(redis: Redis, shards: int, slack: float) -> dict[str, Any]:
+async def _read(redis: Redis, shards: int, slack: float, living: Living | None = None) -> dict[str, Any]:
     """What the streams hold."""
     now = await _NOW.value()
     quick, *others = found = await streams.states(redis, shards)
+    alive = living.look(found) if living else None
     pending = ["".join(map(str, key)) for key in await streams.pending(redis, found)]
     ages = {"quick": quick.unread, "shards": list(range(shards)), "ages": [stream.unread for stream in others]}
-    return {"now": now, "slack": slack, "pending": pending, "count": shards, **ages}
+    return {"now": now, "slack": slack, "alive": alive, "pending": pending, "count": shards, **ages}

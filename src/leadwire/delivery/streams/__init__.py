@@ -6,7 +6,7 @@ asks Redis raises one of `redis_pool.AWAY` when it does not answer.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -19,9 +19,7 @@ from leadwire.infrastructure import ids, redis_pool
 GROUP: Final = "deliverers"
 DEAD_LETTERS: Final = "leadwire:dead-letters"
 _DEAD_LETTERS_KEPT: Final = 100_000
-RECLAIMS: Final = 5
-_SUSPECT: Final = 3  # times handed out
-_EXAMINED: Final = 1000  # pending entries of others
+_EXAMINED: Final = 1000  # pending entries
 _MOST_ATTEMPTS: Final = 2**15 - 1
 
 
@@ -33,7 +31,6 @@ class Key(NamedTuple):
     attempts: int
 
 
-_KILLED_MS: Final = 3_600_000  # a consumer that has asked for nothing for so long
 _NO_KEY: Final = Key("", "", 0)
 _LAST_ID: Final = ids.floor("evt", datetime.max.replace(tzinfo=UTC))  # a later one has no day
 
@@ -44,16 +41,6 @@ class Entry(NamedTuple):
     stream: bytes
     id: bytes
     key: Key
-
-
-class Reclaimed(NamedTuple):
-    """What was taken over from the dead. `poison` is what nobody has survived, though it was handed out again
-    `RECLAIMS` times. `soon`: there may be more; else whoever takes more at once holds it together with suspects.
-    """
-
-    taken: list[Entry]
-    poison: list[Entry]
-    soon: bool
 
 
 class StreamState(NamedTuple):
@@ -118,41 +105,7 @@ async def read(redis: Redis, consumer: str, shards: int, count: int, block_ms: i
     """Take up to `count` new entries per stream, waiting for the first up to `block_ms` (1 or more)."""
     wanted = dict.fromkeys(names(shards), ">")
     answer = await redis.xreadgroup(GROUP, consumer, wanted, count=count, block=block_ms)  # type: ignore[arg-type]
-    return [entry for stream, entries in _streams(answer) for entry in _entries(stream, entries)]
-
-
-async def reclaim(
-    redis: Redis, consumer: str, shards: int, idle_ms: int, count: int, ours: Collection[tuple[bytes, bytes]] = ()
-) -> Reclaimed:
-    """Take over entries that a consumer has held for longer than `idle_ms`: it is dead or stuck.
-
-    At most `count` of each stream, not `ours` (stream and id): what this worker is still at work on.
-    """
-    found = Reclaimed([], [], soon=True)
-    for stream in names(shards):
-        pending: list[Any] = await redis.xpending_range(stream, GROUP, "-", "+", _EXAMINED + len(ours), idle=idle_ms)
-        held = _to_take_over([one for one in pending if (stream.encode(), one["message_id"]) not in ours], count)
-        if not held:
-            continue
-        answer = await redis.xclaim(stream, GROUP, consumer, idle_ms, list(held))
-        for entry in _entries(stream.encode(), answer):
-            (found.poison if held[entry.id] > RECLAIMS else found.taken).append(entry)
-        found = found._replace(soon=found.soon and min(held.values()) < _SUSPECT)
-    return found._replace(soon=found.soon and bool(found.taken))
-
-
-def _to_take_over(held: Sequence[Any], count: int) -> dict[bytes, int]:
-    """Return those to take over together, and how often each was handed out.
-
-    The least often first, and a quarter as many for each time that their holder died: so what was only held together
-    with poison is separated from it and delivered.
-    """
-    times = {one["message_id"]: one["times_delivered"] for one in sorted(held, key=lambda one: one["times_delivered"])}
-    deadly = [entry for entry, handed in times.items() if handed > RECLAIMS]
-    least = next(iter(times.values()), RECLAIMS + 1)
-    alike = [entry for entry, handed in times.items() if handed == least <= RECLAIMS]
-    most = max(1, count >> 2 * (min(least, RECLAIMS) - 1))
-    return {entry: times[entry] for entry in (*alike[:most], *deadly[:count])}
+    return [entry for stream, entries in _streams(answer) for entry in entries_of(stream, entries)]
 
 
 async def done(redis: Redis, entries: Sequence[Entry]) -> None:
@@ -164,15 +117,6 @@ async def done(redis: Redis, entries: Sequence[Entry]) -> None:
     for stream, entry_ids in by_stream.items():
         pipeline.eval(scripts.DONE, 1, stream, GROUP, *entry_ids)
     await pipeline.execute()
-
-
-async def leave(redis: Redis, consumer: str, shards: int) -> None:
-    """Take a consumer's name off the groups, and those of workers that were killed, unless they still hold something.
-
-    One that was only suspended gets its name back when it reads.
-    """
-    for stream in names(shards):
-        await redis.eval(scripts.LEAVE, 1, stream, GROUP, consumer, str(_KILLED_MS))
 
 
 async def states(redis: Redis, shards: int) -> list[StreamState]:
@@ -196,7 +140,7 @@ async def pending(redis: Redis, streams: Sequence[StreamState]) -> list[Key]:
         start = "-" if stream.pending else None
         while start:
             page: Any = await redis.xrange(stream.name, start, stream.read_to, _EXAMINED)
-            keys += [entry.key for entry in _entries(stream.name.encode(), page)]
+            keys += [entry.key for entry in entries_of(stream.name.encode(), page)]
             start = f"({page[-1][0].decode()}" if len(page) == _EXAMINED else None
     return keys
 
@@ -227,7 +171,8 @@ def _streams(answer: Any) -> Iterable[tuple[bytes, Any]]:
     return [(stream, entries) for stream, entries in answer or ()]
 
 
-def _entries(stream: bytes, entries: Any) -> Iterable[Entry]:
+def entries_of(stream: bytes, entries: Any) -> Iterable[Entry]:
+    """Return the entries of an answer of Redis."""
     for entry_id, fields in entries:
         if fields:  # older servers answer nothing for one that was deleted
             yield Entry(stream, entry_id, _key(fields))

@@ -28,7 +28,7 @@ class ClaimedDelivery(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     identity: Identity | None = None
     claimed: float = 0.0  # when, by `time.perf_counter`
-    send_before: float = 0.0  # after that, by the same clock, the lease might end before the answer comes
+    asked: float = 0.0  # when the claim was sent, by the same clock
     # The rest as the claim's statement returns it.
     generation: int = 1  # and one more each time that the delivery was sent again
     test: bool = False

@@ -1,13 +1,13 @@
 """Stream entries become jobs: the first fence.
 
-A claim takes a delivery for this worker until its lease ends. What does not match the delivery's row is stale, and
-never sent: it was recorded, or another worker has it.
+A claim takes a delivery for this worker as long as it lives. What does not match the delivery's row is stale, and never
+sent: it was recorded, or another worker has it.
 """
 
 import functools
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +26,9 @@ ASKED: Final = """unnest(:events::text[], :endpoints::text[], :attempts::smallin
     AS asked(event_id, endpoint_id, attempts)"""
 """SQL of the deliveries that `asked` gives the values of."""
 
+# Nobody has it, or this worker, or one that is gone. The lease holds for one that wakes up and claims at that moment.
+_FREE: Final = """(d.owner IS NULL OR d.owner = :owner OR d.owner = ANY(:gone::text[]) AND d.lease_until < now())"""
+
 # Claim what the entries name, and return all that is needed to send it. The body is read from the one day that its id
 # names. A claim that a crash of PostgreSQL forgets is made again, so its commit need not wait for the disk. What
 # somebody else has locked is most likely being claimed, recorded or erased: nobody waits for it here.
@@ -35,7 +38,7 @@ WITH asked AS (SELECT * FROM {ASKED}), claimed AS (
     WHERE ctid = ANY(ARRAY(SELECT d.ctid FROM asked CROSS JOIN LATERAL (
         SELECT d.ctid FROM delivery d
         WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
-          AND d.state = 'queued' AND (d.lease_until IS NULL OR d.lease_until < now() OR d.owner = :owner)
+          AND d.state = 'queued' AND {_FREE}
         FOR UPDATE SKIP LOCKED) d))
     RETURNING *
 )
@@ -54,7 +57,7 @@ LEFT JOIN {{events}} v ON v.id = d.event_id"""
 _LOCKED: Final = sql(f"""
 SELECT d.event_id, d.endpoint_id, d.attempts FROM {ASKED} JOIN delivery d
     ON d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
-WHERE d.state = 'queued' AND (d.lease_until IS NULL OR d.lease_until < now() OR d.owner = :owner)""")
+WHERE d.state = 'queued' AND {_FREE}""")
 
 # What cannot be sent any more: its endpoint was removed, or its event erased.
 _CANCEL: Final = sql(f"""
@@ -68,7 +71,7 @@ WITH canceled AS (
 _PUT_BACK: Final = sql(f"""
 UPDATE delivery d SET state = 'waiting', queued_at = NULL, owner = NULL, lease_until = NULL FROM {ASKED}
 WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
-  AND d.state = 'queued' AND (d.owner = :owner OR d.lease_until IS NULL OR d.lease_until < now())""")
+  AND d.state = 'queued' AND coalesce(d.owner, :owner) = :owner""")
 # No more deliveries of an endpoint are queued at a time than it may have POSTs, and those not at once.
 _NARROW: Final = sql("""
 UPDATE webhook_endpoint e SET admission_window = greatest(1, least(256, asked.posts)),
@@ -85,17 +88,17 @@ class Claim(NamedTuple):
     unreadable: set[str]
 
 
-async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: float) -> Claim:
+async def claim(entries: Sequence[Entry], owner: str, lease: float, gone: Collection[str] = ()) -> Claim:
     """Claim for `owner`, for `lease` seconds, what is to be sent of `entries`. The rest is done with, or `locked` by
     somebody else.
 
-    `longest` is how many seconds a POST may take. What cannot be sent any more is canceled.
+    `gone` are workers from which it may be taken. What cannot be sent any more is canceled.
     """
     asked_at = time.perf_counter()
     by_key = {entry.key: entry for entry in entries}
     found: list[db.Row] = []
     for day, keys in groupby(sorted(by_key), key=lambda key: ids.day(key.event_id)):
-        values = asked(list(keys)) | {"owner": owner, "lease": lease}
+        values = asked(list(keys)) | {"owner": owner, "lease": lease, "gone": list(gone)}
         try:
             found += await _claim_of(f"event_{day}").rows(**values)
         except db.NoTable:  # of a day that is dropped, or that the relay has not made: the default partition has it
@@ -110,7 +113,7 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: flo
         elif not takes:
             claimed.held.append(by_key[key])
         else:
-            times = (now, asked_at + lease - longest)
+            times = (now, asked_at)
             try:
                 secret, staged, headers, pem = (box.open(one) if one else "" for one in sealed)
             except OperatorError as error:  # it waits until our key is set right
@@ -126,9 +129,10 @@ async def claim(entries: Sequence[Entry], owner: str, lease: float, longest: flo
     return claimed
 
 
-async def locked(entries: Sequence[Entry], owner: str) -> set[Key]:
+async def locked(entries: Sequence[Entry], owner: str, gone: Collection[str] = ()) -> set[Key]:
     """Return which of the entries that a claim did not return are not stale: somebody has locked their rows."""
-    return {Key(*row) for row in await _LOCKED.rows(**asked([entry.key for entry in entries]), owner=owner)}
+    keys = [entry.key for entry in entries]
+    return {Key(*row) for row in await _LOCKED.rows(**asked(keys), owner=owner, gone=list(gone))}
 
 
 async def put_back(keys: Sequence[Key], owner: str, limits: Mapping[str, tuple[int, float]]) -> bool:

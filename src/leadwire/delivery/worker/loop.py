@@ -1,6 +1,6 @@
 """The worker: reads only what it can hold, acknowledges only what is recorded, and finishes what it has begun.
 
-A crash anywhere before `record` leaves the entry pending, and another worker takes it over when the lease has ended: a
+A crash anywhere before `record` leaves the entry pending, and another worker takes it over after a lease of silence: a
 second POST with the same `webhook-id` is possible, a loss is not. After `record` the entry is stale and is only
 acknowledged.
 """
@@ -18,11 +18,12 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from leadwire.delivery import metrics, streams
-from leadwire.delivery.streams import Entry, Key
+from leadwire.delivery import metrics
+from leadwire.delivery.streams import Entry, Key, consumers
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker.attempt import ClaimedDelivery, attempt
 from leadwire.delivery.worker.claim import claim
+from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.number import Numbering
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.reader import PAGE, Reader
@@ -64,7 +65,8 @@ class Deliverer:
         self._liveness = Liveness(settings.delivery_timeout)
         self._recorder = Recorder(redis, self.consumer, self._held, self._liveness)
         self._returns = Returns(redis, self.consumer, self._shards, self._liveness)
-        self._reader = Reader(redis, self.consumer, settings, self._ours)
+        self._heartbeat = Heartbeat(redis, self.consumer, settings)
+        self._reader = Reader(redis, self.consumer, settings, self._heartbeat, self._liveness, self._ours)
         self._numbering = Numbering(self.consumer, self._liveness)
         metrics.AHEAD.follow(lambda: len(self._turns))
         metrics.IN_HAND.follow(lambda: len(self._posts))
@@ -73,6 +75,7 @@ class Deliverer:
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set, then finish what is in hand: at most one delivery timeout, and one to record."""
         recording = asyncio.create_task(self._recorder.run())
+        beating = asyncio.create_task(self._heartbeat.run(self.stuck))
         await self._leave()  # takes off the names of workers that were killed
         pause = Backoff()
         while not stop.is_set():
@@ -96,6 +99,7 @@ class Deliverer:
             await asyncio.wait_for(recording, self._settings.delivery_timeout)
         except TimeoutError:  # the database is away: the entries stay pending for whoever takes them over
             telemetry.log("deliver.not_recorded", level=logging.WARNING, entries=len(self._held))
+        beating.cancel()
         await self._leave()
 
     def stuck(self) -> str | None:
@@ -108,7 +112,7 @@ class Deliverer:
 
     async def _leave(self) -> None:
         try:
-            await streams.leave(self._redis, self.consumer, self._shards)
+            await consumers.leave(self._redis, self.consumer, self._shards)
         except Exception as error:  # noqa: BLE001 - an idle name in a group does no harm
             telemetry.log("deliver.not_left", level=logging.WARNING, error=error)
 
@@ -173,8 +177,9 @@ class Deliverer:
 
     async def _claim(self, slots: dict[Key, Slot], stop: asyncio.Event, entries: Sequence[Entry]) -> None:
         """Claim entries and begin their POSTs, each with its slot."""
-        lease, timeout = self._settings.lease, self._settings.delivery_timeout
-        found = await persist(functools.partial(claim, entries, self.consumer, lease, timeout), self._liveness, stop)
+        gone = self._reader.gone
+        work = functools.partial(claim, entries, self.consumer, self._settings.lease, gone)
+        found = await persist(work, self._liveness, stop)
         if found is None:
             return
         self._liveness.moved = time.monotonic()
@@ -186,7 +191,7 @@ class Deliverer:
             self._begin(self._returns.wait(found.held, limits, stop), self._aside)
         known = {entry.key for entry in found.held} | {job.entry.key for job in found.jobs}
         if others := [entry for entry in entries if entry.key not in known]:
-            self._begin(self._returns.unclaimed(others, stop), self._aside)
+            self._begin(self._returns.unclaimed(others, gone, stop), self._aside)
 
     def _begin(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
         task = asyncio.create_task(work)
@@ -201,7 +206,7 @@ class Deliverer:
                 if job.sequence is None:  # it is being erased or canceled, or we have to stop: the entry stays pending
                     del self._held[job.entry.key]
                     return
-            if time.perf_counter() > job.send_before:  # another worker might send the same: let it
+            if not self._heartbeat.covers(job.asked):  # another worker might send the same: let it
                 telemetry.log("deliver.too_late", level=logging.WARNING, **job.names)
                 del self._held[job.entry.key]
                 return

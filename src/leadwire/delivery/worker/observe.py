@@ -59,6 +59,7 @@ class Liveness:
     def __init__(self, timeout: float) -> None:
         self._limit = timeout + _GRACE
         self.polled = self.moved = self.settled = time.monotonic()
+        self.refused = float("-inf")  # when the database was away last
         self._replica_since: float | None = None
 
     def turned(self, *, recording: bool = False) -> None:

@@ -1,7 +1,7 @@
 """What a worker gets from the streams: new entries, and now and then those that another worker has dropped."""
 
-import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -9,7 +9,9 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from leadwire.delivery import metrics, streams
-from leadwire.delivery.streams import Entry
+from leadwire.delivery.streams import Entry, consumers
+from leadwire.delivery.worker.heartbeat import Heartbeat
+from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.quarantine import set_aside
 from leadwire.delivery.worker.returns import log_failed
 from leadwire.infrastructure import telemetry
@@ -20,20 +22,22 @@ PAGE: Final = 1000
 """Entries that are read at once, of all shards."""
 _RECLAIMED: Final = 100
 _BLOCK_MS: Final = 1000
-_RECLAIM_EVERY: Final = 5.0
-_MARGIN: Final = 5.0  # seconds after the lease: a claim comes later than the read from which Redis counts
 
 
 class Reader:
     """Reads for `consumer`. `ours` returns the entries, stream and id, that it has."""
 
     def __init__(
-        self, redis: Redis, consumer: str, settings: Settings, ours: Callable[[], set[tuple[bytes, bytes]]]
-    ) -> None:
+        self, redis: Redis, consumer: str, settings: Settings, heartbeat: Heartbeat, liveness: Liveness,
+        ours: Callable[[], set[tuple[bytes, bytes]]],
+    ) -> None:  # fmt: skip
         self._redis, self._consumer, self._ours = redis, consumer, ours
-        self._shards = settings.stream_shards
-        self._idle_ms = int((settings.lease + _MARGIN) * 1000)
-        self._reclaimed = float("-inf")
+        self._heartbeat, self._liveness = heartbeat, liveness
+        self._shards, self._lease = settings.stream_shards, settings.lease
+        self._looked = self._looked_at_ours = float("-inf")
+        self._silent: set[str] = set()
+        self.gone: set[str] = set()
+        """Workers that were silent for a lease when this one last looked, and the time before."""
 
     async def read(self) -> list[Entry]:
         """Wait for entries, a second at most."""
@@ -48,16 +52,26 @@ class Reader:
             return []
 
     async def _reclaim(self) -> list[Entry]:
-        now = asyncio.get_running_loop().time()
-        if now - self._reclaimed <= _RECLAIM_EVERY:
+        """Take over from workers that are gone, and what this one has dropped itself."""
+        now = time.perf_counter()
+        if now - self._looked < self._heartbeat.every:
             return []
-        self._reclaimed = now
-        count = max(1, _RECLAIMED // self._shards)
-        taken, poison, soon = await streams.reclaim(
-            self._redis, self._consumer, self._shards, self._idle_ms, count, self._ours()
+        self._looked = now
+        heard = await consumers.idle(self._redis, self._shards)
+        silent = {name for name, seconds in heard.items() if seconds > self._lease and name != self._consumer}
+        self.gone, self._silent = silent & self._silent, silent
+        holders = self.gone if self._heartbeat.may_take_over(self._liveness.refused) else set()
+        if now - self._looked_at_ours > self._lease:
+            self._looked_at_ours = now
+            holders = holders | {self._consumer}
+        if not holders:
+            return []
+        count, idle_ms = max(1, _RECLAIMED // self._shards), int(self._lease * 1000)
+        taken, poison, soon = await consumers.reclaim(
+            self._redis, self._consumer, self._shards, idle_ms, count, holders, self._ours()
         )
         if soon:
-            self._reclaimed = float("-inf")
+            self._looked = self._looked_at_ours = float("-inf")
         log_failed(await apart(poison, self._set_aside))
         if taken:
             metrics.RECLAIMED.inc(len(taken))

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
@@ -124,6 +125,7 @@ async def persist(work: Callable[[], Awaitable[T]], liveness: Liveness, stop: as
             return await work()
         except db.TRANSIENT as error:
             liveness.turned(recording=stop is None)
+            liveness.refused = time.perf_counter()
             metrics.FAILED.labels("record" if stop is None else "deliver").inc()
             telemetry.log("database.unreachable", level=logging.WARNING, error=error)
         if stop is not None and stop.is_set():

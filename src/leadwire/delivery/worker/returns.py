@@ -6,7 +6,7 @@ Each that fails alone stays pending: it is taken over after the lease, and set a
 import asyncio
 import functools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from redis.asyncio import Redis
@@ -39,11 +39,11 @@ class Returns:
             telemetry.log("stream.stale", entries=len(entries))
             await streams.done(self._redis, entries)
 
-    async def unclaimed(self, entries: Sequence[Entry], stop: asyncio.Event) -> None:
+    async def unclaimed(self, entries: Sequence[Entry], gone: Collection[str], stop: asyncio.Event) -> None:
         """Acknowledge what no claim was for. What somebody has only locked is added again, and read again soon."""
 
         async def work(part: Sequence[Entry]) -> None:
-            keys = await persist(functools.partial(locked, part, self._consumer), self._liveness, stop)
+            keys = await persist(functools.partial(locked, part, self._consumer, gone), self._liveness, stop)
             if keys is not None:
                 again.extend(entry for entry in part if entry.key in keys)
                 await self.acknowledge([entry for entry in part if entry.key not in keys])

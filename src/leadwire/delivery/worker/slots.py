@@ -3,8 +3,8 @@
 There is a fast lane and, for POSTs that have taken longer than `SLOW_AFTER`, a slow lane with more slots: they cost
 memory only. How many an endpoint may have depends on how many are free (the dynamic threshold of Choudhury and Hahne,
 1998), so that a few endpoints cannot fill a lane, and on what came of its POSTs: one more for each that was delivered,
-half as many after one that failed. A quarter of the fast lane is for endpoints that have no POST under way and whose
-last did not fail. An endpoint whose last POST was slow begins the next in the slow lane.
+half as many after one that failed; slow ones keep a few. A quarter of the fast lane is for endpoints that have no POST
+under way and whose last did not fail. An endpoint whose last POST was slow begins the next in the slow lane.
 """
 
 from collections import Counter
@@ -108,7 +108,8 @@ class Slots:
         """Note how long a POST took, and whether it was delivered."""
         record = self._known(endpoint_id)
         record.slow, record.failing = seconds >= SLOW_AFTER, not delivered
-        record.most = min(record.most + 1, self._largest) if delivered else max(1, record.most // 2)
+        least = _FIRST if record.slow else 1
+        record.most = min(record.most + 1, self._largest) if delivered else max(least, record.most // 2)
 
     def taken(self, endpoint_id: str) -> int:
         """Return how many POSTs an endpoint has under way."""

@@ -10,7 +10,7 @@ from leadwire.infrastructure.jobs.runner import Runner
 from leadwire.processes.background import find_kinds
 
 _REDRIVEN = "SELECT coalesce(sum(done), 0) FROM redrive_job"
-_DUE = "UPDATE job SET due_at = now() WHERE kind = ANY($1) AND owner IS NULL AND failed_at IS NULL"
+_DUE = "UPDATE job SET due_at = now() WHERE kind = ANY($1) AND due_at > now() AND owner IS NULL AND failed_at IS NULL"
 
 
 def runner(*names: str) -> Runner:

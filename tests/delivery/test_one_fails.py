@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from leadwire.delivery import erase
 from leadwire.delivery.endpoints import discard
 from leadwire.delivery.receivers import pull
 from leadwire.delivery.relay import admit, fan_out
@@ -13,7 +14,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.webhooks import changes, redrives
 from leadwire.domain.webhooks.redrives import Selection
-from leadwire.infrastructure import db, failing
+from leadwire.infrastructure import clock, db, failing
 from tests import jobs, make
 from tests.delivery.interleaved import apart
 from tests.delivery.test_delivery import broken
@@ -173,6 +174,20 @@ async def test_a_redrive_that_fails(two, wire, receiver):
     assert await two.states() == (["dead"], ["waiting"])
 
 
+async def test_a_delivery_that_is_not_redriven(two, wire, receiver):
+    await two.endpoints()
+    receiver.answer = 410
+    await two.leads(5)
+    await wire.turn()
+    await db.rows("UPDATE webhook_endpoint SET enabled = true")
+    job = await redrives.start(two.bad, Selection(), 1000)
+    event_id = await db.value("SELECT event_id FROM delivery_result WHERE workspace_id = $1 LIMIT 1", two.bad)
+    async with refused("delivery", "INSERT", f"NEW.event_id = '{event_id}'"):
+        await jobs.redrive()
+    assert sorted((await two.states())[0]) == ["dead", *["waiting"] * 4]
+    assert (await redrives.one(None, job.id)).state == "finished"
+
+
 async def test_a_redrive_to_an_endpoint_that_somebody_holds(two, wire, receiver):
     ids = await dead(two, wire, receiver)
     async with db.transaction():
@@ -195,6 +210,31 @@ async def test_a_discard_that_fails(two):
     async with refused("delivery", "DELETE", f"OLD.workspace_id = '{two.bad}'"):
         await jobs.run("discard")
     assert await two.states() == (["waiting"], ["cancelled"])
+
+
+async def test_a_delivery_that_is_not_discarded(two):
+    await two.endpoints()
+    await two.leads(5)
+    await fan_out.fan_out()
+    endpoint_id, event_id = (await db.rows("SELECT endpoint_id, event_id FROM delivery LIMIT 1"))[0]
+    await discard.start(endpoint_id)
+    async with refused("delivery", "DELETE", f"OLD.event_id = '{event_id}'"):
+        assert await discard.step(endpoint_id) == 4
+        with pytest.raises(Exception, match="refused"):
+            await discard.step(endpoint_id)
+    assert await discard.step(endpoint_id) == 1
+
+
+async def test_an_event_that_is_not_blanked(two):
+    await two.endpoints()
+    await two.leads(3)
+    await db.rows("DELETE FROM outbox")
+    of_both = "SELECT count(*) FROM event WHERE workspace_id = $1 AND body <> ''"
+    count = await db.value(of_both, two.bad)
+    event_id = await db.value("SELECT id FROM event WHERE workspace_id = $1 LIMIT 1", two.bad)
+    async with refused("event", "UPDATE", f"NEW.id = '{event_id}'"):
+        assert await erase.blank_events(two.bad, clock.ago(days=1), clock.ago(days=-1)) == (count - 1, False)
+    assert await db.value(of_both, two.bad) == 1
 
 
 async def test_a_discard_of_what_somebody_holds(two):

@@ -4,12 +4,13 @@ workspace that is deleted, everything.
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from leadwire.delivery.envelope import KINDS
 from leadwire.delivery.table import END_CANCELED
-from leadwire.infrastructure import db, ids
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure import batches, db, ids
+from leadwire.infrastructure.db.statements import Statement, sql
 
 _ALL: Final = list(KINDS)
 _AT_ONCE: Final = 2_000  # events of each kind that are blanked
@@ -79,10 +80,7 @@ async def delete_events(workspace: str, most: int) -> int:
     Runs in a transaction.
     """
     found = [row["id"] for row in await _SOME.rows(workspace=workspace, most=most)]
-    if found:
-        for statement in _DELETE:
-            await statement.rows(ids=found, first=min(found), last=max(found))
-    return len(found)
+    return await batches.most(found, partial(_run_all, _DELETE), "event.not_deleted")
 
 
 async def has_events(workspace: str) -> bool:
@@ -109,10 +107,8 @@ async def blank_events(workspace: str, since: datetime, until: datetime) -> tupl
     async with db.transaction():
         await _IN_ORDER.rows()
         rows = await _SOME_OLD.rows(workspace=workspace, kinds=_ALL, most=_AT_ONCE, **span)
-        if found := [row["id"] for row in rows]:
-            for statement in _BLANK_OLD:
-                await statement.rows(ids=found, first=min(found), last=max(found))
-    return len(found), len(found) >= _AT_ONCE
+        blanked = await batches.most([row["id"] for row in rows], partial(_run_all, _BLANK_OLD), "event.not_blanked")
+    return blanked, len(rows) >= _AT_ONCE
 
 
 async def count_events(
@@ -127,3 +123,8 @@ async def count_events(
         count, oldest = await _COUNT_OLD.one(LookupError(), workspace=workspace, kinds=_ALL, most=most, **span)
         last = await _LAST.value(workspace=workspace, kinds=_ALL)
     return count, ids.moment(oldest) if oldest else None, last is not None and last >= span["end"]
+
+
+async def _run_all(statements: Sequence[Statement], events: Sequence[str]) -> None:
+    for statement in statements:
+        await statement.rows(ids=events, first=min(events), last=max(events))

@@ -4,7 +4,8 @@ A batch and the job's place after it are one transaction, so a job never does an
 """
 
 from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple
 
 from piccolo.columns import Array, Boolean, Integer, Text, Timestamptz
 from piccolo.table import Table
@@ -12,7 +13,7 @@ from piccolo.table import Table
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.states import State
 from leadwire.delivery.streams import push
-from leadwire.infrastructure import clock, db, ids, jobs
+from leadwire.infrastructure import batches, clock, db, ids, jobs
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import NOW, any_of, if_given, lists, load, param, sql, statement
 
@@ -217,8 +218,9 @@ async def step(job_id: str) -> Step:
         criteria = Criteria(*(job[name] for name in Criteria._fields))
         place = {name: job[name] for name in ("after_event", "after_endpoint")}
         batch = await (_NEXT_PAST if job["replay"] else _NEXT_DEAD).rows(**criteria._asdict(), **place, allowed=allowed)
-        await _again(batch, replay=job["replay"])
         if batch:
+            await _lock(batch)  # all at once: that somebody holds one is the failure of none
+            await batches.most(batch, partial(_again, replay=job["replay"]), "delivery.not_redriven")
             place = {"after_event": batch[-1]["event_id"], "after_endpoint": batch[-1]["endpoint_id"]}
         finished = len(batch) < allowed
         await _STEPPED.rows(id=job["id"], moved=len(batch), **place, finished=finished)
@@ -230,13 +232,19 @@ async def _again(batch: Sequence[db.Row], *, replay: bool, states: Sequence[Stat
     states = states or (("delivered", "dead") if replay else ("dead",))
     if not batch:
         return 0
-    asked = lists("events endpoints", batch)
-    bounds = {"first": min(asked["events"]), "last": max(asked["events"])}
-    known = await due.wake(asked["endpoints"])
+    asked, known = await _lock(batch)
     db.after_commit(push.wake_relay)
-    await _EVENTS.rows(events=asked["events"], **bounds)
-    await _UNFINISHED.rows(**asked)
-    again = await _AGAIN.rows(**asked, **bounds, states=states, replay=replay)
+    again = await _AGAIN.rows(**asked, states=states, replay=replay)
     if any(known.values()):
         await due.release_first({(endpoint_id, subject) for endpoint_id, subject in again if subject})
     return len(again)
+
+
+async def _lock(batch: Sequence[db.Row]) -> tuple[dict[str, Any], dict[str, bool]]:
+    """Lock endpoints, events and what is unfinished, in the order of all locks. Return values, and `due.wake`'s."""
+    pairs = lists("events endpoints", batch)
+    bounds = {"first": min(pairs["events"]), "last": max(pairs["events"])}
+    known = await due.wake(pairs["endpoints"])
+    await _EVENTS.rows(events=pairs["events"], **bounds)
+    await _UNFINISHED.rows(**pairs)
+    return pairs | bounds, known

@@ -1,13 +1,36 @@
 """A batch that fails comes apart, so that an item that fails holds up no other."""
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
-from leadwire.infrastructure import db, redis_pool
+from leadwire.infrastructure import db, redis_pool, telemetry
 
 T = TypeVar("T")
 
 _SERVERS: Final[tuple[type[BaseException], ...]] = (*db.TRANSIENT, *redis_pool.AWAY)
+
+
+async def most(items: Sequence[T], work: Callable[[Sequence[T]], Awaitable[object]], event: str) -> int:
+    """Do `work` with all items in the open transaction, each part behind a savepoint. Return how many are done.
+
+    What fails while others succeed is left as it is, and logged as `event`. Raise the error where all fail.
+    """
+
+    async def undoable(part: Sequence[T]) -> None:
+        roll_back = await db.savepoint()
+        try:
+            await work(part)
+        except Exception:
+            await roll_back()
+            raise
+
+    failed = await apart(items, undoable)
+    if failed and len(failed) == len(items):
+        raise failed[0][1]
+    for item, error in failed:
+        telemetry.log(event, level=logging.ERROR, error=error, item=str(item))
+    return len(items) - len(failed)
 
 
 async def apart(items: Sequence[T], work: Callable[[Sequence[T]], Awaitable[object]]) -> list[tuple[T, Exception]]:

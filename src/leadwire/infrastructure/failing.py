@@ -2,10 +2,10 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
-from leadwire.infrastructure import db, telemetry
+from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.loop import FAILED
 from leadwire.infrastructure.telemetry.metrics import Gauge
 
@@ -50,22 +50,3 @@ class Failing:
         if self._rests:
             for name in names:
                 self._rests.pop(name, None)
-
-    async def each(self, names: Iterable[str], work: Callable[[str], Awaitable[int]]) -> int:
-        """Do `work` for each that does not rest. Return the sum of what it returns. Raise db.TRANSIENT.
-
-        One that fails rests; one whose rows somebody has locked is left to the next round.
-        """
-        total, resting = 0, self.resting()
-        for name in names:
-            if name not in resting:
-                try:
-                    total += await work(name)
-                    self.succeeded([name])
-                except (db.Locked, db.Deadlock):
-                    continue
-                except db.TRANSIENT:
-                    raise
-                except Exception as error:  # noqa: BLE001 - whatever it is, it is about this one
-                    self.failed(name, error)
-        return total

@@ -10,7 +10,7 @@ from piccolo.table import Table
 
 from leadwire.delivery.endpoints import due
 from leadwire.delivery.table import END_CANCELED
-from leadwire.infrastructure import db, jobs
+from leadwire.infrastructure import batches, db, jobs
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.statements import sql
 
@@ -30,15 +30,17 @@ INSERT INTO discard (endpoint_id, until) VALUES (:endpoint_id, clock_timestamp()
 ON CONFLICT (endpoint_id) DO UPDATE SET until = EXCLUDED.until""")
 _ALL: Final = sql("SELECT endpoint_id FROM discard")
 _ONE: Final = sql("SELECT until FROM discard WHERE endpoint_id = :endpoint_id FOR UPDATE")
-# A batch ends as canceled. What is queued is in a worker's hands, which sees for itself whether the endpoint is gone.
+# A batch of what waits. What is queued is in a worker's hands, which sees for itself whether the endpoint is gone.
+_WAITING: Final = sql("""
+SELECT event_id FROM delivery WHERE endpoint_id = :endpoint_id AND state = 'waiting' AND created_at <= :until
+LIMIT :batch FOR UPDATE""")
+# They end as canceled.
 _CANCEL: Final = sql(f"""
 WITH canceled AS (
-    DELETE FROM delivery WHERE ctid = ANY(ARRAY(
-        SELECT d.ctid FROM delivery d WHERE d.endpoint_id = :endpoint_id AND d.state = 'waiting'
-          AND d.created_at <= :until LIMIT :batch FOR UPDATE))
+    DELETE FROM delivery WHERE endpoint_id = :endpoint_id AND event_id = ANY(:events::text[]) AND state = 'waiting'
     RETURNING *
 )
-{END_CANCELED} RETURNING 1""")
+{END_CANCELED}""")
 _FINISH: Final = sql("DELETE FROM discard WHERE endpoint_id = :endpoint_id")
 # Subjects whose first delivery may have been among those.
 _HELD: Final = sql("""
@@ -81,9 +83,12 @@ async def step(endpoint_id: str) -> int:
         until = await _ONE.value(endpoint_id=endpoint_id)
         if until is None:
             return 0
-        canceled = len(await _CANCEL.rows(endpoint_id=endpoint_id, until=until, batch=BATCH))
-        if not canceled:
+        events = [row[0] for row in await _WAITING.rows(endpoint_id=endpoint_id, until=until, batch=BATCH)]
+        if not events:
             await _FINISH.rows(endpoint_id=endpoint_id)
             if await due.wake([endpoint_id]):
                 await due.release_first(await _HELD.rows(endpoint_id=endpoint_id))
-        return canceled
+            return 0
+        return await batches.most(
+            events, lambda part: _CANCEL.rows(endpoint_id=endpoint_id, events=part), "delivery.not_discarded"
+        )

@@ -26,7 +26,7 @@ READS = {
     # A copy of all that is known of somebody reads all that names them.
     "domain/privacy": {"workspace", "lead", "consent", "conversation", "event", "mail", "mail_suppression"},
     "domain/search": {"conversation", "conversation_note", "lead", "message"},
-    "domain/bulk_changes": {"user_account", "workspace"},
+    "domain/bulk_changes": {"user_account"},
     "domain/webhooks": {
         "attempt",
         "delivery",

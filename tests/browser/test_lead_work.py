@@ -3,7 +3,6 @@
 import pytest
 from playwright.async_api import expect
 
-from leadwire.domain.bulk_changes import changes
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads import reads
@@ -83,8 +82,7 @@ async def test_a_view_then_many_set_and_many_erased(page, door, workspace, peopl
     await page.get_by_label("Value", exact=True).last.fill("Called")
     await page.get_by_role("button", name="Set", exact=True).click()
     await expect(page.locator("#job")).to_contain_text("Running")
-    while await changes.step():
-        pass
+    await jobs.run("bulk_change")
     await expect(page.get_by_role("heading", name="2 leads changed")).to_be_visible()  # live
     assert [(await fields(workspace, lead))["stage"] for lead in people] == ["Called", "New", "Called"]
 
@@ -98,7 +96,6 @@ async def test_a_view_then_many_set_and_many_erased(page, door, workspace, peopl
     await page.get_by_label("To erase these people").fill("erase")
     await page.get_by_role("button", name="Erase", exact=True).click()
     await expect(page.locator("#job")).to_contain_text("Running")
-    while await changes.step():
-        pass
+    await jobs.run("bulk_change")
     await expect(page.get_by_role("heading", name="1 lead erased")).to_be_visible()
     assert await db.value("SELECT count(*) FROM lead") == 2

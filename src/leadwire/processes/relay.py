@@ -1,4 +1,4 @@
-"""The relay process: relays events, applies retention, chains audit logs, checks the ledger, observes the servers."""
+"""The relay process: relays events, chains audit logs, checks the ledger, observes the servers."""
 
 import asyncio
 
@@ -7,11 +7,8 @@ from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.streams import installation
 from leadwire.domain.accounts.audit.changes import chaining
-from leadwire.domain.bulk_changes import changes as bulk_changes
-from leadwire.domain.privacy import retention
 from leadwire.infrastructure import loop, redis_pool
 from leadwire.infrastructure.db.migrations import missing
-from leadwire.infrastructure.loop import Loop, resting
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
 from leadwire.processes import runtime
@@ -26,11 +23,8 @@ async def relay(settings: Settings) -> None:
         relaying = Relay(redis, settings)
         health.stuck = loop.stuck
         async with asyncio.TaskGroup() as group:
-            for work in (
-                relaying, Observer(redis, settings), Loop("bulk", resting(bulk_changes.step)),
-                Loop("retention", resting(retention.sweep, every=60)),
-            ):  # fmt: skip
-                group.create_task(work.run(stop))
+            group.create_task(relaying.run(stop))
+            group.create_task(Observer(redis, settings).run(stop))
             group.create_task(chaining.run(stop, settings.audit_retention_days))
             group.create_task(ledger.run(stop, redis, settings))
 

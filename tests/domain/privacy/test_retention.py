@@ -20,7 +20,7 @@ from leadwire.domain.privacy import retention
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import clock, db, ids
 from leadwire.infrastructure.errors import Invalid
-from tests import make
+from tests import jobs, make
 from tests.delivery.wired import endpoint
 from tests.domain.bots.conftest import Visitor, published
 from tests.domain.bots.test_consents import EMAIL, FLOW
@@ -32,9 +32,20 @@ KEPT = dict.fromkeys(retention.KINDS)
 async def swept(workspace, **days):
     """Set retention and sweep until nothing is due any more."""
     await retention.change(workspace, KEPT | days)
+    await sweep()
+
+
+async def sweep():
+    """Sweep until nothing is due any more, but what has failed or rests."""
     for _ in range(100):
-        if not await retention.sweep():
+        await jobs.run("retention")
+        if not await count(
+            "job",
+            "kind = 'retention' AND tries = 0 AND NOT EXISTS (SELECT 1 FROM workspace WHERE id ="
+            " workspace_id AND suspended_at IS NOT NULL)",
+        ):
             return
+        await jobs.make_due("retention")
     raise AssertionError("it never ends")
 
 
@@ -197,11 +208,20 @@ async def test_it_goes_on_where_it_was_interrupted(workspace, bot, monkeypatch):
         await ended(workspace, bot, 50)
         await ended(workspace, bot, 50, lead=True)
     await retention.change(workspace, KEPT | {"conversations": 30, "leads": 30, "messages": 20})
-    rounds = 0
-    while await retention.sweep():
-        rounds += 1
-        assert rounds < 50
-    assert rounds >= 4
+    batches = []
+
+    async def interrupted(*given):
+        batches.append(given)
+        if len(batches) % 2:
+            raise ConnectionError
+        return await batch(*given)
+
+    batch = retention._batch
+    monkeypatch.setattr(retention, "_batch", interrupted)
+    for _ in range(30):
+        await sweep()
+        await jobs.make_due("retention")
+    assert len(batches) >= 8
     assert (await count("lead"), await count("conversation", "lead_id IS NOT NULL")) == (0, 0)
     assert await count("message", "content <> '[deleted]'") == 0
     told = await db.rows("SELECT subject, detail FROM audit_entry WHERE action = 'retention.applied' ORDER BY subject")
@@ -225,21 +245,22 @@ async def test_one_that_fails_holds_nobody_up(workspace, bot, monkeypatch, caplo
         await retention.change(other, KEPT | {"leads": 30})
         await swept(workspace, leads=30)
         assert await db.value("SELECT workspace_id FROM lead") == workspace
-        assert "retention.failed" in caplog.text
-    await retention.sweep()
+        assert "job.failed" in caplog.text
+    await jobs.make_due("retention")
+    await sweep()
     assert await count("lead") == 0
 
 
 async def test_a_round_is_made_once_a_day_and_at_once_after_a_change(workspace, bot, db_clock):
     await swept(workspace, conversations=30)
     await ended(workspace, bot, 31)
-    assert not await retention.sweep()
+    await sweep()
     assert await count("conversation") == 1
     await swept(workspace, conversations=29)
     assert await count("conversation") == 0
     await ended(workspace, bot, 31)
     await db.rows("UPDATE retention SET swept_at = swept_at - interval '25 hours'")
-    await retention.sweep()
+    await sweep()
     assert await count("conversation") == 0
 
 
@@ -247,8 +268,7 @@ async def test_a_clock_that_is_ahead_makes_nothing_old(workspace, bot):
     await ended(workspace, bot, 5)
     await retention.change(workspace, KEPT | {"conversations": 30, "messages": 30})
     with clock.at(clock.ago(days=-365)):
-        while await retention.sweep():
-            pass
+        await sweep()
     assert await count("message", "content = 'Hello'") == 1
 
 

@@ -1,4 +1,4 @@
-"""Changes of many leads are begun, made by the relay, and cancelled.
+"""Changes of many leads are begun, made in the background, and cancelled.
 
 One lead is one transaction, with its event and the place that the change has come to: whatever stops it, it goes on
 where it was, and nothing is done twice. What somebody else has changed since the list was seen is left alone.
@@ -16,7 +16,7 @@ from leadwire.domain.leads.fields import patch
 from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.leads.schema import Lead, custom_fields
 from leadwire.domain.privacy import changes as privacy
-from leadwire.infrastructure import actor, clock, db, ids
+from leadwire.infrastructure import actor, clock, db, ids, jobs
 from leadwire.infrastructure.db.statements import columns, insert, sql
 from leadwire.infrastructure.errors import Conflict, DomainError, Forbidden, Invalid, NotFound
 
@@ -33,10 +33,10 @@ _BEGIN: Final = insert(
 # Whether whoever began it still may: people are erased by admins.
 _ALLOWED: Final = """EXISTS (SELECT 1 FROM user_account u WHERE u.id = b.user_id AND u.workspace_id = b.workspace_id
     AND u.role IN ('admin', CASE b.kind WHEN 'set' THEN 'agent' END))"""
-# The change that has waited longest for its step.
-_NEXT: Final = sql(f"""
-SELECT b.*, {_ALLOWED} AS allowed FROM bulk_change b JOIN workspace w ON w.id = b.workspace_id
-WHERE b.state = 'running' AND w.suspended_at IS NULL ORDER BY b.updated_at LIMIT 1""")
+_RUNNING: Final = sql(f"""
+SELECT b.*, {_ALLOWED} AS allowed FROM bulk_change b
+WHERE b.workspace_id = :workspace AND b.id = :id AND b.state = 'running'""")
+_ALL_RUNNING: Final = sql("SELECT id, workspace_id FROM bulk_change WHERE state = 'running'")
 # Takes the change one lead further, unless another process or a person has moved or ended it meanwhile.
 _MOVE: Final = sql(f"""
 UPDATE bulk_change b SET after = :after, done = done + :done, skipped = skipped + :skipped, updated_at = :now,
@@ -46,8 +46,6 @@ WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :
 _PASS: Final = sql("""
 UPDATE bulk_change SET after = :after, updated_at = :now
 WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND after = :before""")
-# A second later: behind those of the same millisecond, too.
-_WAIT: Final = sql("UPDATE bulk_change SET updated_at = :later WHERE workspace_id = :workspace AND id = :id")
 # What has ended keeps neither who was looked for nor what was written: an erasure would have to find it.
 _END: Final = sql("""
 UPDATE bulk_change SET state = :state, query = '', ids = NULL, updated_at = :now,
@@ -80,10 +78,12 @@ async def begin(
     query = "" if isinstance(which, list) else msgspec.json.encode([which]).decode()
     listed = sorted({one for one in which if ids.is_id("lead", one)}) if isinstance(which, list) else None
     made, now = ids.new("bulk"), clock.now()
-    await _BEGIN.rows(
-        id=made, workspace_id=workspace, user_id=user_id, kind=kind, field=field, value=value, query=query, ids=listed,
-        seen_at=min(clock.parse(seen_at), now), created_at=now, updated_at=now,
-    )  # fmt: skip
+    async with db.transaction():
+        await _BEGIN.rows(
+            id=made, workspace_id=workspace, user_id=user_id, kind=kind, field=field, value=value, query=query,
+            ids=listed, seen_at=min(clock.parse(seen_at), now), created_at=now, updated_at=now,
+        )  # fmt: skip
+        await jobs.add("bulk_change", made, workspace)
     return made
 
 
@@ -110,36 +110,37 @@ async def delete_old() -> None:
     await _DELETE_OLD.rows()
 
 
-async def step() -> int:
-    """Take a change some leads further. Return how many."""
-    job = await _NEXT.row()
+async def running() -> list[jobs.Offer]:
+    """Return the changes that run: a version that knows no jobs may have begun some."""
+    return [jobs.Offer(row["id"], row["workspace_id"]) for row in await _ALL_RUNNING.rows()]
+
+
+async def step(workspace: str, bulk_id: str) -> bool:
+    """Take a change some leads further. Return whether it goes on."""
+    job = await _RUNNING.row(workspace=workspace, id=bulk_id)
     if job is None:
-        return 0
+        return False
     actor.current.set(job["user_id"])  # their changes, whoever makes them
-    try:
-        return await _step(job) if job["allowed"] else await _end(job, "stopped")
-    except Exception:  # one that fails does not hold up the others
-        await _WAIT.rows(workspace=job["workspace_id"], id=job["id"], later=clock.ago(seconds=-1))
-        raise
+    return await _step(job) if job["allowed"] else await _end(job, "stopped")
 
 
-async def _step(job: db.Row) -> int:
+async def _step(job: db.Row) -> bool:
     place, after = {"workspace": job["workspace_id"], "id": job["id"]}, job["after"]
     found, onward = await _leads(job)
     for lead, cursor in found:
         if not await _one(job, lead, after, cursor):
-            return 1  # somebody else goes on with it, or it is to end
+            return True  # somebody else goes on with it, or it is to end
         after = cursor
     if onward is None:
-        await _end(job, "finished")
-    elif onward != after:  # it has looked at leads behind the last that matches
+        return await _end(job, "finished")
+    if onward != after:  # it has looked at leads behind the last that matches
         await _PASS.rows(**place, before=after, after=onward, now=clock.now())
-    return max(1, len(found))
+    return True
 
 
-async def _end(job: db.Row, state: str) -> int:
+async def _end(job: db.Row, state: str) -> bool:
     await _END.rows(workspace=job["workspace_id"], id=job["id"], state=state, now=clock.now())
-    return 1
+    return False
 
 
 async def _leads(job: db.Row) -> tuple[list[tuple[Lead | str, str]], str | None]:

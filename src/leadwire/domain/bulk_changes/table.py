@@ -7,7 +7,7 @@ from leadwire.infrastructure.db import DB
 
 
 class BulkChange(Table, db=DB, tablename="bulk_change"):
-    """A change of many leads, which the relay makes one by one."""
+    """A change of many leads, which are made one by one."""
 
     id = Text(primary_key=True)
     workspace_id = Text()

@@ -1,11 +1,10 @@
 """Retention: for how many days a workspace keeps what, what would go, and the sweep by which it goes.
 
-Personal data goes the way that an erasure takes it. The sweep works in batches, each a transaction of its own, and
-rests as long as it works; whatever stops it, it goes on where it was. Any number of processes may sweep at once.
+Personal data goes the way that an erasure takes it. The sweep of a kind works in batches, each a transaction of its
+own, and goes on where it was, whatever stops it.
 """
 
 import contextlib
-import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple, get_args
@@ -19,7 +18,7 @@ from leadwire.domain.mail import changes as mail
 from leadwire.domain.privacy import changes, old
 from leadwire.domain.privacy.old import Old
 from leadwire.domain.privacy.table import Retention
-from leadwire.infrastructure import clock, db, settings, telemetry
+from leadwire.infrastructure import clock, db, jobs, settings, telemetry
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import FieldError, Invalid, NotFound, PreconditionFailed
 
@@ -47,12 +46,12 @@ _SET: Final = sql("""
 INSERT INTO retention (workspace_id, kind, days) VALUES (:workspace, :kind, :days)
 ON CONFLICT (workspace_id, kind) DO UPDATE SET days = excluded.days, swept_at = NULL""")
 _KEEP: Final = statement(Retention.delete().where(*_ONE))
-# Some of what has not been swept for a day. The clock that is behind counts: a wrong one alone makes nothing old.
-_DUE: Final = sql("""
-SELECT workspace_id, kind, least(:now::timestamptz, now()) - days * interval '1 day' AS before, after_time, after_id
-FROM retention JOIN workspace ON workspace.id = workspace_id
-WHERE suspended_at IS NULL AND (swept_at IS NULL OR swept_at < now() - interval '1 day')
-ORDER BY random() LIMIT 100""")
+_DUE: Final = "(swept_at IS NULL OR swept_at < now() - interval '1 day')"
+_ALL_DUE: Final = sql(f"SELECT workspace_id, kind FROM retention WHERE {_DUE}")
+# The clock that is behind counts: a wrong one alone makes nothing old.
+_ONE_DUE: Final = sql(f"""
+SELECT least(:now::timestamptz, now()) - days * interval '1 day', after_time, after_id FROM retention
+WHERE workspace_id = :workspace AND kind = :kind AND {_DUE}""")
 _MOVE: Final = sql("""
 UPDATE retention SET after_time = :after_time, after_id = :after_id, removed = removed + :removed
 WHERE workspace_id = :workspace AND kind = :kind RETURNING removed""")
@@ -91,28 +90,26 @@ async def change(workspace: str, days: Days) -> str:
         for kind in different:
             if number := days[kind]:
                 await _SET.rows(workspace=workspace, kind=kind, days=number)
+                await jobs.add("retention", f"{workspace} {kind}", workspace)
             else:
                 await _KEEP.rows(workspace=workspace, kind=kind)
     return "; ".join(f"{kind}: {before[kind] or 'kept'} -> {days[kind] or 'kept'}" for kind in different)
 
 
-async def sweep() -> bool:
-    """Do one batch of everything that is due. Return whether there is more to do.
+async def due() -> list[jobs.Offer]:
+    """Return the sweeps that are due: one for each workspace and kind."""
+    return [jobs.Offer(f"{workspace} {kind}", workspace) for workspace, kind in await _ALL_DUE.rows()]
 
-    One that fails is tried again later, and does not hold up the others.
-    """
-    more = False
-    found = await _DUE.rows(now=clock.now())
-    due = sorted(found, key=lambda row: row["kind"] != "leads")  # the conversations that lose theirs come next
-    for workspace, kind, before, *after in due:
-        try:
-            batch = await _batch(workspace, kind, before, (after[0], after[1]))
-            await _note(workspace, kind, batch)
-        except Exception as error:  # noqa: BLE001 - the next look tries again
-            telemetry.log("retention.failed", level=logging.WARNING, error=error, workspace_id=workspace, kind=kind)
-        else:
-            more = more or not batch.over
-    return more
+
+async def sweep(workspace: str, kind: Kind) -> bool:
+    """Do one batch, if it is due. Return whether there is more to do."""
+    row = await _ONE_DUE.row(workspace=workspace, kind=kind, now=clock.now())
+    if row is None:
+        return False
+    before, *after = row
+    batch = await _batch(workspace, kind, before, (after[0], after[1]))
+    await _note(workspace, kind, batch)
+    return not batch.over
 
 
 async def _note(workspace: str, kind: Kind, batch: _Batch) -> None:

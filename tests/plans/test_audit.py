@@ -1,11 +1,11 @@
 """What it costs to chain and drop audit entries does not grow with the log."""
 
-from datetime import timedelta
 from functools import partial
 
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.audit.changes import chaining
+from leadwire.domain.accounts.audit import jobs
 from leadwire.infrastructure import db
+from leadwire.infrastructure.jobs import Claimed
 from tests.plans.explained import plans_of
 
 _CHAINED = """
@@ -21,16 +21,17 @@ async def pages(work, monkeypatch) -> int:
 
 
 async def test_chaining_and_dropping_cost_what_there_is_to_do(workspace, monkeypatch):
-    monkeypatch.setattr(chaining, "BATCH", 50)
+    monkeypatch.setattr(jobs, "BATCH", 50)
+    job = Claimed(workspace, "")
     costs, first = [], 1
     for last in (1000, 20_000):
         await db.rows(_CHAINED, workspace, first, last)
-        idle = await pages(chaining.chain, monkeypatch)
+        idle = await pages(jobs.unchained, monkeypatch)
         async with db.transaction():
             for _ in range(50):
                 await audit.record(workspace, "u", audit.Entry("thing.done"))
-        busy = await pages(chaining.chain, monkeypatch)
-        dropped = await pages(partial(chaining.drop, timedelta(days=1)), monkeypatch)
+        busy = await pages(partial(jobs.chain, job), monkeypatch)
+        dropped = await pages(partial(jobs.drop, job), monkeypatch)
         costs.append((idle, busy, dropped))
         first = last + 51
         await db.rows("DELETE FROM audit_chain")

@@ -1,4 +1,4 @@
-"""The relay process: relays events, chains audit logs, checks the ledger, observes the servers."""
+"""The relay process: relays events, checks the ledger, observes the servers."""
 
 import asyncio
 
@@ -6,7 +6,6 @@ from leadwire.delivery.monitoring import ledger
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.streams import installation
-from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.infrastructure import loop, redis_pool
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.settings import Settings
@@ -25,7 +24,6 @@ async def relay(settings: Settings) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(relaying.run(stop))
             group.create_task(Observer(redis, settings).run(stop))
-            group.create_task(chaining.run(stop, settings.audit_retention_days))
             group.create_task(ledger.run(stop, redis, settings))
 
     await runtime.run(settings, "relay", health, run)

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.infrastructure import clock, db
+from tests import jobs
 from tests.flows.commands import refused, run, settings_on
 from tests.interfaces.cli.conftest import KEY
 from tests.interfaces.web.conftest import signed_in
@@ -25,7 +25,7 @@ async def noted(workspace, *details):
     for detail in details:
         async with db.transaction():
             await audit.record(workspace, "ada@example.org", audit.Entry("thing.done", "", detail))
-    await chaining.chain()
+    await jobs.run("audit.chain")
 
 
 async def test_a_changed_row_is_found(command, workspace):

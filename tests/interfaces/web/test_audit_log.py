@@ -7,8 +7,8 @@ import pytest
 
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.audit import changes as audit
-from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.infrastructure import clock, db
+from tests import jobs
 from tests.interfaces.web.hostile import SCRIPTS, harmless
 
 
@@ -81,7 +81,7 @@ async def test_those_about_one_thing_and_of_some_days(admin, workspace):
 
 async def test_an_admin_exports_the_whole_log(admin, agent, workspace):
     await noted(workspace, "bo@example.org", "bot.published")
-    await chaining.chain()
+    await jobs.run("audit.chain")
     await admin.open("/audit")
     exported = await admin.post("/audit/export", data={"form_token": admin.token})
     assert exported.headers["Content-Disposition"].endswith('.ndjson"')

@@ -4,24 +4,24 @@ import asyncio
 import base64
 import hashlib
 import json
-from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from leadwire.delivery.envelope import KINDS
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.audit import chain as audit_chain
 from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.audit import jobs as audit_jobs
 from leadwire.domain.accounts.audit import reads as audit_log
 from leadwire.domain.accounts.audit.chain import INSTALLATION
-from leadwire.domain.accounts.audit.changes import chaining
 from leadwire.domain.accounts.table import AuditChain
-from leadwire.infrastructure import clock, db, ids, secret_box
+from leadwire.infrastructure import clock, db, ids, secret_box, settings
+from leadwire.infrastructure.jobs.reads import listed
 from leadwire.infrastructure.secret_box import SecretBox
-from tests import make
+from tests import jobs, make
 from tests.delivery.interleaved import apart
 from tests.delivery.wired import endpoint
-from tests.waiting import eventually
 
 
 async def noted(workspace: str | None, *details: str) -> None:
@@ -38,11 +38,34 @@ async def details(workspace: str) -> list[str]:
     return [entry.detail async for entry in audit_log.entries(workspace)]
 
 
+async def chained() -> int:
+    """Chain what waits. Return how many entries that were."""
+    count = "SELECT count(*) FROM audit_entry WHERE number IS NOT NULL"
+    before = await db.value(count)
+    await jobs.run("audit.chain")
+    return await db.value(count) - before
+
+
+@pytest.fixture
+def dropped(monkeypatch):
+    """Drop what is older than so many days. Return how many entries that were."""
+
+    async def drop(days: int) -> int:
+        chosen = structs.replace(settings.get(), audit_retention_days=days)
+        before = await db.value("SELECT count(*) FROM audit_entry")
+        with monkeypatch.context() as patched:
+            patched.setattr(settings, "get", lambda: chosen)
+            await jobs.run("audit.drop")
+        return before - await db.value("SELECT count(*) FROM audit_entry")
+
+    return drop
+
+
 @pytest.fixture
 async def ten(workspace: str) -> str:
     """A workspace with ten chained entries."""
     await noted(workspace, *"abcdefghij")
-    assert await chaining.chain() == 10
+    assert await chained() == 10
     return workspace
 
 
@@ -51,9 +74,8 @@ async def test_entries_are_chained_for_each_workspace_and_the_installation(works
     for detail in "abc":
         for place in (workspace, other, None):
             await noted(place, detail)
-    monkeypatch.setattr(chaining, "BATCH", 4)
-    while await chaining.chain():
-        pass
+    monkeypatch.setattr(audit_jobs, "BATCH", 4)
+    await chained()
     for place in (workspace, other, INSTALLATION):
         found = await audit_log.verify(place)
         assert (found.entries, found.first, found.last, found.waiting, found.fault) == (3, 1, 3, 0, None)
@@ -64,18 +86,18 @@ async def test_what_commits_later_comes_later_whatever_its_id(workspace):
     async with db.transaction():
         await audit.record(workspace, "ada@example.org", audit.Entry("thing.done", detail="slow"))
         await apart(noted(workspace, "quick"))
-        assert await apart(chaining.chain()) == 1
+        assert await apart(chained()) == 1
     assert (await audit_log.verify(workspace)).waiting == 1
-    assert await chaining.chain() == 1
+    assert await chained() == 1
     assert await details(workspace) == ["quick", "slow"]
     assert await fault(workspace) is None
 
 
 async def test_several_relays_at_once_chain_each_entry_once(workspace, monkeypatch):
     await noted(workspace, *map(str, range(40)))
-    monkeypatch.setattr(chaining, "BATCH", 3)
+    monkeypatch.setattr(audit_jobs, "BATCH", 3)
     while await db.value("SELECT count(*) FROM audit_entry WHERE number IS NULL"):
-        await asyncio.gather(*(apart(chaining.chain()) for _ in range(4)))
+        await asyncio.gather(*(apart(jobs.run("audit.chain")) for _ in range(4)))
     assert await details(workspace) == [str(number) for number in range(40)]
     assert await fault(workspace) is None
 
@@ -124,7 +146,7 @@ async def test_a_removed_entry_is_found(ten, which, said):
     await db.rows(f"DELETE FROM audit_entry WHERE {which}")
     assert await fault(ten) == said
     await noted(ten, "later")  # the chain goes on, and the gap stays visible
-    assert await chaining.chain() == 1
+    assert await chained() == 1
     assert await fault(ten) == said
 
 
@@ -153,7 +175,7 @@ async def test_an_entry_that_was_put_in_is_found(ten, number, said):
 async def test_a_forged_entry_at_the_end_does_not_stop_the_chain(ten):
     await db.rows(PUT_IN, 11)
     await noted(ten, "later")
-    assert await chaining.chain() == 1
+    assert await chained() == 1
     assert (await fault(ten)).startswith("entry 11 (aud_7zz")
 
 
@@ -177,24 +199,27 @@ async def test_a_log_written_anew_with_right_hashes_is_found_by_its_seal(ten):
         await db.rows("UPDATE audit_entry SET hash = $2 WHERE id = $1", row["id"], before)
     assert await fault(ten) == "entry 10 is not the one that was sealed: the log was written anew"
     await noted(ten, "later")
-    assert await chaining.chain() == 1
+    assert await chained() == 1
     assert (await fault(ten)).startswith("entry 11 (")
 
 
 async def test_a_seal_that_is_not_ours_is_found_and_the_other_chains_go_on(ten, caplog):
     other = await accounts.create_workspace("Other")
     await noted(other, "a")
-    assert await chaining.chain() == 1
+    assert await chained() == 1
     of_other = await db.value("SELECT sealed FROM audit_chain WHERE id = $1", other)
     await db.rows("UPDATE audit_chain SET sealed = $2 WHERE id = $1", ten, of_other)
     assert "its seal was changed" in await fault(ten)
     await noted(ten, "here")
     await noted(other, "there")
-    assert await chaining.chain() == 1
+    assert await chained() == 1
     assert await details(other) == ["a", "there"]
     assert (await audit_log.verify(ten)).waiting == 1
-    assert await chaining.chain() == 0
-    assert [one.getMessage() for one in caplog.records].count("audit.unreadable") == 1
+    assert await chained() == 0
+    assert "its seal" not in caplog.text
+    (job,) = await listed("audit.chain")
+    assert (job.key, job.tries) == (ten, 1)
+    assert "OperatorError: the seal of" in job.error
 
 
 @pytest.mark.parametrize("anew", [False, True])
@@ -202,7 +227,7 @@ async def test_a_seal_that_is_gone_is_found(ten, anew):
     await db.rows("DELETE FROM audit_chain")
     if anew:
         await noted(ten, "later")
-        assert await chaining.chain() == 1
+        assert await chained() == 1
     assert (await fault(ten)).startswith("entry 11 (" if anew else "entry 1 (")
 
 
@@ -214,29 +239,27 @@ async def test_another_key_cannot_seal_and_reseal_keeps_the_chain(ten, monkeypat
     assert await fault(ten) is None
 
 
-async def test_retention_drops_the_oldest_and_the_rest_is_still_verified(workspace, monkeypatch):
-    monkeypatch.setattr(chaining, "BATCH", 3)
+async def test_retention_drops_the_oldest_and_the_rest_is_still_verified(workspace, dropped, monkeypatch):
+    monkeypatch.setattr(audit_jobs, "BATCH", 3)
     await noted(workspace, *"abcde")
-    while await chaining.chain():
-        pass
-    assert await chaining.drop(timedelta(days=1)) == 0
-    assert await chaining.drop(-timedelta(days=1), workspace) == 3
+    await chained()
+    assert await dropped(1) == 0
+    assert await dropped(-1) == 5
     await noted(workspace, *"fg")
-    while await chaining.chain():
-        pass
+    await chained()
     found = await audit_log.verify(workspace)
-    assert (found.first, found.last, found.entries, found.fault) == (4, 7, 4, None)
-    assert await details(workspace) == ["d", "e", "f", "g"]
-    await db.rows("DELETE FROM audit_entry WHERE number = 4")
-    assert await fault(workspace) == "entry 4 is missing"
+    assert (found.first, found.last, found.entries, found.fault) == (6, 7, 2, None)
+    assert await details(workspace) == ["f", "g"]
+    await db.rows("DELETE FROM audit_entry WHERE number = 6")
+    assert await fault(workspace) == "entry 6 is missing"
 
 
-async def test_a_chain_of_which_all_was_dropped_goes_on(ten):
-    assert await chaining.drop(-timedelta(days=1)) == 10
-    assert await chaining.drop(-timedelta(days=1)) == 0
+async def test_a_chain_of_which_all_was_dropped_goes_on(ten, dropped):
+    assert await dropped(-1) == 10
+    assert await dropped(-1) == 0
     assert await fault(ten) is None
     await noted(ten, "next")
-    assert await chaining.chain() == 1
+    assert await chained() == 1
     found = await audit_log.verify(ten)
     assert (found.first, found.last, found.fault) == (11, 11, None)
 
@@ -253,7 +276,7 @@ async def test_an_endpoint_that_names_it_gets_each_entry_once_it_is_chained(work
     await noted(workspace, *"abc")
     await noted(None, "of the installation")
     assert await wire.turn() == []
-    assert await chaining.chain() == 4
+    assert await chained() == 4
     await wire.turn()
     bodies = sorted((json.loads(one.body) for one in receiver.deliveries), key=lambda body: body["data"]["number"])
     exported = [json.loads(line) async for line in audit_log.ndjson(workspace)]
@@ -265,7 +288,7 @@ async def test_an_endpoint_that_names_it_gets_each_entry_once_it_is_chained(work
 async def test_nobody_else_gets_it_and_deliveries_make_no_entries(workspace, bot, wire, receiver):
     await endpoint(workspace, receiver.url, *KINDS)
     await noted(workspace, "a")
-    await chaining.chain()
+    await chained()
     assert await make.kinds() == []
     await make.somebody(workspace, bot)
     count = await db.value("SELECT count(*) FROM audit_entry")
@@ -273,20 +296,49 @@ async def test_nobody_else_gets_it_and_deliveries_make_no_entries(workspace, bot
     assert await db.value("SELECT count(*) FROM audit_entry") == count
 
 
-async def test_a_relay_chains_by_itself_and_drops_what_is_old(workspace, monkeypatch):
-    old = clock.ago(days=2)
-    monkeypatch.setattr(ids, "new", lambda kind: ids.floor(kind, old))
-    await noted(workspace, "old")
-    monkeypatch.undo()
-    assert await chaining.chain() == 1
-    stop = asyncio.Event()
-    relay = apart(chaining.run(stop, retention_days=1))
+async def test_what_is_old_is_dropped_by_itself_and_the_rest_stays(workspace, dropped, monkeypatch):
+    past = clock.ago(days=2)
+    with monkeypatch.context() as patched:
+        patched.setattr(ids, "new", lambda kind: ids.floor(kind, past))
+        await noted(workspace, "old")
     await noted(workspace, "new")
-    await eventually(lambda: chained_only(workspace, "new"))
-    stop.set()
-    await relay
+    assert await chained() == 2
+    assert await dropped(1) == 1
+    assert await details(workspace) == ["new"]
     assert await fault(workspace) is None
 
 
-async def chained_only(workspace: str, detail: str) -> bool:
-    return await details(workspace) == [detail]
+async def test_an_entry_that_fails_holds_up_its_own_chain_only(workspace, monkeypatch):
+    other = await accounts.create_workspace("Other")
+    await noted(workspace, "a", "b")
+    await noted(other, "c")
+
+    def failing(row, number):
+        if row["workspace_id"] == workspace:
+            raise KeyError(number)
+        return audit_chain.line(row, number)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(audit_jobs, "line", failing)
+        assert await chained() == 1
+        await noted(other, "d")
+        assert await chained() == 1
+    assert await details(other) == ["c", "d"]
+    await jobs.make_due("audit.chain")
+    assert await chained() == 2
+    assert await details(workspace) == ["a", "b"]
+
+
+async def test_a_version_that_locks_all_chains_and_a_job_wait_for_each_other(workspace):
+    await noted(workspace, "a")
+    async with db.transaction():
+        await db.rows("SELECT pg_advisory_xact_lock(7225)")
+        assert await apart(chained()) == 0
+    await jobs.make_due("audit.chain")
+    assert await chained() == 1
+
+
+async def test_entries_of_one_workspace_wait_for_nobody(workspace):
+    async with db.transaction():
+        await audit.record(workspace, "ada@example.org", audit.Entry("thing.done", detail="slow"))
+        await apart(noted(workspace, "quick"))

@@ -1,7 +1,7 @@
 """Entries of the audit log: who did or read what, each written in the transaction of its change.
 
 They name fields of leads, never what these hold: an erasure could not reach that, because entries are chained
-(`chaining`).
+(`audit.jobs`).
 """
 
 import time

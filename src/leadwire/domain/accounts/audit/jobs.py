@@ -1,0 +1,133 @@
+"""Entries of the audit logs are chained here, a moment after their commit, and dropped when retention ends.
+
+A change writes its entry without a number and so waits for no other change. A job for each chain numbers and hashes
+what has been committed since: an entry that commits later gets a higher number, whatever its id. The seal of the chain
+is written in the same transaction. Chains have no turns: that of a suspended workspace goes on.
+"""
+
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import Final
+
+from msgspec import structs
+
+from leadwire.delivery.endpoints import table as endpoints
+from leadwire.domain.accounts.audit import events
+from leadwire.domain.accounts.audit.chain import INSTALLATION, OF_CHAIN, Seal, chained, digest, line, sealed, unsealed
+from leadwire.infrastructure import clock, db, ids, settings
+from leadwire.infrastructure.db.statements import lists, sql
+from leadwire.infrastructure.jobs import Again, Claimed, Offer, job
+
+BATCH: Final = 500
+
+# Nobody else changes this chain until the transaction ends, nor a version before, which locks all chains.
+_TRY_LOCK: Final = sql("""
+SELECT pg_try_advisory_xact_lock_shared(7225)
+    AND pg_try_advisory_xact_lock(hashtextextended('audit ' || :chain::text, 0))""")
+# The chains with entries that are not chained: a step in the index for each.
+_UNCHAINED: Final = sql(f"""
+WITH RECURSIVE chain (id) AS (
+    SELECT min(coalesce(workspace_id, '{INSTALLATION}')) FROM audit_entry WHERE number IS NULL
+    UNION ALL
+    SELECT (SELECT min(coalesce(workspace_id, '{INSTALLATION}')) FROM audit_entry
+        WHERE number IS NULL AND coalesce(workspace_id, '{INSTALLATION}') > chain.id) FROM chain WHERE id IS NOT NULL
+) SELECT id FROM chain WHERE id IS NOT NULL""")
+# Its oldest entries that are not chained. Others are skipped while a deletion of their workspace has them.
+_WAITING: Final = sql(f"""
+SELECT * FROM audit_entry WHERE {OF_CHAIN} AND number IS NULL
+ORDER BY coalesce(workspace_id, '{INSTALLATION}'), id LIMIT :most FOR UPDATE SKIP LOCKED""")
+_OF_CHAIN: Final = f"{OF_CHAIN} AND number IS NOT NULL"
+# The seal of a chain, and the highest number in it.
+_READ: Final = sql(f"""
+SELECT (SELECT sealed FROM audit_chain WHERE id = :chain), (
+    SELECT number FROM audit_entry WHERE {_OF_CHAIN} ORDER BY number DESC LIMIT 1)""")
+# Number and hash entries.
+_CHAIN: Final = sql("""
+UPDATE audit_entry e SET number = given.number, hash = given.hash
+FROM unnest(:ids::text[], :numbers::bigint[], :hashes::bytea[]) AS given (id, number, hash) WHERE e.id = given.id""")
+_SEAL: Final = sql(f"""
+INSERT INTO audit_chain (id, workspace_id, sealed) VALUES (:chain, nullif(:chain, '{INSTALLATION}'), :sealed)
+ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed""")
+# The chains whose first entry is old.
+_OLD: Final = sql(f"""
+SELECT c.id FROM audit_chain c CROSS JOIN LATERAL (
+    SELECT e.id FROM audit_entry e WHERE coalesce(e.workspace_id, '{INSTALLATION}') = c.id AND e.number IS NOT NULL
+    ORDER BY e.number LIMIT 1) first WHERE first.id < :before""")
+_FIRST: Final = sql(f"SELECT id, number, hash FROM audit_entry WHERE {_OF_CHAIN} ORDER BY number LIMIT :most")
+_DROP: Final = sql(f"DELETE FROM audit_entry WHERE {_OF_CHAIN} AND number <= :last")
+_NOW: Final = sql("SELECT now()")
+
+
+async def unchained() -> list[Offer]:
+    """Return the chains with entries that are not chained."""
+    return [Offer(row["id"], "") for row in await _UNCHAINED.rows()]
+
+
+@job("audit.chain", find=unchained, every=1.0)
+async def chain(job: Claimed) -> Again | None:
+    """Chain a batch of entries; tell endpoints that want to know. Raise what `_seal` raises: the entries stay."""
+    async with db.transaction():
+        seal = await _seal(job.key)
+        rows = await _WAITING.rows(chain=job.key, most=BATCH)
+        if rows:
+            await _chain(rows, seal)
+    return Again() if len(rows) == BATCH else None
+
+
+async def old() -> list[Offer]:
+    """Return the chains that have entries past retention."""
+    before = ids.floor("aud", await _oldest())
+    return [Offer(row["id"], "") for row in await _OLD.rows(before=before)]
+
+
+@job("audit.drop", find=old, every=3600.0)
+async def drop(job: Claimed) -> Again | None:
+    """Drop the oldest entries of a chain that are past retention.
+
+    Those are dropped that come before every younger one, and the seal keeps the last: the rest can still be verified.
+    """
+    async with db.transaction():
+        before, seal = ids.floor("aud", await _oldest()), await _seal(job.key)
+        first = await _FIRST.rows(chain=job.key, most=BATCH)
+        rows = list(takewhile(lambda row: row["id"] < before, first))
+        if rows:
+            last = rows[-1]
+            await _DROP.rows(chain=job.key, last=last["number"])
+            await _write(structs.replace(seal, dropped=last["number"], dropped_hash=last["hash"]))
+    return Again() if len(rows) == BATCH else None
+
+
+async def _oldest() -> datetime:
+    """A wrong clock alone, the database's or ours, makes no entry old."""
+    now: datetime = await _NOW.value()
+    return min(now, clock.now()) - timedelta(days=settings.get().audit_retention_days)
+
+
+async def _chain(rows: list[db.Row], seal: Seal) -> None:
+    chain, numbered = seal.chain, []
+    for row in rows:
+        entry = line(row, seal.last + 1)
+        seal = structs.replace(seal, last=entry.number, last_hash=digest(seal.last_hash, entry))
+        numbered.append((row["id"], seal.last, seal.last_hash))
+    await _CHAIN.rows(**lists("ids numbers hashes", numbered))
+    await _write(seal)
+    if chain != INSTALLATION and await endpoints.subscribed(events.KIND, {chain}):
+        for row, (_, number, hashed) in zip(rows, numbered, strict=True):
+            await events.recorded(chain, chained({**row, "number": number, "hash": hashed})).record()
+
+
+async def _seal(chain: str) -> Seal:
+    """Lock a chain and return its seal. Raise db.Locked, and OperatorError where no key of ours opens it.
+
+    Where the last entry of a chain or its seal was taken away, the chain goes on behind the gap, which stays visible.
+    """
+    if not await _TRY_LOCK.value(chain=chain):
+        raise db.Locked(f"another process has the audit log of {chain}")
+    row = await _READ.row(chain=chain)
+    stored, highest = row or (None, None)
+    seal = unsealed(chain, stored) if stored else Seal(chain)
+    return structs.replace(seal, last=max(seal.last, highest or 0))
+
+
+async def _write(seal: Seal) -> None:
+    await _SEAL.rows(chain=seal.chain, sealed=sealed(seal))

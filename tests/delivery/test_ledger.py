@@ -1,7 +1,6 @@
 """The full check of the ledger: once a day, when asked for, by one process, and nothing waits for it."""
 
 import asyncio
-import time
 
 import pytest
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -9,13 +8,14 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from leadwire.delivery import streams
 from leadwire.delivery.monitoring import invariants, ledger
 from leadwire.infrastructure import db, redis_pool, settings
+from tests import jobs
 
 SILENCE = redis_pool._ONE_TIMES["socket_timeout"]  # seconds until a Redis that does not answer is given up
 
 
 @pytest.fixture
 def check(redis):
-    return lambda: ledger.check_if_due(redis, settings.get())
+    return lambda: jobs.run("ledger")
 
 
 async def test_it_is_made_once_a_day_and_when_asked_for(check, db_clock):
@@ -41,11 +41,11 @@ async def test_one_process_makes_it_and_what_is_asked_for_meanwhile_follows(chec
     began, go_on, made = asyncio.Event(), asyncio.Event(), []
     whole = invariants.check
 
-    async def slow(*given):
+    async def slow(*given, **more):
         made.append(given)
         began.set()
         await go_on.wait()
-        return await whole(*given)
+        return await whole(*given, **more)
 
     monkeypatch.setattr(invariants, "check", slow)
     first = asyncio.create_task(check())
@@ -57,44 +57,29 @@ async def test_one_process_makes_it_and_what_is_asked_for_meanwhile_follows(chec
     await ledger.ask()
     go_on.set()
     await asyncio.wait_for(first, 60)
-    assert (await ledger.last()).due
-    await check()
     assert (len(made), (await ledger.last()).due) == (2, False)
 
 
-async def test_a_relay_that_stops_waits_for_no_check(redis, monkeypatch):
-    began, stop = asyncio.Event(), asyncio.Event()
+async def test_who_changes_a_table_does_not_wait_for_the_whole_check(check, monkeypatch):
+    """A migration would, and everybody else for the migration."""
+    held = "SELECT count(*) FROM pg_locks WHERE relation = 'delivery'::regclass AND pid <> pg_backend_pid()"
+    locks, states = [], streams.states
 
-    async def endless(*_):
-        began.set()
-        await asyncio.Event().wait()
+    async def asked(*given):
+        locks.append(await db.value(held))
+        return await states(*given)
 
-    monkeypatch.setattr(invariants, "check", endless)
-    running = asyncio.create_task(ledger.run(stop, redis, settings.get()))
-    await asyncio.wait_for(began.wait(), 60)
-    stop.set()
-    await asyncio.wait_for(running, 60)
-    assert (await ledger.last()).result is None
+    monkeypatch.setattr(streams, "states", asked)
+    await check()
+    assert locks == [0]
 
 
-async def test_a_check_that_fails_late_is_not_made_again_at_once(redis, monkeypatch):
-    times, again, stop = [], asyncio.Event(), asyncio.Event()
-
-    async def failing(*_):
-        times.append(time.monotonic())
-        if len(times) == 3:
-            again.set()
-        await asyncio.sleep(0.5)
-        times.append(time.monotonic())
-        raise OSError
-
-    monkeypatch.setattr(invariants, "check", failing)
-    running = asyncio.create_task(ledger.run(stop, redis, settings.get()))
-    await asyncio.wait_for(again.wait(), 60)
-    stop.set()
-    await asyncio.wait_for(running, 60)
-    began, failed, began_again = times[:3]
-    assert began_again - failed >= failed - began
+async def test_what_the_version_before_has_asked_for_is_made(check):
+    await check()
+    await db.rows("UPDATE ledger_check SET asked_at = now()")
+    assert (await ledger.last()).due
+    await check()
+    assert not (await ledger.last()).due
 
 
 @pytest.fixture
@@ -107,7 +92,7 @@ async def relay_pool(redis, servers):
     await db.open_pool(f"{servers.database_url}&search_path=public,test_clock,pg_catalog", 10)
 
 
-async def test_a_redis_that_does_not_answer_keeps_no_check_from_its_end(relay_pool, check, monkeypatch):
+async def test_a_redis_that_does_not_answer_keeps_no_check_from_its_end(relay_pool, redis, monkeypatch):
     may_idle = "SELECT current_setting('idle_in_transaction_session_timeout')::interval"
     usual, asked = await db.value(may_idle), []
 
@@ -116,7 +101,7 @@ async def test_a_redis_that_does_not_answer_keeps_no_check_from_its_end(relay_po
         raise RedisTimeoutError
 
     monkeypatch.setattr(streams, "states", frozen)
-    await check()
+    await ledger.check_if_due(redis, settings.get())
     assert usual.total_seconds() < SILENCE < min(asked).total_seconds()
     last = await ledger.last()
     assert (last.due, last.result.redis_was_there) == (False, False)

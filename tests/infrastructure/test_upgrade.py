@@ -13,6 +13,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from leadwire.delivery.monitoring.table import LedgerCheck
 from leadwire.delivery.table import EveryDelivery
 from leadwire.domain.search.table import SearchDue
 from leadwire.infrastructure import db
@@ -62,7 +63,7 @@ async def test_a_database_of_an_earlier_commit_is_upgraded_with_its_rows(name, s
     present = {tuple(row) for row in await sql.fetch(_PRESENT)}
     await insert(sql, [one for one in columns if (one["name"], one["column"]) in present], "later")
     made = {one["name"] for one in columns}
-    for table in set(TABLES) - {EveryDelivery, SearchDue}:  # a view, and what triggers write
+    for table in set(TABLES) - {EveryDelivery, SearchDue, LedgerCheck}:  # a view, what triggers write, one row at most
         rows = await sql.fetch(str(table.select()))
         name = table._meta.tablename
         assert len(rows) == 2 * (name in made) or (name in FILLED and name not in made), table

@@ -66,13 +66,3 @@ class Loop:
 def stuck() -> str | None:
     """Why only a restart would help this process, or None."""
     return next((why for loop in _running if (why := loop.stuck())), None)
-
-
-def resting(work: Callable[[], Awaitable[object]], every: float = 1.0) -> Callable[[], Awaitable[float]]:
-    """Work for a `Loop` that rests as long as it took, as others need the database more; else `every` seconds."""
-
-    async def run_once() -> float:
-        began = time.monotonic()
-        return time.monotonic() - began if await work() else every
-
-    return run_once

@@ -22,6 +22,7 @@ TABLES = table_finder(
         "leadwire.delivery.epochs",
         "leadwire.delivery.outbox",
         "leadwire.delivery.table",
+        "leadwire.delivery.monitoring.table",
         "leadwire.delivery.redrive",
         "leadwire.infrastructure.idempotency_store",
         "leadwire.infrastructure.jobs.table",

@@ -1,8 +1,7 @@
-"""The relay process: relays events, checks the ledger, observes the servers."""
+"""The relay process: relays events and observes the servers."""
 
 import asyncio
 
-from leadwire.delivery.monitoring import ledger
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.streams import installation
@@ -19,11 +18,9 @@ async def relay(settings: Settings) -> None:
 
     async def run(stop: asyncio.Event) -> None:
         redis = redis_pool.require_client()
-        relaying = Relay(redis, settings)
         health.stuck = loop.stuck
         async with asyncio.TaskGroup() as group:
-            group.create_task(relaying.run(stop))
+            group.create_task(Relay(redis, settings).run(stop))
             group.create_task(Observer(redis, settings).run(stop))
-            group.create_task(ledger.run(stop, redis, settings))
 
     await runtime.run(settings, "relay", health, run)

@@ -24,7 +24,7 @@ OURS = {
     "recovery_code",
     "delivery", "delivery_result",  # in the view of both
     "notice", "conversation_read", "export_job", "bot_count", "job", "search_document",
-    "search_due",
+    "search_due", "ledger_check",
 }  # fmt: skip
 """Tables that are not exported, or not under this name."""
 

@@ -1,14 +1,16 @@
 """Jobs on a real database: each is alone with its failure, and workspaces take turns."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextvars import Context
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
 from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.jobs import Again, Claimed, Offer, kinds, queue, reads
+from leadwire.infrastructure.jobs import Again, Claimed, Offer, kinds, queue, reads, runner
 from leadwire.infrastructure.jobs.kinds import Kind
 from leadwire.infrastructure.jobs.runner import Runner
 
@@ -121,6 +123,17 @@ async def test_the_pause_grows_and_an_addition_does_not_shorten_it(db_clock):
         pauses.append(round((job.due_at - await db.value("SELECT now()")).total_seconds()))
         await db_clock.forward(3600)
     assert pauses == [1, 2, 4, 8, 16]
+
+
+async def test_what_fails_late_rests_as_long_as_it_took(monkeypatch):
+    """Else the servers would do nothing else."""
+    hours, work = itertools.count(0, 3600), Work()
+    work.failing = {"a"}
+    await add("a")
+    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: float(next(hours))))
+    await work.runner().run_all()
+    (job,) = await reads.listed("test")
+    assert (job.due_at - await db.value("SELECT now()")).total_seconds() > 3000
 
 
 async def test_workspaces_take_turns():

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from leadwire.delivery.monitoring import invariants, ledger
+from leadwire.delivery.monitoring import invariants
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.changes import workspaces as quotas
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import db, redis_pool, settings
-from tests import make
+from tests import jobs, make
 from tests.delivery.wired import endpoint
 
 
@@ -95,7 +95,7 @@ async def test_customers_are_shown_with_what_they_have(admin, operators, workspa
 async def checked(admin):
     """The page after a relay has made the check that is asked for."""
     await admin.fill("/system/ledger")
-    await ledger.check_if_due(redis_pool.client(), settings.get())
+    await jobs.run("ledger")
     return await admin.open("/system/ledger")
 
 

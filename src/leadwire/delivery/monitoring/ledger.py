@@ -1,9 +1,9 @@
-"""The full check of the ledger, which reads every delivery. A relay makes it in the background, once a day and when
-somebody asks for it; its result is kept.
+"""The full check of the ledger, which reads every delivery. It is made in the background, once a day and when somebody
+asks for it; its result is kept.
 """
 
-import asyncio
-import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Final
 
@@ -13,27 +13,24 @@ from redis.asyncio import Redis
 
 from leadwire.delivery.monitoring import invariants
 from leadwire.delivery.monitoring.invariants import Check
-from leadwire.infrastructure import db
+from leadwire.infrastructure import db, jobs
 from leadwire.infrastructure.db.statements import sql
-from leadwire.infrastructure.loop import Loop
 from leadwire.infrastructure.settings import Settings
-
-_EVERY: Final = 2.0  # seconds between looks whether a check is due
 
 _ASK: Final = sql("INSERT INTO ledger_check (alone) VALUES (true) ON CONFLICT (alone) DO UPDATE SET asked_at = now()")
 _LAST: Final = sql("SELECT checked_at, result, checked_at >= asked_at FROM ledger_check")
-_FRESH: Final = sql("""
-SELECT EXISTS (SELECT 1 FROM ledger_check WHERE checked_at >= asked_at AND checked_at > now() - interval '1 day')""")
-# The lock is this transaction's, which has no number until it writes: it holds back no reader of the outbox.
-_TRY: Final = sql("SELECT pg_try_advisory_xact_lock(hashtextextended('ledger check', 0))")
-# Connections of the relay read by indexes alone, with plans that are kept, and no transaction of theirs may idle for
+# The time, if a check is due.
+_DUE: Final = sql("""
+SELECT now() WHERE NOT EXISTS (
+    SELECT 1 FROM ledger_check WHERE checked_at >= asked_at AND checked_at > now() - interval '1 day')""")
+# Connections of this process read by indexes alone, with plans that are kept, and no transaction of theirs may idle for
 # long. Here, whole tables are read, and Redis may take its time to answer, or not to.
 _CONFIGURE: Final = sql("""
 SELECT set_config(name, value, true) FROM (VALUES ('enable_seqscan', 'on'), ('enable_hashjoin', 'on'),
     ('enable_mergejoin', 'on'), ('plan_cache_mode', 'force_custom_plan'),
     ('idle_in_transaction_session_timeout', '10min')) AS chosen (name, value)""")
 _KEEP: Final = sql("""
-INSERT INTO ledger_check (alone, checked_at, result) VALUES (true, now(), :result)
+INSERT INTO ledger_check (alone, asked_at, checked_at, result) VALUES (true, :at, :at, :result)
 ON CONFLICT (alone) DO UPDATE SET checked_at = excluded.checked_at, result = excluded.result""")
 
 
@@ -62,34 +59,22 @@ async def last() -> Last:
 
 async def ask() -> None:
     """Ask for a check. One that is being made was asked for earlier: another one follows it."""
-    await _ASK.rows()
+    async with db.transaction():
+        await _ASK.rows()
+        await jobs.add("ledger", "")
 
 
 async def check_if_due(redis: Redis | None, settings: Settings) -> None:
-    """Make the check, unless none is due or another process makes it."""
-    if await _FRESH.value():
-        return
-    with db.acting_as("maintenance"):  # however long it takes
-        async with db.transaction():
-            if await _TRY.value() and not await _FRESH.value():
-                await _CONFIGURE.rows()
-                found = Result(*await invariants.check(redis, settings))
-                await _KEEP.rows(result=msgspec.json.encode(found).decode())
+    """Make the check, unless none is due."""
+    if now := await _DUE.value():
+        with db.acting_as("maintenance"):  # however long it takes
+            result = Result(*await invariants.check(redis, settings, apart=_reading))
+            await _KEEP.rows(at=now, result=msgspec.json.encode(result).decode())
 
 
-async def run(stop: asyncio.Event, redis: Redis, settings: Settings) -> None:
-    """Check whenever it is due, until `stop` is set. Any number of processes may do so at once."""
-
-    async def look() -> float:
-        began = time.monotonic()
-        try:
-            await check_if_due(redis, settings)
-        except Exception:  # what fails late, such as for lack of disk, would keep the server busy with nothing else
-            await asyncio.sleep(time.monotonic() - began)
-            raise
-        return _EVERY
-
-    checking = asyncio.create_task(Loop("ledger", look).run(stop))
-    await stop.wait()
-    checking.cancel()  # a check may take minutes: it is due again
-    await asyncio.wait([checking])
+@asynccontextmanager
+async def _reading() -> AsyncIterator[None]:
+    """One of the checks: between two of them, nobody who changes a table waits for us."""
+    async with db.transaction():
+        await _CONFIGURE.rows()
+        yield

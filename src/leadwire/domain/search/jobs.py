@@ -19,8 +19,8 @@ from leadwire.infrastructure import db, jobs
 from leadwire.infrastructure.db.statements import Statement, lists, sql
 from leadwire.infrastructure.jobs import Claimed, Offer, chore, job
 
-MOST: Final = 500
-"""Jobs that wait at once: so many documents are written before one that is new."""
+MOST: Final = 1000
+"""Jobs that wait at once, and are added in a second: what has waited for long leaves the servers to others."""
 _FULL_LOOK_EVERY: Final = 60.0  # seconds
 _next_full_look = 0.0  # by time.monotonic
 
@@ -87,8 +87,8 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 
 
 @chore("search.take", every=1.0)
-async def take() -> bool:
-    """Make jobs of what has changed. Return whether there may be more."""
+async def take() -> None:
+    """Make jobs of what has changed."""
     global _next_full_look  # noqa: PLW0603 - one a process
     now = time.monotonic()
     room, everything = MOST - await jobs.waiting("search", MOST), now >= _next_full_look
@@ -97,7 +97,6 @@ async def take() -> bool:
         await jobs.add_all("search", [Offer(subject, workspace) for workspace, subject in {tuple(row) for row in rows}])
     if everything and len(rows) < room:
         _next_full_look = now + _FULL_LOOK_EVERY
-    return len(rows) == room > 0
 
 
 @job("search", batch=50)

@@ -107,11 +107,12 @@ class Runner:
         self._loop.woken.set()
 
     async def _call(self, kind: Kind, jobs: Sequence[Claimed]) -> None:
+        began = time.monotonic()
         try:
             ended = await self._attempt(kind, jobs)
         except Exception as error:  # noqa: BLE001 - whatever is raised, it is one job's own
             if len(jobs) == 1:
-                ended = [_failed(kind, jobs[0], error)]
+                ended = [_failed(kind, jobs[0], error, time.monotonic() - began)]
             else:
                 for job in jobs:
                     await self._call(kind, [job])
@@ -146,8 +147,10 @@ class Runner:
             await queue.keep(jobs, self._owner)
 
 
-def _failed(kind: Kind, job: Claimed, error: BaseException) -> Ended:
-    """A row that somebody has locked and a server that is away are nothing that the job could help."""
+def _failed(kind: Kind, job: Claimed, error: BaseException, took: float) -> Ended:
+    """A row that somebody has locked and a server that is away are nothing that the job could help. What fails late
+    rests as long as it took, or the servers would do nothing else.
+    """
     not_ours = isinstance(error, (db.Locked, db.Canceled, *db.GONE)) and not isinstance(error, TimeoutError)
     pause = _HELD_PAUSE if not_ours else min(2.0**job.tries, _LONGEST_PAUSE)
     metrics.FAILURES.labels(kind.name).inc()
@@ -155,4 +158,4 @@ def _failed(kind: Kind, job: Claimed, error: BaseException) -> Ended:
         "job.failed", level=logging.WARNING, error=error, kind=kind.name, key=job.key, workspace_id=job.workspace,
         tries=job.tries + 1,
     )  # fmt: skip
-    return Ended(job.key, pause, job.place, telemetry.text_of(error)[:300], int(not not_ours))
+    return Ended(job.key, max(pause, took), job.place, telemetry.text_of(error)[:300], int(not not_ours))

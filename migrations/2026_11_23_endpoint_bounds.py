@@ -14,7 +14,8 @@ ALTER TABLE webhook_endpoint
     ADD COLUMN waiting_from timestamptz NOT NULL DEFAULT '-infinity', -- nothing that waits is due before
     ADD COLUMN ordered_from bigint NOT NULL DEFAULT 0, -- nothing unfinished with a subject has a position before
     ADD COLUMN looked_at timestamptz; -- when all three were looked up in the whole queue
-CREATE INDEX delivery_by_position ON delivery (endpoint_id, position) WHERE subject IS NOT NULL;
+-- Of all subjects; the condition keeps who looks for one subject on the index that begins with it.
+CREATE INDEX delivery_by_position ON delivery (endpoint_id, position) WHERE subject <> '';
 """
 
 DOWN = """

@@ -160,7 +160,7 @@ class _Delivering:
             await self._relay.fan_out()
             await self._relay.admit()
             if entries := await streams.read(self._redis, "bench", self._settings.stream_shards, 1000, 1):
-                jobs = (await claim(entries, "bench", self._settings.lease, self._settings.delivery_timeout)).jobs
+                jobs = (await claim(entries, "bench", self._settings.lease)).jobs
                 await record([self._delivered(job) for job in jobs], "bench")
                 await streams.done(self._redis, entries)
                 open_ -= len(jobs)

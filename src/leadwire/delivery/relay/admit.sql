@@ -45,7 +45,7 @@ WITH endpoint AS MATERIALIZED (
         (SELECT d.due_at FROM delivery d WHERE d.endpoint_id = taken.id AND d.state = 'waiting'
             AND d.due_at >= since AND d.due_at < 'infinity' ORDER BY d.due_at OFFSET taken.picked LIMIT 1) AS next,
         CASE WHEN ordered THEN (SELECT d.position FROM delivery d WHERE d.endpoint_id = taken.id
-            AND d.subject IS NOT NULL AND d.position >= ordered_since ORDER BY d.position LIMIT 1) END AS ordered_from
+            AND d.subject <> '' AND d.position >= ordered_since ORDER BY d.position LIMIT 1) END AS ordered_from
     FROM taken
 ), updated AS (
     UPDATE webhook_endpoint e SET

@@ -203,6 +203,20 @@ PROCESSES: Final = (
         "The loop `{{ $labels.loop }}` has been failing for ten minutes.",
     ),
     Alert(
+        "JobsLate",
+        "max by (kind) (leadwire_jobs_oldest_seconds) > 900",
+        "5m",
+        "ticket",
+        "A job of the kind `{{ $labels.kind }}` has been due for {{ $value | humanizeDuration }}.",
+    ),
+    Alert(
+        "JobsFailed",
+        "max by (kind) (leadwire_jobs_failed) > 0",
+        "5m",
+        "ticket",
+        "{{ $value }} jobs of the kind `{{ $labels.kind }}` were given up.",
+    ),
+    Alert(
         "LogLinesDropped",
         "sum by (job, instance) (increase(leadwire_log_lines_dropped_total[10m])) > 0",
         "5m",

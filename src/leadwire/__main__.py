@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "events": ("leadwire.interfaces.cli.events", "events"),
     "dead-letters": ("leadwire.interfaces.cli.dead_letters", "dead_letters"),
     "redrives": ("leadwire.interfaces.cli.redrives", "redrives"),
+    "jobs": ("leadwire.interfaces.cli.jobs", "jobs"),
     "set-aside": ("leadwire.interfaces.cli.maintenance", "set_aside"),
     "reseal": ("leadwire.interfaces.cli.maintenance", "reseal"),
     "audit": ("leadwire.interfaces.cli.audit", "audit"),

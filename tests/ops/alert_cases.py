@@ -111,6 +111,16 @@ CASES = {
         "10m",
         {'process_start_time_seconds{job="leadwire",instance="a"}': "1 2x20"},
     ),
+    "JobsLate": (
+        {'leadwire_jobs_oldest_seconds{kind="search"}': "1000x20"},
+        "6m",
+        {'leadwire_jobs_oldest_seconds{kind="search"}': "800x20"},
+    ),
+    "JobsFailed": (
+        {'leadwire_jobs_failed{kind="search"}': "2x20"},
+        "6m",
+        {'leadwire_jobs_failed{kind="search"}': "0x20"},
+    ),
     "LoopFailing": (
         {'leadwire_loop_failures_total{loop="relay"}': "0+12x20"},
         "15m",

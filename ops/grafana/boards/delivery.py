@@ -56,6 +56,33 @@ DELIVERY: Final = board(
     ],
     [
         graph(
+            "Jobs that wait", ("{{kind}}", "max by (kind) (leadwire_jobs_waiting)"), about="By kind; counted to 10,000."
+        ),
+        graph(
+            "The oldest job",
+            ("{{kind}}", "max by (kind) (leadwire_jobs_oldest_seconds)"),
+            about="Beyond 15 minutes `JobsLate` tells.",
+            unit="s",
+            bad=900,
+        ),
+        graph("Jobs given up", ("{{kind}}", "max by (kind) (leadwire_jobs_failed)"), about="`leadwire jobs retry`."),
+    ],
+    [
+        graph(
+            "Calls of jobs, p99",
+            *quantiles("leadwire_job_duration_seconds", 0.99, by="kind"),
+            about="One job or a batch.",
+            unit="s",
+        ),
+        graph("Jobs that failed", rate("leadwire_job_failures_total", by="kind"), about="Each is tried again, alone."),
+        graph(
+            "Left out of a loop",
+            ("{{loop}}", "sum by (loop) (leadwire_loop_resting)"),
+            about="Workspaces or endpoints whose part of the rounds fails.",
+        ),
+    ],
+    [
+        graph(
             "Places of the workers",
             ("in hand {{instance}}", "leadwire_deliveries_in_hand"),
             ("limit", "max(leadwire_delivery_slots)"),

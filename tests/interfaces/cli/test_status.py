@@ -10,6 +10,7 @@ from rich.console import Console
 
 from leadwire.delivery.monitoring.status import Overdue, OverdueEndpoint, Status, Stream, Unrelayed, Worker
 from leadwire.development.embedded import Services
+from leadwire.infrastructure.jobs.reads import Summary
 from leadwire.interfaces.cli import status
 from tests.flows.commands import Started
 from tests.waiting import until
@@ -21,7 +22,8 @@ def seen(delivered: int = 0, **changed: Any) -> Status:
         "unrelayed": Unrelayed(3, 0.5), "deliveries": counts, "overdue": Overdue(7, 90.0), "dead_letters": 2,
         "behind": [OverdueEndpoint("we_hanging", "https://example.com/hook", 7, 90.0, 1)],
         "set_aside": 0, "paused_endpoints": 1, "streams": [Stream("leadwire:{deliveries}:0", 5, 4, 1, 1.5)],
-        "workers": [Worker("deliverer-1", 0.1)],
+        "workers": [Worker("deliverer-1", 0.1)], "jobs": [Summary("mail", 3, 95.0, "mail_1", 2, 1)],
+        "background_seconds": 0.0,
     }  # fmt: skip
     return Status(**whole | changed)
 
@@ -51,8 +53,22 @@ async def shown(*looks: Status | Exception) -> str:
 
 async def test_the_picture_has_what_is_late_and_how_fast_it_goes() -> None:
     told = await shown(seen(100), seen(100_000))
-    for text in ("overdue", "90.0 s", "leadwire:{deliveries}:0", "we_hanging, window 1", "1 workers alive", "/s"):
+    for text in (
+        "overdue",
+        "90.0 s",
+        "leadwire:{deliveries}:0",
+        "we_hanging, window 1",
+        "1 workers alive",
+        "/s",
+        "mail_1",
+        "95.0 s",
+    ):
         assert text in told, told
+
+
+@pytest.mark.parametrize(("seconds", "runs"), [(None, False), (3.0, True), (90.0, False)])
+def test_it_says_when_no_background_process_runs(seconds: float | None, runs: bool) -> None:
+    assert ("no background process runs" not in status.text(seen(background_seconds=seconds))) == runs
 
 
 def test_without_watching_the_same_is_told_once_with_what_to_do() -> None:

@@ -10,6 +10,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import db, redis_pool, settings
+from leadwire.infrastructure.jobs import queue
 from tests import jobs, make
 from tests.delivery.wired import endpoint
 
@@ -65,6 +66,29 @@ async def test_what_waits_is_counted(admin, workspace, bot):
     assert "Not queued yet" in page
     assert "<dd>2<small>oldest" in page
     assert "None: nothing is being sent." in page
+
+
+async def failed(kind: str) -> None:
+    await queue.add(kind, "one", "ws_of_another")
+    await db.rows("UPDATE job SET tries = 10, failed_at = now(), error = 'KeyError: 1'")
+
+
+async def test_jobs_that_were_given_up_are_tried_again(admin):
+    await failed("search")
+    page = await admin.open("/system")
+    assert "1 given up" in page
+    assert "No background process runs" in page
+    assert "KeyError" not in page
+    assert "1 job is tried again now." in await admin.fill("/system/jobs/retry", kind="search")
+    assert await db.value("SELECT failed_at IS NULL AND tries = 0 FROM job")
+
+
+async def test_only_operators_try_jobs_again(admin, operators):
+    await failed("search")
+    await admin.open("/system")
+    operators("bo@example.org")
+    await admin.fill("/system/jobs/retry", 403, kind="search")
+    assert await db.value("SELECT failed_at IS NOT NULL FROM job")
 
 
 async def test_it_answers_while_redis_is_away(admin, monkeypatch):

@@ -18,6 +18,7 @@ from leadwire.delivery.relay import partitions
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, db, ids, telemetry
 from leadwire.infrastructure.backoff import rest
+from leadwire.infrastructure.jobs import metrics as jobs
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.metrics import Gauge
@@ -85,6 +86,7 @@ class Observer:
             self._clear()
             return
         await gauges.update(self._redis, self._settings.stream_shards)
+        await jobs.update()
         now = asyncio.get_running_loop().time()
         if now - self._checked > _CHECK_EVERY:
             self._checked = now
@@ -111,6 +113,7 @@ class Observer:
 
     def _clear(self) -> None:
         gauges.clear()
+        jobs.clear()
         for gauge in (IMBALANCE, SERVER_AGE, DAYS_AHEAD, DAYS_OVERDUE):
             gauge.show_all({})
         self._checked = float("-inf")

@@ -11,6 +11,7 @@ from leadwire.delivery import streams
 from leadwire.delivery.states import EXACT, UNFINISHED
 from leadwire.delivery.streams import StreamState
 from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.infrastructure.redis_pool import AWAY
 
 ALIVE: Final = 30.0
@@ -93,7 +94,7 @@ class Status(Struct):
 
     `paused_endpoints`: how many receivers asked for a pause with Retry-After that has not ended. `set_aside`:
     deliveries that no worker survived, and events that cannot be relayed. `streams` and `workers` are null while Redis
-    is away.
+    is away. `background_seconds`: for how long no background process has begun what is due; null: there was never one.
     """
 
     unrelayed: Unrelayed
@@ -105,6 +106,8 @@ class Status(Struct):
     set_aside: int
     streams: list[Stream] | None
     workers: list[Worker] | None
+    jobs: list[jobs.Summary]
+    background_seconds: float | None
 
 
 async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
@@ -128,6 +131,8 @@ async def read(redis: Redis | None, shards: int, *, finished: bool) -> Status:
         set_aside=trouble["set_aside"],
         streams=found,
         workers=workers,
+        jobs=await jobs.summaries(),
+        background_seconds=await jobs.unattended(),
     )
 
 

@@ -10,7 +10,7 @@ SECONDS: Final = histogram(
     bounds=(0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300),
 )  # fmt: skip
 FAILURES: Final = counter("job_failures", "Jobs that failed; each is tried again, alone, after a pause.", "kind")
-WAITING: Final = Gauge("jobs_waiting", "Jobs that are due or being done.", "kind")
+WAITING: Final = Gauge("jobs_waiting", f"Jobs that are due or being done; counted up to {reads.CAPPED}.", "kind")
 OLDEST: Final = Gauge("jobs_oldest_seconds", "Time since the oldest of them was due for the first time.", "kind")
 FAILED: Final = Gauge("jobs_failed", "Jobs that were given up; `leadwire jobs retry` lets them be tried again.", "kind")
 

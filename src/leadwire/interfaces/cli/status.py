@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leadwire.delivery.monitoring.status import Status
+from leadwire.infrastructure.jobs.reads import UNATTENDED
 from leadwire.interfaces.cli.runtime import explain
 
 _LATE: Final = 30.0  # seconds; what waits longer past its time is shown in red
@@ -97,14 +98,26 @@ def _tables(now: Status, pace: _Pace) -> RenderableType:
     counts.add_row("dead letters", str(now.dead_letters))
     died = "no worker survives them, or no relay makes them: leadwire set-aside list" if now.set_aside else ""
     counts.add_row("set aside", _alarming(now.set_aside), "", died)
+    jobs = _jobs(now)
     if now.streams is None:
-        return Group(counts, Text("Redis cannot be reached; events wait in PostgreSQL", "red"))
+        return Group(counts, *jobs, Text("Redis cannot be reached; events wait in PostgreSQL", "red"))
     streams = _table("Streams", "stream", "length", "lag", "pending", "oldest")
     for stream in now.streams:
         figures = (str(figure) for figure in (stream.length, stream.lag, stream.pending))
         streams.add_row(stream.name, *figures, _age(stream.oldest_seconds))
     alive = len(now.workers or ())
-    return Group(counts, streams, Text(f"{alive} workers alive", "green" if alive else "red"))
+    return Group(counts, streams, *jobs, Text(f"{alive} workers alive", "green" if alive else "red"))
+
+
+def _jobs(now: Status) -> list[RenderableType]:
+    """What is done in the background, and whether anybody does it."""
+    table = _table("Background", "kind", "waiting", "oldest", "failing", "failed", "")
+    for one in now.jobs:
+        failed = (str(one.failing or ""), _alarming(one.failed))
+        table.add_row(one.kind, str(one.waiting), _age(one.oldest_seconds), *failed, one.oldest if one.waiting else "")
+    if now.background_seconds is None or now.background_seconds > UNATTENDED:
+        return [table, Text("no background process runs: leadwire background", "red")]
+    return [table]
 
 
 def _table(title: str, *columns: str) -> Table:

@@ -51,7 +51,9 @@ async def _database(settings: Settings, names: list[str]) -> list[Finding]:
         names += filter(None, [await installation.ours()])
         tables = await postgres.tables()
         found = [*await postgres.check(settings), pooler, tables, *await postgres.secret_key(), await postgres.clocks()]
-        return found if tables.level == "error" else [*found, *await postgres.workspaces(), *await sending.ending()]
+        if tables.level == "error":
+            return found
+        return [*found, *await postgres.workspaces(), await postgres.background(), *await sending.ending()]
     finally:
         await db.close_pool()
 

@@ -11,6 +11,7 @@ from leadwire.infrastructure.db import pooler
 from leadwire.infrastructure.db.migrations import difference
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks import finding
 from leadwire.interfaces.cli.checks.finding import Finding, unless
@@ -114,6 +115,13 @@ async def workspaces() -> list[Finding]:
         unless(bool(near), "quotas", used or "none is nearly used up"),
         unless(bool(unfinished), "deleted workspaces", gone),
     ]
+
+
+async def background() -> Finding:
+    """Whether a process does what is done in the background. A new installation has none yet, nor anything to do."""
+    seconds, waiting = await jobs.unattended(), sum(one.waiting for one in await jobs.summaries())
+    dead = bool(waiting) and (seconds is None or seconds > jobs.UNATTENDED)
+    return unless(dead, "background work", f"{waiting} jobs wait and nobody does them" if dead else "it is being done")
 
 
 async def _hosts(url: str) -> Finding:

@@ -10,6 +10,7 @@ from leadwire.domain.webhooks import redrives, system
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import Forbidden
+from leadwire.infrastructure.jobs import reads as jobs
 from leadwire.interfaces.web.forms import wrong
 from leadwire.interfaces.web.live_updates import stream
 from leadwire.interfaces.web.page_context import PageContext, PageResponse
@@ -105,8 +106,17 @@ async def export_log(context: PageContext) -> PageResponse:
 async def instance(context: PageContext) -> PageResponse:
     """How everything stands now, of all workspaces together."""
     _operators_only(context)
-    now, jobs, mails = await system.now(), await redrives.listed(None, 20), await mail_reads.counts()
-    return await context.render("system/now.html", now=now, jobs=jobs, mails=mails)
+    now, running, mails = await system.now(), await redrives.listed(None, 20), await mail_reads.counts()
+    dead = now.background_seconds is None or now.background_seconds > jobs.UNATTENDED
+    return await context.render("system/now.html", now=now, redrives=running, mails=mails, dead=dead)
+
+
+@action("/system/jobs/retry", shown_on=instance)
+async def retry_jobs(context: PageContext) -> PageResponse:
+    """Let the jobs of a kind that have failed be tried again now."""
+    _operators_only(context)
+    count = await jobs.retry(context.form.text("kind"))
+    return context.redirect("/system", f"{count} {'job is' if count == 1 else 'jobs are'} tried again now.")
 
 
 @screen("/system/ledger", role="admin")

@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Self, TypeVar
 
+import asyncpg
 import httpx
 
 from leadwire.domain.webhooks import receivers
@@ -18,7 +19,8 @@ from ops.chaos.records import FETCHED, Act
 _AGAIN: Final = 0.2  # seconds
 _LIMIT: Final = 90.0  # seconds until an answer; faults are over by then
 _TIMEOUT: Final = 10.0  # seconds of a request
-_AWAY: Final = (*db.GONE, db.Locked, db.Deadlock, db.Canceled)
+_AWAY: Final = (*db.GONE, db.Locked, db.Deadlock, db.Canceled, asyncpg.RaiseError)
+"""What a customer tries again: also what a bad member of theirs (`members`) raises."""
 
 T = TypeVar("T")
 

@@ -147,7 +147,7 @@ def judge(seen: Evidence) -> Scorecard:
         sent_when_canceled=[one.post for one in customers.sent_when_canceled(made, seen.ends, seen.faults)],
         canceled_by_nobody=customers.canceled_by_nobody(seen.ends, seen.events, seen.acts),
         unseen=customers.unseen(seen.ends, made),
-        stopped=[f"{name} beside {fault.kind}" for fault in seen.faults for name in fault.stopped],
+        stopped=[f"{name} amid {fault.kind}" for fault in seen.faults for name in fault.stopped],
         reconciled=seen.reconciled,
         refused=seen.refused,
         acts=dict(Counter(act.kind for act in seen.acts)),

@@ -97,7 +97,7 @@ def test_an_endpoint_is_owed_what_was_changed_since_it_is_there():
 
 def test_who_stood_still_beside_a_fault_of_another_is_named():
     fault = Fault("hold-endpoint", "flaky", 100.0, 160.0, ("beside",))
-    assert seen(faults=[fault]).failures == ["stopped: beside beside hold-endpoint"]
+    assert seen(faults=[fault]).failures == ["stopped: beside amid hold-endpoint"]
 
 
 def test_what_was_queued_again_without_a_loss_and_what_was_refused_is_named():

@@ -43,7 +43,7 @@ class Relay:
         self._living = reconcile.Living(settings.lease)
         self._after = ""
         self._outbox, self._due = OutboxFront(), Front(ALWAYS)
-        self._closed = float("-inf")
+        self._close_at = float("-inf")
         self._refused: dict[str, list[Key]] = defaultdict(list)  # by loop, what it has queued and Redis has not taken
         runs = (self.fan_out, self.admit, self.expire, self.reconcile, self.maintain)
         self._loops = {run.__name__: Loop(run.__name__, run) for run in runs}
@@ -81,9 +81,10 @@ class Relay:
 
     async def admit(self) -> float:
         """Queue what is due; now and then look for endpoints that too much is queued for."""
-        if time.monotonic() - self._closed > _CLOSE_EVERY:
+        if (began := time.monotonic()) > self._close_at:
             await close_overfull()
-            self._closed = time.monotonic()
+            ended = time.monotonic()
+            self._close_at = ended + max(_CLOSE_EVERY, 20 * (ended - began))  # it reads what was queued before, too
         await self._add("admit")
         admitted = await admit(front=self._due)
         if admitted:

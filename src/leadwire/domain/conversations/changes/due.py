@@ -13,7 +13,7 @@ from leadwire.domain.conversations.table import Conversation
 from leadwire.infrastructure import clock, db, jobs
 from leadwire.infrastructure.db.statements import param, sql, statement
 from leadwire.infrastructure.errors import Invalid
-from leadwire.infrastructure.jobs import Again, Claimed, Offer
+from leadwire.infrastructure.jobs import Again, Offer
 
 JOB: Final = "conversation_due"
 UNDO: Final = timedelta(seconds=10)
@@ -73,20 +73,20 @@ async def wake(workspace: str, conversation_id: str, user_id: str) -> None:
         await _SNOOZE.rows(workspace=workspace, id=conversation_id, at=None)
 
 
-async def finish(job: Claimed) -> Again | None:
+async def finish(workspace: str, conversation_id: str) -> Again | None:
     """End or wake a conversation, unless that was undone or is due later. Raise what the change raises."""
     now = clock.now()
     async with db.transaction():
-        due = await _LOCK.row(id=job.key, now=now)
+        due = await _LOCK.row(id=conversation_id, now=now)
         if due is None:
             return None
         if due["at"] > now:
             return Again((due["at"] - now).total_seconds())
         if due["over"]:
-            await changes.end(job.workspace, job.key, "agent", "closed by an operator")
+            await changes.end(workspace, conversation_id, "agent", "closed by an operator")
         else:
-            await _WAKE.rows(workspace=job.workspace, id=job.key, now=now)
-            pubsub.publish(job.workspace, job.key)
+            await _WAKE.rows(workspace=workspace, id=conversation_id, now=now)
+            pubsub.publish(workspace, conversation_id)
     return None
 
 

@@ -18,13 +18,13 @@ _ABOUT: Final = "(v.lead_id = :lead_id OR v.conversation_id = ANY(:conversation_
 # Blank the bodies; what was not relayed yet is not to be relayed any more.
 _BLANK_BODIES: Final = sql(f"UPDATE event v SET body = '' WHERE {_ABOUT}")
 _FORGET: Final = sql(f"DELETE FROM outbox o USING event v WHERE v.id = o.event_id AND {_ABOUT}")
-# Cancel what is still to be sent, in the order in which workers record, and what could be sent again.
+# Lock what is still to be sent, in the order in which workers record: what these commit meanwhile is seen next.
+_LOCK: Final = sql(f"""
+SELECT 1 FROM delivery d JOIN event v ON v.id = d.event_id WHERE {_ABOUT}
+ORDER BY d.event_id, d.endpoint_id FOR UPDATE OF d""")
+# Cancel what is still to be sent, and what could be sent again.
 _CANCEL: Final = sql(f"""
-WITH canceled AS (
-    DELETE FROM delivery WHERE ctid = ANY(ARRAY(
-        SELECT d.ctid FROM delivery d JOIN event v ON v.id = d.event_id WHERE {_ABOUT}
-        ORDER BY d.event_id, d.endpoint_id FOR UPDATE OF d)) RETURNING *
-)
+WITH canceled AS (DELETE FROM delivery d USING event v WHERE v.id = d.event_id AND {_ABOUT} RETURNING d.*)
 {END_CANCELED}""")
 _CANCEL_DEAD: Final = sql(f"""
 UPDATE delivery_result d SET state = 'cancelled', finished_at = now() FROM event v
@@ -33,10 +33,10 @@ WHERE v.id = d.event_id AND d.state = 'dead' AND {_ABOUT}""")
 _BLANK_ANSWERS: Final = sql(f"""
 UPDATE attempt a SET response_body = NULL, response_headers = NULL, error = NULL
 FROM event v WHERE v.id = a.event_id AND {_ABOUT}""")
-# Some events of a workspace, without those that a worker may be sending.
+# Some events of a workspace, without those that a worker may be sending. Locked first, as by whoever sends them again.
 _SOME: Final = sql("""
 SELECT id FROM event v WHERE workspace_id = :workspace AND NOT EXISTS (
-    SELECT 1 FROM delivery d WHERE d.event_id = v.id AND d.lease_until > now()) LIMIT :most""")
+    SELECT 1 FROM delivery d WHERE d.event_id = v.id AND d.lease_until > now()) LIMIT :most FOR UPDATE""")
 _ANY: Final = sql("SELECT EXISTS (SELECT 1 FROM event WHERE workspace_id = :workspace)")
 _OF_EVENTS: Final = "{0} = ANY(:ids::text[]) AND {0} BETWEEN :first AND :last"
 # What is still to be done first, so that nothing of it ends behind the sweep; events last, which the others hang on.
@@ -94,7 +94,7 @@ async def erase_events(lead_id: str | None, conversation_ids: list[str], kinds: 
     Runs in the transaction of the erasure. A POST that is under way cannot be called back.
     """
     # Bodies first; then the outbox, which waits for a relay that is fanning out, so that its deliveries are seen next.
-    for statement in (_BLANK_BODIES, _FORGET, _CANCEL, _CANCEL_DEAD, _BLANK_ANSWERS):
+    for statement in (_BLANK_BODIES, _FORGET, _LOCK, _CANCEL, _CANCEL_DEAD, _BLANK_ANSWERS):
         await statement.rows(lead_id=lead_id, conversation_ids=conversation_ids, kinds=kinds)
 
 

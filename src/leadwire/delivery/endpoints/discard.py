@@ -76,17 +76,18 @@ async def asked() -> list[jobs.Offer]:
 
 async def step(endpoint_id: str) -> int:
     """Cancel a batch of what waits for an endpoint. Return how many deliveries that were; after 0 it is done. Raise
-    db.Locked when somebody has locked some of them.
+    db.Locked when somebody has locked the endpoint or some of them.
     """
     async with db.transaction():
         await due.PATIENCE.rows()
+        exists = await due.wake([endpoint_id])  # first: a deletion locks the endpoint, and then what is asked for
         until = await _ONE.value(endpoint_id=endpoint_id)
         if until is None:
             return 0
         events = [row[0] for row in await _WAITING.rows(endpoint_id=endpoint_id, until=until, batch=BATCH)]
         if not events:
             await _FINISH.rows(endpoint_id=endpoint_id)
-            if await due.wake([endpoint_id]):
+            if exists:
                 await due.release_first(await _HELD.rows(endpoint_id=endpoint_id))
             return 0
         return await batches.most(

@@ -1,0 +1,180 @@
+"""What receivers, customers and operators do to a delivery."""
+
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from leadwire.delivery import erase, redrive
+from leadwire.delivery.endpoints import changes as endpoint_rows
+from leadwire.delivery.receivers import pull
+from leadwire.delivery.worker.quarantine import release
+from leadwire.domain.leads import changes as leads
+from leadwire.domain.leads import reads as lead_reads
+from leadwire.domain.leads.schema import LeadPatch
+from leadwire.domain.webhooks import changes
+from leadwire.domain.webhooks.schema import EndpointChange
+from leadwire.infrastructure import clock, db, settings
+from leadwire.infrastructure.errors import DomainError
+from tests.interleavings.operations import PULLED, Case, Operation, operation
+from tests.interleavings.starts import LONG
+
+OPERATIONS: Final[dict[str, Operation]] = {}
+
+# A receiver
+
+
+@operation(OPERATIONS, PULLED)
+async def take(case: Case) -> None:
+    start = case.start
+    timeout = msgspec.structs.replace(settings.get(), delivery_timeout=LONG)
+    lease, handed = await pull.take(start.endpoint_id, start.workspace, 10, timeout)
+    for headers in (dict(one.headers) for one in handed):
+        case.sent(headers["webhook-id"], start.endpoint_id, lease, int(headers["X-Service-Attempt"]))
+
+
+@operation(OPERATIONS, PULLED, db.Locked)
+async def acknowledge(case: Case) -> None:
+    start = case.start
+    await pull.acknowledge(start.endpoint_id, start.workspace, start.lease, start.events, settings.get())
+
+
+# Customers and operators
+
+
+@operation(OPERATIONS, "aside queued lapsed")
+async def release_(case: Case) -> None:
+    await release(case.start.event_id)
+
+
+@operation(OPERATIONS, "dead claimed before numbered_dead")
+async def redrive_event(case: Case) -> None:
+    await redrive.redrive_event(case.start.workspace, case.start.event_id)
+
+
+async def _job(case: Case, *, replay: bool) -> None:
+    """A job whose step comes now, although it may have matched nothing when it was made."""
+    start = case.start
+    endpoint_id = start.endpoint_id if replay else None
+    criteria = redrive.Criteria(start.workspace, "evt_", "evt_z", endpoint_id, None, None)
+    job = await redrive.create(criteria, 100, replay=replay)
+    await redrive.move(start.workspace, job, ["finished"], "running")
+    await redrive.step(job)
+
+
+@operation(OPERATIONS, "dead claimed behind before numbered_dead expired", db.Locked)
+async def redrive_job(case: Case) -> None:
+    await _job(case, replay=False)
+
+
+@operation(
+    OPERATIONS, "unrelayed queued claimed lapsed delivered dead behind erased numbered_dead expired aside", db.Locked
+)
+async def replay(case: Case) -> None:
+    await _job(case, replay=True)
+
+
+@operation(OPERATIONS, "delivered dead claimed before numbered_dead expired")
+async def resend(case: Case) -> None:
+    await redrive.resend(case.start.workspace, case.start.event_id, case.start.endpoint_id)
+
+
+@operation(OPERATIONS, "retried waiting")
+async def retry_now(case: Case) -> None:
+    await redrive.retry_now(case.start.workspace, case.start.event_id, case.start.endpoint_id)
+
+
+@operation(OPERATIONS, "numbered numbered_dead")
+async def redrive_numbers(case: Case) -> None:
+    await redrive.redrive_numbers(case.start.workspace, case.start.endpoint_id, 1, 9)
+
+
+@operation(
+    OPERATIONS,
+    "unrelayed waiting queued claimed lapsed retried behind dead aside numbered offered handed held",
+    DomainError,
+)
+async def erase_person(case: Case) -> None:
+    """What concerns deliveries of it: `people.py` has all."""
+    async with db.transaction():
+        stored = await lead_reads.stored(case.start.workspace, case.start.lead_id, lock=True)
+        await erase.erase_events(case.start.lead_id, [stored.lead.conversation_id])
+        await leads.delete(case.start.workspace, stored.lead)
+
+
+@operation(OPERATIONS, "delivered dead")
+async def erase_old(case: Case) -> None:
+    """What a workspace keeps no longer."""
+    await erase.blank_events(case.start.workspace, clock.now() - timedelta(days=1), clock.now() + timedelta(days=1))
+
+
+@operation(OPERATIONS, "unrelayed queued claimed aside offered", DomainError)
+async def enable(case: Case) -> None:
+    """After a pause."""
+    await changes.disable(case.start.workspace, case.start.endpoint_id)
+    await changes.enable(case.start.workspace, case.start.endpoint_id)
+
+
+@operation(OPERATIONS, "unrelayed queued claimed handed", DomainError)
+async def disable(case: Case) -> None:
+    await changes.disable(case.start.workspace, case.start.endpoint_id)
+
+
+@operation(OPERATIONS, "unrelayed queued claimed behind dead aside discarding numbered offered handed", DomainError)
+async def delete(case: Case) -> None:
+    await changes.delete(case.start.workspace, case.start.endpoint_id)
+
+
+async def _configure(case: Case, **change: object) -> None:
+    await changes.configure(case.start.workspace, case.start.endpoint_id, EndpointChange(**change))
+
+
+@operation(OPERATIONS, "unrelayed waiting behind before", DomainError)
+async def toggle_order(case: Case) -> None:
+    await _configure(case, ordered=case.start.name not in ("behind", "before"))
+
+
+@operation(OPERATIONS, "queued numbered", DomainError)
+async def toggle_numbers(case: Case) -> None:
+    await _configure(case, numbered=case.start.name != "numbered")
+
+
+@operation(OPERATIONS, "waiting claimed", DomainError)
+async def limit_rate(case: Case) -> None:
+    await _configure(case, rate_limit=60)
+
+
+@operation(OPERATIONS, "queued held retried", DomainError)
+async def let_fetch(case: Case) -> None:
+    """The receiver fetches from now on."""
+    await _configure(case, url="pull:crm")
+
+
+@operation(OPERATIONS, "offered handed", DomainError)
+async def let_send(case: Case) -> None:
+    """The receiver fetches no more."""
+    await _configure(case, url="http://127.0.0.1:9/")
+
+
+@operation(OPERATIONS, "waiting claimed held handed")
+async def suspend(case: Case) -> None:
+    await endpoint_rows.hold(case.start.workspace, held=True)
+
+
+@operation(OPERATIONS, "waiting claimed offered")
+async def resume(case: Case) -> None:
+    await endpoint_rows.hold(case.start.workspace, held=True)
+    await endpoint_rows.hold(case.start.workspace, held=False)
+
+
+@operation(OPERATIONS, "queued behind unrelayed", DomainError)
+async def change_lead(case: Case) -> None:
+    """Another event."""
+    await leads.update(case.start.workspace, case.start.lead_id, LeadPatch(score=99), unchanged={})
+
+
+@operation(OPERATIONS, "queued dead handed")
+async def delete_events(case: Case) -> None:
+    """Of a workspace that is deleted."""
+    async with db.transaction():
+        await erase.delete_events(case.start.workspace, 100)

@@ -19,13 +19,13 @@ from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.db.statements import lists, sql
 
 # Lock what this worker has claimed, so that none goes away once numbers are counted. What somebody else has locked is
-# being erased or canceled, and an endpoint that is gone gets no numbers.
+# being erased or canceled, and an endpoint that is gone, or is being deleted, gets no numbers.
 _LOCK: Final = sql(f"""
 SELECT d.event_id, d.endpoint_id, d.sequence FROM {ASKED}
 CROSS JOIN LATERAL (
     SELECT * FROM delivery d WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
       AND d.attempts = asked.attempts AND d.owner = :owner AND d.state = 'queued'
-      AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id)
+      AND EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id FOR KEY SHARE SKIP LOCKED)
     FOR UPDATE SKIP LOCKED) d""")
 # Give locked deliveries the next numbers of their endpoints. Another worker that numbers waits for the commit, and so
 # the numbers that it gets come after these.

@@ -15,11 +15,13 @@ _FROZEN_FOR: Final = 30.0  # seconds: longer than a lease
 
 async def run(sandbox: Sandbox) -> None:
     """Freeze it while a receiver takes its time; both workers live."""
-    await sandbox.send_changes(20, 20)  # the endpoint is open
-    sandbox.receiver.delay = 5.0
+    await sandbox.send_changes(200, 60)  # by then it may have many at once
+    await sandbox.settled()
+    before = len(sandbox.receiver.posts)
+    sandbox.receiver.delay = 7.0
     accepted = await sandbox.send_changes(_POSTS, 60)
     sandbox.servers.freeze_primary()
-    sandbox.say(f"PostgreSQL is frozen, with {len(sandbox.receiver.posts)} POSTs so far")
+    sandbox.say(f"PostgreSQL is frozen, with {len(sandbox.receiver.posts) - before} POSTs under way")
     await asyncio.sleep(_FROZEN_FOR)
     sandbox.receiver.delay = 0.0
     sandbox.servers.thaw_primary()

@@ -88,7 +88,7 @@ async def test_two_workers_at_once_leave_no_gap(workspace, bot, wire, receiver, 
     async def take(worker: int) -> list[int]:
         found = []
         for at in range(worker * 5, 60, 20):
-            jobs, _, _ = await claim(entries[at : at + 5], f"w{worker}", 60, 30)
+            jobs, _, _ = await claim(entries[at : at + 5], f"w{worker}", 60)
             found += (await number([job.entry.key for job in jobs], f"w{worker}")).values()
         return found
 
@@ -102,7 +102,7 @@ async def test_what_changes_between_lock_and_number_makes_no_hole(workspace, bot
     await numbered(workspace, receiver)
     erased, *_ = await people(workspace, bot, 3)
     await wire.relay()
-    jobs, _, _ = await claim(await wire.read(), "test", 60, 30)
+    jobs, _, _ = await claim(await wire.read(), "test", 60)
     keys = sorted(job.entry.key for job in jobs)
     async with db.transaction():
         await privacy.erase_lead(workspace, erased.id)
@@ -116,10 +116,10 @@ async def test_a_crash_between_claim_and_number_costs_none(workspace, bot, wire,
     await people(workspace, bot, 2)
     await wire.relay()
     entries = await wire.read()
-    jobs, _, _ = await claim(entries, "crashed", 60, 30)
+    jobs, _, _ = await claim(entries, "crashed", 60)
     assert {job.sequence for job in jobs} == {None}
     await db_clock.forward(61)
-    jobs, _, _ = await claim(entries, "next", 60, 30)
+    jobs, _, _ = await claim(entries, "next", 60)
     assert len(jobs) == 2
     keys = [job.entry.key for job in jobs]
     assert await number(keys, "crashed") == {}, "it woke up: another worker has them"
@@ -131,11 +131,11 @@ async def test_numbers_whose_commit_was_not_heard_of_are_not_taken_again(workspa
     await people(workspace, bot, 2)
     await wire.relay()
     entries = await wire.read()
-    jobs, _, _ = await claim(entries, "test", 60, 30)
+    jobs, _, _ = await claim(entries, "test", 60)
     keys = [job.entry.key for job in jobs]
     assert await number(keys, "test") == await number(keys, "test")
     await db_clock.forward(61)
-    jobs, _, _ = await claim(entries, "next", 60, 30)
+    jobs, _, _ = await claim(entries, "next", 60)
     assert sorted(job.sequence for job in jobs) == [1, 2]
 
 
@@ -143,7 +143,7 @@ async def test_a_number_is_undone_with_its_transaction(workspace, bot, wire, rec
     await numbered(workspace, receiver)
     await people(workspace, bot, 2)
     await wire.relay()
-    jobs, _, _ = await claim(await wire.read(), "test", 60, 30)
+    jobs, _, _ = await claim(await wire.read(), "test", 60)
     keys = [job.entry.key for job in jobs]
     with monkeypatch.context() as patched:
         patched.setattr(numbering._NUMBER, "text", f"{numbering._NUMBER.text}, 1 / (d.attempts - d.attempts)")

@@ -125,7 +125,7 @@ async def test_care_of_the_queue_reads_no_delivery_that_waits(workspace, redis, 
     await deliveries(workspace, "we_a", 20_000, ONE, LONG_DUE)
     await deliveries(workspace, "we_b", 2000, EACH, LATER)
     assert len(await admit()) == 100
-    lost = partial(reconcile.reconcile, redis, 1, 0.0)
+    lost = partial(reconcile.reconcile, redis, 1, 0.0, reconcile.Living(0.0))
     for work in (partial(close_overfull, 50), lost):
         found = await touched(work, monkeypatch)
         assert 100 <= found.rows <= 300

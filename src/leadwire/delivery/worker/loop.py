@@ -38,6 +38,7 @@ from leadwire.infrastructure.redis_pool import AWAY, NotPrimary
 from leadwire.infrastructure.settings import Settings
 
 _BATCH: Final = 100  # entries of a claim
+_FAILING: Final = 8  # of these, of endpoints whose last POST failed
 _BATCH_BEHIND: Final = 16
 _FAILING_BEHIND: Final = 4
 _BEHIND: Final = 0.01  # seconds that everything else in the event loop takes
@@ -165,7 +166,7 @@ class Deliverer:
         """Return how many entries to claim, and how many of endpoints that fail: few while the event loop is behind."""
         start = time.perf_counter()
         await asyncio.sleep(0)
-        return (_BATCH, _BATCH) if time.perf_counter() - start < _BEHIND else (_BATCH_BEHIND, _FAILING_BEHIND)
+        return (_BATCH, _FAILING) if time.perf_counter() - start < _BEHIND else (_BATCH_BEHIND, _FAILING_BEHIND)
 
     async def _give_back(self) -> None:
         """Put what was read and not begun into the streams again, at once for others."""

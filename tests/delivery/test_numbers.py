@@ -119,7 +119,7 @@ async def test_a_crash_between_claim_and_number_costs_none(workspace, bot, wire,
     jobs, _, _ = await claim(entries, "crashed", 60)
     assert {job.sequence for job in jobs} == {None}
     await db_clock.forward(61)
-    jobs, _, _ = await claim(entries, "next", 60)
+    jobs, _, _ = await claim(entries, "next", 60, {"crashed"})
     assert len(jobs) == 2
     keys = [job.entry.key for job in jobs]
     assert await number(keys, "crashed") == {}, "it woke up: another worker has them"
@@ -135,7 +135,7 @@ async def test_numbers_whose_commit_was_not_heard_of_are_not_taken_again(workspa
     keys = [job.entry.key for job in jobs]
     assert await number(keys, "test") == await number(keys, "test")
     await db_clock.forward(61)
-    jobs, _, _ = await claim(entries, "next", 60)
+    jobs, _, _ = await claim(entries, "next", 60, {"test"})
     assert sorted(job.sequence for job in jobs) == [1, 2]
 
 

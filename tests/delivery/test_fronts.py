@@ -41,7 +41,7 @@ async def test_what_waits_before_the_front_of_its_endpoint(workspace, bot, wire,
     await fan_out()
     await db.rows("UPDATE webhook_endpoint SET waiting_from = 'infinity'")
     assert await admit.admit() == []
-    await db_clock.forward(6)
+    await db_clock.forward(16)
     assert len(await admit.admit()) == 1
 
 

@@ -17,13 +17,13 @@ WITH endpoint AS MATERIALIZED (
         e.url LIKE 'pull:%' AS pulled, e.admission_window, e.looked_at, whole,
         CASE WHEN whole THEN '-infinity' ELSE e.waiting_from END AS since,
         CASE WHEN whole THEN 0 ELSE e.ordered_from END AS ordered_since,
-        CASE WHEN whole OR e.queued + :share > e.admission_window THEN (
+        CASE WHEN e.queued + :share > e.admission_window THEN (
             SELECT count(*) FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued')
             ELSE e.queued END AS queued,
         least(greatest(1.0, e.rate_limit / 60.0), coalesce(e.rate_tokens
             + extract(epoch FROM now() - e.rate_at)::float8 * e.rate_limit / 60.0, 'infinity')) AS tokens
     FROM webhook_endpoint e CROSS JOIN LATERAL (SELECT
-        e.looked_at IS NULL OR NOT e.looked_at BETWEEN now() - interval '5 seconds' AND now() AS whole) look
+        e.looked_at IS NULL OR NOT e.looked_at BETWEEN now() - interval '15 seconds' AND now() AS whole) look
     WHERE e.id = ANY(:ids::text[])
 ), room AS (
     SELECT *, admission_window - queued AS free FROM endpoint
@@ -58,7 +58,7 @@ WITH endpoint AS MATERIALIZED (
         looked_at = CASE WHEN whole THEN now() ELSE e.looked_at END,
         due_at = CASE
             WHEN pulled OR next IS NULL AND free > picked AND whole THEN 'infinity'
-            WHEN next IS NULL AND free > picked THEN e.looked_at + interval '5.1 seconds'
+            WHEN next IS NULL AND free > picked THEN e.looked_at + interval '15.1 seconds'
             WHEN paused THEN greatest(next, looked.paused_until)
             WHEN next > now() THEN next
             WHEN rate IS NOT NULL AND tokens - picked < 1

@@ -6,7 +6,7 @@ from leadwire.delivery.endpoints import discard
 from leadwire.delivery.receivers import pull
 from leadwire.delivery.relay.admit import admit
 from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.delivery.relay.reconcile import reconcile
+from leadwire.delivery.relay.reconcile import Living, reconcile
 from leadwire.delivery.retry import NextStep
 from leadwire.delivery.worker.claim import claim, put_back
 from leadwire.delivery.worker.number import number
@@ -54,9 +54,9 @@ async def record_late_failure(case: Case) -> None:
 
 @operation(OPERATIONS, "queued claimed lapsed overtaken redriven orphaned erased before numbered")
 async def claim_(case: Case) -> None:
-    """By another worker, which sends it: of what nobody holds, or after the lease of whoever has it."""
+    """By another worker, which sends it: what nobody has, or a worker that is gone."""
     owner = "second" if "second" not in case.jobs else "third"
-    for job in (await claim([case.start.entry], owner, LONG, 0.0)).jobs:
+    for job in (await claim([case.start.entry], owner, LONG, ("late", case.start.dead_owner))).jobs:
         case.jobs[owner] = job
         if not job.numbered:
             case.sent(job.entry.key.event_id, job.entry.key.endpoint_id, job.generation, job.number)
@@ -103,8 +103,8 @@ async def admit_(_case: Case) -> None:
 
 @operation(OPERATIONS, "queued lapsed handed expired orphaned")
 async def reconcile_(_case: Case) -> None:
-    """Takes everything that is queued and held by nobody as lost."""
-    await reconcile(redis_pool.require_client(), settings.get().stream_shards, -LONG)
+    """Takes everything that is queued as lost, unless a lease holds it: nobody is heard of."""
+    await reconcile(redis_pool.require_client(), settings.get().stream_shards, -LONG, Living(0.0))
 
 
 @operation(OPERATIONS, PULLED)

@@ -60,9 +60,9 @@ class Start:
         """What a stream has of the delivery."""
         return Entry(b"", b"", Key(self.event_id, self.endpoint_id, self.attempts))
 
-    async def take(self, owner: str, lease: float = LONG) -> ClaimedDelivery:
-        """Claim it for a worker, which sends it."""
-        (self.jobs[owner],) = (await claim([self.entry], owner, lease, 0.0)).jobs
+    async def take(self, owner: str, lease: float = LONG, *gone: str) -> ClaimedDelivery:
+        """Claim it for a worker, which sends it. It may be taken from those that are `gone`."""
+        (self.jobs[owner],) = (await claim([self.entry], owner, lease, gone)).jobs
         return self.jobs[owner]
 
 
@@ -130,8 +130,8 @@ async def lapsed(url: str) -> Start:
 async def overtaken(url: str) -> Start:
     """Claimed by a worker that sleeps, and after its lease by another."""
     start = await queued(url)
-    for owner, lease in (("late", ENDED), ("first", LONG)):
-        await start.take(owner, lease)
+    await start.take("late", ENDED)
+    await start.take("first", LONG, "late")
     return start
 
 

@@ -95,7 +95,7 @@ async def redrive_numbers(case: Case) -> None:
     DomainError,
 )
 async def erase_person(case: Case) -> None:
-    """What concerns deliveries of it: `people.py` has all."""
+    """What concerns deliveries of it."""
     async with db.transaction():
         stored = await lead_reads.stored(case.start.workspace, case.start.lead_id, lock=True)
         await erase.erase_events(case.start.lead_id, [stored.lead.conversation_id])

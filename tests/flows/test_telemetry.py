@@ -95,9 +95,10 @@ async def test_two_workers_on_one_host_tell_of_themselves_only(deployment, ask):
 
 
 async def test_the_names_are_what_the_catalog_says_and_promtool_finds_nothing(deployment, ask):
-    relay, serve = await deployment.start("relay"), await deployment.start("serve", "--port", str(free_port()))
+    relay, background = await deployment.start("relay"), await deployment.start("background")
+    serve = await deployment.start("serve", "--port", str(free_port()))
     await eventually(lambda: _ready_to_show(ask, relay))
-    texts = [(await ask(f"{address(process)}/metrics")).text for process in (relay, serve)]
+    texts = [(await ask(f"{address(process)}/metrics")).text for process in (relay, serve, background)]
     exposed = {name for text in texts for name in re.findall(r"^# TYPE (leadwire_\w+)", text, re.MULTILINE)}
     assert exposed == set(known)
     if not shutil.which("promtool"):

@@ -86,7 +86,9 @@ DELIVERY: Final = board(
             "Places of the workers",
             ("in hand {{instance}}", "leadwire_deliveries_in_hand"),
             ("limit", "max(leadwire_delivery_slots)"),
-            about="Fast and slow ones: a POST that takes longer than a second moves to a slow place.",
+            ("read ahead {{instance}}", "leadwire_entries_ahead"),
+            about="Fast and slow ones: a POST that takes longer than a second moves to a slow place."
+            " Read ahead: entries not begun.",
         ),
         graph(
             "p95 of a POST, by outcome",

@@ -3,8 +3,10 @@
 import asyncio
 import importlib
 import pkgutil
+from collections.abc import Iterable
+from types import ModuleType
 
-import leadwire
+from leadwire import delivery, domain
 from leadwire.domain.accounts import reads as accounts
 from leadwire.infrastructure import loop
 from leadwire.infrastructure.db.migrations import missing
@@ -26,9 +28,9 @@ async def background(settings: Settings) -> None:
     await runtime.run(settings, "background", health, run)
 
 
-def find_kinds() -> None:
-    """Import each module named `jobs`: a kind that is written there is known."""
-    for package in ("domain", "delivery"):
-        for module in pkgutil.walk_packages([f"{leadwire.__path__[0]}/{package}"], f"leadwire.{package}."):
+def find_kinds(packages: Iterable[ModuleType] = (domain, delivery)) -> None:
+    """Import each module named `jobs` in these packages: a kind that is written there is known."""
+    for package in packages:
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if module.name.endswith(".jobs"):
                 importlib.import_module(module.name)

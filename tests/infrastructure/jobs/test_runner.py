@@ -386,6 +386,32 @@ async def test_what_is_found_is_done_once_and_not_added_again_when_it_was_given_
     assert [(job.key, job.state) for job in await reads.listed("swept")] == [("b", "failed")]
 
 
+async def test_a_look_for_work_is_never_given_up(db_clock, monkeypatch):
+    monkeypatch.setattr(kinds, "KINDS", {})
+
+    async def find() -> list[Offer]:
+        raise KeyError("no")
+
+    kinds.job("swept", find=find, every=10, tries=2)(None)
+    for _ in range(3):
+        await Runner(nobody, kinds.KINDS).run_all()
+        await db_clock.forward(600)
+    assert [(job.kind, job.state, job.tries) for job in await reads.listed()] == [
+        ("swept.find", "waiting", 3)
+    ]  # due again
+
+
+async def test_what_fails_for_weeks_is_still_tried(db_clock):
+    work = Work(tries=2**15 - 1)
+    work.failing = {"a"}
+    await add("a")
+    for tries in (1023, 1024, 2**15 - 3):
+        await db.rows("UPDATE job SET tries = $1", tries)
+        await work.runner().run_all()
+        assert await jobs() == {"a": ("scheduled", tries + 1)}
+        await db_clock.forward(301)
+
+
 async def test_two_kinds_cannot_have_one_name(monkeypatch):
     monkeypatch.setattr(kinds, "KINDS", {})
     kinds.chore("sweep", every=1)(None)

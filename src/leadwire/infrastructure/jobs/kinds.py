@@ -9,6 +9,7 @@ KINDS: Final[dict[str, "Kind"]] = {}
 """By name."""
 TRIES: Final = 10
 """That fail one after the other, some 13 minutes: then a job is given up."""
+_NEVER: Final = 2**15 - 1  # the most that the column holds
 
 
 class Again(NamedTuple):
@@ -47,7 +48,7 @@ def job(
     it takes a sequence of them, and all are done when it returns.
 
     What `find` returns is added each `every` seconds, unless it is known: for work that nobody adds, because it comes
-    about by the passing of time.
+    about by the passing of time. `find` itself is never given up.
     """
 
     def decorate(function: Any) -> Any:
@@ -56,7 +57,7 @@ def job(
 
         _register(Kind(name, run, batch, at_once, limit, tries, None))
         if find:
-            _register(Kind(f"{name}.find", _finding(name, find, every), 1, 1, limit, tries, every))
+            _register(Kind(f"{name}.find", _finding(name, find, every), 1, 1, limit, _NEVER, every))
         return function
 
     return decorate
@@ -71,7 +72,7 @@ def chore(name: str, *, every: float = 3600.0, limit: float = 300.0) -> Callable
         async def run(_: Sequence[Claimed]) -> Again:
             return Again(0.0 if await function() else every)
 
-        _register(Kind(name, run, 1, 1, limit, 2**15 - 1, every))
+        _register(Kind(name, run, 1, 1, limit, _NEVER, every))
         return function
 
     return decorate

@@ -152,7 +152,7 @@ def _failed(kind: Kind, job: Claimed, error: BaseException, took: float) -> Ende
     rests as long as it took, or the servers would do nothing else.
     """
     not_ours = isinstance(error, (db.Locked, db.Canceled, *db.GONE)) and not isinstance(error, TimeoutError)
-    pause = _HELD_PAUSE if not_ours else min(2.0**job.tries, _LONGEST_PAUSE)
+    pause = _HELD_PAUSE if not_ours else min(2.0 ** min(job.tries, 10), _LONGEST_PAUSE)  # 2.0**1024 is no number
     metrics.FAILURES.labels(kind.name).inc()
     telemetry.log(
         "job.failed", level=logging.WARNING, error=error, kind=kind.name, key=job.key, workspace_id=job.workspace,

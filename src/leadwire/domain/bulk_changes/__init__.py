@@ -1,1 +1,1 @@
-"""Changes of many leads at once, made by the relay."""
+"""Changes of many leads at once, made by a job."""

@@ -1,4 +1,4 @@
-"""Redrives as customers and operators start and watch them. The relay does the work (`delivery.redrive`)."""
+"""Redrives as customers and operators start and watch them. A job does the work (`delivery.redrive`)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -8,7 +8,7 @@ from leadwire.infrastructure.jobs.queue import Claimed, Offer, offer
 KINDS: Final[dict[str, "Kind"]] = {}
 """By name."""
 TRIES: Final = 10
-"""That fail one after the other, some 13 minutes: then a job is given up."""
+"""That fail one after the other, some nine minutes: then a job is given up."""
 _NEVER: Final = 2**15 - 1  # the most that the column holds
 
 

@@ -62,5 +62,5 @@ def _line(found: "Verified") -> str:
         state = "no entries"
     if found.waiting:
         state += f"; {found.waiting} not chained yet"
-        state += ", for more than a minute: does a relay run?" if found.overdue else ""
+        state += ", for more than a minute: does `leadwire background` run?" if found.overdue else ""
     return f"{found.chain}  {state}"

@@ -150,7 +150,7 @@ async def delete(endpoint_id: str) -> Result:
 async def discard(endpoint_id: str, dry_run: bool, yes: bool) -> Result:
     """Cancel the deliveries that wait for an endpoint, retries included. They are never sent.
 
-    The relay does it within seconds. What is being sent is not affected, nor is what comes later.
+    `leadwire background` does it within seconds. What is being sent is not affected, nor is what comes later.
     """
     from leadwire.domain.webhooks import changes, reads
 

@@ -104,7 +104,7 @@ async def _finished(job: "Redrive") -> "Redrive":
             if job.state != "running":
                 return job
             if looks == _STALLED and not shown:
-                click.echo("\nNo progress. Is `leadwire relay` running?", err=True)
+                click.echo("\nNo progress. Is `leadwire background` running?", err=True)
             await asyncio.sleep(_LOOK)
             job = await jobs.one(None, job.id)
 

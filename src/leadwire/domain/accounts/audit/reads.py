@@ -91,7 +91,7 @@ class Verified(Struct, frozen=True):
     waiting: int
     """Entries that are not chained yet."""
     overdue: bool
-    """Whether one of these waits for more than a minute: then no relay runs, or it cannot chain."""
+    """Whether one of these waits for more than a minute: then no background process runs, or its job fails."""
     fault: str | None
 
 

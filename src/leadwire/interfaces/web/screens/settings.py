@@ -139,7 +139,7 @@ async def ledger_live(context: PageContext) -> PageResponse:
 
 @action("/system/ledger", shown_on=ledger)
 async def check_ledger(context: PageContext) -> PageResponse:
-    """A relay makes the check; the page shows it when it is done."""
+    """A background process makes the check; the page shows it when it is done."""
     _operators_only(context)
     await system.ask_for_check()
     return context.redirect("/system/ledger")

@@ -5,7 +5,8 @@ import contextlib
 
 from leadwire.app import create_app
 from leadwire.domain.conversations import pubsub
-from leadwire.infrastructure.serving import bind, serve_until
+from leadwire.infrastructure.process import bind
+from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
 
 

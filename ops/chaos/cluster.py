@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 
 from leadwire.development.embedded import Server, Services
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.serving import SUPERVISED
+from leadwire.infrastructure.process import SUPERVISED
 from ops.chaos.customer import Customer
 from ops.chaos.journal import Journal
 from ops.chaos.proxy import LossyProxy

@@ -10,7 +10,8 @@ from leadwire.development.embedded import services
 from leadwire.domain.accounts import changes as accounts
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.db.migrations import migrate
-from leadwire.infrastructure.serving import bind, connections, serve_until
+from leadwire.infrastructure.process import bind
+from leadwire.infrastructure.serving import connections, serve_until
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from playwright.async_api import Browser, Page, async_playwright
 
 from leadwire.domain.webhooks.samples import SAMPLES
-from leadwire.infrastructure.serving import bind
+from leadwire.infrastructure.process import bind
 from ops.screens.audit import audit
 from ops.screens.instance import instance
 from ops.screens.screens import SCREENS, Way

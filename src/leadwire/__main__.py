@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "audit": ("leadwire.interfaces.cli.audit", "audit"),
     "ledger": ("leadwire.interfaces.cli.maintenance", "ledger"),
     "completion": ("leadwire.interfaces.cli.completion", "completion"),
+    "prepare": ("leadwire.development.up", "prepare"),
     "visitors": ("leadwire.development.up", "visitors"),
 }
 

@@ -2,61 +2,70 @@
 
 import asyncio
 import contextlib
+import http.client
 import json
 import os
 import shlex
-from pathlib import Path
-from typing import Any, Final
+import sys
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
 
 import click
-import httpx
+import msgspec
 
-from leadwire.delivery.envelope import KINDS
-from leadwire.development.demo.seed import seed
 from leadwire.development.embedded.directories import write_private
 from leadwire.development.instance import publish
 from leadwire.development.supervisor import Child
-from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts import keys, reads
-from leadwire.domain.accounts.changes import team
-from leadwire.domain.bots.reads import names
-from leadwire.domain.leads import reads as leads
-from leadwire.domain.webhooks import changes as webhooks
-from leadwire.domain.webhooks.schema import EndpointChange
-from leadwire.infrastructure import db
-from leadwire.infrastructure.db.migrations import migrate
-from leadwire.infrastructure.errors import NotFound, OperatorError
-from leadwire.infrastructure.serving import bind, connections
+from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.smtp_url import MAILBOX
+from leadwire.interfaces.cli.runtime import plain
 
 _START: Final = 30.0  # seconds for the API to answer
+_ANSWER: Final = 5.0  # seconds for one answer
+
+
+class Prepared(msgspec.Struct):
+    """What `leadwire prepare` has made or found: ids, a working key, the token of a one-time link to the first account
+    ("" when there is an account), the secret of the demo's endpoint.
+    """
+
+    workspace: str = ""
+    key: str = ""
+    join: str = ""
+    bot: str = ""
+    lead: str = ""
+    secret: str = ""
 
 
 class Stack:
-    """Everything that `up` runs, except the servers."""
+    """Everything that `up` runs, except the servers. This process stays small: it imports no database."""
 
     def __init__(self, settings: Settings, host: str, port: int, *, demo: bool) -> None:
         self._settings = settings
         self._directory = settings.data_dir
         self._address = (host, port)
         name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+        self._local_address = (name, port)
         self._local_url = f"http://{f'[{name}]' if ':' in name else name}:{port}"
         self._url = settings.public_url or self._local_url  # for people; a proxy in front may not be up yet
         self._demo = demo
         self._children: list[Child] = []
-        self._key = self._workspace = self._join = self._bot = self._lead = ""
+        self._prepared = Prepared()
 
     async def run(self) -> None:
         """Run until canceled. Raises OperatorError when a part does not stay up."""
-        receiver, secret = await self._prepare()
         environment = {
             "LEADWIRE_DATABASE_URL": self._settings.database_url,
             "LEADWIRE_REDIS_URL": self._settings.redis_url,
             "LEADWIRE_DATA_DIR": str(self._directory),
-            "LEADWIRE_DEMO_BOT": self._bot,
             "LEADWIRE_ALLOWED_NETWORKS": ",".join(map(str, self._settings.allowed_networks)),
         }
+        receiver = _free_port()
+        self._prepared = await self._prepare(environment, receiver)
+        environment["LEADWIRE_DEMO_BOT"] = self._prepared.bot
         if not self._settings.smtp_url:
             environment["LEADWIRE_SMTP_URL"] = MAILBOX
         publish(self._directory, environment | {"LEADWIRE_PUBLIC_URL": self._url})
@@ -70,8 +79,8 @@ class Stack:
         ]
         demo = []
         if self._demo:
-            listening = environment | {"LEADWIRE_LISTEN_SECRET": secret}  # not an argument: those show in `ps`
-            demo.append(Child("receiver", ["listen", "--port", str(receiver)], listening, logs, shown=True))
+            secret = {"LEADWIRE_LISTEN_SECRET": self._prepared.secret}  # not an argument: those show in `ps`
+            demo.append(Child("receiver", ["listen", "--port", str(receiver)], environment | secret, logs, shown=True))
             demo.append(Child("visitors", ["visitors", "--url", self._local_url], environment, logs))
         self._children = service + demo
         async with asyncio.TaskGroup() as group:
@@ -90,75 +99,48 @@ class Stack:
         await asyncio.gather(*(child.stop() for child in self._children))
         (self._directory / "up.json").unlink(missing_ok=True)
 
-    async def _prepare(self) -> tuple[int, str]:
-        """Make tables, demo data, a working key and the demo's endpoint. Return the receiver's port and secret."""
-        # As `engine`: plans are kept, which takes a third off the time that the demo's thousands of changes need.
-        async with connections(self._settings.database_url, self._settings.redis_url, 4, role="engine"):
-            with db.acting_as("maintenance"):
-                await migrate()
-            self._workspace = await self._some_workspace()
-            self._join = await self._first_admin()
-            self._bot = next(iter(await names(self._workspace)), "") if self._demo else ""
-            kept = self._kept()
-            self._key = await self._working_key(kept.get("api_key", ""))
-            port, secret = _free_port(), ""
-            if self._demo:
-                endpoint_id, secret = await self._endpoint(kept, f"http://127.0.0.1:{port}/webhooks")
-                kept |= {"endpoint_id": endpoint_id, "secret": secret}
-            _write_json(self._directory / "demo.json", {**kept, "api_key": self._key})
-            newest = (await leads.search(self._workspace, leads.LeadSearch(), 1)).items
-            self._lead = newest[0].id if newest else "LEAD_ID"
-            await asyncio.sleep(0.02)  # the last wake-up is sent before Redis is closed
-        return port, secret
-
-    async def _some_workspace(self) -> str:
-        """Return the demo's; without a demo the first one, or a new one that is empty."""
+    async def _prepare(self, environment: Mapping[str, str], receiver: int) -> Prepared:
+        """Let `leadwire prepare` make what is missing. Raise OperatorError with what it says when it fails."""
+        arguments = ["prepare"]
         if self._demo:
             click.echo("Preparing the demo workspace ...")
-            return await seed()
-        known = await reads.workspaces()
-        return known[0][0] if known else await accounts.create_workspace("Default")
-
-    async def _first_admin(self) -> str:
-        """Return a new one-time link to the first account, or "" when there is an account."""
-        if await reads.users(self._workspace):
-            return ""
-        return f"{self._url}/join/{await team.invite(self._workspace, None, 'admin')}"
-
-    async def _working_key(self, key: str) -> str:
-        known = await reads.caller(key, asyncio.get_running_loop().time()) if key else None
-        if known and known.scopes >= set(keys.SCOPES):  # a later version may have more of them
-            return key
-        _, key = await accounts.create_key(self._workspace, "leadwire up", keys.SCOPES)
-        return key
-
-    async def _endpoint(self, kept: dict[str, str], url: str) -> tuple[str, str]:
-        """Let the demo's endpoint, which is made if need be, send to `url`. Return its id and secret."""
-        with contextlib.suppress(NotFound):
-            if kept.get("endpoint_id"):
-                await webhooks.configure(self._workspace, kept["endpoint_id"], EndpointChange(url=url))
-                return kept["endpoint_id"], kept["secret"]
-        made = await webhooks.create(self._workspace, url, KINDS)
-        await webhooks.enable(self._workspace, made.id)
-        return made.id, made.secret
+            arguments += ["--receiver", str(receiver)]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "leadwire", *arguments, env={**os.environ, **environment}, start_new_session=True,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            document, said = await process.communicate()
+        except asyncio.CancelledError:
+            process.kill()  # its transactions are undone
+            await process.wait()
+            raise
+        if process.returncode:
+            last = (said.decode(errors="replace").strip().splitlines() or ["the preparation ended"])[-1]
+            raise OperatorError(plain(last.removeprefix("leadwire: "), 300))
+        return msgspec.json.decode(document, type=Prepared)
 
     async def _ready(self) -> None:
-        async with httpx.AsyncClient(base_url=self._local_url, trust_env=False) as client:
-            for _ in range(int(_START / 0.1)):
-                with contextlib.suppress(httpx.HTTPError):
-                    if (await client.get("/health/ready")).is_success:
-                        return
-                await asyncio.sleep(0.1)
+        for _ in range(int(_START / 0.1)):
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if await asyncio.to_thread(self._is_ready):
+                    return
+            await asyncio.sleep(0.1)
         raise OperatorError(f"the API does not answer: {self._children[0].last_log_line()}")
+
+    def _is_ready(self) -> bool:
+        with contextlib.closing(http.client.HTTPConnection(*self._local_address, timeout=_ANSWER)) as connection:
+            connection.request("GET", "/health/ready")
+            return connection.getresponse().status == HTTPStatus.OK
 
     def _introduce(self) -> None:
         """Print where everything is and what to try."""
-        curl = f"curl -s -H 'Authorization: Bearer {self._key}'"
+        curl = f"curl -s -H 'Authorization: Bearer {self._prepared.key}'"
         found_anyway = self._directory == Settings().data_dir.absolute()
         where = "" if found_anyway else f"LEADWIRE_DATA_DIR={shlex.quote(str(self._directory))} "
         area = f"The web area: {self._url}/"
-        if self._join:
-            area = f"Open the web area (works once, for three days):\n    {self._join}"
+        if self._prepared.join:
+            area = f"Open the web area (works once, for three days):\n    {self._join_link}"
         click.echo(f"""
 {click.style(f"  Leadwire is up at {self._url}", fg="green", bold=True)}
   data and logs in {self._directory}   documentation at {self._url}/docs
@@ -168,12 +150,12 @@ class Stack:
 """)
         if not self._settings.smtp_url:
             click.echo(f"  Mail, which is sent nowhere: {self._local_url}/dev/mail")
-        if self._bot:
+        if self._prepared.bot:
             click.echo(f"  A website with the widget, to talk to a bot: {self._url}/demo\n")
         click.echo(f"""{click.style("  Try next", bold=True)}
     {curl} '{self._url}/v1/leads?limit=1'
     {curl} -X PATCH -H 'Content-Type: application/json' \\
-      -d '{{"custom_fields": {{"stage": "won"}}}}' {self._url}/v1/leads/{self._lead}
+      -d '{{"custom_fields": {{"stage": "won"}}}}' {self._url}/v1/leads/{self._prepared.lead}
     uv run leadwire listen --port 9000          # a receiver of your own, in another terminal
     {where}uv run leadwire endpoints create --url http://127.0.0.1:9000/ --event lead.updated --enable
     {where}uv run leadwire listen --forward http://localhost:3000/hooks   # to a program of yours
@@ -186,26 +168,19 @@ class Stack:
         """Write `up.json`, which tells scripts where everything is."""
         document = {
             "url": self._url,
-            "api_key": self._key,
-            "join": self._join,
-            "workspace_id": self._workspace,
+            "api_key": self._prepared.key,
+            "join": self._join_link,
+            "workspace_id": self._prepared.workspace,
             "pid": os.getpid(),
             "database_url": self._settings.database_url,
             "redis_url": self._settings.redis_url,
             "processes": [{"name": child.name, "pid": child.pid} for child in self._children],
         }
-        _write_json(self._directory / "up.json", document)
+        write_private(self._directory / "up.json", json.dumps(document, indent=2) + "\n")
 
-    def _kept(self) -> dict[str, str]:
-        """Return what `demo.json` kept of the last run, or nothing."""
-        kept: dict[str, str] = {}
-        with contextlib.suppress(OSError, ValueError):
-            kept = json.loads((self._directory / "demo.json").read_text())
-        return kept
-
-
-def _write_json(path: Path, document: dict[str, Any]) -> None:
-    write_private(path, json.dumps(document, indent=2) + "\n")
+    @property
+    def _join_link(self) -> str:
+        return self._prepared.join and f"{self._url}/join/{self._prepared.join}"
 
 
 def _free_port() -> int:

@@ -16,8 +16,8 @@ from typing import Final
 import click
 
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.infrastructure.serving import SUPERVISED
-from leadwire.interfaces.cli.receiver import plain
+from leadwire.infrastructure.process import SUPERVISED
+from leadwire.interfaces.cli.runtime import plain
 
 _PATIENCE: Final = 8.0  # seconds between SIGTERM and SIGKILL
 _HOPELESS: Final = 5  # deaths in a row, each within a few seconds of its start

@@ -14,10 +14,12 @@ import msgspec
 
 from leadwire.development.embedded import services
 from leadwire.development.instance import exclusive
+from leadwire.development.stack import Stack
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.runtime import run_loop
+from leadwire.interfaces.cli.runtime import run_loop, servers
 
 _LOOPBACK = "127.0.0.0/8,::1/128"
 
@@ -29,8 +31,6 @@ _LOOPBACK = "127.0.0.0/8,::1/128"
 @click.option("--no-demo", is_flag=True, help="No demo workspace, simulated visitors or receiver.")
 def up(host: str, port: int, data_dir: Path | None, no_demo: bool) -> None:
     """Start everything here: servers, API, relay, delivery worker, background work, and a demo to watch."""
-    from leadwire.infrastructure.serving import bind
-
     if data_dir:
         os.environ["LEADWIRE_DATA_DIR"] = str(data_dir.absolute())
     os.environ.setdefault("LEADWIRE_ALLOWED_NETWORKS", _LOOPBACK)
@@ -57,7 +57,8 @@ def visitors(url: str) -> None:
         from leadwire.development.demo.visitors import talk
         from leadwire.domain.accounts import reads
         from leadwire.domain.bots.reads import names
-        from leadwire.infrastructure.serving import connections, stop_event
+        from leadwire.infrastructure.process import stop_event
+        from leadwire.infrastructure.serving import connections
 
         stop = stop_event()
         async with connections(settings.database_url, settings.redis_url, 4):
@@ -70,9 +71,17 @@ def visitors(url: str) -> None:
     run_loop(work)
 
 
-async def _up(full: Settings, host: str, port: int, *, demo: bool) -> None:
-    from leadwire.development.stack import Stack
+@click.command(hidden=True)
+@click.option("--receiver", type=int, help="Port of the demo's receiver. Without it there is no demo.")
+def prepare(receiver: int | None) -> None:
+    """Make what `up` shows, and print it as JSON."""
+    from leadwire.development.preparation import prepare
 
+    with servers() as chosen:
+        click.echo(msgspec.json.encode(asyncio.run(prepare(chosen, receiver))))
+
+
+async def _up(full: Settings, host: str, port: int, *, demo: bool) -> None:
     stack = Stack(full, host, port, demo=demo)
     running = asyncio.create_task(stack.run())
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -10,7 +10,7 @@ from leadwire.interfaces.cli.runtime import run_loop
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
 def serve(host: str, port: int) -> None:
     """Serve the /v1 API, the web area, the widget and the documentation."""
-    from leadwire.infrastructure.serving import bind
+    from leadwire.infrastructure.process import bind
     from leadwire.processes.serve import serve
 
     listening = bind(host, port)

@@ -11,7 +11,8 @@ from leadwire.delivery import epochs
 from leadwire.delivery.feed import events
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import telemetry
-from leadwire.infrastructure.serving import bind, connections, stop_event
+from leadwire.infrastructure.process import bind, stop_event
+from leadwire.infrastructure.serving import connections
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry import tracing
 from leadwire.infrastructure.telemetry.health import Health, serve_health

@@ -6,7 +6,7 @@ import re
 import httpx
 import pytest
 
-from leadwire.infrastructure.serving import bind
+from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.telemetry import health
 from leadwire.infrastructure.telemetry.health import Health
 

@@ -6,14 +6,13 @@ import click
 import pytest
 
 from leadwire.__main__ import cli
-from leadwire.development.stack import Stack
+from leadwire.development import preparation
 from leadwire.domain.webhooks import changes
-from leadwire.infrastructure.settings import Settings
 from tests import make
 from tests.delivery.wired import endpoint
 from tests.flows.commands import refused, run
 
-PROCESSES = {"up", "serve", "relay", "deliver", "background", "visitors"}
+PROCESSES = {"up", "serve", "relay", "deliver", "background", "prepare", "visitors"}
 NEEDING = (
     ("keys", "create", "--name", "crm"), ("keys", "list"), ("users", "invite"), ("status",), ("doctor",), ("ledger",),
     ("endpoints", "create", "--url", "https://example.com/", "--event", "lead.created"), ("events", "tail"),
@@ -83,9 +82,8 @@ async def test_what_is_gone_is_not_called_none(command, workspace, bot):
     assert "None" not in done.stdout
 
 
-async def test_without_a_demo_there_is_a_workspace_and_nothing_in_it(database, tmp_path):
-    stack = Stack(Settings(data_dir=tmp_path), "127.0.0.1", 8000, demo=False)
-    made = await stack._some_workspace()
-    assert await stack._some_workspace() == made
+async def test_without_a_demo_there_is_a_workspace_and_nothing_in_it(database):
+    made = await preparation._some_workspace()
+    assert await preparation._some_workspace() == made
     rows = {table: len(found) for table, found in (await make.stored()).items() if found}
     assert [rows.get(table, 0) for table in ("workspace", "bot", "lead", "conversation")] == [1, 0, 0, 0]

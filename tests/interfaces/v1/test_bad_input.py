@@ -11,7 +11,8 @@ import pytest
 
 from leadwire.app import create_app
 from leadwire.infrastructure import ids
-from leadwire.infrastructure.serving import bind, serve_until
+from leadwire.infrastructure.process import bind
+from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
 from tests import make
 

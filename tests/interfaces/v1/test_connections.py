@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from leadwire.infrastructure.errors import Problem
-from leadwire.infrastructure.serving import bind
+from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry import health
 from tests.serving import on_socket

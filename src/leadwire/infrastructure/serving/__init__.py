@@ -1,13 +1,10 @@
-"""What every process has in common: connections, a listening socket, a signal to stop."""
+"""What every process that serves has in common: connections to the servers, and HTTP on a bound socket."""
 
 import asyncio
-import os
-import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final
+from typing import Any
 
 import uvicorn
 
@@ -15,9 +12,6 @@ from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.serving.connection import http_protocol
 from leadwire.infrastructure.settings import Settings
-
-SUPERVISED: Final = "LEADWIRE_SUPERVISED"
-"""Set by `up`: the end of standard input then means that `up` has ended, and the process stops too."""
 
 
 class _Server(uvicorn.Server):
@@ -72,40 +66,3 @@ async def connections(database_url: str, redis_url: str, pool_size: int, **optio
     finally:
         await redis_pool.close()
         await db.close_pool()
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Raise OperatorError when the port is in use or not permitted.
-
-    Not `socket.create_server`: its sockets have protocol 0, so asyncio leaves TCP_NODELAY off, which costs 40 ms on
-    every keep-alive request.
-    """
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, _, _, address = found[0]
-        listening = socket.socket(family, kind, socket.IPPROTO_TCP)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(2048)
-        listening.setblocking(False)
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise OperatorError(f"cannot listen on {host}:{port}: {reason}") from error
-    return listening
-
-
-def stop_event() -> asyncio.Event:
-    """Return an event that SIGTERM, SIGINT or the end of the supervisor sets."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-
-    def read_stdin() -> None:
-        if not os.read(sys.stdin.fileno(), 64):
-            loop.remove_reader(sys.stdin.fileno())
-            stop.set()
-
-    if os.environ.get(SUPERVISED):
-        loop.add_reader(sys.stdin.fileno(), read_stdin)
-    return stop

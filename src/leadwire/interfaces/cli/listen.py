@@ -14,8 +14,8 @@ import msgspec
 
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import LARGEST_WEBHOOK
-from leadwire.interfaces.cli.receiver import Receiver, Seen, plain
-from leadwire.interfaces.cli.runtime import running, the_workspace, workspace_option
+from leadwire.interfaces.cli.receiver import Receiver, Seen
+from leadwire.interfaces.cli.runtime import plain, running, the_workspace, workspace_option
 
 _MARKS: Final = {True: ("verified", "green"), False: ("REFUSED ", "red"), None: ("unsigned", "yellow")}
 
@@ -71,7 +71,7 @@ async def _forward(
     receiver: Receiver, target: str, kinds: Sequence[str], workspace: str | None, *, as_json: bool
 ) -> None:
     from leadwire.domain.webhooks.samples import SAMPLES
-    from leadwire.infrastructure.serving import stop_event
+    from leadwire.infrastructure.process import stop_event
     from leadwire.interfaces.cli.fetching import Local, fetch_all, own_endpoint
 
     owner = await the_workspace(workspace, create=False)
@@ -86,7 +86,8 @@ async def _forward(
 
 
 async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) -> None:
-    from leadwire.infrastructure.serving import bind, serve_until, stop_event
+    from leadwire.infrastructure.process import bind, stop_event
+    from leadwire.infrastructure.serving import serve_until
 
     listening = bind(host, port)
     bound = listening.getsockname()[1]
@@ -102,7 +103,7 @@ async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) ->
 
 
 async def _pull(receiver: Receiver, url: str, token: str) -> None:
-    from leadwire.infrastructure.serving import stop_event
+    from leadwire.infrastructure.process import stop_event
     from leadwire.interfaces.cli.fetching import Remote, fetch_all
 
     source = Remote(url, token)

@@ -133,11 +133,6 @@ class Receiver:
         return True, None
 
 
-def plain(text: str, most: int = 100) -> str:
-    """Return text safe for any terminal: no control characters, and not longer than a line."""
-    return "".join(character if " " <= character <= "~" else "?" for character in text[:most])
-
-
 def _ours(headers: dict[str, str], name: str) -> str:
     """`X-Service-Attempt` and the like, whatever prefix the sender was given."""
     return next((value for key, value in headers.items() if key.startswith("x-") and key.endswith(f"-{name}")), "")

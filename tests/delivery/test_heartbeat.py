@@ -186,3 +186,40 @@ async def test_who_lives_is_not_told_before_a_lease_was_watched(wire, clock):
     assert living.look(forgotten) == []
     clock.now += 61
     assert living.look(forgotten) is None, "nobody has looked in between"
+
+
+async def test_what_a_living_worker_has_dropped_is_not_lost_with_redis(
+    workspace, bot, wire, receiver, db_clock, monkeypatch
+):
+    """It has claimed a delivery and not sent it. Then Redis loses the entry."""
+    monkeypatch.setattr(Heartbeat, "covers", lambda *_: False)
+    await endpoint(workspace, receiver.url)
+    await make.lead(workspace, bot)
+    await wire.relay()
+    settings = msgspec.structs.replace(wire.settings, lease=LEASE, delivery_timeout=LEASE / 2)
+    stop, worker = asyncio.Event(), Deliverer(wire.redis, wire.transport, settings)
+    running = apart(worker.run(stop))
+    await eventually(lambda: apart(owned_by(worker.consumer)))
+    await wire.redis.flushall()
+    await db_clock.forward(wire.settings.lease + 1)
+    await eventually(lambda: apart(owned_by(None)))
+    monkeypatch.setattr(Heartbeat, "covers", lambda *_: True)
+    await db_clock.forward(120)
+    (key,) = await reconcile.reconcile(wire.redis, wire.settings.stream_shards, 30, Living(wire.settings.lease))
+    await streams.add(wire.redis, [key], wire.settings.stream_shards)
+    await eventually(lambda: apart(delivered()))
+    stop.set()
+    await running
+    assert await broken(wire) == []
+
+
+async def owned_by(worker: str | None) -> bool:
+    return [row["owner"] for row in await db.rows("SELECT owner FROM delivery WHERE state = 'queued'")] == [worker]
+
+
+async def test_the_ledger_counts_what_a_worker_should_have_recorded_long_ago(killed, wire, db_clock):
+    await wire.redis.flushall()
+    await streams.prepare(wire.redis, wire.settings.stream_shards)
+    assert await reconcile.count_lost(wire.redis, wire.settings.stream_shards, 30) == 0
+    await db_clock.forward(700)
+    assert await reconcile.count_lost(wire.redis, wire.settings.stream_shards, 30) == 1

@@ -17,6 +17,7 @@ from leadwire.delivery.streams import Key, StreamState
 from leadwire.infrastructure.db.statements import sql
 
 BATCH: Final = 2000  # deliveries
+_OVERDUE: Final = 600.0  # seconds after the end of a lease
 _GAP: Final = 60.0  # seconds between two looks after which it is not known who was heard of in between
 
 # The database's time, to be taken before the streams are read: then a pause between the two makes nothing look lost.
@@ -27,7 +28,7 @@ _LOST: Final = """FROM delivery d JOIN unnest(:shards::int[], :ages::float8[]) A
     ON ('x' || substr(md5(d.endpoint_id), 1, 4))::bit(16)::int % :count = stream.shard
 WHERE d.state = 'queued'
   AND d.queued_at < :now::timestamptz - (greatest(stream.age, :quick) + :slack) * interval '1 second'
-  AND (d.owner IS NULL OR d.lease_until < now() AND CASE WHEN d.owner LIKE 'pull:%'
+  AND (d.owner IS NULL OR d.lease_until < now() - :grace * interval '1 second' AND CASE WHEN d.owner LIKE 'pull:%'
     THEN NOT EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id)
     ELSE d.owner <> ALL(:alive::text[]) END)
   AND d.event_id || d.endpoint_id || d.attempts NOT IN (SELECT unnest(:pending::text[]))"""
@@ -67,19 +68,24 @@ async def reconcile(redis: Redis, shards: int, slack: float, living: Living) -> 
 
     `slack`: the seconds that a delivery may take from being queued to being in its stream.
     """
-    return [Key(*row) for row in await _RECONCILE.rows(**await _read(redis, shards, slack, living), batch=BATCH)]
+    look = await _read(redis, shards, slack)
+    alive = living.look(look.pop("streams"))
+    return [Key(*row) for row in await _RECONCILE.rows(**look, alive=alive, grace=0.0, batch=BATCH)]
 
 
 async def count_lost(redis: Redis, shards: int, slack: float) -> int:
-    """Return how many `reconcile` would add again, if it went on to the end; without what a worker has claimed."""
-    return int(await _COUNT.value(**await _read(redis, shards, slack)))
+    """Return how many `reconcile` would add again, if it went on to the end; of what a worker has claimed only what it
+    should have recorded or given up long ago.
+    """
+    look = await _read(redis, shards, slack)
+    del look["streams"]
+    return int(await _COUNT.value(**look, alive=[], grace=_OVERDUE))
 
 
-async def _read(redis: Redis, shards: int, slack: float, living: Living | None = None) -> dict[str, Any]:
+async def _read(redis: Redis, shards: int, slack: float) -> dict[str, Any]:
     """What the streams hold."""
     now = await _NOW.value()
     quick, *others = found = await streams.states(redis, shards)
-    alive = living.look(found) if living else None
     pending = ["".join(map(str, key)) for key in await streams.pending(redis, found)]
     ages = {"quick": quick.unread, "shards": list(range(shards)), "ages": [stream.unread for stream in others]}
-    return {"now": now, "slack": slack, "alive": alive, "pending": pending, "count": shards, **ages}
+    return {"streams": found, "now": now, "slack": slack, "pending": pending, "count": shards, **ages}

@@ -72,6 +72,12 @@ _PUT_BACK: Final = sql(f"""
 UPDATE delivery d SET state = 'waiting', queued_at = NULL, owner = NULL, lease_until = NULL FROM {ASKED}
 WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
   AND d.state = 'queued' AND coalesce(d.owner, :owner) = :owner""")
+# What this worker has claimed and is not at work on any more.
+_RELEASE: Final = sql("""
+UPDATE delivery SET owner = NULL, lease_until = NULL
+WHERE state = 'queued' AND owner = :owner AND lease_until < now()
+  AND (event_id, endpoint_id, attempts) NOT IN (
+      SELECT * FROM unnest(:events::text[], :endpoints::text[], :attempts::smallint[]))""")
 # No more deliveries of an endpoint are queued at a time than it may have POSTs, and those not at once.
 _NARROW: Final = sql("""
 UPDATE webhook_endpoint e SET admission_window = greatest(1, least(256, asked.posts)),
@@ -133,6 +139,13 @@ async def locked(entries: Sequence[Entry], owner: str, gone: Collection[str] = (
     """Return which of the entries that a claim did not return are not stale: somebody has locked their rows."""
     keys = [entry.key for entry in entries]
     return {Key(*row) for row in await _LOCKED.rows(**asked(keys), owner=owner, gone=list(gone))}
+
+
+async def release(held: Sequence[Key], owner: str) -> None:
+    """Give up what `owner` has claimed a lease ago or earlier, but for what it holds: it has dropped that without an
+    outcome, or never heard of its claim. While it lives, nobody else may take these; Redis may have lost their entries.
+    """
+    await _RELEASE.rows(**asked(held or [Key("", "", 0)]), owner=owner)
 
 
 async def put_back(keys: Sequence[Key], owner: str, limits: Mapping[str, tuple[int, float]]) -> bool:

@@ -7,7 +7,6 @@ acknowledged.
 
 import asyncio
 import functools
-import itertools
 import logging
 import os
 import secrets
@@ -107,9 +106,9 @@ class Deliverer:
         """Why only a restart would help, or None."""
         return self._liveness.stuck(len(self._posts), len(self._held) - len(self._posts))
 
-    def _ours(self) -> set[tuple[bytes, bytes]]:
-        """The entries that this worker is at work on, or that wait here: stream and id."""
-        return {entry[:2] for entry in itertools.chain(self._held.values(), self._turns)}
+    def _ours(self) -> list[Entry]:
+        """The entries that this worker is at work on, or that wait here."""
+        return [*self._held.values(), *self._turns]
 
     async def _leave(self) -> None:
         try:

@@ -10,6 +10,7 @@ from redis.exceptions import ResponseError
 
 from leadwire.delivery import metrics, streams
 from leadwire.delivery.streams import Entry, consumers
+from leadwire.delivery.worker.claim import release
 from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.quarantine import set_aside
@@ -25,11 +26,11 @@ _BLOCK_MS: Final = 1000
 
 
 class Reader:
-    """Reads for `consumer`. `ours` returns the entries, stream and id, that it has."""
+    """Reads for `consumer`. `ours` returns the entries that it is at work on, or that wait here."""
 
     def __init__(
         self, redis: Redis, consumer: str, settings: Settings, heartbeat: Heartbeat, liveness: Liveness,
-        ours: Callable[[], set[tuple[bytes, bytes]]],
+        ours: Callable[[], list[Entry]],
     ) -> None:  # fmt: skip
         self._redis, self._consumer, self._ours = redis, consumer, ours
         self._heartbeat, self._liveness = heartbeat, liveness
@@ -61,14 +62,16 @@ class Reader:
         silent = {name for name, seconds in heard.items() if seconds > self._lease and name != self._consumer}
         self.gone, self._silent = silent & self._silent, silent
         holders = self.gone if self._heartbeat.may_take_over(self._liveness.refused) else set()
+        ours = self._ours()
         if now - self._looked_at_ours > self._lease:
             self._looked_at_ours = now
             holders = holders | {self._consumer}
+            await release([entry.key for entry in ours], self._consumer)
         if not holders:
             return []
         count, idle_ms = max(1, _RECLAIMED // self._shards), int(self._lease * 1000)
         taken, poison, soon = await consumers.reclaim(
-            self._redis, self._consumer, self._shards, idle_ms, count, holders, self._ours()
+            self._redis, self._consumer, self._shards, idle_ms, count, holders, {entry[:2] for entry in ours}
         )
         if soon:
             self._looked = self._looked_at_ours = float("-inf")

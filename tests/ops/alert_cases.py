@@ -85,6 +85,7 @@ CASES = {
         "8m",
         {
             'leadwire_oldest_snapshot_seconds{held_by="transaction"}': "1700x20",
+            'leadwire_oldest_snapshot_transactions{held_by="slot"}': "500000x20",
             'leadwire_oldest_snapshot_transactions{held_by="transaction"}': "900000x20",
         },
     ),
@@ -101,7 +102,7 @@ CASES = {
     "PartitionsMissing": ({"leadwire_partitions_ahead": "2x200"}, "150m", {"leadwire_partitions_ahead": "7x200"}),
     "PartitionsOverdue": ({"leadwire_partitions_overdue": "5x400"}, "370m", {"leadwire_partitions_overdue": "1x400"}),
     "ProcessMissing": (
-        {'leadwire_build_info{role="serve"}': "1x20", 'leadwire_build_info{role="relay"}': "1x20"},
+        {f'leadwire_build_info{{role="{role}"}}': "1x20" for role in ("serve", "relay", "background")},
         "4m",
         {'leadwire_build_info{role="deliver"}': "1x20"},
     ),

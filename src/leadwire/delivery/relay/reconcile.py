@@ -14,7 +14,8 @@ from redis.asyncio import Redis
 
 from leadwire.delivery import streams
 from leadwire.delivery.streams import Key, StreamState
-from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure import batches, db
+from leadwire.infrastructure.db.statements import lists, sql
 
 BATCH: Final = 2000  # deliveries
 _OVERDUE: Final = 600.0  # seconds after the end of a lease
@@ -32,11 +33,12 @@ WHERE d.state = 'queued'
     THEN NOT EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id)
     ELSE d.owner <> ALL(:alive::text[]) END)
   AND d.event_id || d.endpoint_id || d.attempts NOT IN (SELECT unnest(:pending::text[]))"""
+_LOCK: Final = sql(f"SELECT d.event_id, d.endpoint_id, d.attempts {_LOST} LIMIT :batch FOR UPDATE OF d SKIP LOCKED")
 # They count as queued from now on, and are nobody's.
-_RECONCILE: Final = sql(f"""
-UPDATE delivery SET queued_at = now(), owner = NULL, lease_until = NULL WHERE ctid = ANY(ARRAY(
-    SELECT d.ctid {_LOST} LIMIT :batch FOR UPDATE OF d SKIP LOCKED))
-RETURNING event_id, endpoint_id, attempts""")
+_RECONCILE: Final = sql("""
+UPDATE delivery d SET queued_at = now(), owner = NULL, lease_until = NULL
+FROM unnest(:events::text[], :endpoints::text[]) AS lost (event_id, endpoint_id)
+WHERE d.event_id = lost.event_id AND d.endpoint_id = lost.endpoint_id""")
 _COUNT: Final = sql(f"SELECT count(*) {_LOST}")
 
 
@@ -66,11 +68,21 @@ class Living:
 async def reconcile(redis: Redis, shards: int, slack: float, living: Living) -> list[Key]:
     """Take lost deliveries as queued now. Return their keys, `BATCH` at the most.
 
-    `slack`: the seconds that a delivery may take from being queued to being in its stream.
+    `slack`: the seconds that a delivery may take from being queued to being in its stream. One whose row cannot be
+    written is left as it is. Raise its error where that is true of all.
     """
+    taken: list[Key] = []
+
+    async def take(lost: Sequence[Key]) -> None:
+        await _RECONCILE.rows(**lists("events endpoints", [key[:2] for key in lost]))
+        taken.extend(lost)
+
     look = await _read(redis, shards, slack)
     alive = living.look(look.pop("streams"))
-    return [Key(*row) for row in await _RECONCILE.rows(**look, alive=alive, grace=0.0, batch=BATCH)]
+    async with db.transaction():
+        rows = await _LOCK.rows(**look, alive=alive, grace=0.0, batch=BATCH)
+        await batches.most([Key(*row) for row in rows], take, "reconcile.failed")
+    return taken
 
 
 async def count_lost(redis: Redis, shards: int, slack: float) -> int:

@@ -6,7 +6,7 @@ from leadwire.infrastructure.jobs import Again, Claimed, chore, job
 chore("bulk_change.delete")(changes.delete_old)
 
 
-@job("bulk_change", find=changes.running)
+@job("bulk_change", at_once=4, find=changes.running)
 async def step(job: Claimed) -> Again | None:
     """The place that a change has come to stands in its row."""
     return Again() if await changes.step(job.workspace, job.key) else None

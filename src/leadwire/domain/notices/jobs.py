@@ -18,7 +18,7 @@ def _declare(kind: Kind, every: float) -> None:
         await changes.forget()
         return [Offer(workspace, workspace) for workspace in await reads.due(kind)]
 
-    @job(f"notice_{kind}", find=find, every=every)
+    @job(f"notice_{kind}", at_once=4, find=find, every=every)
     async def tell(job: Claimed) -> None:
         await changes.tell(job.workspace, kind)
 

@@ -80,7 +80,7 @@ async def old() -> list[Offer]:
     return [Offer(row["id"], "") for row in await _OLD.rows(before=before)]
 
 
-@job("audit.drop", find=old, every=3600.0)
+@job("audit.drop", at_once=4, find=old, every=3600.0)
 async def drop(job: Claimed) -> Again | None:
     """Drop the oldest entries of a chain that are past retention.
 

@@ -81,10 +81,10 @@ def test_a_loop_that_does_not_turn_is_told(clock):
 
 def test_a_relay_that_does_not_turn_is_told(clock, redis):
     """Its loops are told apart; one that waits for work, or that fails and tries again, is alive."""
-    relay = Relay(redis, Settings())
-    assert relay.stuck() is None
-    relay._loops["admit"]._since = clock.now
+    admit = Relay(redis, Settings())._loops["admit"]
+    assert admit.stuck() is None
+    admit._since = clock.now
     clock.now += 135
-    assert relay.stuck() is None
+    assert admit.stuck() is None
     clock.now += 65
-    assert relay.stuck() == "admit has not ended a round for 200 s"
+    assert admit.stuck() == "admit has not ended a round for 200 s"

@@ -12,6 +12,7 @@ from typing import Final
 
 from leadwire.infrastructure import redis_pool, telemetry
 from leadwire.infrastructure.backoff import Backoff
+from leadwire.infrastructure.loop import Rounds
 
 _LISTEN: Final = 5.0  # seconds
 
@@ -46,14 +47,23 @@ async def listen(
     """Call `heard` with each channel under a prefix that something is said in, while that is `wanted` and the process
     has a Redis; and `began` when it begins to listen, for what was said before.
     """
+    with Rounds(f"listen to {prefix}") as rounds:
+        await _listen(rounds, prefix, heard, began, wanted)
+
+
+async def _listen(
+    rounds: Rounds, prefix: str, heard: Callable[[str], None], began: Callable[[], None], wanted: Callable[[], bool]
+) -> None:
     backoff = Backoff()
     while wanted():
+        rounds.began()
         try:
             async with redis_pool.subscription(redis_pool.require_client()) as subscription:
                 await subscription.psubscribe(f"{prefix}*")
                 backoff.reset()
                 began()
                 while wanted():
+                    rounds.began()
                     if message := await subscription.get_message(timeout=_LISTEN):
                         heard(message["channel"].decode())
         except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Self
 
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.backoff import Backoff, rest
@@ -18,27 +18,48 @@ from leadwire.infrastructure.telemetry.metrics import counter
 FAILED: Final = counter("loop_failures", "Failed rounds of a loop; they are retried.", "loop")
 _STUCK: Final = 135.0  # seconds
 
-_running: Final[set["Loop"]] = set()
+_running: Final[set["Rounds"]] = set()
 
 
-class Loop:
+class Rounds:
+    """The rounds of one loop, which `stuck` watches inside the block. A loop that is no `Loop` calls `began` itself."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._since: float | None = None  # when the present round began; while Redis is a replica, the first of these
+
+    def __enter__(self) -> Self:
+        _running.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _running.discard(self)
+
+    def began(self) -> None:
+        """The round before has ended."""
+        self._since = time.monotonic()
+
+    def stuck(self) -> str | None:
+        """Why only a restart would help: a round takes far longer than anything it waits for."""
+        took = time.monotonic() - (self._since or time.monotonic())
+        return f"{self._name} has not ended a round for {took:.0f} s" if took > _STUCK else None
+
+
+class Loop(Rounds):
     """Calls `run_once` again and again. It returns the seconds until the next call, unless something wakes the loop."""
 
     def __init__(self, name: str, run_once: Callable[[], Awaitable[float]]) -> None:
+        super().__init__(name)
         self.woken = asyncio.Event()
-        self._name, self._run_once = name, run_once
+        self._run_once = run_once
         self._failed = FAILED.labels(name)
-        self._since: float | None = None  # when the present round began; while Redis is a replica, the first of these
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set; what is in hand is finished first."""
         pause = Backoff()
-        _running.add(self)
-        try:
+        with self:
             while not stop.is_set():
                 await self._round(stop, pause)
-        finally:
-            _running.discard(self)
 
     async def _round(self, stop: asyncio.Event, pause: Backoff) -> None:
         self.woken.clear()
@@ -56,11 +77,6 @@ class Loop:
             wait, awaited = pause.next(), stop  # more work does not shorten the pause
         if wait:
             await rest(wait, stop, awaited)
-
-    def stuck(self) -> str | None:
-        """Why only a restart would help: a round takes far longer than anything it waits for."""
-        took = time.monotonic() - (self._since or time.monotonic())
-        return f"{self._name} has not ended a round for {took:.0f} s" if took > _STUCK else None
 
 
 def stuck() -> str | None:

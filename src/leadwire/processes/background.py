@@ -8,7 +8,6 @@ from types import ModuleType
 
 from leadwire import delivery, domain
 from leadwire.domain.accounts import reads as accounts
-from leadwire.infrastructure import loop
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.jobs.runner import Runner
 from leadwire.infrastructure.settings import Settings
@@ -20,7 +19,6 @@ async def background(settings: Settings) -> None:
     """Whatever is due."""
     find_kinds()
     health = Health(needs_redis=False, checks={"migrations": missing})
-    health.stuck = loop.stuck
 
     async def run(stop: asyncio.Event) -> None:
         await Runner(accounts.suspended).run(stop)

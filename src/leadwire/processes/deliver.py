@@ -7,7 +7,7 @@ from leadwire.delivery.streams import installation
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.worker import hourly_stats
 from leadwire.delivery.worker.loop import Deliverer
-from leadwire.infrastructure import redis_pool
+from leadwire.infrastructure import loop, redis_pool
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
@@ -24,7 +24,7 @@ async def deliver(settings: Settings) -> None:
         )
         try:
             worker = Deliverer(redis_pool.require_client(), transport, settings)
-            health.stuck = worker.stuck
+            health.stuck = lambda: worker.stuck() or loop.stuck()
             await worker.run(stop)
         finally:
             await hourly_stats.flush()

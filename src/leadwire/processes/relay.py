@@ -5,7 +5,7 @@ import asyncio
 from leadwire.delivery.monitoring.observer import Observer
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.streams import installation
-from leadwire.infrastructure import loop, redis_pool
+from leadwire.infrastructure import redis_pool
 from leadwire.infrastructure.db.migrations import missing
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
@@ -18,7 +18,6 @@ async def relay(settings: Settings) -> None:
 
     async def run(stop: asyncio.Event) -> None:
         redis = redis_pool.require_client()
-        health.stuck = loop.stuck
         async with asyncio.TaskGroup() as group:
             group.create_task(Relay(redis, settings).run(stop))
             group.create_task(Observer(redis, settings).run(stop))

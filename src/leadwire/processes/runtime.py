@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from leadwire.delivery import epochs
 from leadwire.delivery.feed import events
 from leadwire.delivery.streams import installation
-from leadwire.infrastructure import telemetry
+from leadwire.infrastructure import loop, telemetry
 from leadwire.infrastructure.process import bind, stop_event
 from leadwire.infrastructure.serving import connections
 from leadwire.infrastructure.settings import Settings
@@ -33,7 +33,7 @@ async def run(
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a POST that hangs keeps a socket, not a place
     stop, over = stop_event(), asyncio.Event()
-    health.stopping = stop.is_set
+    health.stopping, health.stuck = stop.is_set, loop.stuck
     tracing.start(settings.trace_share, name)
     listening = bind(settings.telemetry_host, settings.telemetry_port)
     host, number, *_ = listening.getsockname()

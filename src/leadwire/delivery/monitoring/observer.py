@@ -6,6 +6,7 @@ process that stops looking clears its gauges.
 
 import asyncio
 import contextlib
+import functools
 import logging
 import secrets
 from typing import Final
@@ -17,8 +18,8 @@ from leadwire.delivery.monitoring import gauges, invariants
 from leadwire.delivery.relay import partitions
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, db, ids, telemetry
-from leadwire.infrastructure.backoff import rest
 from leadwire.infrastructure.jobs import metrics as jobs
+from leadwire.infrastructure.loop import Loop
 from leadwire.infrastructure.redis_pool import AWAY
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.metrics import Gauge
@@ -54,19 +55,18 @@ class Observer:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Update the gauges, as long as this process has the lease, until `stop` is set."""
-        update: asyncio.Task[None] | None = None
-        while not stop.is_set():
-            update = update or asyncio.create_task(self.update())
-            # Not canceled when it takes too long: that would wait for the same server.
-            done, _ = await asyncio.wait([update], timeout=_TIMEOUT)
-            error = update.exception() if done else TimeoutError(f"no answer within {_TIMEOUT:g} s")
-            if error is not None:
-                self._failed(error)
-            if done:
-                update = None
-            await rest(_EVERY, stop)
+        await Loop("observe", functools.partial(self._round, stop)).run(stop)
         self._clear()
         await installation.leave(self._redis)
+
+    async def _round(self, stop: asyncio.Event) -> float:
+        """Update once. Not canceled when it takes too long, as that would wait for the same server."""
+        update = asyncio.create_task(self.update())
+        while not (await asyncio.wait([update], timeout=_TIMEOUT))[0] and not stop.is_set():
+            self._failed(TimeoutError(f"no answer within {_TIMEOUT:g} s"))
+        if update.done() and (error := update.exception()) is not None:
+            self._failed(error)
+        return _EVERY
 
     def _failed(self, error: BaseException) -> None:
         """Clear the gauges: what they show may not be so any more."""

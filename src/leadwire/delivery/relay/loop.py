@@ -57,10 +57,6 @@ class Relay:
         listening.cancel()
         await asyncio.wait([listening])
 
-    def stuck(self) -> str | None:
-        """Why only a restart would help, or None."""
-        return next((why for loop in self._loops.values() if (why := loop.stuck())), None)
-
     def _wake(self) -> None:
         for name in ("fan_out", "admit"):
             self._loops[name].woken.set()

@@ -17,6 +17,7 @@ from leadwire.delivery.streams import Key
 from leadwire.infrastructure import redis_pool, settings, telemetry
 from leadwire.infrastructure.announcements import Announcer
 from leadwire.infrastructure.backoff import Backoff
+from leadwire.infrastructure.loop import Rounds
 
 WAKE: Final = "leadwire:wake"
 """The channel on which relays are told of work."""
@@ -86,13 +87,16 @@ def wake_relay() -> None:
 async def listen(redis: Redis, woken: Callable[[], None], stop: asyncio.Event) -> None:
     """Call `woken` whenever a process says that there is work, until `stop` is set. To miss some does no harm."""
     pause = Backoff()
-    while not stop.is_set():
-        try:
-            async with redis_pool.subscription(redis) as subscription:
-                await subscription.subscribe(WAKE)
-                pause.reset()
-                while not stop.is_set():
-                    if await subscription.get_message(timeout=5.0):
-                        woken()
-        except Exception:  # noqa: BLE001 - the poll is the backstop
-            await asyncio.sleep(pause.next())
+    with Rounds(f"listen to {WAKE}") as rounds:
+        while not stop.is_set():
+            rounds.began()
+            try:
+                async with redis_pool.subscription(redis) as subscription:
+                    await subscription.subscribe(WAKE)
+                    pause.reset()
+                    while not stop.is_set():
+                        rounds.began()
+                        if await subscription.get_message(timeout=5.0):
+                            woken()
+            except Exception:  # noqa: BLE001 - the poll is the backstop
+                await asyncio.sleep(pause.next())

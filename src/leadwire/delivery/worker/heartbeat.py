@@ -18,6 +18,7 @@ from redis.exceptions import ResponseError
 from leadwire.delivery import streams
 from leadwire.delivery.streams import consumers
 from leadwire.infrastructure import telemetry
+from leadwire.infrastructure.loop import Rounds
 from leadwire.infrastructure.settings import Settings
 
 _SHORTEST: Final = 0.01  # seconds between beats
@@ -35,13 +36,15 @@ class Heartbeat:
 
     async def run(self, stuck: Callable[[], str | None]) -> None:
         """Beat until canceled, unless the worker is stuck: then it is to be taken for gone."""
-        while True:
-            if not stuck():
-                try:
-                    await self.beat()
-                except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
-                    telemetry.log("heartbeat.failed", level=logging.WARNING, error=error)
-            await asyncio.sleep(self.every)
+        with Rounds("heartbeat") as rounds:
+            while True:
+                rounds.began()
+                if not stuck():
+                    try:
+                        await self.beat()
+                    except Exception as error:  # noqa: BLE001 - redis-py raises more than it documents
+                        telemetry.log("heartbeat.failed", level=logging.WARNING, error=error)
+                await asyncio.sleep(self.every)
 
     async def beat(self) -> None:
         """Say once that the worker lives. Raise what Redis raises."""

@@ -141,8 +141,9 @@ async def test_a_relay_that_only_finds_a_replica_reads_nothing_from_it_and_ends_
     await eventually(lambda: failed() >= before + 3)
     stop.set()
     await running
-    began = relay._loops["reconcile"]._since
+    reconcile = relay._loops["reconcile"]
+    began = reconcile._since
     assert began is not None
     with monkeypatch.context() as patched:
         patched.setattr(loop, "time", SimpleNamespace(monotonic=lambda: began + 136))
-        assert relay.stuck() == "reconcile has not ended a round for 136 s", "connecting again does not help"
+        assert reconcile.stuck() == "reconcile has not ended a round for 136 s", "connecting again does not help"

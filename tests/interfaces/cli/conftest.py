@@ -42,7 +42,7 @@ def command(access: dict[str, str]) -> Callable[..., Awaitable[CompletedProcess[
 
 
 @pytest.fixture
-def sound(servers: Services, connected: None) -> dict[str, str]:
+def sound(servers: Services, database: None) -> dict[str, str]:
     with Redis.from_url(servers.redis_url) as client:
         client.delete(NOT_TRUSTED)  # of another test
     front = {"PUBLIC_URL": "https://leads.example.com", "TRUSTED_PROXIES": "10.0.0.0/8"}

@@ -3,13 +3,13 @@
 import asyncio
 import json
 
-from leadwire.delivery.endpoints.discard import run_once
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.webhooks import changes, receivers
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import db
+from tests import jobs
 from tests.flows.commands import run
 
 
@@ -83,7 +83,7 @@ async def test_discard_counts_asks_and_leaves_an_audit_entry(servers, workspace,
     assert await db.value("SELECT count(*) FROM discard") == 0
     done = await asyncio.to_thread(run, *command, "--yes", **access(servers))
     assert json.loads(done.stdout) == {"id": made.id, "discarded": 3}
-    assert await run_once() == 3
+    assert await jobs.discard() == 3
     noted = await db.row("SELECT actor, subject, detail FROM audit_entry WHERE action = 'endpoint.discarded'")
     assert tuple(noted) == ("operator", made.id, "waiting: 3 -> 0")
     assert await db.value("SELECT count(*) FROM delivery_result WHERE state = 'cancelled'") == 3

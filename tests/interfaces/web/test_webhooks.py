@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from leadwire.delivery.endpoints.discard import run_once
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.worker import hourly_stats
 from leadwire.domain.accounts import changes as accounts
@@ -13,7 +12,7 @@ from leadwire.domain.conversations.schema import Origin
 from leadwire.domain.webhooks import changes, history, receivers, stats
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.infrastructure import db
-from tests import make
+from tests import jobs, make
 from tests.delivery.wired import endpoint
 
 
@@ -182,7 +181,7 @@ async def test_what_waits_is_discarded_after_a_question(admin, workspace, bot, r
     await fan_out()
     assert "Discard what waits (1)" in await admin.open(f"/webhooks/{made.id}")
     await admin.fill(f"/webhooks/{made.id}/discard")
-    assert await run_once() == 1
+    assert await jobs.discard() == 1
     assert "/discard" not in await admin.open(f"/webhooks/{made.id}")
     noted = await db.row("SELECT subject, detail FROM audit_entry WHERE action = 'endpoint.discarded'")
     assert tuple(noted) == (made.id, "waiting: 1 -> 0")

@@ -1,20 +1,24 @@
 """`leadwire jobs`: what is done in the background, what is late or has failed and why, and trying it again."""
 
-from typing import get_args
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from leadwire.infrastructure.jobs.reads import State
 from leadwire.interfaces.cli.runtime import Result, command, listing
+
+if TYPE_CHECKING:
+    from leadwire.infrastructure.jobs.reads import State
+
+_STATES: Final = ("waiting", "running", "scheduled", "failed")
 
 jobs = click.Group("jobs", help="Background work: what waits, what failed and why.")
 
 
 @command(jobs, "list")
 @click.option("--kind", metavar="KIND", help="Only jobs of this kind.")
-@click.option("--state", type=click.Choice(get_args(State)), help="Only jobs in this state. failed: given up.")
+@click.option("--state", type=click.Choice(_STATES), help="Only jobs in this state. failed: given up.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 10_000))
-async def list_(kind: str | None, state: State | None, limit: int) -> Result:
+async def list_(kind: str | None, state: "State | None", limit: int) -> Result:
     """List jobs, those first that have waited longest. Without a key: the kind has one job, which comes again."""
     from leadwire.infrastructure.jobs import reads
 

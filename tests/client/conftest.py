@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from leadwire.development.embedded import Services
-from leadwire.infrastructure import serving
+from leadwire.infrastructure import process, serving
 from leadwire_client import AsyncLeadwire, Retry
 from leadwire_client.inbox import NUMBER_TABLE, TABLE
 from tests import asgi
@@ -29,7 +29,7 @@ async def api(in_process: httpx.ASGITransport, api_key: str) -> AsyncIterator[As
 async def base_url(database: None) -> AsyncIterator[str]:
     """A server of the API; blocking clients are to be used in a thread, beside its loop."""
     stop = asyncio.Event()
-    with serving.bind("127.0.0.1", 0) as listening:
+    with process.bind("127.0.0.1", 0) as listening:
         running = asyncio.create_task(serving.serve_until(stop, asgi.app(), listening))
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         stop.set()

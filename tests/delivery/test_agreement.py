@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from leadwire.delivery import streams
 from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.monitoring import gauges
-from leadwire.delivery.relay import fan_out
 from leadwire.delivery.worker import claim
 from leadwire.infrastructure import db, ids
 
@@ -24,8 +23,6 @@ async def test_python_and_sql_agree_on_the_days_of_ids(database):
 
 
 def test_files_of_sql_have_the_limits_of_python():
-    assert f"{LARGEST_WINDOW} <= (" in fan_out._WAKE.text
-    assert f"LIMIT {LARGEST_WINDOW})" in fan_out._WAKE.text
     assert f"admission_window < {LARGEST_WINDOW}" in claim._CLAIM
     counted = gauges.STATEMENTS["counts"].text + gauges.STATEMENTS["overdue"].text
     assert set(re.findall(r"LIMIT (\d{2,})", counted)) == {str(gauges.CAPPED)}

@@ -32,7 +32,7 @@ def lines(process, event):
 
 
 async def test_a_change_is_followed_from_its_request_to_its_post(workspace, bot, api_key, processes):
-    (serve, relay, worker), address = processes
+    (serve, relay, worker, _), address = processes
     lead = await make.lead(workspace, bot)
     await db.rows("DELETE FROM event")
     async with Receiver(lambda received: 500 if received.attempt == 1 else 204) as receiver:

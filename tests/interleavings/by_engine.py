@@ -9,6 +9,7 @@ from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.relay.reconcile import Living, reconcile
 from leadwire.delivery.retry import NextStep
 from leadwire.delivery.worker.claim import claim, put_back
+from leadwire.delivery.worker.claim import release as release_claims
 from leadwire.delivery.worker.number import number
 from leadwire.delivery.worker.quarantine import set_aside
 from leadwire.infrastructure import db, redis_pool, settings
@@ -50,6 +51,12 @@ async def record_late(case: Case) -> None:
 @operation(OPERATIONS, "overtaken redriven")
 async def record_late_failure(case: Case) -> None:
     await case.record("late", "http_5xx", NextStep("dead"))
+
+
+@operation(OPERATIONS, "lapsed")
+async def give_up(case: Case) -> None:
+    """By the worker that has claimed it a lease ago, and holds it no more."""
+    await release_claims([], "first")
 
 
 @operation(OPERATIONS, "queued claimed lapsed overtaken redriven orphaned erased before numbered")

@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 RULES = Path(__file__).parents[2] / "ops" / "prometheus" / "rules.yml"
-EMPTY = ('status=~"5.."', 'status=~"4.."')  # nothing of the kind has happened
+EMPTY = ('status=~"5.."', 'status=~"4.."', "job_failures")  # nothing of the kind has happened
 
 
 class Prometheus:
@@ -71,6 +71,7 @@ async def prometheus(deployment, tmp_path):
         await deployment.start("serve", "--port", str(free_port())),
         await deployment.start("relay"),
         await deployment.start("deliver"),
+        await deployment.start("background"),
     ]
     made = Prometheus(tmp_path, [address(process).removeprefix("http://") for process in processes])
     try:

@@ -1,5 +1,7 @@
 """What a worker gets from the streams: new entries, and now and then those that another worker has dropped."""
 
+import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +17,7 @@ from leadwire.delivery.worker.heartbeat import Heartbeat
 from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.quarantine import set_aside
 from leadwire.delivery.worker.returns import log_failed
-from leadwire.infrastructure import telemetry
+from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.batches import apart
 from leadwire.infrastructure.settings import Settings
 
@@ -23,6 +25,7 @@ PAGE: Final = 1000
 """Entries that are read at once, of all shards."""
 _RECLAIMED: Final = 100
 _BLOCK_MS: Final = 1000
+_PATIENCE: Final = 5.0  # seconds for the database
 
 
 class Reader:
@@ -66,7 +69,9 @@ class Reader:
         if now - self._looked_at_ours > self._lease:
             self._looked_at_ours = now
             holders = holders | {self._consumer}
-            await release([entry.key for entry in ours], self._consumer)
+            with contextlib.suppress(*db.TRANSIENT):  # the next lease tries again: reading must not wait for it
+                async with asyncio.timeout(_PATIENCE):
+                    await release([entry.key for entry in ours], self._consumer)
         if not holders:
             return []
         count, idle_ms = max(1, _RECLAIMED // self._shards), int(self._lease * 1000)

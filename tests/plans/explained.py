@@ -3,24 +3,20 @@
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
+from itertools import count
 from typing import Any
 
 from leadwire.infrastructure import db
+from tests import statements
 
 Node = dict[str, Any]
+_numbers = count()
 
 
-async def explained(read: Callable[[], Awaitable[Any]], monkeypatch) -> list[Node]:
+async def explained(read: Callable[[], Awaitable[Any]]) -> list[Node]:
     """The nodes of the plan of the one statement of `read`, with what they did (EXPLAIN ANALYZE)."""
-    sent: list[tuple[str, Sequence[Any]]] = []
-    fetch = db.DB.fetch
-
-    async def noted(sql: str, args: Sequence[Any]) -> list[db.Row]:
-        sent.append((sql, args))
-        return await fetch(sql, args)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(db.DB, "fetch", noted)
+    with statements.sent() as sent:
         await read()
     ((sql, args),) = sent
     async with db.transaction():
@@ -28,36 +24,33 @@ async def explained(read: Callable[[], Awaitable[Any]], monkeypatch) -> list[Nod
         return list(nodes(await _plan(sql, args)))
 
 
-async def plans_of(work: Callable[[], Awaitable[Any]], monkeypatch) -> list[Node]:
+async def plans_of(work: Callable[[], Awaitable[Any]]) -> list[Node]:
     """The plans of all statements of `work` on connections like those of relays and workers, with what they did.
 
     `work` is done: what EXPLAIN ANALYZE does before each of its statements is rolled back.
     """
-    fetch, plans = db.DB.fetch, []
-
-    async def noted(sql: str, args: Sequence[Any]) -> list[db.Row]:
-        with monkeypatch.context() as unpatched:
-            unpatched.setattr(db.DB, "fetch", fetch)
-            async with db.transaction():
-                roll_back = await db.savepoint()
-                for name, value in (db._PROCESS | db._INDEXES_ONLY).items():
-                    await db.rows(f"SET LOCAL {name} = '{value}'")
-                plans.append(await _plan(sql, args))
-                await roll_back()
-        return await fetch(sql, args)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(db.DB, "fetch", noted)
+    plans: list[Node] = []
+    with statements.before_each(partial(_rolled_back, plans)):
         await work()
     return plans
 
 
+async def _rolled_back(plans: list[Node], sql: str, args: Sequence[Any]) -> None:
+    async with db.transaction():
+        roll_back = await db.savepoint()
+        for name, value in (db._PROCESS | db._INDEXES_ONLY).items():
+            await db.rows(f"SET LOCAL {name} = '{value}'")
+        plans.append(await _plan(sql, args))
+        await roll_back()
+
+
 async def _plan(sql: str, args: Sequence[Any]) -> Node:
-    await db.rows(f"PREPARE asked AS {sql}")
+    name = f"explained_{next(_numbers)}"  # one that fails stays prepared: its transaction takes no DEALLOCATE
+    await db.rows(f"PREPARE {name} AS {sql}")
     # EXECUTE, for that is what meets the generic plan; EXPLAIN of a text would plan for these very values.
     values = f"({', '.join(map(_literal, args))})" if args else ""
-    plan = await db.value(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE asked {values}")
-    await db.rows("DEALLOCATE asked")
+    plan = await db.value(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE {name} {values}")
+    await db.rows(f"DEALLOCATE {name}")
     return json.loads(bytes(plan))[0]["Plan"]
 
 

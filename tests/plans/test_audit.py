@@ -14,9 +14,9 @@ SELECT 'aud_' || lpad(n::text, 26, '0'), $1, now(), 'u', 'thing.done', '', '', '
 FROM generate_series($2::int, $3::int) n"""
 
 
-async def pages(work, monkeypatch) -> int:
+async def pages(work) -> int:
     await db.rows("VACUUM (ANALYZE) audit_entry")
-    plans = await plans_of(work, monkeypatch)
+    plans = await plans_of(work)
     return sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
 
 
@@ -26,12 +26,12 @@ async def test_chaining_and_dropping_cost_what_there_is_to_do(workspace, monkeyp
     costs, first = [], 1
     for last in (1000, 20_000):
         await db.rows(_CHAINED, workspace, first, last)
-        idle = await pages(jobs.unchained, monkeypatch)
+        idle = await pages(jobs.unchained)
         async with db.transaction():
             for _ in range(50):
                 await audit.record(workspace, "u", audit.Entry("thing.done"))
-        busy = await pages(partial(jobs.chain, job), monkeypatch)
-        dropped = await pages(partial(jobs.drop, job), monkeypatch)
+        busy = await pages(partial(jobs.chain, job))
+        dropped = await pages(partial(jobs.drop, job))
         costs.append((idle, busy, dropped))
         first = last + 51
         await db.rows("DELETE FROM audit_chain")

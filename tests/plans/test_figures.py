@@ -19,9 +19,9 @@ async def crowd(servers, connected):
 
 @pytest.mark.parametrize("of_bot", [False, True], ids=["all", "one bot"])
 @pytest.mark.parametrize("read", [leads.captured, conversations.by_day, conversations.handed_off])
-async def test_a_figure_reads_no_row(crowd, read, of_bot, monkeypatch):
+async def test_a_figure_reads_no_row(crowd, read, of_bot):
     bot_id = crowd.rare_bot if of_bot else None
-    nodes = await explained(partial(read, crowd.workspace, FIRST_DAY, bot_id), monkeypatch)
+    nodes = await explained(partial(read, crowd.workspace, FIRST_DAY, bot_id))
     assert {node["Node Type"] for node in nodes} <= {"Aggregate", "Index Only Scan", "Nested Loop", "Function Scan"}
     (scan,) = [node for node in nodes if "Index Cond" in node]
     assert scan["Heap Fetches"] == 0

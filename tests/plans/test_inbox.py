@@ -47,19 +47,19 @@ LISTS = [
 
 
 @pytest.mark.parametrize("wanted", LISTS, ids=str)
-async def test_what_the_lists_read_does_not_grow(agents, wanted, monkeypatch):
+async def test_what_the_lists_read_does_not_grow(agents, wanted):
     crowd, user = agents
     shown = await threads.threads(crowd.workspace, user, wanted)
     assert sum(map(len, shown.places.values())) >= 10
-    nodes = await explained(partial(threads.threads, crowd.workspace, user, wanted), monkeypatch)
+    nodes = await explained(partial(threads.threads, crowd.workspace, user, wanted))
     scans = [node for node in nodes if node.get("Relation Name") in ("conversation", "message", "lead")]
     assert {node["Relation Name"] for node in scans if node["Node Type"] == "Seq Scan"} == set()
     read = sum((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in scans)
     assert read <= 4_000, read  # of 22,000 conversations and 60,000 messages; of a list 1,200 are counted
 
 
-async def test_what_is_due_is_found_by_itself(agents, monkeypatch):
-    nodes = await explained(due.without_job, monkeypatch)
+async def test_what_is_due_is_found_by_itself(agents):
+    nodes = await explained(due.without_job)
     scans = [node for node in nodes if node.get("Relation Name") == "conversation"]
     assert {node["Node Type"] for node in scans} <= {"Index Scan", "Index Only Scan"}
     assert sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in scans) == 0

@@ -26,7 +26,7 @@ async def claim(room: Room) -> tuple[list[str], Room]:
 
 
 @pytest.mark.parametrize("waiting", [2_000, 50_000])
-async def test_a_claim_costs_the_same_however_much_waits(database, monkeypatch, waiting):
+async def test_a_claim_costs_the_same_however_much_waits(database, waiting):
     await db.rows(_MANY, waiting)
     await queue.add("test", "of another", "ws_b")
     claims = []
@@ -34,14 +34,14 @@ async def test_a_claim_costs_the_same_however_much_waits(database, monkeypatch, 
     async def work() -> None:
         claims.append(await claim(Room("test", 10, ALWAYS, "")))
 
-    (plan,) = await plans_of(work, monkeypatch)
+    (plan,) = await plans_of(work)
     assert "of another" in claims[0][0]
     assert {node["Node Type"] for node in nodes(plan)}.isdisjoint({"Seq Scan"})
     assert max(node["Actual Rows"] for node in nodes(plan)) <= 600
     assert pages(plan) < 1_000
 
 
-async def test_an_old_snapshot_costs_little(database, servers, monkeypatch):
+async def test_an_old_snapshot_costs_little(database, servers):
     """Jobs that are done leave dead entries, which nobody may take away while the snapshot is held: 3,000 of them."""
     holder = await asyncpg.connect(servers.database_url)
     room, first, last = Room("test", 10, ALWAYS, ""), [], []
@@ -60,6 +60,6 @@ async def test_an_old_snapshot_costs_little(database, servers, monkeypatch):
             if measured is None:
                 assert len(await work()) == 10
             else:
-                measured += [pages(plan) for plan in await plans_of(work, monkeypatch)]
+                measured += [pages(plan) for plan in await plans_of(work)]
     await holder.close()
     assert sum(last) < 2 * sum(first), (first, last)

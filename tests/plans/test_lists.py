@@ -69,17 +69,17 @@ def counting(nodes):
 
 
 @pytest.mark.parametrize("names", subsets(LEAD_FILTERS), ids=" ".join)
-async def test_a_page_of_leads_and_its_total(crowd, names, monkeypatch):
+async def test_a_page_of_leads_and_its_total(crowd, names):
     query = asked(LeadQuery, crowd, names, LEAD_FILTERS)
-    nodes = await explained(partial(leads.page, crowd.workspace, query), monkeypatch)
+    nodes = await explained(partial(leads.page, crowd.workspace, query))
     assert_lean(nodes, "lead")
     assert counting(nodes) == 1
 
 
 @pytest.mark.parametrize("names", subsets(CONVERSATION_FILTERS), ids=" ".join)
-async def test_a_page_of_conversations_and_its_total(crowd, names, monkeypatch):
+async def test_a_page_of_conversations_and_its_total(crowd, names):
     query = asked(ConversationQuery, crowd, names, CONVERSATION_FILTERS)
-    nodes = await explained(partial(conversations.page, crowd.workspace, query), monkeypatch)
+    nodes = await explained(partial(conversations.page, crowd.workspace, query))
     assert_lean(nodes, "conversation")
     assert counting(nodes) == 1
 
@@ -113,9 +113,9 @@ CONVERSATION_ORDERS = [
     + [(conversations, ConversationQuery, *case) for case in CONVERSATION_ORDERS],
     ids=lambda value: " ".join(value) if isinstance(value, dict) else None,
 )
-async def test_an_order(crowd, reads, model, asking, table, monkeypatch):
+async def test_an_order(crowd, reads, model, asking, table):
     query = asked(model, crowd, asking, asking)
-    nodes = await explained(partial(reads.page, crowd.workspace, query), monkeypatch)
+    nodes = await explained(partial(reads.page, crowd.workspace, query))
     assert_lean(nodes, table)
     if table == "lead_by_update":  # those of the page are looked up, and none for the total
         found = (await reads.page(crowd.workspace, query)).items
@@ -123,16 +123,16 @@ async def test_an_order(crowd, reads, model, asking, table, monkeypatch):
     started = structs.replace(query, cursor="first", limit=100)
     if cursor := (await reads.page(crowd.workspace, started)).next_cursor:
         following = partial(reads.page, crowd.workspace, structs.replace(started, cursor=cursor))
-        nodes = await explained(following, monkeypatch)
+        nodes = await explained(following)
         assert not {node["Node Type"] for node in nodes} & {"Seq Scan", "Sort", "Incremental Sort", "Aggregate"}
         [page] = [node for node in nodes if node.get("Relation Name") == table]
         assert page["Actual Rows"] <= 101
         assert page.get("Rows Removed by Filter", 0) == 0
 
 
-async def test_leads_with_an_address(crowd, monkeypatch):
+async def test_leads_with_an_address(crowd):
     query = LeadQuery(email="77@EXAMPLE.com")
-    nodes = await explained(partial(leads.page, crowd.workspace, query), monkeypatch)
+    nodes = await explained(partial(leads.page, crowd.workspace, query))
     for node in nodes:
         if node.get("Relation Name") == "lead":
             assert node["Actual Rows"] + node.get("Rows Removed by Filter", 0) <= 1
@@ -151,7 +151,7 @@ async def test_leads_with_words(crowd, monkeypatch):
     await db.rows("VACUUM ANALYZE search_document")
     for words, found in (("rare", crowd.leads // 97), ("nobody", 0)):
         sought = partial(search.having, crowd.workspace, "lead", words, [])
-        nodes = await explained(sought, monkeypatch)
+        nodes = await explained(sought)
         [index] = [node for node in nodes if node.get("Index Name")]
         assert (index["Index Name"], index["Actual Rows"]) == ("search_document_lexemes", pytest.approx(found, abs=1))
         ids = await sought()
@@ -159,7 +159,7 @@ async def test_leads_with_words(crowd, monkeypatch):
             with monkeypatch.context() as known:
                 known.setattr(search, "having", lambda *_, ids=ids: asyncio.sleep(0, ids))
                 query = LeadQuery(q=words, sort=sort, score_max=96)
-                nodes = await explained(partial(leads.page, crowd.workspace, query), monkeypatch)
+                nodes = await explained(partial(leads.page, crowd.workspace, query))
                 assert (await leads.page(crowd.workspace, query)).total == len(ids)
             scans = [node for node in nodes if node.get("Relation Name") == "lead"]
             assert [scan["Node Type"] for scan in scans] == ["Index Scan"] * 2
@@ -176,12 +176,12 @@ async def test_leads_with_words(crowd, monkeypatch):
     ],
     ids=["leads", "conversations"],
 )
-async def test_a_total_is_counted_again_only_when_it_may_have_changed(crowd, reads, query, other, counted, monkeypatch):
+async def test_a_total_is_counted_again_only_when_it_may_have_changed(crowd, reads, query, other, counted):
     total = crowd.leads if reads is leads else crowd.conversations
     read = partial(reads.page, crowd.workspace, query)
     assert (await read())[1] == total
     await busy_day(crowd.workspace, other)
-    nodes = await explained(read, monkeypatch)
+    nodes = await explained(read)
     assert counting(nodes) == 0
     assert (await read())[1] == total
     looked_at = [node for node in nodes if (node.get("Relation Name") or "").startswith("event")]
@@ -191,17 +191,17 @@ async def test_a_total_is_counted_again_only_when_it_may_have_changed(crowd, rea
         assert "xact" in node["Index Cond"]
         assert node["Actual Rows"] + node.get("Rows Removed by Filter", 0) == 0
     await busy_day(crowd.workspace, counted)
-    assert counting(await explained(read, monkeypatch)) == 1
+    assert counting(await explained(read)) == 1
 
 
 @pytest.mark.parametrize(
     ("reads", "model", "table"), [(leads, LeadQuery, "lead"), (conversations, ConversationQuery, "conversation")]
 )
 @pytest.mark.parametrize("known", [False, True], ids=["counting", "counted"])
-async def test_a_page_past_the_end_skips_no_rows(crowd, reads, model, table, known, monkeypatch):
+async def test_a_page_past_the_end_skips_no_rows(crowd, reads, model, table, known):
     past = model(page=1_000_000_000, limit=100)
     total = (await reads.page(crowd.workspace, model())).total if known else None
-    nodes = await explained(partial(reads.page, crowd.workspace, past), monkeypatch)
+    nodes = await explained(partial(reads.page, crowd.workspace, past))
     (page,) = [node for node in nodes if node.get("Relation Name") == table and node["Node Type"] == "Index Scan"]
     assert page["Actual Loops"] == 0, "never begun"
     assert counting(nodes) == (0 if known else 1)

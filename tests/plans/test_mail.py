@@ -18,29 +18,29 @@ async def mails(workspace, state, when, step, count):
     await db.rows("VACUUM (ANALYZE) mail, mail_suppression, workspace")
 
 
-async def pages(work, monkeypatch):
-    plans = await plans_of(work, monkeypatch)
+async def pages(work):
+    plans = await plans_of(work)
     return sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
 
 
-async def test_a_claim_costs_what_it_claims(workspace, monkeypatch):
+async def test_a_claim_costs_what_it_claims(workspace):
     await mails(workspace, "waiting", "due", -1, 500)
-    costs = [await pages(partial(attempts.claim, "waitingdue1"), monkeypatch)]
+    costs = [await pages(partial(attempts.claim, "waitingdue1"))]
     await mails(workspace, "waiting", "overdue", -10, 20_000)
     await mails(workspace, "sent", "once", -1, 20_000)
-    costs.append(await pages(partial(attempts.claim, "waitingdue2"), monkeypatch))
+    costs.append(await pages(partial(attempts.claim, "waitingdue2")))
     assert max(costs) < 1.5 * min(costs), costs
 
 
-async def test_a_look_for_mails_without_a_job_does_not_read_what_was_sent(workspace, monkeypatch):
-    few = await pages(partial(attempts.without_job, 1), monkeypatch)
+async def test_a_look_for_mails_without_a_job_does_not_read_what_was_sent(workspace):
+    few = await pages(partial(attempts.without_job, 1))
     await mails(workspace, "sent", "once", -1, 20_000)
-    assert await pages(partial(attempts.without_job, 1), monkeypatch) <= few + 2
+    assert await pages(partial(attempts.without_job, 1)) <= few + 2
 
 
-async def test_what_was_sent_is_not_counted(workspace, monkeypatch):
+async def test_what_was_sent_is_not_counted(workspace):
     await mails(workspace, "dead", "once", -1, 50)
-    few = await pages(reads.counts, monkeypatch)
+    few = await pages(reads.counts)
     await mails(workspace, "sent", "once", -1, 20_000)
-    assert await pages(reads.counts, monkeypatch) <= few + 2
+    assert await pages(reads.counts) <= few + 2
     assert await reads.counts() == {"waiting": 0, "dead": 50}

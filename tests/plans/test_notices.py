@@ -21,7 +21,7 @@ FROM generate_series(1, $2::int) n"""
 
 
 @pytest.mark.parametrize("kind", ["endpoints", "waiting"])
-async def test_one_in_trouble_among_many_is_found_by_reading_one(workspace, bot, kind, monkeypatch):
+async def test_one_in_trouble_among_many_is_found_by_reading_one(workspace, bot, kind):
     await db.rows(ENDPOINTS, workspace, MANY)
     await db.rows(CONVERSATIONS, workspace, MANY, bot)
     for table in ("webhook_endpoint", "conversation"):
@@ -31,7 +31,7 @@ async def test_one_in_trouble_among_many_is_found_by_reading_one(workspace, bot,
     async def look():
         found.extend([row["id"] for row in await reads._WORKSPACES[kind].rows(pause=reads.OFFERS[kind].pause)])
 
-    (plan,) = await plans_of(look, monkeypatch)
+    (plan,) = await plans_of(look)
     read = [
         node["Actual Loops"] * (node["Actual Rows"] + node.get("Rows Removed by Filter", 0))
         for node in nodes(plan)

@@ -15,7 +15,7 @@ SELECT event_id, workspace_id, 'lead.created', '{}', now() FROM delivery WHERE e
 _PULL = "UPDATE webhook_endpoint SET url = 'pull:crm', token = 'x', secret = $1 WHERE id LIKE 'we_a%' RETURNING id"
 
 
-async def test_it_costs_what_is_handed_out(workspace, monkeypatch):
+async def test_it_costs_what_is_handed_out(workspace):
     costs = {}
     for backlog, waiting in ((500, 0), (5000, 0), (500, 3000), (5000, 3000)):
         for table in ("delivery", "webhook_endpoint", "event"):
@@ -30,9 +30,9 @@ async def test_it_costs_what_is_handed_out(workspace, monkeypatch):
             partial(pull.take, endpoint, workspace, 10, settings.get()),
             partial(pull.expire, settings.get()),
         )
-        costs[backlog, waiting] = [(await touched(work, monkeypatch)).rows for work in works]
+        costs[backlog, waiting] = [(await touched(work)).rows for work in works]
         await db.rows("UPDATE webhook_endpoint SET enabled = false WHERE id = $1", endpoint)
-        costs[backlog, waiting] += [(await touched(work, monkeypatch)).rows for work in works[:2]]
+        costs[backlog, waiting] += [(await touched(work)).rows for work in works[:2]]
     assert all(max(rows) < 150 for rows in costs.values()), costs
 
 
@@ -55,6 +55,6 @@ async def test_a_checkpoint_costs_what_it_covers(workspace, monkeypatch, ended):
     await db.rows("VACUUM (ANALYZE) event, delivery, delivery_result")
     endpoint = await db.value("SELECT id FROM webhook_endpoint")
     assert (await checkpoints.read(workspace, endpoint, 300)).count == 100
-    (plan,) = await plans_of(partial(checkpoints.read, workspace, endpoint, 300), monkeypatch)
+    (plan,) = await plans_of(partial(checkpoints.read, workspace, endpoint, 300))
     rows = [node["Actual Rows"] * node["Actual Loops"] for node in nodes(plan) if "Scan" in node["Node Type"]]
     assert sum(rows) < 1000

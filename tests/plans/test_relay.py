@@ -65,11 +65,11 @@ async def analyze() -> None:
     await db.rows("VACUUM (ANALYZE) delivery, webhook_endpoint, event, outbox")
 
 
-async def touched(work: Any, monkeypatch: pytest.MonkeyPatch, *, fresh: bool = True) -> Touched:
+async def touched(work: Any, *, fresh: bool = True) -> Touched:
     """By all statements of `work`, which is done. With statistics that are `fresh`, or as they are."""
     if fresh:
         await analyze()
-    plans = await plans_of(work, monkeypatch)
+    plans = await plans_of(work)
     return Touched(
         sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans),
         round(
@@ -90,7 +90,7 @@ async def queued() -> dict[str, int]:
     return {row["who"]: row["count"] for row in found}
 
 
-async def test_admission_costs_what_is_due_whatever_waits_and_however_much_is_due(workspace, monkeypatch):
+async def test_admission_costs_what_is_due_whatever_waits_and_however_much_is_due(workspace):
     costs = {}
     for waiting, backlog in ((0, 2000), (0, 20_000), (2000, 2000), (2000, 20_000)):
         await db.rows("DELETE FROM delivery")
@@ -98,14 +98,14 @@ async def test_admission_costs_what_is_due_whatever_waits_and_however_much_is_du
         await db.rows("VACUUM delivery, webhook_endpoint")
         await deliveries(workspace, "we_a", backlog, ONE, LONG_DUE)
         await deliveries(workspace, "we_b", waiting, EACH, LATER)
-        costs[waiting, backlog] = await touched(admit, monkeypatch)
+        costs[waiting, backlog] = await touched(admit)
         assert await queued() == {"we_a": 100}
     assert len({cost.rows for cost in costs.values()}) == 1
     pages = [cost.pages for cost in costs.values()]
     assert max(pages) < 1.25 * min(pages), "an index may be a level deeper, and no more"
 
 
-async def test_who_is_due_is_found_however_many_wait_between(workspace, monkeypatch):
+async def test_who_is_due_is_found_however_many_wait_between(workspace):
     await deliveries(workspace, "we_a", 300, EACH, LONG_DUE)
     await deliveries(workspace, "we_b", 3000, EACH, LATER)
     await db.rows("UPDATE delivery SET due_at = now() WHERE endpoint_id LIKE 'we_b%' AND right(endpoint_id, 2) = '13'")
@@ -114,40 +114,40 @@ async def test_who_is_due_is_found_however_many_wait_between(workspace, monkeypa
     pages = 0
     while True:
         before = await queued()
-        pages += (await touched(admit, monkeypatch)).pages
+        pages += (await touched(admit)).pages
         if await queued() == before:
             break
     assert before == {"we_a": 300, "we_b": 30, "we_c": 256, "we_d": 100}
     assert pages < 25_000
 
 
-async def test_care_of_the_queue_reads_no_delivery_that_waits(workspace, redis, monkeypatch):
+async def test_care_of_the_queue_reads_no_delivery_that_waits(workspace, redis):
     await deliveries(workspace, "we_a", 20_000, ONE, LONG_DUE)
     await deliveries(workspace, "we_b", 2000, EACH, LATER)
     assert len(await admit()) == 100
     lost = partial(reconcile.reconcile, redis, 1, 0.0, reconcile.Living(0.0))
     for work in (partial(close_overfull, 50), lost):
-        found = await touched(work, monkeypatch)
+        found = await touched(work)
         assert 100 <= found.rows <= 300
 
 
-async def test_to_cancel_a_batch_costs_the_same_however_much_is_left(workspace, monkeypatch):
+async def test_to_cancel_a_batch_costs_the_same_however_much_is_left(workspace):
     pages = []
     for prefix, backlog in (("we_a", 2000), ("we_b", 20_000)):
         await deliveries(workspace, prefix, backlog, ONE, LONG_DUE)
         await discard.start(f"{prefix}000001")
-        pages.append((await touched(partial(discard.step, f"{prefix}000001"), monkeypatch)).pages)
+        pages.append((await touched(partial(discard.step, f"{prefix}000001"))).pages)
         await db.rows("DELETE FROM discard")
     assert pages[1] < 1.25 * pages[0]
 
 
-async def test_a_fan_out_does_not_rest_on_statistics(workspace, monkeypatch):
+async def test_a_fan_out_does_not_rest_on_statistics(workspace):
     """They know of one endpoint with all the deliveries, when a hundred others have come."""
     await deliveries(workspace, "we_a", 5000, ONE, LONG_DUE)
     await analyze()
     await endpoints(workspace, "we_b", 100, is_open=True)
     await db.rows(_EVENTS, workspace, 3)
-    found = await touched(fan_out.fan_out, monkeypatch, fresh=False)
+    found = await touched(fan_out.fan_out, fresh=False)
     assert await queued() == {"we_b": 300}
     assert found.rows < 1000
 
@@ -163,11 +163,11 @@ async def test_a_batch_is_bounded_in_deliveries_too(workspace, number):
     assert max(made) == max(number, fan_out.DELIVERIES)
 
 
-async def test_who_observes_what_is_overdue_reads_no_idle_endpoint(workspace, monkeypatch):
+async def test_who_observes_what_is_overdue_reads_no_idle_endpoint(workspace):
     await deliveries(workspace, "we_a", 20, EACH, LONG_DUE)
-    few = await touched(gauges.STATEMENTS["overdue"].rows, monkeypatch)
+    few = await touched(gauges.STATEMENTS["overdue"].rows)
     await endpoints(workspace, "we_b", 5000, is_open=True)
-    many = await touched(gauges.STATEMENTS["overdue"].rows, monkeypatch)
+    many = await touched(gauges.STATEMENTS["overdue"].rows)
     assert many.rows == few.rows
     assert many.pages < 1.5 * few.pages, "an index may be a level deeper"
     assert [dict(row)["count"] for row in await gauges.STATEMENTS["overdue"].rows()] == [20]

@@ -49,7 +49,7 @@ def check(name, nodes):
 async def test_what_is_read_does_not_grow(crowd, monkeypatch):
     monkeypatch.setattr(old, "COUNTED", MOST)
     for name, read in reads_of(crowd).items():
-        check(name, await explained(read, monkeypatch))
+        check(name, await explained(read))
 
 
 async def test_nor_are_the_events_of_everybody_read(crowd, monkeypatch):
@@ -60,5 +60,5 @@ async def test_nor_are_the_events_of_everybody_read(crowd, monkeypatch):
         partial(erase.blank_events, crowd.workspace, *span),
         partial(erase.blank_events, "ws_of_nobody", *span),
     ):
-        for plan in await plans_of(work, monkeypatch):
+        for plan in await plans_of(work):
             check(work, [*nodes(plan)])

@@ -21,6 +21,7 @@ from leadwire.domain.webhooks import history as deliveries
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, db
+from tests import statements
 from tests.plans import crowd as crowds
 from tests.plans.explained import explained
 
@@ -93,9 +94,9 @@ def reads_of(crowd):
     }  # fmt: skip
 
 
-async def test_what_a_screen_reads_does_not_grow(crowd, monkeypatch):
+async def test_what_a_screen_reads_does_not_grow(crowd):
     for name, (read, most) in reads_of(crowd).items():
-        nodes = await explained(read, monkeypatch)
+        nodes = await explained(read)
         read_something = [node for node in nodes if node["Actual Rows"] + node.get("Rows Removed by Filter", 0)]
         assert not {node["Node Type"] for node in read_something} & {"Seq Scan", "Incremental Sort", "Gather"}, name
         touched = sum(
@@ -104,11 +105,11 @@ async def test_what_a_screen_reads_does_not_grow(crowd, monkeypatch):
         assert touched <= most * 3, (name, touched)  # a row is counted once in each node it passes
 
 
-async def test_what_workspaces_have_is_counted_up_to_a_number_only(crowd, monkeypatch):
+async def test_what_workspaces_have_is_counted_up_to_a_number_only(crowd):
     small = await accounts.create_workspace("Small")  # the last: with few rows, or none, in tables that are large
     values = {"after": "", "limit": 51, "most": 100, "now": clock.now()}
     for workspace in (crowd.workspace, small):
-        nodes = await explained(partial(usage._SQL["counts"].rows, id=workspace, **values), monkeypatch)
+        nodes = await explained(partial(usage._SQL["counts"].rows, id=workspace, **values))
         scans = [node for node in nodes if node.get("Relation Name", "").startswith(("lead", "conversation", "event"))]
         touched = sum(
             (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in scans
@@ -120,18 +121,11 @@ async def test_a_search_looks_at_no_more_than_it_says(crowd, monkeypatch):
     monkeypatch.setattr(keyset, "LOOKED_AT", 500)
     found = await leads.search(crowd.workspace, LeadSearch(q="nobody"))
     assert found.stopped
-    fetch, sent = db.DB.fetch, []
-
-    async def noted(sql, args):
-        sent.append((sql, args))
-        return await fetch(sql, args)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(db.DB, "fetch", noted)
+    with statements.sent() as sent:
         await leads.search(crowd.workspace, LeadSearch(q="nobody", after=found.after))
     assert len(sent) == 2  # the search, and where it stopped
     for sql, args in sent:
-        nodes = await explained(lambda sql=sql, args=args: db.rows(sql, *args), monkeypatch)
+        nodes = await explained(lambda sql=sql, args=args: db.rows(sql, *args))
         scans = [node for node in nodes if node.get("Relation Name") == "lead"]
         assert sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in scans) <= 500
 
@@ -150,7 +144,7 @@ UPDATE conversation SET handoff_requested_at = created_at, handoff_reason = 'ask
 WHERE status = 'handoff'"""
 
 
-async def test_what_reports_read_is_what_is_counted_by_day_and_who_asked(crowd, monkeypatch):
+async def test_what_reports_read_is_what_is_counted_by_day_and_who_asked(crowd):
     workspace, rare = crowd.workspace, crowd.rare_bot
     await db.rows(_DAYS, workspace)
     await db.rows(_ASKED)
@@ -164,7 +158,7 @@ async def test_what_reports_read_is_what_is_counted_by_day_and_who_asked(crowd, 
         "waiting": partial(conversation_figures.waiting, workspace, None),
         "ratings": partial(conversation_figures.ratings, workspace, None, all_days, timedelta(days=30)),
     }.items():
-        nodes = await explained(read, monkeypatch)
+        nodes = await explained(read)
         assert not {node["Node Type"] for node in nodes if node["Actual Rows"] > 20} & {"Seq Scan", "Gather"}, name
         touched = sum(
             (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in nodes

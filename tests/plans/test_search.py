@@ -10,6 +10,7 @@ from leadwire.domain.leads.reads import LeadSearch
 from leadwire.domain.search import documents, reads
 from leadwire.domain.search.asked import parse
 from leadwire.infrastructure import db
+from tests import statements
 from tests.plans import crowd as crowds
 from tests.plans.explained import explained
 
@@ -48,19 +49,12 @@ def smaller(monkeypatch):
     monkeypatch.setattr(reads, "_NEWEST", structs.replace(reads._NEWEST, looked_at=_WALKED))
 
 
-async def looked_at(read, monkeypatch):
+async def looked_at(read):
     """What `read` returns; how many rows its statements take from tables; and whether the index of lexemes is used."""
-    fetch, sent = db.DB.fetch, []
-
-    async def noted(sql, args):
-        sent.append((sql, args))
-        return await fetch(sql, args)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(db.DB, "fetch", noted)
+    with statements.sent() as sent:
         found = await read()
-    statements = [partial(db.rows, sql, *args) for sql, args in sent if not sql.startswith("EXPLAIN")]
-    plans = [node for one in statements for node in await explained(one, monkeypatch)]
+    reads = [partial(db.rows, sql, *args) for sql, args in sent if not sql.startswith("EXPLAIN")]
+    plans = [node for one in reads for node in await explained(one)]
     scans = [node for node in plans if "Relation Name" in node or "Index Name" in node]
     assert "Seq Scan" not in {node["Node Type"] for node in scans}
     rows = sum((one["Actual Rows"] + one.get("Rows Removed by Filter", 0)) * one["Actual Loops"] for one in scans)
@@ -77,9 +71,9 @@ async def looked_at(read, monkeypatch):
         ("nobody", 0, 1_000, True),
     ],
 )
-async def test_a_word_is_looked_for_where_it_costs_least(crowd, text, found, most, indexed, monkeypatch):
+async def test_a_word_is_looked_for_where_it_costs_least(crowd, text, found, most, indexed):
     read = partial(reads.page, crowd.workspace, "lead", parse(text, {}))
-    page, rows, used = await looked_at(read, monkeypatch)
+    page, rows, used = await looked_at(read)
     assert (len(page.items), used) == (found, indexed)
     assert rows <= most
 
@@ -95,10 +89,8 @@ async def test_a_word_is_looked_for_where_it_costs_least(crowd, text, found, mos
         ({"field": "nothing", "test": "contains", "value": "x"}, 0, 1_200, True),
     ],
 )
-async def test_a_custom_field_is_looked_for_where_it_costs_least(crowd, asked, found, most, indexed, sort, monkeypatch):
-    page, rows, used = await looked_at(
-        partial(leads.search, crowd.workspace, LeadSearch(sort=sort, **asked)), monkeypatch
-    )
+async def test_a_custom_field_is_looked_for_where_it_costs_least(crowd, asked, found, most, indexed, sort):
+    page, rows, used = await looked_at(partial(leads.search, crowd.workspace, LeadSearch(sort=sort, **asked)))
     assert rows <= most
     assert used == indexed
     assert found is None or len(page.items) == found

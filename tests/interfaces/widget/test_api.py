@@ -13,7 +13,7 @@ from leadwire.domain.bots import reads as bots
 from leadwire.domain.conversations import reads
 from leadwire.domain.workspaces import changes as workspaces
 from leadwire.infrastructure import db, ids, rate_limit, settings
-from tests import make
+from tests import make, statements
 from tests.domain.bots.conftest import published
 from tests.interfaces.widget.conftest import SITE, Caller
 from tests.waiting import eventually
@@ -260,25 +260,17 @@ async def test_messages_are_limited_and_it_is_said_when_to_come_back(caller):
     assert int(answers[-1].headers["retry-after"]) >= 1
 
 
-async def test_reading_is_limited_per_network_before_anything_is_looked_up(anonymous, shop, caller, monkeypatch):
+async def test_reading_is_limited_per_network_before_anything_is_looked_up(anonymous, shop, caller):
     await caller.says("what?")
-    asked = []
-    fetch = db.DB.fetch
-
-    async def counted(sql, args):
-        asked.append(sql)
-        return await fetch(sql, args)
-
-    monkeypatch.setattr(db.DB, "fetch", counted)
     talk = f"/widget/v1/conversations/{caller.conversation}/messages"
     for method, path in (("GET", f"/widget/v1/bots/{shop.id}"), ("GET", talk), ("OPTIONS", talk)):
         for _ in range(70):
             answer = await anonymous.request(method, path, headers={**caller.headers, "Origin": SITE})
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (429, SITE)
     assert int(answer.headers["retry-after"]) >= 1
-    asked.clear()
-    assert (await anonymous.get(talk, headers=caller.headers)).status_code == 429
-    assert asked == []
+    with statements.sent() as sent:
+        assert (await anonymous.get(talk, headers=caller.headers)).status_code == 429
+    assert sent == []
 
 
 async def test_guessing_tokens_is_limited_and_holds_up_nobody_with_a_right_one(anonymous, caller):

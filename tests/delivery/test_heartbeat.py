@@ -170,6 +170,15 @@ async def test_a_beat_makes_the_groups_of_a_redis_that_has_lost_them(wire):
     assert set(await consumers.idle(wire.redis, wire.settings.stream_shards)) == {"one"}
 
 
+async def test_a_beat_takes_no_entry(wire):
+    """Not by an id that the server takes for `>`: what it handed out would lie here until the lease ends."""
+    shards = wire.settings.stream_shards
+    for stream in streams.names(shards):
+        await wire.redis.xadd(stream, {"e": "evt_1", "w": "we_1", "n": 0})
+    await Heartbeat(wire.redis, "one", wire.settings).beat()
+    assert len(await streams.read(wire.redis, "another", shards, 10, 1)) == len(streams.names(shards))
+
+
 async def test_who_lives_is_not_told_before_a_lease_was_watched(wire, clock):
     living = Living(60)
     states = await streams.states(wire.redis, 1)

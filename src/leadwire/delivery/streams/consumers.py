@@ -15,7 +15,7 @@ RECLAIMS: Final = 5
 _SUSPECT: Final = 3  # times handed out
 _EXAMINED: Final = 1000  # pending entries of a consumer
 _KILLED_MS: Final = 3_600_000  # a consumer that has asked for nothing for so long
-_LAST_ID: Final = f"{2**64 - 1}-{2**64 - 1}"
+_NEVER_ADDED: Final = f"{2**64 - 1}-{2**64 - 2}"  # the id after it is what servers understand by `>`
 
 
 class Reclaimed(NamedTuple):
@@ -29,8 +29,8 @@ class Reclaimed(NamedTuple):
 
 
 async def beat(redis: Redis, consumer: str, shards: int) -> None:
-    """Say that a consumer lives: it asks for nothing, and on every version of the server that is noted."""
-    await redis.xreadgroup(GROUP, consumer, {names(shards)[-1]: _LAST_ID}, count=1)
+    """Say that a consumer lives: it asks for what it holds after any entry, and every version of the server notes that."""
+    await redis.xreadgroup(GROUP, consumer, {names(shards)[-1]: _NEVER_ADDED}, count=1)
 
 
 async def idle(redis: Redis, shards: int) -> dict[str, float]:

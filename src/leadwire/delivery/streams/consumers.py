@@ -29,7 +29,7 @@ class Reclaimed(NamedTuple):
 
 
 async def beat(redis: Redis, consumer: str, shards: int) -> None:
-    """Say that a consumer lives: it asks for what it holds after any entry, and every version of the server notes that."""
+    """Say that a consumer lives: it asks for what it holds after any entry. Every version of the server notes that."""
     await redis.xreadgroup(GROUP, consumer, {names(shards)[-1]: _NEVER_ADDED}, count=1)
 
 

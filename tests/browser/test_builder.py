@@ -1,5 +1,6 @@
 """The builder in a browser: somebody who knows no TOML builds a bot, and a visitor talks to it."""
 
+import asyncio
 import importlib.resources
 
 import pytest
@@ -19,6 +20,7 @@ from tests.browser.conftest import visiting
 from tests.browser.desk import signed_in
 from tests.browser.site import website
 from tests.browser.visitor import Chat
+from tests.waiting import eventually
 
 _ASK = "axe.run().then(told => told.violations.map(one => [one.id, one.nodes[0].html]))"
 
@@ -136,6 +138,35 @@ async def test_by_keyboard_alone(page, door, workspace, bot_id):
     draft = await draft_of(workspace, bot_id)
     assert draft["nodes"][0]["text"] == "How can I help?"
     assert below in {one["id"] for one in draft["nodes"]}
+
+
+async def test_keys_that_are_pressed_before_an_answer_comes_are_not_lost(page, door, workspace, bot_id):
+    """Whichever of two changes a server would serve first, they are made in the order of the keys."""
+    await drafts.replace(workspace, bot_id, library.text("support-triage"))
+    await page.goto(f"{door}/bots/{bot_id}")
+    builder, held, free = Builder(page), [], asyncio.Event()
+    many = await builder.steps.count()
+
+    async def hold(route):
+        if route.request.method == "POST":
+            held.append(route.request.url)
+            await free.wait()
+        await route.continue_()
+
+    await page.route("**/bots/**", hold)
+    await builder.step("Question: Hi!").focus()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Delete")
+    await page.keyboard.press("Control+z")
+    await page.keyboard.press("Control+Shift+Z")
+    await eventually(lambda: held)
+    assert len(held) == 1, "the others wait for the first"
+    free.set()
+    await eventually(lambda: len(held) == 3)
+    await expect(builder.steps).to_have_count(many - 1)
+    await expect(builder.undo).to_be_enabled()
+    await expect(builder.redo).to_be_disabled()
+    assert len((await draft_of(workspace, bot_id))["nodes"]) == many - 1
 
 
 async def test_a_wire_is_dragged_and_the_picture_fits(page, door, workspace, bot_id):

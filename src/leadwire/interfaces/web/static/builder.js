@@ -101,8 +101,9 @@ addEventListener("keydown", (event) => {
   const typing = target.closest?.("input, textarea, select, [contenteditable]");
   if (!document.querySelector(".builder")) return;
   if (command && !typing && (key === "z" || key === "Z" || key === "y")) {
-    event.preventDefault();
-    return document.querySelectorAll("#state [name=redo]")[key === "z" ? 0 : 1]?.click();
+    event.preventDefault(); // not a click: before the answer to a change has come, its button is disabled
+    if (document.querySelector("#state [name=redo]")) post(`${base()}/undo`, { redo: key === "z" ? "" : "1", step: chosen ?? "" });
+    return;
   }
   if (key === "Escape" && target.closest?.("#panel.sheet")) {
     wantsField = false;

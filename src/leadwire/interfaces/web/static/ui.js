@@ -16,11 +16,15 @@ addEventListener("toast", ({ detail }) => toast(detail));
 // ---- swapping: ask for the whole page, take over the named parts
 
 let latest = 0, loading = 0; // what a person asked for last; how much is under way
+let changed = Promise.resolve(); // changes are sent one after the other, in the order in which they were made
 
 async function load(url, options, selectors, push) {
   if (!options.alone) latest++;
   loading++;
-  try { return await take(latest, url, options, selectors, push); }
+  const turn = latest, ask = () => take(turn, url, options, selectors, push);
+  const answer = options.method ? changed.then(ask) : ask();
+  if (options.method) changed = answer.catch(() => {});
+  try { return await answer; }
   finally { loading--; refresh(); }
 }
 

@@ -1,8 +1,10 @@
 """What `up` sets up, without any of its processes."""
 
-import asyncio
+import pytest
 
 from leadwire.development.stack import Stack
+from leadwire.development.supervisor import Child
+from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 from tests.serving import on_socket
 
@@ -13,5 +15,30 @@ async def test_the_api_itself_is_waited_for_and_not_what_is_in_front_of_it(tmp_p
         await send({"type": "http.response.body"})
 
     settings = Settings(data_dir=tmp_path, public_url="https://leads.invalid")
-    async with on_socket(ready) as address, asyncio.timeout(5):
-        await Stack(settings, "127.0.0.1", int(address.rpartition(":")[2]), demo=False)._ready()
+    async with on_socket(ready) as address:
+        await Stack(settings, "127.0.0.1", int(address.rpartition(":")[2]), demo=False)._ready([])
+
+
+class Service(Child):
+    """A process that lives until it is asked for the third time."""
+
+    asked = 0
+
+    def has_died(self):
+        self.asked += 1
+        return self.asked > 2
+
+
+async def test_it_waits_while_the_processes_live_says_for_what_and_ends_when_one_died(tmp_path, capsys, monkeypatch):
+    async def starting(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 503, "headers": []})
+        await send({"type": "http.response.body", "body": b"the tables are being made"})
+
+    monkeypatch.setattr("leadwire.development.stack._SAID_EVERY", 0)
+    (tmp_path / "serve.log").write_text("out of memory\n")
+    serve = Service("serve", [], {}, tmp_path)
+    async with on_socket(starting) as address:
+        stack = Stack(Settings(data_dir=tmp_path), "127.0.0.1", int(address.rpartition(":")[2]), demo=False)
+        with pytest.raises(OperatorError, match="serve died: out of memory"):
+            await stack._ready([serve])
+    assert capsys.readouterr().out.count(f"Waiting for the API at {address}: the tables are being made") == 2

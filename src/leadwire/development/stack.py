@@ -7,7 +7,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -23,7 +23,7 @@ from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.smtp_url import MAILBOX
 from leadwire.interfaces.cli.runtime import plain
 
-_START: Final = 30.0  # seconds for the API to answer
+_SAID_EVERY: Final = 10.0  # seconds
 _ANSWER: Final = 5.0  # seconds for one answer
 
 
@@ -83,16 +83,16 @@ class Stack:
             demo.append(Child("receiver", ["listen", "--port", str(receiver)], environment | secret, logs, shown=True))
             demo.append(Child("visitors", ["visitors", "--url", self._local_url], environment, logs))
         self._children = service + demo
+        for child in service:
+            await child.start()
+        await self._ready(service)
+        self._introduce()
+        for child in demo:
+            await child.start()
+        self._publish()
         async with asyncio.TaskGroup() as group:
-            for child in service:
-                await child.start()
+            for child in self._children:
                 group.create_task(child.keep_running(self._publish))
-            await self._ready()
-            self._introduce()
-            for child in demo:
-                await child.start()
-                group.create_task(child.keep_running(self._publish))
-            self._publish()
 
     async def stop(self) -> None:
         """Stop every process."""
@@ -120,18 +120,28 @@ class Stack:
             raise OperatorError(plain(last.removeprefix("leadwire: "), 300))
         return msgspec.json.decode(document, type=Prepared)
 
-    async def _ready(self) -> None:
-        for _ in range(int(_START / 0.1)):
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                if await asyncio.to_thread(self._is_ready):
-                    return
+    async def _ready(self, service: Sequence[Child]) -> None:
+        """Wait for the API while every process lives: a machine may be slow. Raise OperatorError when one has died."""
+        loop = asyncio.get_running_loop()
+        said = loop.time()
+        while (reason := await asyncio.to_thread(self._refusal)) is not None:
+            for child in service:
+                if child.has_died():
+                    raise OperatorError(f"{child.name} died: {child.last_log_line()}")
+            if loop.time() - said >= _SAID_EVERY:
+                said = loop.time()
+                click.echo(f"Waiting for the API at {self._local_url}: {reason}")
             await asyncio.sleep(0.1)
-        raise OperatorError(f"the API does not answer: {self._children[0].last_log_line()}")
 
-    def _is_ready(self) -> bool:
+    def _refusal(self) -> str | None:
+        """Why the API is not ready, or None when it is."""
         with contextlib.closing(http.client.HTTPConnection(*self._local_address, timeout=_ANSWER)) as connection:
-            connection.request("GET", "/health/ready")
-            return connection.getresponse().status == HTTPStatus.OK
+            try:
+                connection.request("GET", "/health/ready")
+                answer = connection.getresponse()
+                return None if answer.status == HTTPStatus.OK else plain(answer.read().decode(errors="replace"), 300)
+            except (OSError, http.client.HTTPException) as error:
+                return plain(str(error) or type(error).__name__, 300)
 
     def _introduce(self) -> None:
         """Print where everything is and what to try."""

@@ -50,6 +50,9 @@ class Child:
             )  # fmt: skip
         self.pid = self._process.pid
 
+    def has_died(self) -> bool:
+        return self._process is not None and self._process.returncode is not None
+
     async def keep_running(self, changed: Callable[[], None]) -> None:
         """Restart it whenever it ends. Raises OperatorError when it will not stay up."""
         loop = asyncio.get_running_loop()

@@ -21,10 +21,10 @@ from leadwire.development.embedded.server import Server, answers
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
 
-_START_LIMIT: Final = 50.0  # seconds for both servers to be made and ready
+_START_LIMIT: Final = 300.0  # seconds for both servers to be made, recovered and ready
 _STOP_LIMIT: Final = 20.0  # more than a watchdog's patience
 _PUBLISHED: Final = "urls.json"
-_PATIENCE: Final = 55.0  # seconds for an owner to publish
+_PATIENCE: Final = 305.0  # seconds for an owner to publish
 
 
 class Services(msgspec.Struct):

@@ -17,7 +17,7 @@ from leadwire.development.embedded import watchdog
 from leadwire.development.embedded.directories import clean_environment, server_user
 from leadwire.infrastructure.errors import OperatorError
 
-_START_LIMIT: Final = 50.0  # seconds
+_START_LIMIT: Final = 300.0  # seconds: PostgreSQL may have much to recover
 _HOPELESS: Final = 3  # deaths in a row of a server that was never ready
 _PASSING: Final = "still in use"  # the shared memory of a PostgreSQL whose last child is just ending
 _PAUSE: Final = 0.2  # seconds before a restart, times the deaths in a row

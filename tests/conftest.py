@@ -35,7 +35,7 @@ from leadwire.domain.bots import changes as bots  # noqa: E402
 from leadwire.domain.bots.changes import counts  # noqa: E402
 from leadwire.infrastructure import db, redis_pool, settings  # noqa: E402
 from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
-from tests import asgi  # noqa: E402
+from tests import asgi, left  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
 from tests.delivery.wired import Wire  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
@@ -89,14 +89,25 @@ async def connected(servers: Services) -> AsyncIterator[None]:
     await db.close_pool()
 
 
+@pytest.fixture(autouse=True)
+def unchanged() -> Iterator[None]:
+    """What all tests share is as it was."""
+    yield from left.unchanged()
+
+
 @pytest.fixture
-async def database(connected: None) -> None:
+async def database(connected: None) -> AsyncIterator[None]:
     """Empty tables, an empty Redis, the true time, and nothing that a test before has left to be written later."""
     counts._counted.clear()
     await db.rows("SELECT test_clock.empty_tables()")
     await DatabaseClock().reset()
     accounts_reads._known.clear()
+    db.DB._refused = type(db.DB)._refused
     await redis_pool.require_client().flushall()
+    before = left.loops()
+    yield
+    # One that a failed test has not stopped would take the deliveries of the next.
+    await left.end(left.loops() - before)
 
 
 @pytest.fixture

@@ -92,7 +92,9 @@ async def test_a_version_that_ends_says_so_with_each_response(public):
     old = Router("/v0", route_handlers=[leads], middleware=[ending(since, until, "/docs/changelog", "/v1")])
     new = Router("/v9", route_handlers=[leads])
     app = RequestMiddleware(
-        Litestar([old, new], exception_handlers={Exception: problems.to_response}, openapi_config=None)
+        Litestar(
+            [old, new], exception_handlers={Exception: problems.to_response}, openapi_config=None, logging_config=None
+        )
     )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
         answer = await client.get("/v0/leads")

@@ -67,7 +67,7 @@ async def api_pool(workspace, bot, servers):
     await db.open_pool(f"{servers.database_url}&search_path=public,test_clock,pg_catalog", 10)
 
 
-async def test_a_message_of_many_words_is_looked_up_with_few(workspace, bot, api_pool, monkeypatch):
+async def test_a_message_of_many_words_is_looked_up_with_few(workspace, bot, api_pool):
     """1,000 entries that each hold every word of a message of 2.8 kB: what PostgreSQL handles is counted in rows."""
     message = " ".join(f"{word}{letter}" for letter in "xz" for word in WORDS)[:2800]
     await db.rows(
@@ -80,7 +80,7 @@ async def test_a_message_of_many_words_is_looked_up_with_few(workspace, bot, api
     async def look_up():
         assert await faq.answer(Question(workspace, bot, message, 0)) == message
 
-    steps = await explained(look_up, monkeypatch)
+    steps = await explained(look_up)
     assert sum(step["Actual Rows"] * step["Actual Loops"] for step in steps) <= settings.get().max_faq_entries * 80
 
 

@@ -1,7 +1,7 @@
 """Whether the wheels work where nothing of this checkout is, each installed into an empty environment of each Python.
 
-The client's has every module imported. The server's is started with `leadwire up` until the demo's receiver has
-verified a webhook, and stopped.
+The client's has every module imported. The server's alone explains its commands; with the one for development,
+`leadwire up` is started until the demo's receiver has verified a webhook, and stopped.
 
     uv run python -m ops.package                  # 3.11, 3.12 and 3.13
     uv run python -m ops.package 3.13 /opt/python3.14/bin/python
@@ -20,20 +20,21 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+DISTRIBUTIONS = ("leadwire", "leadwire-client", "leadwire-development")
 PYTHONS = ("3.11", "3.12", "3.13")
 PATIENCE = 120  # seconds from `up` to the first verified webhook
 ROOT = Path(__file__).parents[1]
 
 
 def build(name: str, directory: Path, root: Path = ROOT) -> Path:
-    """The wheel of `leadwire` or `leadwire-client`, made in `directory` of the checkout `root`."""
+    """The wheel of a distribution, made in `directory` of the checkout `root`."""
     subprocess.run(["uv", "build", "--wheel", "--quiet", "--package", name, "--out-dir", directory, root], check=True)
     (wheel,) = directory.glob(f"{name.replace('-', '_')}-*.whl")
     return wheel
 
 
-def install(wheel: Path, python: str, directory: Path, *export: str, root: Path = ROOT) -> Path:
-    """An environment with the wheel, what the lock says it needs, and nothing else. Answers its programs' folder.
+def install(wheels: Sequence[Path], python: str, directory: Path, *export: str, root: Path = ROOT) -> Path:
+    """An environment with the wheels, what the lock says they need, and nothing else. Answers its programs' folder.
 
     `root` is the checkout with the lock. `export` are options for `uv export`: the distribution, its extras.
     """
@@ -43,7 +44,7 @@ def install(wheel: Path, python: str, directory: Path, *export: str, root: Path 
     command = ["uv", "export", "--quiet", "--frozen", "--no-default-groups", "--no-emit-workspace", *export]
     subprocess.run([*command, "--output-file", locked], check=True, cwd=root, stdout=subprocess.DEVNULL)
     subprocess.run(["uv", "pip", "install", "--quiet", "-r", locked], check=True, env=quiet)
-    subprocess.run(["uv", "pip", "install", "--quiet", "--no-deps", wheel], check=True, env=quiet)
+    subprocess.run(["uv", "pip", "install", "--quiet", "--no-deps", *wheels], check=True, env=quiet)
     return directory / "bin"
 
 
@@ -54,6 +55,12 @@ def import_all(python: Path, directory: Path) -> None:
         for module in pkgutil.iter_modules(leadwire_client.__path__, "leadwire_client."):
             importlib.import_module(module.name)"""
     subprocess.run([python, "-W", "error", "-c", program], check=True, cwd=directory)
+
+
+def explain(leadwire: Path, directory: Path) -> None:
+    """Show the help of what runs in production, where nothing is for development. Raises CalledProcessError."""
+    for command in ((), ("serve",), ("relay",), ("deliver",), ("background",), ("migrate",), ("doctor",)):
+        subprocess.run([leadwire, *command, "--help"], check=True, cwd=directory, stdout=subprocess.DEVNULL)
 
 
 def webhook_seconds(leadwire: Path, directory: Path) -> float:
@@ -97,9 +104,9 @@ def try_out(built: Path, pythons: Sequence[str]) -> int:
     work = Path(tempfile.mkdtemp(prefix="leadwire-package-"))
     work.chmod(0o711)
     failed = 0
-    (server,), (client,) = built.glob("leadwire-*.whl"), built.glob("leadwire_client-*.whl")
+    server, client, development = (next(built.glob(f"{name.replace('-', '_')}-*.whl")) for name in DISTRIBUTIONS)
     try:
-        for made in (server, client, *(archives := [*built.glob("leadwire-client-*.tgz")])):
+        for made in (server, client, development, *(archives := [*built.glob("leadwire-client-*.tgz")])):
             print(f"{made.name}: {made.stat().st_size / 1024:.0f} KiB")
         for archive in archives:
             (work / "npm").mkdir()
@@ -109,10 +116,14 @@ def try_out(built: Path, pythons: Sequence[str]) -> int:
             place = work / f"run{number}"
             place.mkdir()
             try:
-                programs = install(client, python, work / f"client{number}", "--package", "leadwire-client")
+                programs = install([client], python, work / f"client{number}", "--package", "leadwire-client")
                 import_all(programs / "python", place)
                 print(f"{python}: the client is imported")
-                leadwire = install(server, python, work / f"server{number}", "--extra", "embedded") / "leadwire"
+                programs = install([server], python, work / f"server{number}", "--package", "leadwire")
+                explain(programs / "leadwire", place)
+                print(f"{python}: the server explains its commands")
+                both = [server, development]
+                leadwire = install(both, python, work / f"up{number}", "--extra", "embedded") / "leadwire"
                 print(f"{python}: a verified webhook {webhook_seconds(leadwire, place):.1f} s after `leadwire up`")
             except (RuntimeError, subprocess.CalledProcessError) as error:
                 failed = 1
@@ -124,7 +135,7 @@ def try_out(built: Path, pythons: Sequence[str]) -> int:
 
 def main(pythons: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="leadwire-built-") as directory:
-        for name in ("leadwire", "leadwire-client"):
+        for name in DISTRIBUTIONS:
             build(name, Path(directory))
         return try_out(Path(directory), pythons)
 

@@ -1,4 +1,4 @@
-"""A release: both wheels and sdists, the TypeScript package, bills of materials, checksums and where it came from.
+"""A release: wheels and sdists, the TypeScript package, bills of materials, checksums and where it came from.
 
     uv run --group test python -m ops.release v0.2.0            # the tag of this commit; into dist/
     uv run --group test python -m ops.release v0.2.0 --no-tag   # to try it, from HEAD
@@ -24,13 +24,15 @@ from typing import Any, Final
 from ops import package, supply
 
 _TAG: Final = re.compile(r"v(\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?)")
-_VERSION: Final = {  # where a version is written down
-    "pyproject.toml": 'version = "{}"',
-    "src/leadwire/__init__.py": '__version__ = "{}"',
-    "src/leadwire_client/pyproject.toml": 'version = "{}"',
-    "src/leadwire_client/client.py": '__version__: Final = "{}"',
-    "src/leadwire_client_ts/package.json": '"version": "{}"',
-}
+_VERSION: Final = (  # where a version is written down
+    ("pyproject.toml", 'version = "{}"'),
+    ("src/leadwire/__init__.py", '__version__ = "{}"'),
+    ("src/leadwire_client/pyproject.toml", 'version = "{}"'),
+    ("src/leadwire_client/client.py", '__version__: Final = "{}"'),
+    ("src/leadwire_client_ts/package.json", '"version": "{}"'),
+    ("src/leadwire_development/pyproject.toml", 'version = "{}"'),
+    ("src/leadwire_development/pyproject.toml", '"leadwire=={}"'),
+)
 _CHANGELOG: Final = "src/leadwire/docs/changelog.md"
 _DOCUMENT: Final = """if True:
     import asyncio, sys, httpx
@@ -55,7 +57,7 @@ def checkout(commit: str, version: str, directory: Path) -> Path:
     source = directory / "source"
     with tarfile.open(archive) as files:
         files.extractall(source, filter="data")
-    for name, form in _VERSION.items():
+    for name, form in _VERSION:
         text = (source / name).read_text()
         pattern = re.escape(form).replace(r"\{\}", r"[^\"]+")
         (source / name).write_text(re.sub(pattern, form.format(version), text, count=1))

@@ -28,13 +28,13 @@ import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 from redis.asyncio import Redis  # noqa: E402
 
-from leadwire.development.embedded import Services, services  # noqa: E402
 from leadwire.domain.accounts import changes as accounts  # noqa: E402
 from leadwire.domain.accounts import reads as accounts_reads  # noqa: E402
 from leadwire.domain.bots import changes as bots  # noqa: E402
 from leadwire.domain.bots.changes import counts  # noqa: E402
 from leadwire.infrastructure import db, redis_pool, settings  # noqa: E402
 from leadwire.infrastructure.db.migrations import migrate  # noqa: E402
+from leadwire_development.embedded import Services, services  # noqa: E402
 from tests import asgi, left  # noqa: E402
 from tests.clock import DatabaseClock  # noqa: E402
 from tests.delivery.wired import Wire  # noqa: E402

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from leadwire.delivery.endpoints.table import WebhookEndpoint
-from leadwire.development.embedded import Services, services
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts.table import Workspace
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.infrastructure import db, ids, redis_pool
 from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import Services, services
 from ops.bench.api.measure import cpu
 from ops.bench.delivery import world
 

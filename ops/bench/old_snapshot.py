@@ -25,7 +25,6 @@ from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.record import record
-from leadwire.development.embedded import services
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.samples import SAMPLES
@@ -33,6 +32,7 @@ from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db, ids, redis_pool
 from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
 
 KINDS: Final[Mapping[str, tuple[int, EndpointChange | None]]] = {
     "plain": (1, None),

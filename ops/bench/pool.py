@@ -11,9 +11,9 @@ from typing import Final
 import asyncpg
 import uvloop
 
-from leadwire.development.embedded import services
 from leadwire.infrastructure.db.pool import Connection, Pool
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
 
 _SIZE: Final = 8  # connections
 _USES: Final = 20_000  # in each round

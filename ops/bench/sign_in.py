@@ -24,10 +24,10 @@ from typing import Final, NamedTuple
 
 import httpx
 
-from leadwire.development.embedded import services
 from leadwire.domain.accounts.changes import team as invitations
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
 from ops.bench.api import data as database
 from ops.bench.api.data import Data
 from ops.bench.api.servers import call

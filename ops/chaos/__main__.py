@@ -18,9 +18,9 @@ from pathlib import Path
 
 import msgspec
 
-from leadwire.development.embedded import services
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
 from ops.chaos import faults, replays, report
 from ops.chaos.acts import ACTS
 from ops.chaos.plan import schedule

@@ -15,9 +15,9 @@ import httpx
 import msgspec
 from redis.asyncio import Redis
 
-from leadwire.development.embedded import Server, Services
 from leadwire.infrastructure import clock
 from leadwire.infrastructure.process import SUPERVISED
+from leadwire_development.embedded import Server, Services
 from ops.chaos.customer import Customer
 from ops.chaos.journal import Journal
 from ops.chaos.proxy import LossyProxy

@@ -10,8 +10,8 @@ from typing import Final
 
 import asyncpg
 
-from leadwire.development.embedded import Server
 from leadwire.infrastructure import db, settings
+from leadwire_development.embedded import Server
 from ops.chaos import members
 from ops.chaos.cluster import BACKGROUND, Cluster, ManagedProcess
 from ops.chaos.plan import Hit, Planned

@@ -15,11 +15,11 @@ from typing import Final
 
 import httpx
 
-from leadwire.development.embedded import Services
 from leadwire.domain.webhooks import redrives
 from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.migrations import migrate
+from leadwire_development.embedded import Services
 from ops.chaos import ledger, load
 from ops.chaos.cluster import Cluster
 from ops.chaos.journal import Journal, free_port

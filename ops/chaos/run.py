@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from leadwire.development.embedded import Services
 from leadwire.infrastructure import clock, db, settings
 from leadwire.infrastructure.db.migrations import migrate
+from leadwire_development.embedded import Services
 from ops.chaos import calm, load
 from ops.chaos.acts import perform
 from ops.chaos.cluster import Cluster, Deployment

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from leadwire.development.embedded.binaries import runnable
-from leadwire.development.embedded.directories import clean_environment
+from leadwire_development.embedded.binaries import runnable
+from leadwire_development.embedded.directories import clean_environment
 from ops.cluster.network import SUBNET, Host
 
 DEPLOY: Final = Path(__file__).parents[1] / "deploy"

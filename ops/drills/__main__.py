@@ -17,9 +17,9 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from leadwire.development.embedded import Services, services
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import Services, services
 from ops.drills.sandbox import prepared
 from ops.drills.servers import Servers
 

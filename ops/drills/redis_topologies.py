@@ -14,8 +14,8 @@ from redis import Redis
 from redis.crc import key_slot
 from redis.exceptions import RedisError
 
-from leadwire.development.embedded.binaries import find
 from leadwire.infrastructure.redis_pool import PRIMARY_KEY
+from leadwire_development.embedded.binaries import find
 from ops.chaos.journal import free_port
 
 _PATIENCE = 60.0  # seconds

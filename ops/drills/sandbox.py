@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import httpx
 
-from leadwire.development.embedded import Services
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.migrations import migrate
+from leadwire_development.embedded import Services
 from ops.chaos import ledger, load
 from ops.chaos.cluster import ManagedProcess
 from ops.chaos.journal import free_port

@@ -11,11 +11,11 @@ from typing import Final
 
 import asyncpg
 
-from leadwire.development.embedded import Server, Services, valkey
-from leadwire.development.embedded.binaries import runnable
-from leadwire.development.embedded.directories import private, server_user, socket_directory, state_directory
-from leadwire.development.embedded.postgres import SOCKET, is_ready
-from leadwire.development.embedded.server import Plan
+from leadwire_development.embedded import Server, Services, valkey
+from leadwire_development.embedded.binaries import runnable
+from leadwire_development.embedded.directories import private, server_user, socket_directory, state_directory
+from leadwire_development.embedded.postgres import SOCKET, is_ready
+from leadwire_development.embedded.server import Plan
 
 _PATIENCE: Final = 30.0
 

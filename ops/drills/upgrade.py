@@ -69,7 +69,7 @@ def _install(checkout: Path, directory: Path) -> Version:
     directory.mkdir()
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     wheel = package.build("leadwire", directory, checkout)
-    programs = package.install(wheel, python, directory / "environment", "--package", "leadwire", root=checkout)
+    programs = package.install([wheel], python, directory / "environment", "--package", "leadwire", root=checkout)
     return Version(checkout, str(programs / "python"))
 
 

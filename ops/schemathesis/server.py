@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from leadwire.app import create_app
-from leadwire.development.demo.seed import seed
-from leadwire.development.embedded import services
 from leadwire.domain.accounts import changes as accounts
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.serving import connections, serve_until
+from leadwire_development.demo.seed import seed
+from leadwire_development.embedded import services
 
 
 @asynccontextmanager

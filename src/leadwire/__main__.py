@@ -1,23 +1,22 @@
-"""The command `leadwire`: which commands there are, which servers they act on, and how an error is shown."""
+"""The command `leadwire`: which commands there are, and how an error is shown."""
 
 import functools
 import importlib
 import sys
 import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from leadwire import __version__
-from leadwire.development.instance import servers
 from leadwire.infrastructure.errors import DomainError, OperatorError
 from leadwire.interfaces.cli.runtime import explain
 
 _EXAMPLES: Final = Path(__file__).parent / "interfaces/cli/examples.toml"
 # name -> module, function. Imported only when called, so that `--help` is quick.
 COMMANDS: Final = {
-    "up": ("leadwire.development.up", "up"),
     "serve": ("leadwire.processes.commands", "serve"),
     "relay": ("leadwire.processes.commands", "relay"),
     "deliver": ("leadwire.processes.commands", "deliver"),
@@ -42,22 +41,27 @@ COMMANDS: Final = {
     "audit": ("leadwire.interfaces.cli.audit", "audit"),
     "ledger": ("leadwire.interfaces.cli.maintenance", "ledger"),
     "completion": ("leadwire.interfaces.cli.completion", "completion"),
-    "prepare": ("leadwire.development.up", "prepare"),
-    "visitors": ("leadwire.development.up", "visitors"),
 }
+
+
+_MORE: Final = "leadwire.commands"
+"""The entry points at which another distribution adds commands, as `leadwire-development` does."""
 
 
 class _Lazy(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
+        return [*(command.name for command in entry_points(group=_MORE)), *COMMANDS]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        module, function = COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), function)
-        _add_examples(command, cmd_name)
-        return command
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS:
+            module, function = COMMANDS[cmd_name]
+            command: click.Command = getattr(importlib.import_module(module), function)
+            _add_examples(command, cmd_name)
+            return command
+        more: list[click.Command] = [command.load() for command in entry_points(group=_MORE, name=cmd_name)]
+        if not more and cmd_name == "up":
+            ctx.fail("`up` is for development: `pip install 'leadwire[embedded]'` adds it.")
+        return next(iter(more), None)
 
 
 def _add_examples(command: click.Command, path: str) -> None:
@@ -86,7 +90,7 @@ def cli() -> None:
 def main(*args: str) -> None:
     """Run a command line. An error that an operator can fix is one line on stderr, not a traceback."""
     try:
-        result: Any = cli.main(list(args) or None, prog_name="leadwire", standalone_mode=False, obj=servers)
+        result: Any = cli.main(list(args) or None, prog_name="leadwire", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)

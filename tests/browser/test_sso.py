@@ -4,8 +4,8 @@ import re
 
 from playwright.async_api import expect
 
-from leadwire.development.demo import seed
 from leadwire.infrastructure import db
+from leadwire_development.demo import seed
 from tests.browser.desk import signed_in
 from tests.oidc.certified import registered, running
 

@@ -7,10 +7,10 @@ import asyncpg
 import httpx
 import pytest
 
-from leadwire.development.embedded import Services
 from leadwire.infrastructure import process, serving
 from leadwire_client import AsyncLeadwire, Retry
 from leadwire_client.inbox import NUMBER_TABLE, TABLE
+from leadwire_development.embedded import Services
 from tests import asgi
 
 

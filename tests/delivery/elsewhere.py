@@ -9,10 +9,10 @@ from pathlib import Path
 from ops.drills.servers import Servers
 
 from leadwire.delivery import epochs
-from leadwire.development.embedded import Services
-from leadwire.development.embedded.binaries import find
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import DB
+from leadwire_development.embedded import Services
+from leadwire_development.embedded.binaries import find
 
 # Uses up numbers of transactions: each block is a subtransaction of its own.
 _MANY_TRANSACTIONS = """DO $$ BEGIN CREATE TEMP TABLE used (n int);

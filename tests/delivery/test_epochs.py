@@ -9,13 +9,13 @@ import pytest
 
 from leadwire.delivery import epochs
 from leadwire.delivery.feed.events import feed
-from leadwire.development.embedded import services
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.reads import LeadQuery
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.errors import InvalidParameter
 from leadwire.infrastructure.settings import Settings
 from leadwire_client.inbox import NUMBER_TABLE, TABLE, check_numbers, once
+from leadwire_development.embedded import services
 from tests.delivery.elsewhere import moved_to, standby, standby_url, tool, use_transactions
 from tests.delivery.test_feed import person, read_to_the_end, settled
 from tests.delivery.test_numbers import numbered

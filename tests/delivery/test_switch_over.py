@@ -13,11 +13,11 @@ import pytest
 from leadwire.delivery import streams
 from leadwire.delivery.relay.loop import Relay
 from leadwire.delivery.worker.loop import Deliverer
-from leadwire.development.embedded import Services, services
 from leadwire.infrastructure import db, loop, redis_pool
 from leadwire.infrastructure.redis_pool import NotPrimary
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.health import Health
+from leadwire_development.embedded import Services, services
 from tests import catalog, make
 from tests.delivery.wired import endpoint
 from tests.development.embedded.running import NO_POSTGRES, redis

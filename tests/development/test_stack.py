@@ -2,10 +2,10 @@
 
 import pytest
 
-from leadwire.development.stack import Stack
-from leadwire.development.supervisor import Child
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.stack import Stack
+from leadwire_development.supervisor import Child
 from tests.serving import on_socket
 
 
@@ -34,7 +34,7 @@ async def test_it_waits_while_the_processes_live_says_for_what_and_ends_when_one
         await send({"type": "http.response.start", "status": 503, "headers": []})
         await send({"type": "http.response.body", "body": b"the tables are being made"})
 
-    monkeypatch.setattr("leadwire.development.stack._SAID_EVERY", 0)
+    monkeypatch.setattr("leadwire_development.stack._SAID_EVERY", 0)
     (tmp_path / "serve.log").write_text("out of memory\n")
     serve = Service("serve", [], {}, tmp_path)
     async with on_socket(starting) as address:

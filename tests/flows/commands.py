@@ -14,7 +14,7 @@ from typing import Any
 
 from ops.chaos.journal import free_port
 
-from leadwire.development.embedded import Services
+from leadwire_development.embedded import Services
 from tests.waiting import eventually, until
 
 COMMAND = (sys.executable, "-m", "leadwire")

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from leadwire.development.embedded import Services
+from leadwire_development.embedded import Services
 from tests.flows.commands import run, settings_on
 from tests.flows.deployment import Deployment
 from tests.flows.outages import Outage

@@ -10,7 +10,7 @@ from itertools import pairwise
 import asyncpg
 import httpx
 
-from leadwire.development.embedded import Server, Services
+from leadwire_development.embedded import Server, Services
 from tests.flows.commands import free_port, run
 from tests.flows.telemetry import address, scraped
 from tests.waiting import eventually

@@ -11,7 +11,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from leadwire.development.embedded.directories import private
+from leadwire_development.embedded.directories import private
 from tests.flows.outages import pids
 from tests.waiting import eventually
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from leadwire.development.embedded import services
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
 from tests.flows.commands import data_directory
 from tests.flows.outages import LONGEST_PAUSE, SLACK, assert_bounded, errors, failures, pids
 from tests.waiting import eventually

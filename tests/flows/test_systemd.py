@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from leadwire.development.embedded import Services
 from leadwire.processes.runtime import systemd_notified
+from leadwire_development.embedded import Services
 from tests.flows.commands import Started
 
 

@@ -6,8 +6,8 @@ import httpx
 import pytest
 from ops.drills.redis_topologies import Node, Topology
 
-from leadwire.development.embedded import Services
 from leadwire.infrastructure import settings
+from leadwire_development.embedded import Services
 from tests.delivery.elsewhere import standby, standby_url
 from tests.flows.commands import Started, free_port
 from tests.waiting import until

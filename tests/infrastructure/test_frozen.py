@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from leadwire.development.embedded import Services
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import hosts
+from leadwire_development.embedded import Services
 from tests import make
 from tests.delivery.elsewhere import moved_to
 from tests.frozen import Freezer

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 import asyncpg
 import pytest
 
-from leadwire.development.embedded import Services
 from leadwire.infrastructure import db, settings
 from leadwire.infrastructure.db import hosts as hosts_module
 from leadwire.infrastructure.db import pool
 from leadwire.infrastructure.db.hosts import Hosts, host_urls
+from leadwire_development.embedded import Services
 from tests.delivery.elsewhere import moved_to, standby
 
 CHANGE = "INSERT INTO epoch (server, first_position, started_at) VALUES ('another', 0, now())"

@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager
 import asyncpg
 import pytest
 
-from leadwire.development.embedded import Services
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import engine
 from leadwire.infrastructure.db.pool import Pool
+from leadwire_development.embedded import Services
 
 SIZE = 2
 

@@ -8,10 +8,10 @@ from typing import Any
 import asyncpg
 import pytest
 
-from leadwire.development.embedded import Services
 from leadwire.infrastructure.db import shares
 from leadwire.infrastructure.db.pool import Pool
 from leadwire.infrastructure.db.shares import Crowded
+from leadwire_development.embedded import Services
 from tests.waiting import eventually
 
 SIZE = 10

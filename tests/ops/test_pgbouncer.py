@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from leadwire.development.embedded import Services
+from leadwire_development.embedded import Services
 from tests.flows.commands import free_port, refused, run
 from tests.ops import connects
 from tests.waiting import until

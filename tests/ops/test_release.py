@@ -21,11 +21,11 @@ def test_the_version_is_written_wherever_one_is(tmp_path, monkeypatch):
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "changed.md").write_text(CHANGELOG)
     made = release.checkout("HEAD", "9.8.7", tmp_path)
-    for name in ("pyproject.toml", "src/leadwire_client/pyproject.toml"):
+    for name in ("pyproject.toml", "src/leadwire_client/pyproject.toml", "src/leadwire_development/pyproject.toml"):
         assert tomllib.loads((made / name).read_text())["project"]["version"] == "9.8.7"
     assert json.loads((made / "src/leadwire_client_ts/package.json").read_text())["version"] == "9.8.7"
-    for name in release._VERSION:
-        assert (made / name).read_text().count("9.8.7") == 1, name
+    for name, form in release._VERSION:
+        assert (made / name).read_text().count(form.format("9.8.7")) == 1, name
 
 
 @pytest.mark.parametrize("tag", ["0.2.0", "v0.2", "v0.2.0-beta", "latest", "v0.2.0; rm -rf"])

@@ -4,6 +4,7 @@ import re
 import zipfile
 from pathlib import Path
 
+import leadwire
 import leadwire_client
 from ops import package, supply
 
@@ -33,6 +34,16 @@ def test_the_wheel_of_the_client_is_small_typed_and_needs_two_packages(tmp_path)
     needs = [line.partition(": ")[2] for line in metadata if line.startswith("Requires-Dist")]
     assert [re.split("[<>]", need)[0] for need in needs] == ["httpx", "msgspec"]
     assert "License-Expression: Apache-2.0" in metadata
+
+
+def test_the_wheel_for_development_holds_its_folder_and_needs_this_version(tmp_path):
+    archive = zipfile.ZipFile(package.build("leadwire-development", tmp_path))
+    held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    source = ROOT / "src" / "leadwire_development"
+    wanted = [*source.rglob("*.py"), *source.glob("*/*.toml")]
+    assert held == {str(path.relative_to(ROOT / "src")) for path in wanted}
+    name = f"leadwire_development-{leadwire.__version__}.dist-info"
+    assert f"Requires-Dist: leadwire=={leadwire.__version__}\n" in archive.read(f"{name}/METADATA").decode()
 
 
 def test_licenses_that_bind_are_noticed():

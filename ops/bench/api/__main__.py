@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from leadwire.development.embedded import services
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
 from ops.bench.api import baseline, checks, compare, features, measure, servers
 from ops.bench.api import data as database
 from ops.bench.api.data import Data

@@ -6,9 +6,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from leadwire.development.embedded import binaries
 from leadwire.infrastructure import db
 from leadwire.infrastructure.errors import OperatorError
+from leadwire_development.embedded import binaries
 from ops.bench.api import statements
 from ops.bench.api.data import Data
 from ops.bench.api.statements import Script

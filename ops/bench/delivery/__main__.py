@@ -28,10 +28,10 @@ from pathlib import Path
 
 import uvloop
 
-from leadwire.development.embedded import services
 from leadwire.infrastructure import db, redis_pool, settings
 from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
 from ops.bench.delivery import parts
 
 

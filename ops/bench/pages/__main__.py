@@ -19,7 +19,6 @@ from typing import NamedTuple
 import httpx
 import msgspec
 
-from leadwire.development.embedded import services
 from leadwire.domain.accounts.changes import team as invitations
 from leadwire.domain.accounts.sso import changes as sso
 from leadwire.domain.bots import changes as bots
@@ -30,6 +29,7 @@ from leadwire.domain.webhooks.redrives import Selection
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
 from ops.bench.api import data as database
 from ops.bench.api import measure, servers
 from ops.bench.api.servers import Program, Running

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import uvloop
 
-from leadwire.development.embedded import Services, services
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import Services, services
 from ops.bench.api.measure import cpu
 from ops.bench.race.load import Load, Service
 from ops.bench.race.services import leadwire, peer

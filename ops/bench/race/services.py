@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from leadwire.development.embedded import Services
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.db.migrations import migrate
+from leadwire_development.embedded import Services
 from ops.bench.api import data
 from ops.bench.delivery.process import Process
 from ops.bench.race.load import Service

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import httpx
 
-from leadwire.development.embedded import Services, services
 from leadwire.domain.accounts.changes import create_workspace
 from leadwire.domain.bots import changes
 from leadwire.domain.bots.flow import library
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import Services, services
 from ops.bench.api import measure
 from ops.bench.visitors import guests
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from leadwire.development.embedded import services
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
 from tests.development.embedded.running import redis
 
 _MEMORY = Path("/dev/shm")

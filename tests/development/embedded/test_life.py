@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from leadwire.development.embedded import services
-from leadwire.development.embedded.server import launch, stop_stale
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
+from leadwire_development.embedded.server import launch, stop_stale
 from tests.development.embedded.running import NO_POSTGRES, alone, processes, redis, restarted, sql
 from tests.waiting import until
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leadwire.development.embedded import ownership, services
-from leadwire.development.embedded.ownership import Published
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import ownership, services
+from leadwire_development.embedded.ownership import Published
 from tests.development.embedded.running import NO_POSTGRES, Elsewhere, alone, processes, redis, sql
 from tests.waiting import until
 

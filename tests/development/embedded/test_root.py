@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from leadwire.development.embedded import Server, binaries, directories, services
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import Server, binaries, directories, services
 from tests.development.embedded.running import alone, redis, sql
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="for root")

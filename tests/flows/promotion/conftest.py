@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 from ops.drills.servers import Servers
 
-from leadwire.development.embedded import services
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
 from tests.flows.commands import data_directory
 
 

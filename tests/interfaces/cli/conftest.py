@@ -8,8 +8,8 @@ from subprocess import CompletedProcess
 import pytest
 from redis import Redis
 
-from leadwire.development.embedded import Services
 from leadwire.interfaces.http.client_network import NOT_TRUSTED
+from leadwire_development.embedded import Services
 from tests.flows.commands import run
 
 KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="

@@ -6,8 +6,8 @@ import click
 import pytest
 
 from leadwire.__main__ import cli
-from leadwire.development import preparation
 from leadwire.domain.webhooks import changes
+from leadwire_development import preparation
 from tests import make
 from tests.delivery.wired import endpoint
 from tests.flows.commands import refused, run

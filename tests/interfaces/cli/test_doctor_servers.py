@@ -11,11 +11,11 @@ from ops.drills.servers import Servers
 from redis.asyncio import Redis
 
 from leadwire.delivery.streams import installation
-from leadwire.development.embedded import Services
 from leadwire.infrastructure import clock, redis_pool, settings
 from leadwire.interfaces.cli.checks import postgres
 from leadwire.interfaces.cli.checks.finding import Finding
 from leadwire.interfaces.cli.checks.redis import check, clocks
+from leadwire_development.embedded import Services
 from tests.delivery.elsewhere import standby, standby_url
 from tests.flows.commands import free_port, refused, run
 from tests.interfaces.cli.conftest import examined

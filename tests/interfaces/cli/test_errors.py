@@ -14,8 +14,8 @@ import asyncpg
 import pytest
 
 from leadwire import __main__ as main
-from leadwire.development.embedded import Services
 from leadwire.infrastructure.errors import OperatorError
+from leadwire_development.embedded import Services
 from tests.flows.commands import COMMAND, data_directory, free_port, refused, run
 from tests.interfaces.cli.forks import Forks
 

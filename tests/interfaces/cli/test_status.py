@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from leadwire.delivery.monitoring.status import Overdue, OverdueEndpoint, Status, Stream, Unrelayed, Worker
-from leadwire.development.embedded import Services
 from leadwire.infrastructure.jobs.reads import Summary
 from leadwire.interfaces.cli import status
+from leadwire_development.embedded import Services
 from tests.flows.commands import Started
 from tests.waiting import until
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import stat
 
-from leadwire.development.supervisor import Child
+from leadwire_development.supervisor import Child
 from tests.waiting import eventually
 
 

@@ -10,13 +10,13 @@ import asyncpg
 import httpx
 import pytest
 
-from leadwire.development.embedded import Services
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.bots.flow import library
 from leadwire.infrastructure import db
 from leadwire.infrastructure.db import shares
 from leadwire.infrastructure.db.engine import LIMITS
+from leadwire_development.embedded import Services
 from tests import asgi, make
 from tests.interfaces.web.conftest import signed_in
 from tests.waiting import eventually

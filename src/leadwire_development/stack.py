@@ -14,14 +14,14 @@ from typing import Final
 import click
 import msgspec
 
-from leadwire.development.embedded.directories import write_private
-from leadwire.development.instance import publish
-from leadwire.development.supervisor import Child
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.smtp_url import MAILBOX
 from leadwire.interfaces.cli.runtime import plain
+from leadwire_development.embedded.directories import write_private
+from leadwire_development.instance import publish
+from leadwire_development.supervisor import Child
 
 _SAID_EVERY: Final = 10.0  # seconds
 _ANSWER: Final = 5.0  # seconds for one answer

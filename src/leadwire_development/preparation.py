@@ -11,9 +11,6 @@ from typing import Final
 import msgspec
 
 from leadwire.delivery.envelope import KINDS
-from leadwire.development.demo.seed import seed
-from leadwire.development.embedded.directories import write_private
-from leadwire.development.stack import Prepared
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import keys, reads
 from leadwire.domain.accounts.changes import team
@@ -26,6 +23,9 @@ from leadwire.infrastructure.db.migrations import migrate
 from leadwire.infrastructure.errors import NotFound
 from leadwire.infrastructure.serving import connections
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.demo.seed import seed
+from leadwire_development.embedded.directories import write_private
+from leadwire_development.stack import Prepared
 
 _KEPT: Final = "demo.json"
 

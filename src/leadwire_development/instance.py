@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from leadwire.development.embedded import services
-from leadwire.development.embedded.directories import holds, write_private
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import services
+from leadwire_development.embedded.directories import holds, write_private
 
 _LOCK: Final = "up.lock"
 _ENVIRONMENT: Final = "up.env"

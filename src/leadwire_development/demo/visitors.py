@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import httpx
 
-from leadwire.development.demo.script import Visit, visit
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.backoff import rest
 from leadwire.infrastructure.errors import DomainError
+from leadwire_development.demo.script import Visit, visit
 
 _LONGEST: Final = 30  # lines
 _CHAT: Final = (

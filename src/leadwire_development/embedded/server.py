@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from leadwire.development.embedded import watchdog
-from leadwire.development.embedded.directories import clean_environment, server_user
 from leadwire.infrastructure.errors import OperatorError
+from leadwire_development.embedded import watchdog
+from leadwire_development.embedded.directories import clean_environment, server_user
 
 _START_LIMIT: Final = 300.0  # seconds: PostgreSQL may have much to recover
 _HOPELESS: Final = 3  # deaths in a row of a server that was never ready

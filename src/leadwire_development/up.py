@@ -12,19 +12,19 @@ from pathlib import Path
 import click
 import msgspec
 
-from leadwire.development.embedded import services
-from leadwire.development.instance import exclusive
-from leadwire.development.stack import Stack
 from leadwire.infrastructure import settings
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.runtime import run_loop, servers
+from leadwire_development.embedded import services
+from leadwire_development.instance import exclusive
+from leadwire_development.stack import Stack
 
 _LOOPBACK = "127.0.0.0/8,::1/128"
 
 
-@click.command()
+@click.command(epilog="\b\nExamples:\n  leadwire up\n  leadwire up --port 8080 --no-demo")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Default: .leadwire")
@@ -53,12 +53,12 @@ def visitors(url: str) -> None:
     """Let simulated visitors talk to the demo's bots."""
 
     async def work(settings: Settings) -> None:
-        from leadwire.development.demo.seed import WORKSPACE
-        from leadwire.development.demo.visitors import talk
         from leadwire.domain.accounts import reads
         from leadwire.domain.bots.reads import names
         from leadwire.infrastructure.process import stop_event
         from leadwire.infrastructure.serving import connections
+        from leadwire_development.demo.seed import WORKSPACE
+        from leadwire_development.demo.visitors import talk
 
         stop = stop_event()
         async with connections(settings.database_url, settings.redis_url, 4):
@@ -75,7 +75,7 @@ def visitors(url: str) -> None:
 @click.option("--receiver", type=int, help="Port of the demo's receiver. Without it there is no demo.")
 def prepare(receiver: int | None) -> None:
     """Make what `up` shows, and print it as JSON."""
-    from leadwire.development.preparation import prepare
+    from leadwire_development.preparation import prepare
 
     with servers() as chosen:
         click.echo(msgspec.json.encode(asyncio.run(prepare(chosen, receiver))))

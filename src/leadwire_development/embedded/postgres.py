@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 from typing import Final
 
-from leadwire.development.embedded.binaries import Binary, runnable
-from leadwire.development.embedded.directories import check_account, private
-from leadwire.development.embedded.server import Plan, Server, begin, launch, reason
 from leadwire.infrastructure.errors import OperatorError
+from leadwire_development.embedded.binaries import Binary, runnable
+from leadwire_development.embedded.directories import check_account, private
+from leadwire_development.embedded.server import Plan, Server, begin, launch, reason
 
 DATABASE: Final = "leadwire"
 SOCKET: Final = ".s.PGSQL.5432"

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from functools import partial
 from typing import NamedTuple
 
 from leadwire.delivery.envelope import EventKind
@@ -13,7 +12,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import DB
 from leadwire.infrastructure.db.migrations import migrate
-from tests.waiting import eventually
+from tests.plans.explained import vacuum
 
 # Whatever its size, the crowd comes from January 1st to August 20th, 2026.
 LAST_DAY, FIRST_DAY = datetime(2026, 8, 20, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
@@ -58,9 +57,6 @@ class Crowd(NamedTuple):
 async def crowd(database_url: str, leads: int) -> AsyncIterator[Crowd]:
     """So many leads, and a tenth as many conversations, on connections with the API's settings."""
     await db.rows("CREATE DATABASE crowd")
-    await db.rows(
-        "ALTER DATABASE crowd SET synchronous_commit = on"
-    )  # VACUUM marks no row before its commit is on disk
     usual, DB.pool, DB.connections = (DB.config, DB.pool, DB.connections), None, None
     try:
         await db.open_pool(database_url.replace("/leadwire?", "/crowd?"), 2, role="engine")
@@ -94,12 +90,5 @@ async def _gather(leads: int, conversations: int) -> Crowd:
         await db.rows(_CONVERSATIONS, workspace, rare, busy, conversations)
         for index in indexes:
             await db.rows(index["definition"])
-    for table in ("lead", "lead_by_update", "conversation"):
-        await eventually(partial(_vacuumed, table))
+    await vacuum("lead", "lead_by_update", "conversation")
     return Crowd(workspace, rare, leads, conversations)
-
-
-async def _vacuumed(table: str) -> bool:
-    """Whether every page is marked as visible to all: not while an autovacuum of any table has an older snapshot."""
-    await db.rows(f"VACUUM ANALYZE {table}")
-    return bool(await db.value("SELECT relallvisible = relpages FROM pg_class WHERE oid = $1::text::regclass", table))

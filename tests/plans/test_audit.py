@@ -6,7 +6,7 @@ from leadwire.domain.accounts.audit import changes as audit
 from leadwire.domain.accounts.audit import jobs
 from leadwire.infrastructure import db
 from leadwire.infrastructure.jobs import Claimed
-from tests.plans.explained import plans_of
+from tests.plans.explained import pages, plans_of, vacuum
 
 _CHAINED = """
 INSERT INTO audit_entry (id, workspace_id, at, actor, action, subject, detail, address, number, hash)
@@ -14,10 +14,9 @@ SELECT 'aud_' || lpad(n::text, 26, '0'), $1, now(), 'u', 'thing.done', '', '', '
 FROM generate_series($2::int, $3::int) n"""
 
 
-async def pages(work) -> int:
-    await db.rows("VACUUM (ANALYZE) audit_entry")
-    plans = await plans_of(work)
-    return sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
+async def cost(work) -> int:
+    await vacuum("audit_entry")
+    return pages(await plans_of(work))
 
 
 async def test_chaining_and_dropping_cost_what_there_is_to_do(workspace, monkeypatch):
@@ -26,17 +25,17 @@ async def test_chaining_and_dropping_cost_what_there_is_to_do(workspace, monkeyp
     costs, first = [], 1
     for last in (1000, 20_000):
         await db.rows(_CHAINED, workspace, first, last)
-        idle = await pages(jobs.unchained)
+        idle = await cost(jobs.unchained)
         async with db.transaction():
             for _ in range(50):
                 await audit.record(workspace, "u", audit.Entry("thing.done"))
-        busy = await pages(partial(jobs.chain, job))
-        dropped = await pages(partial(jobs.drop, job))
+        busy = await cost(partial(jobs.chain, job))
+        dropped = await cost(partial(jobs.drop, job))
         costs.append((idle, busy, dropped))
         first = last + 51
         await db.rows("DELETE FROM audit_chain")
     assert await db.value("SELECT count(*) FROM audit_entry WHERE number IS NULL") == 0
     (idle, busy, dropped), (idle_later, busy_later, dropped_later) = costs
-    assert idle_later <= idle + 5
+    assert idle_later < idle + 50
     assert busy_later < 1.5 * busy
-    assert dropped_later < 1.5 * dropped + 5
+    assert dropped_later < dropped + 100

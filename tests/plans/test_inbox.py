@@ -9,7 +9,7 @@ from leadwire.domain.conversations.changes import due
 from leadwire.domain.conversations.threads import Wanted
 from leadwire.infrastructure import db, ids
 from tests.plans import crowd as crowds
-from tests.plans.explained import explained
+from tests.plans.explained import explained, vacuum
 
 _OPEN = """
 INSERT INTO conversation (id, workspace_id, bot_id, status, variables, handoff_requested_at, assigned_to, tags,
@@ -35,8 +35,7 @@ async def agents(servers, connected):
         busy = await db.value("SELECT id FROM bot WHERE id <> $1 LIMIT 1", crowd.rare_bot)
         await db.rows(_OPEN, crowd.workspace, busy, *users)
         await db.rows(_SAID)
-        for table in ("conversation", "message", "user_account"):
-            await db.rows(f"VACUUM ANALYZE {table}")
+        await vacuum("conversation", "message", "user_account")
         yield crowd, users[0]
 
 

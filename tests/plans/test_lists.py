@@ -19,7 +19,7 @@ from leadwire.domain.search import reads as search
 from leadwire.infrastructure import db
 from tests.plans import crowd as crowds
 from tests.plans.crowd import FIRST_DAY, LAST_DAY, Crowd, busy_day
-from tests.plans.explained import explained
+from tests.plans.explained import explained, vacuum
 
 RARE = "the rare bot"
 # Few rows match each of these; a plan that walks the newest ones and throws away what does not match is caught.
@@ -148,7 +148,7 @@ FROM lead"""
 
 async def test_leads_with_words(crowd, monkeypatch):
     await db.rows(_DOCUMENTS)
-    await db.rows("VACUUM ANALYZE search_document")
+    await vacuum("search_document")
     for words, found in (("rare", crowd.leads // 97), ("nobody", 0)):
         sought = partial(search.having, crowd.workspace, "lead", words, [])
         nodes = await explained(sought)

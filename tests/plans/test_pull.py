@@ -6,7 +6,7 @@ import pytest
 
 from leadwire.delivery.receivers import checkpoints, pull
 from leadwire.infrastructure import db, secret_box, settings
-from tests.plans.explained import nodes, plans_of
+from tests.plans.explained import nodes, plans_of, vacuum
 from tests.plans.test_relay import EACH, LATER, LONG_DUE, ONE, deliveries, touched
 
 _EVENTS = """
@@ -20,7 +20,6 @@ async def test_it_costs_what_is_handed_out(workspace):
     for backlog, waiting in ((500, 0), (5000, 0), (500, 3000), (5000, 3000)):
         for table in ("delivery", "webhook_endpoint", "event"):
             await db.rows(f"DELETE FROM {table}")
-            await db.rows(f"VACUUM {table}")
         await deliveries(workspace, "we_a", backlog, ONE, LONG_DUE)
         await deliveries(workspace, "we_b", waiting, EACH, LATER)
         await db.rows(_EVENTS)
@@ -52,7 +51,7 @@ async def test_a_checkpoint_costs_what_it_covers(workspace, monkeypatch, ended):
     await db.rows(_ENDED)
     await db.rows("DELETE FROM delivery")
     await db.rows("INSERT INTO endpoint_sequence SELECT id, $1 FROM webhook_endpoint", ended)
-    await db.rows("VACUUM (ANALYZE) event, delivery, delivery_result")
+    await vacuum("event", "delivery", "delivery_result")
     endpoint = await db.value("SELECT id FROM webhook_endpoint")
     assert (await checkpoints.read(workspace, endpoint, 300)).count == 100
     (plan,) = await plans_of(partial(checkpoints.read, workspace, endpoint, 300))

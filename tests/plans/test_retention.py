@@ -8,7 +8,7 @@ from leadwire.delivery import erase
 from leadwire.domain.privacy import old
 from leadwire.infrastructure import clock, db
 from tests.plans import crowd as crowds
-from tests.plans.explained import explained, nodes, plans_of
+from tests.plans.explained import explained, nodes, plans_of, vacuum
 
 MOST = 100  # instead of the usual bounds, which are more than this crowd
 LONG_AGO, LAST = clock.parse("1970-01-01"), crowds.LAST_DAY
@@ -19,8 +19,7 @@ async def crowd(servers, connected):
     async with crowds.crowd(servers.database_url, 20_000) as crowd:
         await crowds.busy_day(crowd.workspace, "lead.created")
         await db.rows("UPDATE conversation SET lead_id = 'lead_' || substr(id, 6) WHERE right(id, 1) < '5'")
-        for table in ("conversation", "event"):
-            await db.rows(f"VACUUM ANALYZE {table}")
+        await vacuum("conversation", "event")
         yield crowd
 
 

@@ -23,7 +23,7 @@ from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, db
 from tests import statements
 from tests.plans import crowd as crowds
-from tests.plans.explained import explained
+from tests.plans.explained import explained, vacuum
 
 _LEAD, _TALK = f"lead_{77:026}", f"conv_{77:026}"
 _EVENTS = """
@@ -57,8 +57,7 @@ async def crowd(servers, connected):
         await db.rows(_OPEN)
         await db.rows("UPDATE conversation SET lead_id = 'lead_' || substr(id, 6)")
         await db.rows(_AUDIT, workspace)
-        for table in ("event", "delivery", "delivery_result", "conversation", "audit_entry"):
-            await db.rows(f"VACUUM ANALYZE {table}")
+        await vacuum("event", "delivery", "delivery_result", "conversation", "audit_entry")
         yield crowd
 
 
@@ -148,8 +147,7 @@ async def test_what_reports_read_is_what_is_counted_by_day_and_who_asked(crowd):
     workspace, rare = crowd.workspace, crowd.rare_bot
     await db.rows(_DAYS, workspace)
     await db.rows(_ASKED)
-    for table in ("bot_count", "conversation"):
-        await db.rows(f"VACUUM ANALYZE {table}")
+    await vacuum("bot_count", "conversation")
     week, all_days = clock.ago(days=7), crowds.FIRST_DAY
     for name, read in {
         "sums of a bot": partial(figures.sums, workspace, rare, week.date(), 7),

@@ -12,7 +12,7 @@ from leadwire.domain.search.asked import parse
 from leadwire.infrastructure import db
 from tests import statements
 from tests.plans import crowd as crowds
-from tests.plans.explained import explained
+from tests.plans.explained import explained, vacuum
 
 _LEADS, _WALKED = 20_000, 3_000
 # All have a word, one in a hundred another, the older half a third; and there every second one has a custom field.
@@ -35,8 +35,7 @@ async def crowd(servers, connected):
         marks = [documents.field(crowd.workspace, *one) for one in (("tier",), ("plan",), ("plan", "gold"))]
         await db.rows(_DOCUMENTS, crowd.workspace, _LEADS, *marks)
         await db.rows(_FIELDS, _LEADS)
-        for table in ("search_document", "lead"):
-            await db.rows(f"VACUUM ANALYZE {table}")
+        await vacuum("search_document", "lead")
         yield crowd
 
 

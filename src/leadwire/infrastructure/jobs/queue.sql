@@ -35,22 +35,22 @@ WITH RECURSIVE wanted AS MATERIALIZED (
         SELECT ctid, kind, workspace_id, due_at FROM job
         WHERE kind = w.kind AND failed_at IS NULL AND due_at >= w.floor AND due_at <= now()
         ORDER BY due_at LIMIT :looked_at) j
-), walk (kind, workspace_id, steps) AS (
-    SELECT w.kind, (SELECT j.workspace_id FROM job j WHERE j.kind = w.kind AND j.failed_at IS NULL
-        AND j.workspace_id > w.after ORDER BY j.workspace_id LIMIT 1), 1
-    FROM wanted w WHERE :looked_at <= (SELECT count(*) FROM oldest o WHERE o.kind = w.kind)
+), walk (kind, ctid, workspace_id, due_at, steps) AS (
+    SELECT w.kind, first.*, 1 FROM wanted w CROSS JOIN LATERAL (
+        SELECT ctid, workspace_id, due_at FROM job WHERE kind = w.kind AND failed_at IS NULL AND workspace_id > w.after
+        ORDER BY workspace_id, due_at LIMIT 1) first
+    WHERE :looked_at <= (SELECT count(*) FROM oldest o WHERE o.kind = w.kind)
     UNION ALL
-    SELECT walk.kind, (SELECT j.workspace_id FROM job j WHERE j.kind = walk.kind AND j.failed_at IS NULL
-        AND j.workspace_id > walk.workspace_id ORDER BY j.workspace_id LIMIT 1), steps + 1
-    FROM walk WHERE workspace_id IS NOT NULL AND steps < :workspaces
+    SELECT walk.kind, first.*, steps + 1 FROM walk CROSS JOIN LATERAL (
+        SELECT ctid, workspace_id, due_at FROM job
+        WHERE kind = walk.kind AND failed_at IS NULL AND workspace_id > walk.workspace_id
+        ORDER BY workspace_id, due_at LIMIT 1) first
+    WHERE steps < :workspaces
 ), candidate AS MATERIALIZED (
     SELECT ctid, kind, due_at, row_number() OVER (PARTITION BY kind, workspace_id ORDER BY due_at) AS turn FROM (
         SELECT * FROM oldest
         UNION
-        SELECT first.* FROM walk CROSS JOIN LATERAL (
-            SELECT ctid, kind, workspace_id, due_at FROM job
-            WHERE kind = walk.kind AND workspace_id = walk.workspace_id AND failed_at IS NULL AND due_at <= now()
-            ORDER BY due_at LIMIT 1) first) due
+        SELECT ctid, kind, workspace_id, due_at FROM walk WHERE due_at <= now()) due
 ), claimed AS (
     UPDATE job SET owner = :owner, again = false, tries = tries + (owner IS NOT NULL)::int,
         due_at = now() + :lease * interval '1 second'
@@ -62,7 +62,7 @@ WITH RECURSIVE wanted AS MATERIALIZED (
 )
 SELECT kind, key, workspace_id, place, tries, NULL::timestamptz AS floor FROM claimed
 UNION ALL
-SELECT kind, NULL, (SELECT CASE count(workspace_id) WHEN :workspaces THEN max(workspace_id) ELSE '' END FROM walk
+SELECT kind, NULL, (SELECT CASE count(*) WHEN :workspaces THEN max(workspace_id) ELSE '' END FROM walk
         WHERE walk.kind = w.kind),
     NULL, NULL, coalesce((SELECT min(due_at) FROM oldest o WHERE o.kind = w.kind), now() - interval '1 second')
 FROM wanted w

@@ -23,10 +23,10 @@ WITH locked AS MATERIALIZED (
     SELECT id, ordered, open, due_at, waiting_from, CASE WHEN :open THEN now() ELSE '-infinity' END AS since
     FROM webhook_endpoint WHERE id = ANY(:ids::text[]) ORDER BY id FOR NO KEY UPDATE
 ), woken AS (
-    UPDATE webhook_endpoint e SET due_at = least(e.due_at, now()), open = e.open AND :open,
-        waiting_from = least(e.waiting_from, since)
-    FROM locked WHERE e.id = locked.id AND (locked.due_at > now() OR locked.open AND NOT :open
-        OR locked.waiting_from > since)
+    UPDATE webhook_endpoint SET due_at = least(due_at, now()), open = open AND :open,
+        waiting_from = least(waiting_from, CASE WHEN :open THEN now() ELSE '-infinity' END)
+    WHERE id = ANY(ARRAY(
+        SELECT id FROM locked WHERE due_at > now() OR open AND NOT :open OR waiting_from > since))
 )
 SELECT id, ordered FROM locked""")
 # The first delivery of each subject becomes due, unless it is in quarantine; those behind it are due never.

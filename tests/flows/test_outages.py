@@ -16,7 +16,7 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.flow
 
 UNANSWERED = ("no answer within 1 s", "ConnectionDoesNotExistError", "TimeoutError")  # the later ones once it is left
-LOOPS = ("fan_out", "admit", "redrive", "discard")  # of the relay: each pauses for itself
+LOOPS = ("fan_out", "admit")  # of the relay: each pauses for itself
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,7 @@ async def test_postgresql_goes_away_and_comes_back(outage, api):
         await eventually(lambda: outage.metric_is(outage.relay, 0, "leadwire_database_up"))
         for loop in LOOPS:
             await eventually(lambda loop=loop: len(failures(outage.relay, "loop.failed", loop=loop)) >= 5)
+        await eventually(lambda: len(failures(outage.background, "loop.failed", loop="jobs")) >= 5)
         await eventually(lambda: len(failures(outage.worker, "database.unreachable")) >= 5)
 
     await outage.all_there(before)
@@ -56,6 +57,7 @@ async def test_postgresql_goes_away_and_comes_back(outage, api):
     assert len(outage.deployment.receiver.deliveries) == 45  # what was answered meanwhile was not sent again
     for loop in LOOPS:
         assert_bounded(failures(outage.relay, "loop.failed", loop=loop))
+    assert_bounded(failures(outage.background, "loop.failed", loop="jobs"))
     assert_bounded(failures(outage.worker, "database.unreachable"))
     await eventually(lambda: outage.metric_is(outage.relay, 1, "leadwire_database_up"))
     assert (await api.get("/v1/leads")).status_code == 200

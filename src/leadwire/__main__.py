@@ -26,7 +26,6 @@ COMMANDS: Final = {
     "endpoints": ("leadwire.interfaces.cli.endpoints", "endpoints"),
     "keys": ("leadwire.interfaces.cli.keys", "keys"),
     "trigger": ("leadwire.interfaces.cli.trigger", "trigger"),
-    "listen": ("leadwire.interfaces.cli.listen", "listen"),
     "mail": ("leadwire.interfaces.cli.mail", "mail"),
     "users": ("leadwire.interfaces.cli.users", "users"),
     "workspaces": ("leadwire.interfaces.cli.workspaces", "workspaces"),
@@ -50,7 +49,7 @@ _MORE: Final = "leadwire.commands"
 
 class _Lazy(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [*(command.name for command in entry_points(group=_MORE)), *COMMANDS]
+        return [*COMMANDS, *(command.name for command in entry_points(group=_MORE))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
@@ -59,8 +58,8 @@ class _Lazy(click.Group):
             _add_examples(command, cmd_name)
             return command
         more: list[click.Command] = [command.load() for command in entry_points(group=_MORE, name=cmd_name)]
-        if not more and cmd_name == "up":
-            ctx.fail("`up` is for development: `pip install 'leadwire[embedded]'` adds it.")
+        if not more and cmd_name in ("up", "listen"):
+            ctx.fail(f"`{cmd_name}` is for development: `pip install 'leadwire[embedded]'` adds it.")
         return next(iter(more), None)
 
 

@@ -8,6 +8,7 @@ import contextlib
 import os
 import signal
 from pathlib import Path
+from typing import Final
 
 import click
 import msgspec
@@ -21,10 +22,15 @@ from leadwire_development.embedded import services
 from leadwire_development.instance import exclusive
 from leadwire_development.stack import Stack
 
-_LOOPBACK = "127.0.0.0/8,::1/128"
+_LOOPBACK: Final = "127.0.0.0/8,::1/128"
+_EXAMPLES: Final = """\b
+Examples:
+  leadwire up
+  leadwire up --port 8080 --no-demo
+"""
 
 
-@click.command(epilog="\b\nExamples:\n  leadwire up\n  leadwire up --port 8080 --no-demo")
+@click.command(epilog=_EXAMPLES)
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Default: .leadwire")

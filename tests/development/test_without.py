@@ -44,7 +44,7 @@ def test_it_lists_what_runs_in_production_and_no_more(production: Production) ->
     lines = listed.stdout.partition("Commands:")[2].splitlines()
     names = {line.split()[0] for line in lines if line.strip()}
     assert {"serve", "relay", "deliver", "background", "migrate", "doctor"} <= names
-    assert names.isdisjoint({"up", "prepare", "visitors"})
+    assert names.isdisjoint({"up", "listen", "prepare", "visitors"})
 
 
 @pytest.mark.parametrize("name", ["serve", "migrate", "doctor"])
@@ -53,8 +53,9 @@ def test_its_commands_explain_themselves(production: Production, name: str) -> N
     assert shown.stdout.startswith(f"Usage: leadwire {name}"), shown.stderr
 
 
-def test_up_says_what_is_missing(production: Production) -> None:
-    assert "pip install 'leadwire[embedded]'" in refused(production("up"))
+def test_a_command_for_development_says_what_is_missing(production: Production) -> None:
+    for name in ("up", "listen"):
+        assert f"`{name}` is for development: `pip install 'leadwire[embedded]'` adds it." in refused(production(name))
     assert "No such command 'visitors'" in refused(production("visitors"))
 
 

@@ -52,11 +52,15 @@ class Forks:
 
 
 def _serve(address: str) -> None:
-    from leadwire.__main__ import COMMANDS, main
+    import click
+
+    from leadwire.__main__ import cli, main
 
     processes = (f"leadwire.processes.{name}" for name in ("serve", "relay", "deliver", "background"))
-    for module in ("leadwire.infrastructure.db.migrations", *processes, *(name for name, _ in COMMANDS.values())):
+    for module in ("leadwire.infrastructure.db.migrations", *processes):
         importlib.import_module(module)
+    for name in cli.list_commands(context := click.Context(cli)):
+        cli.get_command(context, name)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(f"{address}.new")
     listening.listen(64)

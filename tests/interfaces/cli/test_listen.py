@@ -19,8 +19,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from leadwire.delivery import signing
 from leadwire.infrastructure import clock
-from leadwire.interfaces.cli.listen import _listen
-from leadwire.interfaces.cli.receiver import Receiver
+from leadwire_development.listen import _listen
+from leadwire_development.receiver import Receiver
 from tests.waiting import eventually
 
 SECRET = signing.new_secret()

@@ -9,7 +9,7 @@ import pytest
 from leadwire.delivery import signing
 from leadwire.domain.webhooks import reads
 from leadwire.infrastructure import clock
-from leadwire.interfaces.cli.receiver import Receiver
+from leadwire_development.receiver import Receiver
 from tests import make
 from tests.delivery.test_delivery import states
 from tests.flows.commands import Started, refused, run

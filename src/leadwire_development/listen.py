@@ -14,13 +14,21 @@ import msgspec
 
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import LARGEST_WEBHOOK
-from leadwire.interfaces.cli.receiver import Receiver, Seen
 from leadwire.interfaces.cli.runtime import plain, running, the_workspace, workspace_option
+from leadwire_development.receiver import Receiver, Seen
 
 _MARKS: Final = {True: ("verified", "green"), False: ("REFUSED ", "red"), None: ("unsigned", "yellow")}
 
 
-@click.command()
+_EXAMPLES: Final = """\b
+Examples:
+  leadwire listen --forward http://localhost:3000/hooks
+  leadwire listen --secret whsec_... --fail-first 2
+  leadwire listen --pull https://leads.example.com --token lwr_... --json
+"""
+
+
+@click.command(epilog=_EXAMPLES)
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=9000, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free port.")
 @click.option(
@@ -53,7 +61,7 @@ def listen(
     answers = {name: more[name] for name in ("status", "fail_first", "delay")}
     receiver = Receiver(secret, show=show, **answers)
     if forward:
-        from leadwire.interfaces.cli.fetching import forwarding
+        from leadwire_development.fetching import forwarding
 
         receiver.forward = forwarding(forward)
     if forward and not (pull or secret):
@@ -72,7 +80,7 @@ async def _forward(
 ) -> None:
     from leadwire.domain.webhooks.samples import SAMPLES
     from leadwire.infrastructure.process import stop_event
-    from leadwire.interfaces.cli.fetching import Local, fetch_all, own_endpoint
+    from leadwire_development.fetching import Local, fetch_all, own_endpoint
 
     owner = await the_workspace(workspace, create=False)
     receiver.stop = stop_event()
@@ -104,7 +112,7 @@ async def _listen(receiver: Receiver, host: str, port: int, *, as_json: bool) ->
 
 async def _pull(receiver: Receiver, url: str, token: str) -> None:
     from leadwire.infrastructure.process import stop_event
-    from leadwire.interfaces.cli.fetching import Remote, fetch_all
+    from leadwire_development.fetching import Remote, fetch_all
 
     source = Remote(url, token)
     receiver.stop = stop_event()

@@ -15,8 +15,8 @@ import msgspec
 
 from leadwire.infrastructure.backoff import Backoff, rest
 from leadwire.infrastructure.errors import OperatorError
-from leadwire.interfaces.cli.receiver import Forward, Receiver
 from leadwire.interfaces.cli.runtime import plain
+from leadwire_development.receiver import Forward, Receiver
 
 if TYPE_CHECKING:
     from leadwire.domain.webhooks.receivers import Batch

@@ -60,8 +60,8 @@ async def test_the_relay_goes_on_after_a_statement_that_took_too_long(workspace,
 
     fan_out, began = loop.fan_out, failed()
 
-    async def slow_once(after: str):
-        return await (fan_out(after) if failed() > began else slow())
+    async def slow_once(*args, **kwargs):
+        return await (fan_out(*args, **kwargs) if failed() > began else slow())
 
     monkeypatch.setattr(loop, "fan_out", slow_once)
     monkeypatch.setattr(db.DB, "role", "engine")

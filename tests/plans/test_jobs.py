@@ -17,7 +17,7 @@ SELECT 'test', lpad(n::text, 8, '0'), 'ws_a', now() - interval '1 hour', now() F
 async def claim(room: Room) -> tuple[list[str], Room]:
     claimed, marks = await queue.claim([room], "me")
     keys = [job.key for job in claimed.get("test", ())]
-    return keys, Room("test", room.room, *marks["test"])
+    return keys, Room("test", room.room, *marks["test"], 10)
 
 
 @pytest.mark.parametrize("waiting", [2_000, 50_000])
@@ -28,7 +28,7 @@ async def test_a_claim_costs_the_same_however_much_waits(database, waiting):
     claims = []
 
     async def work() -> None:
-        claims.append(await claim(Room("test", 10, ALWAYS, "")))
+        claims.append(await claim(Room("test", 10, ALWAYS, "", 10)))
 
     (plan,) = await plans_of(work)
     assert "of another" in claims[0][0]
@@ -41,7 +41,7 @@ async def test_an_old_snapshot_costs_little(database, servers):
     """Jobs that are done leave dead entries, which nobody may take away while the snapshot is held: 3,000 of them."""
     await vacuum("job")
     holder = await asyncpg.connect(servers.database_url)
-    room, read = Room("test", 10, ALWAYS, ""), []
+    room, read = Room("test", 10, ALWAYS, "", 10), []
     async with holder.transaction(isolation="repeatable_read"):
         await holder.fetch("SELECT count(*) FROM job")
         for turn in range(300):

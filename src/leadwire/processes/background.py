@@ -23,7 +23,7 @@ async def background(settings: Settings) -> None:
     async def run(stop: asyncio.Event) -> None:
         await Runner(accounts.suspended).run(stop)
 
-    await runtime.run(settings, "background", health, run)
+    await runtime.run(settings, "background", health, run, role="jobs")
 
 
 def find_kinds(packages: Iterable[ModuleType] = (domain, delivery)) -> None:

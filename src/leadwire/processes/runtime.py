@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from leadwire.delivery import epochs
 from leadwire.delivery.feed import events
 from leadwire.delivery.streams import installation
-from leadwire.infrastructure import loop, telemetry
+from leadwire.infrastructure import db, loop, telemetry
 from leadwire.infrastructure.process import bind, stop_event
 from leadwire.infrastructure.serving import connections
 from leadwire.infrastructure.settings import Settings
@@ -25,6 +25,7 @@ async def run(
     work: Callable[[asyncio.Event], Awaitable[None]],
     *,
     check: Callable[[], Awaitable[None]] | None = None,
+    role: db.Role = "engine",
     indexes_only: bool = True,
 ) -> None:
     """Do `work` with the servers connected and telemetry served, until a signal. `check` goes before; if it raises, so
@@ -38,7 +39,7 @@ async def run(
     listening = bind(settings.telemetry_host, settings.telemetry_port)
     host, number, *_ = listening.getsockname()
     urls = settings.database_url, settings.redis_url
-    async with connections(*urls, settings.pool_size, role="engine", indexes_only=indexes_only):
+    async with connections(*urls, settings.pool_size, role=role, indexes_only=indexes_only):
         await installation.check()
         await events.check_table()  # told now, not by the first round of work
         await epochs.note()

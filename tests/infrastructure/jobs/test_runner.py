@@ -7,12 +7,15 @@ from contextvars import Context
 from datetime import timedelta
 from types import SimpleNamespace
 
+import asyncpg
 import pytest
 
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.engine import LIMITS
 from leadwire.infrastructure.jobs import Again, Claimed, Offer, kinds, queue, reads, runner
 from leadwire.infrastructure.jobs.kinds import Kind
 from leadwire.infrastructure.jobs.runner import Runner
+from tests.delivery.elsewhere import moved_to
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -207,7 +210,7 @@ async def test_no_end_of_a_job_is_lost_beside_those_who_add_it():
 
     adders = [asyncio.create_task(adding(), context=Context()) for _ in range(3)]
     for number in range(150):
-        claimed, _ = await queue.claim([queue.Room("test", 1, clock.from_unix(0), "")], f"{number}")
+        claimed, _ = await queue.claim([queue.Room("test", 1, clock.from_unix(0), "", 10)], f"{number}")
         left = [job.key for job in claimed.get("test", ())]
         while left:
             _, left = await queue.finish("test", [queue.Ended("a")], f"{number}", 3)
@@ -219,7 +222,7 @@ async def test_no_end_of_a_job_is_lost_beside_those_who_add_it():
 async def test_what_the_process_does_to_its_jobs_waits_for_nobody_who_adds():
     """Else the one waits for a row of the other, and both for ever."""
     await add("a", "b")
-    await queue.claim([queue.Room("test", 2, clock.from_unix(0), "")], "mine")
+    await queue.claim([queue.Room("test", 2, clock.from_unix(0), "", 10)], "mine")
 
     async def keep() -> None:
         await queue.keep([("test", "a"), ("test", "b")], "mine")
@@ -260,7 +263,7 @@ async def test_a_kind_rests_in_a_process_while_what_it_needs_is_away():
 async def test_the_jobs_of_a_dead_process_are_done_when_its_lease_has_ended(db_clock):
     work = Work()
     await add("a")
-    claimed, _ = await queue.claim([queue.Room("test", 1, clock.from_unix(0), "")], "dead")
+    claimed, _ = await queue.claim([queue.Room("test", 1, clock.from_unix(0), "", 10)], "dead")
     assert [job.key for job in claimed["test"]] == ["a"]
     await work.runner().run_all()
     assert work.done == []
@@ -272,15 +275,54 @@ async def test_the_jobs_of_a_dead_process_are_done_when_its_lease_has_ended(db_c
     assert (given_up, left) == ([], [])
 
 
-async def test_a_job_that_kills_its_process_is_given_up(db_clock):
-    work = Work(tries=2)
-    await add("a")
-    for _ in range(2):
-        await queue.claim([queue.Room("test", 1, clock.from_unix(0), "")], "dead")
+async def test_a_job_that_kills_its_process_is_given_up_and_what_was_claimed_with_it_is_done(db_clock):
+    """Process after process: nothing that one has begun is finished once it has begun `d`."""
+    done = []
+    await add("a", "b", "c", "d", "e")
+    for process in range(30):
+        rooms = [queue.Room("test", 2, clock.from_unix(0), "", 5)]
+        while jobs_of := (await queue.claim(rooms, f"{process}"))[0].get("test"):
+            assert sum(job.died for job in jobs_of) <= 1
+            keys = [job.key for job in jobs_of]
+            if "d" in keys:
+                break
+            done += keys
+            await queue.finish("test", [queue.Ended(key) for key in keys], f"{process}", 5)
         await db_clock.forward(queue.LEASE + 1)
-    work.failing = {"a"}
+    assert sorted(done) == ["a", "b", "c", "e"]
+    assert await jobs() == {"d": ("failed", 5)}
+    assert await db.value("SELECT error FROM job") == "its process died each time"
+
+
+async def test_rows_that_somebody_holds_keep_other_jobs_waiting_for_seconds_only(workspace, servers, monkeypatch):
+    """As many as a kind may have under way at once, however long a statement may take."""
+    monkeypatch.setitem(LIMITS, "jobs", None)
+    holder = await asyncpg.connect(servers.database_url)
+
+    async def run(batch: Sequence[Claimed]) -> None:
+        if batch[0].key.startswith("held"):
+            await db.rows("UPDATE workspace SET name = name WHERE id = $1", batch[0].workspace)
+        work.calls.append([batch[0].key])
+
+    work = Work()
+    work.kind = work.kind._replace(run=run, at_once=2)
+    await queue.add_all("test", [queue.Offer(key, workspace) for key in ("held 1", "held 2")])
+    await add("z")
+    async with moved_to(servers.database_url, "jobs"), holder.transaction():
+        await holder.execute("SELECT FROM workspace FOR UPDATE")
+        await work.runner().run_all()
+    await holder.close()
+    assert work.calls == [["z"]]
+    assert await jobs() == {"held 1": ("scheduled", 0), "held 2": ("scheduled", 0)}
+
+
+async def test_those_whose_process_died_are_done_one_after_the_other(db_clock):
+    work = Work(batch=3)
+    await add("a", "b", "c")
+    await queue.claim([queue.Room("test", 3, clock.from_unix(0), "", 10)], "dead")
+    await db_clock.forward(queue.LEASE + 1)
     await work.runner().run_all()
-    assert await jobs() == {"a": ("failed", 3)}
+    assert sorted(work.calls) == [["a"], ["b"], ["c"]]
 
 
 async def test_what_is_under_way_for_long_is_kept(db_clock):

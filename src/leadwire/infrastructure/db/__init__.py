@@ -61,6 +61,7 @@ _PROCESS: Final = {
     "plan_cache_mode": "force_generic_plan",
     "max_parallel_workers_per_gather": "0",  # 4 to 7 ms to start them for a count of 100 rows that takes 0.1 ms
 }
+_JOBS: Final = {"lock_timeout": "2s"}  # a row that somebody holds is tried again later, and keeps no other job waiting
 _INDEXES_ONLY: Final = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 
 # Seconds before the first probe, seconds between probes, probes; and the same 25 s for what was sent.
@@ -91,6 +92,8 @@ async def open_pool(url: str, size: int, *, role: Role = "maintenance", indexes_
     DB.role = role
     if role != "maintenance":
         DB.config["server_settings"] |= _PROCESS
+    if role == "jobs":
+        DB.config["server_settings"] |= _JOBS
     if indexes_only:
         DB.config["server_settings"] |= _INDEXES_ONLY
     hosts = Hosts(url)

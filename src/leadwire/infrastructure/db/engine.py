@@ -15,9 +15,11 @@ from piccolo.engine.postgres import PostgresEngine, PostgresTransaction
 from leadwire.infrastructure.db.pool import Pool
 from leadwire.infrastructure.db.shares import workspace
 
-Role = Literal["api", "pages", "engine", "maintenance"]
+Role = Literal["api", "pages", "engine", "jobs", "maintenance"]
 
-LIMITS: Final[Mapping[Role, float | None]] = {"api": 5.0, "pages": 20.0, "engine": 120.0, "maintenance": None}
+LIMITS: Final[Mapping[Role, float | None]] = {
+    "api": 5.0, "pages": 20.0, "engine": 120.0, "jobs": 120.0, "maintenance": None,
+}  # fmt: skip
 """The seconds that one statement may take. The engine's are fewer than make the relay's liveness fail; maintenance is
 what an operator runs, migrations, and the care of partitions: it takes as long as it takes."""
 

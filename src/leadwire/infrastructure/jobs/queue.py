@@ -18,12 +18,15 @@ _REMOVE, _DELETE, _WAITING = _SQL["remove"], _SQL["delete_batch"], _SQL["waiting
 
 
 class Claimed(NamedTuple):
-    """A job that this process does: whom it is about, where it goes on, and how often it has failed."""
+    """A job that this process does: whom it is about, where it goes on, how often it has failed, and whether the
+    process that did it last has died.
+    """
 
     key: str
     workspace: str
     place: str = ""
     tries: int = 0
+    died: bool = False
 
 
 class Offer(NamedTuple):
@@ -35,12 +38,15 @@ class Offer(NamedTuple):
 
 
 class Room(NamedTuple):
-    """For how many jobs of a kind there is room; where those begin that live; the last workspace that had a turn."""
+    """For how many jobs of a kind there is room; where those begin that live; the last workspace that had a turn; after
+    how many tries a job is given up that its process dies of.
+    """
 
     kind: str
     room: int
     floor: datetime
     after: str
+    tries: int
 
 
 class Ended(NamedTuple):
@@ -85,17 +91,22 @@ async def delete_batch(workspace: str, most: int) -> int:
     return len(await _DELETE.rows(workspace=workspace, most=most))
 
 
-async def claim(rooms: Sequence[Room], owner: str) -> tuple[dict[str, list[Claimed]], dict[str, tuple[datetime, str]]]:
-    """Take what is due. Return jobs by kind, and of each kind the floor and the workspace for the next claim."""
+async def claim(
+    rooms: Sequence[Room], owner: str, suspects: int = 1
+) -> tuple[dict[str, list[Claimed]], dict[str, tuple[datetime, str]]]:
+    """Take what is due; of jobs whose process has died so many as `suspects`, beyond the room of their kind.
+
+    Return jobs by kind, and of each kind the floor and the workspace for the next claim.
+    """
     jobs: dict[str, list[Claimed]] = {}
     marks: dict[str, tuple[datetime, str]] = {}
     limits = {"looked_at": _LOOKED_AT, "workspaces": _WORKSPACES, "lease": LEASE, "owner": owner}
-    for row in await _CLAIM.rows(**lists("kinds rooms floors afters", rooms), **limits):
-        kind, key, workspace, place, tries, floor = row
+    for row in await _CLAIM.rows(**lists("kinds rooms floors afters tries", rooms), **limits, suspects=suspects):
+        kind, key, workspace, place, tries, died, floor = row
         if key is None:
             marks[kind] = floor, workspace
         else:
-            jobs.setdefault(kind, []).append(Claimed(key, workspace, place, tries))
+            jobs.setdefault(kind, []).append(Claimed(key, workspace, place, tries, died))
     return jobs, marks
 
 

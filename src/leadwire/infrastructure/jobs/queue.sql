@@ -27,44 +27,59 @@ SELECT count(*) FROM (
 -- A workspace's second job comes after the first of every other. The oldest are looked at; where that is only a part of
 -- what is due, the first jobs of the next workspaces as well. Jobs that are done leave dead entries in the indexes while
 -- an old snapshot is held: `floors` says of each kind where the living ones begin. What somebody has locked is passed by.
+-- A job whose process has died may be what it died of: such jobs are claimed one at a time, those first that died the
+-- least often, so that what was only claimed together with it is done before it is given up.
 WITH RECURSIVE wanted AS MATERIALIZED (
-    SELECT * FROM unnest(:kinds::text[], :rooms::int[], :floors::timestamptz[], :afters::text[])
-        AS wanted (kind, room, floor, after)
+    SELECT * FROM unnest(:kinds::text[], :rooms::int[], :floors::timestamptz[], :afters::text[], :tries::int[])
+        AS wanted (kind, room, floor, after, tries)
 ), oldest AS MATERIALIZED (
     SELECT j.* FROM wanted w CROSS JOIN LATERAL (
-        SELECT ctid, kind, workspace_id, due_at FROM job
+        SELECT ctid, kind, workspace_id, due_at, owner IS NOT NULL AS died, tries FROM job
         WHERE kind = w.kind AND failed_at IS NULL AND due_at >= w.floor AND due_at <= now()
         ORDER BY due_at LIMIT :looked_at) j
-), walk (kind, ctid, workspace_id, due_at, steps) AS (
+), walk (kind, ctid, workspace_id, due_at, died, tries, steps) AS (
     SELECT w.kind, first.*, 1 FROM wanted w CROSS JOIN LATERAL (
-        SELECT ctid, workspace_id, due_at FROM job WHERE kind = w.kind AND failed_at IS NULL AND workspace_id > w.after
+        SELECT ctid, workspace_id, due_at, owner IS NOT NULL, tries FROM job
+        WHERE kind = w.kind AND failed_at IS NULL AND workspace_id > w.after
         ORDER BY workspace_id, due_at LIMIT 1) first
     WHERE :looked_at <= (SELECT count(*) FROM oldest o WHERE o.kind = w.kind)
     UNION ALL
     SELECT walk.kind, first.*, steps + 1 FROM walk CROSS JOIN LATERAL (
-        SELECT ctid, workspace_id, due_at FROM job
+        SELECT ctid, workspace_id, due_at, owner IS NOT NULL, tries FROM job
         WHERE kind = walk.kind AND failed_at IS NULL AND workspace_id > walk.workspace_id
         ORDER BY workspace_id, due_at LIMIT 1) first
     WHERE steps < :workspaces
 ), candidate AS MATERIALIZED (
-    SELECT ctid, kind, due_at, row_number() OVER (PARTITION BY kind, workspace_id ORDER BY due_at) AS turn FROM (
+    SELECT ctid, kind, due_at, died, tries, row_number() OVER (PARTITION BY kind, workspace_id ORDER BY due_at) AS turn
+    FROM (
         SELECT * FROM oldest
         UNION
-        SELECT ctid, kind, workspace_id, due_at FROM walk WHERE due_at <= now()) due
+        SELECT ctid, kind, workspace_id, due_at, died, tries FROM walk WHERE due_at <= now()) due
+), suspect AS MATERIALIZED (
+    SELECT j.ctid, w.kind, j.key, j.tries + 1 >= w.tries AS deadly
+    FROM (SELECT ctid, kind FROM candidate WHERE died ORDER BY tries, due_at LIMIT :suspects) c
+    JOIN wanted w USING (kind)
+    CROSS JOIN LATERAL (SELECT ctid, key, tries FROM job j WHERE j.ctid = c.ctid AND failed_at IS NULL
+        AND due_at <= now() FOR UPDATE SKIP LOCKED) j
+), given_up AS (
+    UPDATE job j SET owner = NULL, failed_at = now(), tries = j.tries + 1, error = 'its process died each time'
+    FROM suspect WHERE j.ctid = suspect.ctid AND deadly
 ), claimed AS (
-    UPDATE job SET owner = :owner, again = false, tries = tries + (owner IS NOT NULL)::int,
+    UPDATE job SET owner = :owner, again = false, tries = least(tries + (owner IS NOT NULL)::int, 32767),
         due_at = now() + :lease * interval '1 second'
-    WHERE ctid = ANY(ARRAY(SELECT locked.ctid FROM wanted w CROSS JOIN LATERAL (
-        SELECT free.ctid FROM (SELECT ctid FROM candidate c WHERE c.kind = w.kind ORDER BY turn, due_at) c
+    WHERE ctid = ANY(ARRAY(SELECT ctid FROM suspect WHERE NOT deadly UNION ALL
+        SELECT locked.ctid FROM wanted w CROSS JOIN LATERAL (
+        SELECT free.ctid FROM (SELECT ctid FROM candidate c WHERE c.kind = w.kind AND NOT died ORDER BY turn, due_at) c
         CROSS JOIN LATERAL (SELECT j.ctid FROM job j WHERE j.ctid = c.ctid AND failed_at IS NULL AND due_at <= now()
             FOR UPDATE SKIP LOCKED) free LIMIT w.room) locked))
     RETURNING kind, key, workspace_id, place, tries
 )
-SELECT kind, key, workspace_id, place, tries, NULL::timestamptz AS floor FROM claimed
+SELECT kind, key, workspace_id, place, tries, (kind, key) IN (SELECT kind, key FROM suspect) AS died,
+    NULL::timestamptz AS floor FROM claimed
 UNION ALL
 SELECT kind, NULL, (SELECT CASE count(*) WHEN :workspaces THEN max(workspace_id) ELSE '' END FROM walk
         WHERE walk.kind = w.kind),
-    NULL, NULL, coalesce((SELECT min(due_at) FROM oldest o WHERE o.kind = w.kind), now() - interval '1 second')
+    NULL, NULL, NULL, coalesce((SELECT min(due_at) FROM oldest o WHERE o.kind = w.kind), now() - interval '1 second')
 FROM wanted w
 
 -- keep: let nobody else take what this process is still doing
@@ -86,7 +101,7 @@ WITH ended AS MATERIALIZED (
     DELETE FROM job j USING held WHERE j.kind = :kind AND j.key = held.key AND pause IS NULL AND NOT held.again
 ), kept AS (
     UPDATE job j SET owner = NULL, again = false, place = held.place, error = held.error,
-        tries = CASE WHEN held.error IS NULL THEN 0 ELSE held.tries + held.counts END,
+        tries = CASE WHEN held.error IS NULL THEN 0 ELSE least(held.tries + held.counts, 32767) END,
         since = CASE WHEN held.error IS NULL THEN now() + coalesce(pause, 0) * interval '1 second' ELSE j.since END,
         due_at = now() + CASE WHEN held.again AND held.error IS NULL THEN 0 ELSE pause END * interval '1 second',
         failed_at = CASE WHEN NOT held.again AND held.counts > 0 AND held.tries + held.counts >= :most THEN now() END

@@ -40,6 +40,7 @@ class Runner:
         self._resting, self._kinds = resting, kinds
         self._owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._calls: dict[asyncio.Task[None], tuple[str, set[str]]] = {}  # kind and keys
+        self._suspect: asyncio.Task[None] | None = None  # the call of a job whose last process has died
         self._marks: dict[str, tuple[datetime, str]] = {}
         self._rests: dict[str, float] = {}  # kinds, until when none is begun
         self._offered = False  # the chores: there is one job of each
@@ -78,15 +79,15 @@ class Runner:
         rooms = [room for kind in awake if (room := self._room(kind)).room > 0]
         if not rooms:
             return _POLL
-        claimed, marks = await queue.claim(rooms, self._owner)
+        claimed, marks = await queue.claim(rooms, self._owner, int(self._suspect is None))
         self._marks |= marks
         await self._begin(claimed)
-        return 0.0 if any(len(claimed.get(room.kind, ())) == room.room for room in rooms) else _POLL
+        return 0.0 if any(len(claimed.get(room.kind, ())) >= room.room for room in rooms) else _POLL
 
     def _room(self, kind: Kind) -> Room:
         busy = sum(name == kind.name for name, _ in self._calls.values())
         floor, after = self._marks.get(kind.name, (_ALWAYS, ""))
-        return Room(kind.name, (kind.at_once - busy) * kind.batch, floor, after)
+        return Room(kind.name, (kind.at_once - busy) * kind.batch, floor, after, kind.tries)
 
     async def _begin(self, claimed: Mapping[str, Sequence[Claimed]]) -> None:
         workspaces = {job.workspace for jobs in claimed.values() for job in jobs} - {""}
@@ -96,14 +97,23 @@ class Runner:
             if len(awake) < len(jobs):
                 off = [job.key for job in jobs if job.workspace in resting]
                 await queue.put_off(name, off, self._owner, _RESTING_PAUSE)
-            for first in range(0, len(awake), kind.batch):
-                batch = awake[first : first + kind.batch]
-                call = asyncio.create_task(self._call(kind, batch))
-                self._calls[call] = name, {job.key for job in batch}
-                call.add_done_callback(self._ended)
+            others = [job for job in awake if not job.died]
+            for first in range(0, len(others), kind.batch):
+                self._start(kind, others[first : first + kind.batch])
+            for job in awake:
+                if job.died:
+                    self._suspect = self._start(kind, [job])
+
+    def _start(self, kind: Kind, batch: Sequence[Claimed]) -> asyncio.Task[None]:
+        call = asyncio.create_task(self._call(kind, batch))
+        self._calls[call] = kind.name, {job.key for job in batch}
+        call.add_done_callback(self._ended)
+        return call
 
     def _ended(self, call: asyncio.Task[None]) -> None:
         del self._calls[call]
+        if call is self._suspect:
+            self._suspect = None
         self._loop.woken.set()
 
     async def _call(self, kind: Kind, jobs: Sequence[Claimed]) -> None:

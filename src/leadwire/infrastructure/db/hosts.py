@@ -25,15 +25,13 @@ _ANSWERS: Final[tuple[type[BaseException], ...]] = (*_NO_ROLE, asyncpg.Interface
 
 
 class Hosts:
-    """Connects to the one of several hosts that takes changes, or to a `wanted` one. The one found last is tried first.
+    """Connects to the one of several hosts that takes changes. The one found last is tried first.
 
     asyncpg tries hosts too, within one time limit for all: a host that is gone without a packet uses up all of it.
     """
 
-    def __init__(self, url: str, wanted: str = "read-write", timeout: float | None = None) -> None:
+    def __init__(self, url: str) -> None:
         self._urls = host_urls(url)
-        self._wanted = wanted
-        self._timeout = timeout
         self._silent: set[str] = set()  # names of hosts that did not answer
         self.pool: Pool | None = None
         """What the connections are for: it leaves the last primary as soon as that does not answer."""
@@ -41,13 +39,13 @@ class Hosts:
     async def connect(self, url: str, **options: Any) -> Any:
         """Return a connection. Raise ConnectionError, which says of each host why not, or what one refuses us for."""
         if len(self._urls) < 2:
-            return await asyncpg.connect(url, timeout=self._timeout or _ONLY_HOST_TIMEOUT, **options)
+            return await asyncpg.connect(url, timeout=_ONLY_HOST_TIMEOUT, **options)
         if "target_session_attrs=" not in url:
-            options["target_session_attrs"] = self._wanted
+            options["target_session_attrs"] = SessionAttribute.read_write
         reasons: list[str] = []
         last, finished = next(iter(self._urls)), self.pool and self.pool.finished
         for name, one in self._urls.items():
-            timeout = self._timeout or (_AGAIN_TIMEOUT if name in self._silent else _HOST_TIMEOUT)
+            timeout = _AGAIN_TIMEOUT if name in self._silent else _HOST_TIMEOUT
             try:
                 connection = await asyncpg.connect(one, timeout=timeout, **options)
             except _NEXT_HOST as error:
@@ -61,8 +59,7 @@ class Hosts:
             self._silent.discard(name)
             self._urls = {name: one, **self._urls}
             return connection
-        lack = "takes changes" if self._wanted == "read-write" else f"is a {self._wanted}"
-        raise ConnectionError(f"none of the hosts {lack} ({'; '.join(reasons)})")
+        raise ConnectionError(f"none of the hosts takes changes ({'; '.join(reasons)})")
 
     async def silent(self) -> bool:
         """Whether the host found last takes a connection and then says nothing, or does not even take it."""

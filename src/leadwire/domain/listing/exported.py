@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ import msgspec
 from piccolo.table import Table
 
 from leadwire.infrastructure import clock, db
+from leadwire.infrastructure.db.statements import Statement, sql
 
 BOM: Final = "\N{BYTE ORDER MARK}"  # spreadsheets take the file for UTF-8 by this alone
 # What begins with one of these is run as a formula (OWASP, CSV injection), the full-width ones in some locales. A
@@ -28,11 +29,37 @@ HIDDEN: Final = frozenset({
 """Columns that are never shown, besides those of bytes."""
 
 
-def columns(table: type[Table], but: str = "") -> str:
-    """The columns of a table that are shown, for SQL; without the column `but`."""
+class Part:
+    """Rows that belong to rows of another table, and are shown there as a list called `name`.
+
+    `order` are the columns that they are ordered by. The first one has the id of the row that they belong to.
+    """
+
+    def __init__(self, name: str, table: type[Table], order: str) -> None:
+        self.name, self.table = name, table
+        self.key = order.partition(",")[0]
+        where = f"{self.key} = ANY(:ids::text[]) AND {self.key} BETWEEN :first AND :last"
+        self.statement = select(table, where, order)
+
+
+def select(table: type[Table], where: str, order: str, but: str = "") -> Statement:
+    """Rows of a table, with the columns that are shown; without the column `but`."""
     shown = [column for column in table._meta.columns if column.value_type is not bytes]
     names = [column._meta.db_column_name for column in shown]
-    return ", ".join(name for name in names if name not in HIDDEN and name != but)
+    columns = ", ".join(name for name in names if name not in HIDDEN and name != but)
+    return sql(f"SELECT {columns} FROM {table._meta.tablename} WHERE {where} ORDER BY {order}")
+
+
+async def with_parts(rows: Sequence[db.Row], parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """Return rows as they are shown, each with its parts."""
+    if not (rows and parts):
+        return [shown(row) for row in rows]
+    by_id = {row["id"]: shown(row) | {part.name: [] for part in parts} for row in rows}
+    for part in parts:
+        for row in await part.statement.rows(ids=list(by_id), first=min(by_id), last=max(by_id)):
+            one = shown(row)
+            by_id[one.pop(part.key)][part.name].append(one)
+    return list(by_id.values())
 
 
 def shown(row: db.Row) -> dict[str, Any]:

@@ -9,18 +9,17 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
-from piccolo.table import Table
 
 from leadwire.delivery.outbox import RecordedEvent
 from leadwire.delivery.table import Attempt, EveryDelivery
 from leadwire.domain.bots.table import BlockedVisitor, Consent, ScoreEntry, Visit
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message
 from leadwire.domain.leads.table import Lead
-from leadwire.domain.listing.exported import columns, shown
+from leadwire.domain.listing.exported import Part, select, shown, with_parts
 from leadwire.domain.mail.table import Mail, MailSuppression
 from leadwire.domain.webhooks import reads as webhooks
 from leadwire.infrastructure import clock
-from leadwire.infrastructure.db.statements import Statement, sql
+from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import NotFound
 
 Row = dict[str, Any]
@@ -28,21 +27,16 @@ Row = dict[str, Any]
 _AT_ONCE: Final = 50  # events
 
 
-def _of(table: type[Table], where: str, order: str, but: str = "") -> Statement:
-    name = table._meta.tablename
-    return sql(f"SELECT {columns(table, but)} FROM {name} WHERE {where} ORDER BY {order}")
-
-
 _MINE: Final = "workspace_id = :workspace AND {} = :id"
-_LEAD: Final = _of(Lead, _MINE.format("id"), "id")
-_CONSENTS: Final = _of(Consent, _MINE.format("lead_id"), "id", "lead_id")
+_LEAD: Final = select(Lead, _MINE.format("id"), "id")
+_CONSENTS: Final = select(Consent, _MINE.format("lead_id"), "id", "lead_id")
 # Also the conversation in which the lead was captured, if its visitor has become another lead since.
 _CONVERSATION_IDS: Final = sql("""
 SELECT id FROM conversation WHERE workspace_id = :workspace
   AND (lead_id = :id OR id = (SELECT conversation_id FROM lead WHERE id = :id)) ORDER BY created_at, id""")
-_CONVERSATION: Final = _of(Conversation, _MINE.format("id"), "id", "lead_id")
+_CONVERSATION: Final = select(Conversation, _MINE.format("id"), "id", "lead_id")
 _IN_CONVERSATION: Final = {
-    name: _of(table, _MINE.format("conversation_id"), order, "conversation_id")
+    name: select(table, _MINE.format("conversation_id"), order, "conversation_id")
     for name, table, order in (
         ("messages", Message, "seq"), ("notes", ConversationNote, "created_at, id"),
         ("scores", ScoreEntry, "created_at, node, label"), ("visits", Visit, "started_at"),
@@ -54,17 +48,16 @@ _EVENT_IDS: Final = sql("""
 WITH about AS MATERIALIZED (
     SELECT id FROM event WHERE workspace_id = :workspace AND (lead_id = :id OR conversation_id = ANY(:conversations))
 ) SELECT id FROM about ORDER BY id""")
-_EVENTS: Final = _of(RecordedEvent, "id = ANY(:ids::text[]) AND id BETWEEN :first AND :last", "id")
-_OF_EVENTS: Final = {
-    name: _of(table, "event_id = ANY(:ids::text[]) AND event_id BETWEEN :first AND :last", "event_id, endpoint_id")
-    for name, table in (("deliveries", EveryDelivery), ("attempts", Attempt))
-}
-
+_EVENTS: Final = select(RecordedEvent, "id = ANY(:ids::text[]) AND id BETWEEN :first AND :last", "id")
+_OF_EVENTS: Final = (
+    Part("deliveries", EveryDelivery, "event_id, endpoint_id"),
+    Part("attempts", Attempt, "event_id, started_at, endpoint_id"),
+)
 
 # What was sent to them, or about their conversations; and why nothing is sent to them any more.
 _TO_OR_ABOUT: Final = "(recipient = :address OR about = ANY(:conversations::text[]))"
-_MAILS: Final = _of(Mail, f"workspace_id = :workspace AND {_TO_OR_ABOUT}", "created_at, id")
-_REFUSALS: Final = _of(MailSuppression, "workspace_id = :workspace AND address = :address", "address")
+_MAILS: Final = select(Mail, f"workspace_id = :workspace AND {_TO_OR_ABOUT}", "created_at, id")
+_REFUSALS: Final = select(MailSuppression, "workspace_id = :workspace AND address = :address", "address")
 
 
 async def lead(workspace: str, lead_id: str) -> Row:
@@ -103,15 +96,11 @@ async def events(workspace: str, lead_id: str) -> AsyncIterator[Row]:
     ids = [row["id"] for row in await _EVENT_IDS.rows(workspace=workspace, id=lead_id, conversations=about)]
     for place in range(0, len(ids), _AT_ONCE):
         some = ids[place : place + _AT_ONCE]
-        which = {"ids": some, "first": some[0], "last": some[-1]}
-        found = {row["id"]: shown(row) | {name: [] for name in _OF_EVENTS} for row in await _EVENTS.rows(**which)}
-        for name, part in _OF_EVENTS.items():
-            for row in await part.rows(**which):
-                one = shown(row)
-                if (of := found.get(one.pop("event_id"))) is not None:
-                    of[name].append({"host": hosts.get(one["endpoint_id"])} | one)
-        for one in found.values():
-            yield one
+        rows = await _EVENTS.rows(ids=some, first=some[0], last=some[-1])
+        for event in await with_parts(rows, _OF_EVENTS):
+            for part in _OF_EVENTS:
+                event[part.name] = [{"host": hosts.get(one["endpoint_id"])} | one for one in event[part.name]]
+            yield event
 
 
 SECTIONS: Final = {"consents": consents, "conversations": conversations, "mails": mails, "events": events}

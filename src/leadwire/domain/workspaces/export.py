@@ -5,7 +5,7 @@ is all that is in memory. Secrets are left out: every column of bytes, and those
 sessions, visitors' tokens, stored responses, counts for plots.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -29,12 +29,12 @@ from leadwire.domain.bots.table import BlockedVisitor, Bot, BotVersion, Consent,
 from leadwire.domain.bulk_changes.table import BulkChange
 from leadwire.domain.conversations.table import Conversation, ConversationNote, Message, SavedReply
 from leadwire.domain.leads.table import Lead
-from leadwire.domain.listing.exported import columns, shown
+from leadwire.domain.listing.exported import Part, select, with_parts
 from leadwire.domain.notices.table import NoticeChoice
 from leadwire.domain.privacy.table import Retention
 from leadwire.domain.views.table import LeadView
-from leadwire.infrastructure import clock, db
-from leadwire.infrastructure.db.statements import Statement, sql
+from leadwire.infrastructure import clock
+from leadwire.infrastructure.db.statements import Statement
 from leadwire.infrastructure.errors import Invalid
 
 END: Final = "end"
@@ -45,21 +45,6 @@ _TYPES: Final = {"Text": "text", "Timestamptz": "timestamptz", "Integer": "int"}
 _FIRST: Final = {"text": "", "timestamptz": clock.parse("1970-01-01"), "int": -1}
 
 
-class _Child(NamedTuple):
-    """Rows that are part of their parent's line, as a list under `name`."""
-
-    name: str
-    table: type[Table]
-    key: str
-    """The column with the parent's id, then what they are ordered by."""
-
-    def statement(self) -> Statement:
-        """Those of the parents `ids`, which are between the `first` and the `last` of these."""
-        of = self.key.split(", ")[0]
-        where = f"{of} = ANY(:ids::text[]) AND {of} BETWEEN :first AND :last"
-        return sql(f"SELECT {columns(self.table)} FROM {_name(self.table)} WHERE {where} ORDER BY {self.key}")
-
-
 class _Kind(NamedTuple):
     """A kind of line: its rows are read by `key`, behind which there is an index."""
 
@@ -67,16 +52,13 @@ class _Kind(NamedTuple):
     table: type[Table]
     key: tuple[str, ...] = ("id",)
     where: str = "workspace_id = :workspace"
-    children: tuple[_Child, ...] = ()
+    children: tuple[Part, ...] = ()
 
     def statement(self) -> Statement:
         """A page of the rows after a place."""
         key = ", ".join(self.key)
         places = ", ".join(f":after_{column}::{_type(self.table, column)}" for column in self.key)
-        return sql(
-            f"SELECT {columns(self.table)} FROM {_name(self.table)} WHERE {self.where} AND ({key}) > ({places})"
-            f" ORDER BY {key} LIMIT :most"
-        )
+        return select(self.table, f"{self.where} AND ({key}) > ({places})", f"{key} LIMIT {_PAGE}")
 
 
 KINDS: Final = (
@@ -105,17 +87,17 @@ KINDS: Final = (
         Conversation,
         ("created_at", "id"),
         children=(
-            _Child("messages", Message, "conversation_id, seq"),
-            _Child("notes", ConversationNote, "conversation_id, created_at, id"),
-            _Child("scores", ScoreEntry, "conversation_id, created_at, node, label"),
+            Part("messages", Message, "conversation_id, seq"),
+            Part("notes", ConversationNote, "conversation_id, created_at, id"),
+            Part("scores", ScoreEntry, "conversation_id, created_at, node, label"),
         ),
     ),
     _Kind(
         "event",
         RecordedEvent,
         children=(
-            _Child("deliveries", EveryDelivery, "event_id, endpoint_id"),
-            _Child("attempts", Attempt, "event_id, started_at, endpoint_id"),
+            Part("deliveries", EveryDelivery, "event_id, endpoint_id"),
+            Part("attempts", Attempt, "event_id, started_at, endpoint_id"),
         ),
     ),
 )
@@ -129,9 +111,9 @@ async def lines(workspace: str, last: bytes = b"") -> AsyncIterator[bytes]:
         values = {column: _FIRST[_type(kind.table, column)] for column in kind.key} | place
         place = {}
         while rows := await _PAGES[kind.name].rows(
-            workspace=workspace, most=_PAGE, **{f"after_{name}": value for name, value in values.items()}
+            workspace=workspace, **{f"after_{name}": value for name, value in values.items()}
         ):
-            yield b"".join(line(kind.name, data) for data in await _with_children(kind, rows))
+            yield b"".join(line(kind.name, data) for data in await with_parts(rows, kind.children))
             values = {column: rows[-1][column] for column in kind.key}
     yield line(END, {"at": clock.iso(clock.now())})
 
@@ -152,27 +134,8 @@ def place_after(last: bytes) -> tuple[int, dict[str, Any]]:
         raise wrong from error
 
 
-async def _with_children(kind: _Kind, rows: Sequence[db.Row]) -> list[dict[str, Any]]:
-    found = [shown(row) for row in rows]
-    if kind.children:
-        by_id = {data["id"]: data for data in found}
-        for child in kind.children:
-            for data in found:
-                data[child.name] = []
-            of = child.key.split(", ")[0]
-            bounds = {"first": min(by_id), "last": max(by_id)}
-            for row in await _CHILDREN[child.name].rows(ids=list(by_id), **bounds):
-                data = shown(row)
-                by_id[data.pop(of)][child.name].append(data)
-    return found
-
-
 def line(kind: str, data: dict[str, Any]) -> bytes:
     return msgspec.json.encode({"kind": kind, "data": data}) + b"\n"
-
-
-def _name(table: type[Table]) -> str:
-    return table._meta.tablename
 
 
 def _column(table: type[Table], name: str) -> Column:
@@ -193,4 +156,3 @@ def _value(table: type[Table], name: str, text: Any) -> Any:
 
 
 _PAGES: Final = {kind.name: kind.statement() for kind in KINDS}
-_CHILDREN: Final = {child.name: child.statement() for kind in KINDS for child in kind.children}

@@ -48,7 +48,7 @@ class Listening:
             self.url = self.seen()["listening"]
         else:
             self.url = self.process.stderr.readline().strip().removeprefix("listening on ")
-        self.client = httpx.Client(base_url=self.url, timeout=10, trust_env=False)
+        self.client = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
 
     def _read(self) -> None:
         for line in self.process.stdout:
@@ -71,7 +71,7 @@ class Listening:
     def raw(self, data: bytes) -> socket.socket:
         """A connection on which `data` was sent."""
         url = httpx.URL(self.url)
-        connection = socket.create_connection((url.host, url.port), timeout=10)
+        connection = socket.create_connection((url.host, url.port), timeout=60)
         connection.sendall(data)
         return connection
 
@@ -267,7 +267,7 @@ def test_an_option_that_cannot_be_used_is_named(options, code, says):
         [sys.executable, "-m", "leadwire", "listen", "--port", "0", *options],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (code, "")
@@ -281,7 +281,7 @@ def test_a_port_in_use_is_one_line(listening):
         [sys.executable, "-m", "leadwire", "listen", "--port", str(taken)],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert ended.returncode == 1

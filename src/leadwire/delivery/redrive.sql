@@ -4,7 +4,8 @@ SELECT 1 FROM event v WHERE v.id = ANY(:events::text[]) AND v.id BETWEEN :first 
 -- unfinished: lock what is still to be sent, in order
 -- Whoever records its outcome meanwhile has committed it then, and the next statement sees how it has ended.
 SELECT 1 FROM unnest(:events::text[], :endpoints::text[]) AS a(event_id, endpoint_id)
-JOIN delivery d USING (event_id, endpoint_id) ORDER BY d.event_id, d.endpoint_id FOR UPDATE OF d
+JOIN delivery d USING (event_id, endpoint_id) WHERE d.event_id = ANY(:events::text[])
+ORDER BY d.event_id, d.endpoint_id FOR UPDATE OF d
 
 -- again: let deliveries wait again, as a new generation
 -- Those that have ended in one of :states, and with :replay those that have never been.
@@ -16,8 +17,8 @@ WITH asked AS (
     JOIN webhook_endpoint e ON e.id = a.endpoint_id
 ), ended AS (
     DELETE FROM delivery_result d USING asked a
-    WHERE d.event_id = a.event_id AND d.endpoint_id = a.endpoint_id AND d.event_id BETWEEN :first AND :last
-      AND d.state = ANY(:states::text[])
+    WHERE d.event_id = ANY(:events::text[]) AND d.event_id = a.event_id AND d.endpoint_id = a.endpoint_id
+      AND d.event_id BETWEEN :first AND :last AND d.state = ANY(:states::text[])
     RETURNING d.event_id, d.endpoint_id, d.generation, d.sequence
 ), again AS (
     INSERT INTO delivery (event_id, endpoint_id, workspace_id, state, generation, subject, position, due_at,

@@ -38,7 +38,7 @@ _LOCK: Final = sql(f"SELECT d.event_id, d.endpoint_id, d.attempts {_LOST} LIMIT 
 _RECONCILE: Final = sql("""
 UPDATE delivery d SET queued_at = now(), owner = NULL, lease_until = NULL
 FROM unnest(:events::text[], :endpoints::text[]) AS lost (event_id, endpoint_id)
-WHERE d.event_id = lost.event_id AND d.endpoint_id = lost.endpoint_id""")
+WHERE d.event_id = ANY(:events::text[]) AND d.event_id = lost.event_id AND d.endpoint_id = lost.endpoint_id""")
 _COUNT: Final = sql(f"SELECT count(*) {_LOST}")
 
 

@@ -57,12 +57,13 @@ LEFT JOIN {{events}} v ON v.id = d.event_id"""
 _LOCKED: Final = sql(f"""
 SELECT d.event_id, d.endpoint_id, d.attempts FROM {ASKED} JOIN delivery d
     ON d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
-WHERE d.state = 'queued' AND {_FREE}""")
+WHERE d.event_id = ANY(:events::text[]) AND d.state = 'queued' AND {_FREE}""")
 
 # What cannot be sent any more: its endpoint was removed, or its event erased.
 _CANCEL: Final = sql(f"""
 WITH canceled AS (
-    DELETE FROM delivery d USING {ASKED} WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
+    DELETE FROM delivery d USING {ASKED}
+    WHERE d.event_id = ANY(:events::text[]) AND d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
       AND d.owner = :owner AND d.attempts = asked.attempts RETURNING d.*
 )
 {END_CANCELED}""")
@@ -70,8 +71,8 @@ WITH canceled AS (
 # What is not to be sent now waits.
 _PUT_BACK: Final = sql(f"""
 UPDATE delivery d SET state = 'waiting', queued_at = NULL, owner = NULL, lease_until = NULL FROM {ASKED}
-WHERE d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id AND d.attempts = asked.attempts
-  AND d.state = 'queued' AND coalesce(d.owner, :owner) = :owner""")
+WHERE d.event_id = ANY(:events::text[]) AND d.event_id = asked.event_id AND d.endpoint_id = asked.endpoint_id
+  AND d.attempts = asked.attempts AND d.state = 'queued' AND coalesce(d.owner, :owner) = :owner""")
 # What this worker has claimed and is not at work on any more.
 _RELEASE: Final = sql("""
 UPDATE delivery SET owner = NULL, lease_until = NULL

@@ -40,7 +40,7 @@ WITH locked AS (
     ON CONFLICT (endpoint_id) DO UPDATE SET last = s.last + EXCLUDED.last RETURNING s.endpoint_id, s.last
 )
 UPDATE delivery d SET sequence = taken.last + locked.place FROM locked JOIN taken USING (endpoint_id)
-WHERE d.event_id = locked.event_id AND d.endpoint_id = locked.endpoint_id
+WHERE d.event_id = ANY(:events::text[]) AND d.event_id = locked.event_id AND d.endpoint_id = locked.endpoint_id
 RETURNING d.event_id, d.endpoint_id, d.sequence""")
 
 

@@ -2,7 +2,7 @@
 -- They go on to their next attempt, or to what has ended. Due times are the database's: a worker with a wrong clock
 -- cannot make a retry early. In an order, a retry waits for what was redriven before it meanwhile. Were a delivery to
 -- have ended before as well, the last end counts, as after a redrive, and the attempts of both: no row can refuse to
--- be recorded.
+-- be recorded. `event_id = ANY` bounds what is read, however the planner joins: the statistics may know of no delivery.
 WITH made AS (
     SELECT * FROM unnest(:events::text[], :endpoints::text[], :generations::smallint[], :numbers::smallint[],
         :starts::timestamptz[], :durations::int[], :outcomes::text[], :statuses::smallint[], :errors::text[],
@@ -16,12 +16,14 @@ WITH made AS (
               AND f.position < d.position AND f.position >= (
                 SELECT e.ordered_from FROM webhook_endpoint e WHERE e.id = d.endpoint_id)) THEN 'infinity' ELSE now() + made.delay * interval '1 second' END
     FROM made
-    WHERE made.next = 'waiting' AND d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id
+    WHERE made.next = 'waiting' AND d.event_id = ANY(:events::text[]) AND d.event_id = made.event_id
+      AND d.endpoint_id = made.endpoint_id
       AND coalesce(d.owner, :owner) = :owner AND d.attempts = made.number - 1 AND d.generation = made.generation
     RETURNING d.event_id, d.endpoint_id
 ), ended AS (
     DELETE FROM delivery d USING made
-    WHERE made.next <> 'waiting' AND d.event_id = made.event_id AND d.endpoint_id = made.endpoint_id
+    WHERE made.next <> 'waiting' AND d.event_id = ANY(:events::text[]) AND d.event_id = made.event_id
+      AND d.endpoint_id = made.endpoint_id
       AND coalesce(d.owner, :owner) = :owner AND d.attempts = made.number - 1 AND d.generation = made.generation
     RETURNING d.event_id, d.endpoint_id, d.workspace_id, made.next, made.number, d.generation, d.test, d.created_at,
         made.outcome, d.sequence

@@ -8,9 +8,9 @@ from ops.drills.sandbox import Sandbox
 
 RUNBOOK = "ops/runbooks/database-down.md"
 ENDPOINTS = ("shop",)
-SETTINGS = {"DELIVERY_TIMEOUT": "8", "LEASE": "16"}
+SETTINGS: dict[str, str] = {}
 _POSTS: Final = 60
-_FROZEN_FOR: Final = 30.0  # seconds: longer than a lease
+_FROZEN_FOR: Final = 80.0  # seconds: longer than a lease
 
 
 async def run(sandbox: Sandbox) -> None:
@@ -18,7 +18,7 @@ async def run(sandbox: Sandbox) -> None:
     await sandbox.send_changes(200, 60)  # by then it may have many at once
     await sandbox.settled()
     before = len(sandbox.receiver.posts)
-    sandbox.receiver.delay = 7.0
+    sandbox.receiver.delay = 25.0
     accepted = await sandbox.send_changes(_POSTS, 60)
     sandbox.servers.freeze_primary()
     sandbox.say(f"PostgreSQL is frozen, with {len(sandbox.receiver.posts) - before} POSTs under way")

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadwire.delivery.worker.slots import SLOW_AFTER, SLOW_FACTOR, Slots
+from leadwire.delivery.worker.slots import SLOW_AFTER, SLOW_FACTOR, Pace, Slots
 
 _SHARE, _FIRST = 8, 8
 _STEPS = st.lists(
@@ -105,3 +105,14 @@ def test_a_slow_post_keeps_its_fast_place_while_the_slow_lane_is_full():
     slots.leave(slow[1])
     assert slots.slow_down(slow[-1])
     assert slots.free == 1
+
+
+def test_a_pace_is_kept_and_what_was_not_used_is_no_debt_of_time():
+    pace = Pace(rate=100, burst=8)
+    assert pace.free(1000.0) == 8
+    pace.take(8)
+    assert pace.free(1000.0) == 0
+    assert pace.free(1000.055) == 5
+    pace.take(5)
+    assert pace.free(1000.057) == 0
+    assert pace.free(2000.0) == 8

@@ -28,7 +28,7 @@ from leadwire.delivery.worker.observe import Liveness
 from leadwire.delivery.worker.reader import PAGE, Reader
 from leadwire.delivery.worker.recorder import Recorder, persist
 from leadwire.delivery.worker.returns import Returns, log_failed
-from leadwire.delivery.worker.slots import SLOW_AFTER, SLOW_FACTOR, Slot, Slots
+from leadwire.delivery.worker.slots import SLOW_AFTER, SLOW_FACTOR, Pace, Slot, Slots
 from leadwire.delivery.worker.turns import Turns
 from leadwire.infrastructure import db, telemetry
 from leadwire.infrastructure.backoff import Backoff
@@ -40,6 +40,8 @@ _BATCH: Final = 100  # entries of a claim
 _FAILING: Final = 8  # of these, of endpoints whose last POST failed
 _BATCH_BEHIND: Final = 16
 _FAILING_BEHIND: Final = 4
+_FAILING_RATE: Final = 100.0  # POSTs a second to all endpoints whose last one failed
+_PACED_FOR: Final = 0.05  # seconds until more of these may begin
 _BEHIND: Final = 0.01  # seconds that everything else in the event loop takes
 _GATHER: Final = 0.004  # seconds in which several free slots come together for one claim
 _PUT_BACK_FOR: Final = 0.2  # seconds
@@ -60,6 +62,8 @@ class Deliverer:
         self._aside: set[asyncio.Task[None]] = set()  # what is being put back
         self._slots = Slots(settings.delivery_concurrency)
         self._turns = Turns(self._slots)
+        self._pace = Pace(_FAILING_RATE, _FAILING)
+        self._paced: asyncio.TimerHandle | None = None
         self._ready = asyncio.Event()  # entries have come, or a slot is free for one
         self._reading: asyncio.Task[list[Entry]] | None = None
         self._liveness = Liveness(settings.delivery_timeout)
@@ -151,9 +155,13 @@ class Deliverer:
     async def _start(self, stop: asyncio.Event) -> None:
         """Claim what has its turn, and begin a POST for each job."""
         most, failing = await self._most()
-        taken = self._turns.take(most, failing)
-        if len(taken) >= failing:  # there may be more
+        paced = self._pace.free(time.monotonic())
+        taken = self._turns.take(most, min(failing, paced))
+        self._pace.take(sum(self._slots.rank(slot.endpoint_id)[0] for _, slot in taken))
+        if taken and len(taken) >= min(failing, paced):  # there may be more
             self._ready.set()
+        elif paced < failing and self._turns and self._paced is None:
+            self._paced = asyncio.get_running_loop().call_later(_PACED_FOR, self._go_on)
         slots = {entry.key: slot for entry, slot in taken}
         try:
             log_failed(await apart([entry for entry, _ in taken], functools.partial(self._claim, slots, stop)))
@@ -230,6 +238,10 @@ class Deliverer:
         if not task.cancelled() and (error := task.exception()):  # its entries stay pending
             telemetry.log("deliver.failed", level=logging.WARNING, error=error)
         self._liveness.moved = time.monotonic()
+        self._wake()
+
+    def _go_on(self) -> None:
+        self._paced = None
         self._wake()
 
     def _wake(self) -> None:

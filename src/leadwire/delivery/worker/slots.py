@@ -61,6 +61,23 @@ class _Record:
         self.most, self.failing, self.slow = _FIRST, False, False
 
 
+class Pace:
+    """So many a second, of which `burst` may come at once. Times are seconds of a monotonic clock."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, burst
+        self._free, self._at = float(burst), 0.0
+
+    def free(self, now: float) -> int:
+        """Return how many there may be at this moment."""
+        self._free, self._at = min(self._burst, self._free + (now - self._at) * self._rate), now
+        return int(self._free)
+
+    def take(self, count: int) -> None:
+        """Note that there were so many."""
+        self._free -= count
+
+
 class Slots:
     """The slots of one worker: `fast` of them, and `SLOW_FACTOR` times as many slow ones."""
 

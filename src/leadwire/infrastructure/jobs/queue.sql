@@ -40,13 +40,13 @@ WITH RECURSIVE wanted AS MATERIALIZED (
 ), walk (kind, ctid, workspace_id, due_at, died, tries, steps) AS (
     SELECT w.kind, first.*, 1 FROM wanted w CROSS JOIN LATERAL (
         SELECT ctid, workspace_id, due_at, owner IS NOT NULL, tries FROM job
-        WHERE kind = w.kind AND failed_at IS NULL AND workspace_id > w.after
+        WHERE kind = w.kind AND failed_at IS NULL AND workspace_id >= '' AND workspace_id > w.after
         ORDER BY workspace_id, due_at LIMIT 1) first
     WHERE :looked_at <= (SELECT count(*) FROM oldest o WHERE o.kind = w.kind)
     UNION ALL
     SELECT walk.kind, first.*, steps + 1 FROM walk CROSS JOIN LATERAL (
         SELECT ctid, workspace_id, due_at, owner IS NOT NULL, tries FROM job
-        WHERE kind = walk.kind AND failed_at IS NULL AND workspace_id > walk.workspace_id
+        WHERE kind = walk.kind AND failed_at IS NULL AND workspace_id >= '' AND workspace_id > walk.workspace_id
         ORDER BY workspace_id, due_at LIMIT 1) first
     WHERE steps < :workspaces
 ), candidate AS MATERIALIZED (

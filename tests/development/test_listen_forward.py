@@ -12,8 +12,14 @@ from leadwire.infrastructure import clock
 from leadwire_development.receiver import Receiver
 from tests import make
 from tests.delivery.test_delivery import states
-from tests.flows.commands import Started, refused, run
+from tests.flows.commands import Started, refused, run, settings_on
 from tests.waiting import eventually
+
+
+@pytest.fixture
+def access(servers):
+    """The settings of a command that acts on the tests' servers."""
+    return settings_on(servers)
 
 
 @pytest.fixture

@@ -166,12 +166,10 @@ def explain(error: BaseException) -> str | None:
     import asyncpg
     from redis.exceptions import RedisError
 
-    from leadwire.infrastructure.db import GONE, Canceled
+    from leadwire.infrastructure.db import GONE, TRANSIENT, Canceled, Locked
 
     if isinstance(error, asyncpg.UndefinedTableError):
         return "this database has no Leadwire tables yet: run `leadwire migrate`"
-    if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError):
-        return f"the database refuses: {error}"
     if isinstance(error, asyncpg.DuplicatePreparedStatementError | asyncpg.InvalidSQLStatementNameError):
         needed = "PgBouncer 1.21 or later with max_prepared_statements, or pool_mode = session"
         return f"a pooler between us and the database loses prepared statements: {needed}"
@@ -180,6 +178,8 @@ def explain(error: BaseException) -> str | None:
     if isinstance(error, (*GONE, Canceled)):
         what = "ended a statement" if isinstance(error, Canceled) else "cannot be reached"
         return f"the database {what}: {str(error) or type(error).__name__}"
+    if isinstance(error, (*TRANSIENT, Locked, asyncpg.InternalServerError)):
+        return f"the database refuses: {error}"
     return None
 
 

@@ -3,17 +3,19 @@
 Nothing is changed. A server that is unavailable is a finding like any other, so that one run shows everything.
 """
 
-from collections.abc import Coroutine, Mapping
+import asyncio
+from collections.abc import Awaitable, Coroutine, Mapping
 from typing import Any, Final
 
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import db, redis_pool
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.settings import Settings
-from leadwire.interfaces.cli.checks import environment, postgres, redis, sending
+from leadwire.interfaces.cli.checks import environment, postgres, redis, sending, work
 from leadwire.interfaces.cli.checks.finding import Finding
 from leadwire.interfaces.cli.runtime import explain
 
+_PATIENCE: Final = 10.0  # seconds for one check
 _IN_THE_WAY: Final = ("Redis Cluster", "Redis primary", "Redis slots")
 """What is wrong with a cluster, or with a client that knows of none, that further commands may fail for."""
 
@@ -41,6 +43,19 @@ async def _of_server(name: str, setting: str, look: Coroutine[Any, Any, list[Fin
         return [Finding(f"{name} answers", "error", words, f"start it, open the way to it, or correct {setting}")]
 
 
+async def _own(about: str, check: Awaitable[Finding | list[Finding]]) -> list[Finding]:
+    """What a check finds, or its own failure: it hides no other, and none waits for it."""
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            found = await check
+    except TimeoutError:
+        return [Finding(about, "error", f"no answer within {_PATIENCE:g} s", "see `locks`")]
+    except Exception as fault:  # noqa: BLE001 - in the worst hour anything may be raised
+        says = explain(fault) or f"it cannot be told: {type(fault).__name__}: {fault}"
+        return [Finding(about, "error", says, "read the log of PostgreSQL at this moment")]
+    return found if isinstance(found, list) else [found]
+
+
 async def _database(settings: Settings, names: list[str]) -> list[Finding]:
     """Adds the database's name, if it says it, to `names`."""
     try:
@@ -49,11 +64,26 @@ async def _database(settings: Settings, names: list[str]) -> list[Finding]:
         if pooler.level == "error":
             return [pooler]
         names += filter(None, [await installation.ours()])
-        tables = await postgres.tables()
-        found = [*await postgres.check(settings), pooler, tables, *await postgres.secret_key(), await postgres.clocks()]
-        if tables.level == "error":
+        tables = await _own("migrations", postgres.tables())
+        found = [
+            pooler,
+            *tables,
+            *await _own("PostgreSQL settings", postgres.check(settings)),
+            *await _own("locks", work.locks()),
+            *await _own("changes", work.change()),
+            *await _own("archive of the log", work.archiver()),
+            *await _own("age of transactions", work.age()),
+            *await _own("clock of PostgreSQL", postgres.clocks()),
+        ]
+        if tables[0].level == "error":
             return found
-        return [*found, *await postgres.workspaces(), await postgres.background(), *await sending.ending()]
+        return [
+            *found,
+            *await _own("secret key fits", postgres.secret_key()),
+            *await _own("quotas", postgres.workspaces()),
+            *await _own("background work", postgres.background()),
+            *await _own("client certificates", sending.ending()),
+        ]
     finally:
         await db.close_pool()
 

@@ -1,0 +1,73 @@
+"""Whether work succeeds, which is more than that a server answers: who waits for whom, and a change that is undone."""
+
+from typing import Final
+
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db.statements import sql
+from leadwire.interfaces.cli.checks.finding import Finding, unless
+
+_OLDEST: Final = 1_000_000_000  # transactions; at 2,146,483,648 the server takes no changes
+_NAMED: Final = 3
+
+# Whoever makes others wait, and waits for nobody.
+_BLOCKERS: Final = sql("""
+SELECT b.pid, coalesce(nullif(b.application_name, ''), b.usename, b.backend_type) AS name, b.state,
+    extract(epoch FROM clock_timestamp() - b.xact_start)::int AS seconds,
+    left(regexp_replace(b.query, '\\s+', ' ', 'g'), 80) AS statement, count(*) AS waiting
+FROM pg_stat_activity w CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) AS blocker (pid)
+JOIN pg_stat_activity b ON b.pid = blocker.pid AND b.wait_event_type IS DISTINCT FROM 'Lock'
+WHERE w.wait_event_type = 'Lock' AND w.datname = current_database()
+    AND clock_timestamp() - w.query_start > interval '1 second'
+GROUP BY b.pid, 2, b.state, b.xact_start, b.query ORDER BY waiting DESC, seconds DESC""")
+# What every change needs: the locks of a change on each table of ours, and room on the disk.
+_PATIENCE: Final = sql("SELECT set_config('lock_timeout', '2s', true)")
+_TABLES: Final = sql("""
+SELECT string_agg(format('%I', c.relname), ', ' ORDER BY c.relname) FROM pg_class c
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = to_regnamespace('public')
+    AND has_table_privilege(c.oid, 'INSERT')""")
+_FILL: Final = sql("CREATE TEMPORARY TABLE probe ON COMMIT DROP AS SELECT generate_series(1, 50000)")  # 1.8 MB
+_ARCHIVER: Final = sql("""
+SELECT last_failed_wal, extract(epoch FROM now() - last_failed_time)::int AS seconds FROM pg_stat_archiver
+WHERE last_failed_time > coalesce(last_archived_time, '-infinity') AND current_setting('archive_mode') <> 'off'""")
+_AGE: Final = sql("SELECT datname, age(datfrozenxid) AS age FROM pg_database ORDER BY age DESC LIMIT 1")
+
+
+async def locks() -> Finding:
+    """Whether anybody makes others wait for longer than a second."""
+    found = await _BLOCKERS.rows()
+    told = [
+        f"pid {row['pid']} ({row['name']}, {row['state']}, open for {row['seconds']} s) makes {row['waiting']} wait: "
+        f"{row['statement']}"
+        for row in found[:_NAMED]
+    ]
+    pid = found[0]["pid"] if found else 0
+    return unless(bool(found), "locks", "; ".join(told) or "nobody makes others wait", pid=pid)
+
+
+async def change() -> Finding:
+    """Whether a change could be made: what it needs is taken, and given back. Raise what the server raises."""
+    async with db.transaction():
+        await _PATIENCE.rows()
+        roll_back = await db.savepoint()
+        try:
+            await db.rows(f"LOCK TABLE {await _TABLES.value()} IN ROW EXCLUSIVE MODE")
+            await _FILL.rows()
+        except db.Locked as error:
+            return unless(True, "changes", f"one waits for longer than 2 s: {error}")
+        finally:
+            await roll_back()
+    return unless(False, "changes", "one can be made")
+
+
+async def archiver() -> Finding:
+    """Whether the log is archived; until it is, all of it is kept on the disk."""
+    row = await _ARCHIVER.row()
+    says = f"{row['last_failed_wal']} was refused {row['seconds']} s ago" if row else "nothing was refused"
+    return unless(row is not None, "archive of the log", says)
+
+
+async def age() -> Finding:
+    """Whether a database comes close to where the server stops to take changes."""
+    (row,) = await _AGE.rows()
+    says = f"{row['datname']}: {row['age']:,} transactions of 2,146,483,648"
+    return unless(row["age"] > _OLDEST, "age of transactions", says)

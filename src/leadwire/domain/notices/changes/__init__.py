@@ -28,9 +28,10 @@ SELECT u.id, u.workspace_id, array_remove(CASE u.role WHEN 'admin' THEN :admin::
 FROM user_account u WHERE u.workspace_id = :workspace AND u.id = :user
 ON CONFLICT (user_id) DO UPDATE SET kinds = array_remove(notice_choice.kinds, :kind)
 RETURNING (SELECT email FROM user_account u WHERE u.id = user_id)""")
-# Begins a mail, unless there was one a short while ago. Of two who try at once, one gets a row.
+# Begins a mail, unless there was one a short while ago or the workspace is deleted. Of two who try at once, one gets a
+# row.
 _BEGIN: Final = sql("""
-INSERT INTO notice (kind, workspace_id, subject, at) VALUES (:kind, :workspace, '', now())
+INSERT INTO notice (kind, workspace_id, subject, at) SELECT :kind, id, '', now() FROM workspace WHERE id = :workspace
 ON CONFLICT (kind, workspace_id, subject) DO UPDATE SET at = now(), before = notice.at
     WHERE notice.at <= now() - :pause::interval
 RETURNING 1""")

@@ -14,6 +14,7 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.mail import changes as mail
+from leadwire.domain.privacy import retention
 from leadwire.domain.search import changes as search
 from leadwire.infrastructure import db, idempotency_store, jobs
 from leadwire.infrastructure.db.statements import sql
@@ -82,6 +83,7 @@ async def delete(workspace: str) -> None:
 async def _delete_rows(workspace: str) -> None:
     """Those that others refer to come later. Once conversations and leads are gone, no more events are recorded."""
     await redrive.delete_jobs(workspace)
+    await retention.delete(workspace)  # else a sweep that ends may have its row, and wait for that of the workspace
     batches: tuple[Batch, ...] = (
         _delete_responses, endpoints.delete_batch, conversations.delete_batch, leads.delete_batch, bots.delete_batch,
         erase.delete_events, mail.delete_batch,

@@ -119,7 +119,10 @@ ITEMS: Final = {
         _entry, "audit_entry", "UPDATE", "SELECT bool_and(number > 0) FROM audit_entry WHERE workspace_id = $1"
     ),
     "audit.drop": Item(
-        _old_entry, "audit_entry", "DELETE", "SELECT count(*) = 0 FROM audit_entry WHERE workspace_id = $1"
+        _old_entry,
+        "audit_entry",
+        "DELETE",
+        "SELECT count(*) = 0 FROM audit_entry WHERE workspace_id = $1 AND action = 'thing.done'",
     ),
     "bulk_change": Item(
         _bulk_change, "bulk_change", "UPDATE", "SELECT state = 'finished' FROM bulk_change WHERE workspace_id = $1"

@@ -18,9 +18,9 @@ def pytest_terminal_summary(terminalreporter) -> None:
     if rows:
         terminalreporter.section("what was tried")
         for start, *counts in [("", "pairs", "orders", "ends", "violations"), *sorted(rows)]:
-            terminalreporter.write_line(f"{start:20}" + "".join(f"{count:>12}" for count in counts))
+            terminalreporter.write_line(f"{start:40}" + "".join(f"{count:>12}" for count in counts))
         counts = [sum(column) for column in list(zip(*rows, strict=True))[1:]]
-        terminalreporter.write_line(f"{'together':20}" + "".join(f"{count:>12}" for count in counts))
+        terminalreporter.write_line(f"{'together':40}" + "".join(f"{count:>12}" for count in counts))
 
 
 @pytest.fixture

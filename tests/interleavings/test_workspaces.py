@@ -1,0 +1,34 @@
+"""A job runs while its workspace is suspended, resumed or deleted: it ends, and nothing is left of who is deleted."""
+
+from itertools import product
+
+import pytest
+
+from leadwire.domain.workspaces import changes
+from tests.bad_members.items import ITEMS
+from tests.interleavings.workspaces import CHANGES, Meeting
+
+HELD = [
+    *product(CHANGES, ["job"]),
+    ("suspend", "change"),
+    ("resume", "change"),
+    pytest.param("delete", "change", marks=pytest.mark.large),  # which has many statements
+]
+
+
+@pytest.fixture
+def quick(monkeypatch, set_mail):
+    """A deletion looks often for what is being sent, and mail is kept."""
+    monkeypatch.setattr(changes, "_LOOK", 0.01)
+    set_mail("mailbox:")
+
+
+@pytest.mark.usefixtures("planned_once", "quick")
+@pytest.mark.parametrize(("change", "held"), HELD)
+@pytest.mark.parametrize("kind", sorted(ITEMS))
+async def test_a_job_and_a_change_of_its_workspace_leave_nothing_undone(kind, change, held, record_property):
+    meeting = Meeting(kind, change)
+    await meeting.begin()
+    await meeting.run(job_first=held == "job")
+    record_property("interleavings", [f"{kind}, {change}, {held}", 1, meeting.orders, 0, len(meeting.violations)])
+    assert not meeting.violations, "\n".join(meeting.violations)

@@ -74,24 +74,26 @@ async def test_one_network_has_five_tries_at_an_account_and_uses_up_no_more_of_i
     await tries.count_stranger(EMAIL, "198.51.100.1")
 
 
-async def flood(networks: int) -> int:
-    """Strangers try passwords, each network five at once. Return how many were checked."""
-    guesses = [
-        sign_in.sign_in(EMAIL, "a guess", Browser(f"203.0.{network}.{number}"))
-        for network in range(networks)
-        for number in range(tries.PER_NETWORK)
-    ]
+async def flood() -> int:
+    """Strangers try passwords, each network five at once, until one is refused. Return how many were checked: more than
+    an account has at once where that takes so long that it has some again.
+    """
     checked = 0
-    for results in [
-        await asyncio.gather(*guesses[at : at + 10], return_exceptions=True) for at in range(0, len(guesses), 10)
-    ]:
+    for network in range(250):
+        guesses = [
+            sign_in.sign_in(EMAIL, "a guess", Browser(f"203.0.{network}.{number}"))
+            for number in range(tries.PER_NETWORK)
+        ]
+        results = await asyncio.gather(*guesses, return_exceptions=True)
         assert {type(result) for result in results} <= {Invalid, RateLimited}
         checked += sum(isinstance(result, Invalid) for result in results)
+        if any(isinstance(result, RateLimited) for result in results):
+            break
     return checked
 
 
 async def test_the_owner_gets_in_while_strangers_flood_the_account(admin, stranger):  # noqa: F811
-    assert await flood(tries.PER_ACCOUNT // tries.PER_NETWORK + 1) == tries.PER_ACCOUNT
+    assert tries.PER_ACCOUNT <= await flood() < 250 * tries.PER_NETWORK
     form = {"email": EMAIL, "password": PASSWORD}
     refused = await stranger.post("/sign-in", data=form)
     assert refused.status_code == 429
@@ -102,7 +104,7 @@ async def test_the_owner_gets_in_while_strangers_flood_the_account(admin, strang
 
 
 async def test_the_owner_confirms_a_session_while_strangers_flood_the_account(admin):  # noqa: F811
-    await flood(tries.PER_ACCOUNT // tries.PER_NETWORK)
+    await flood()
     await admin.open("/account")
     await db.rows("UPDATE user_session SET confirmed_at = confirmed_at - interval '11 minutes'")
     await admin.fill("/confirm", password=PASSWORD)

@@ -3,7 +3,8 @@
 A dump, a report, a standby with feedback and an abandoned slot hold one. What is deleted meanwhile stays in the tables
 and their indexes, and a queue that is read from its beginning reads it again and again. Events are recorded and
 delivered a turn at a time, by the functions of relay and worker, with a snapshot held and without; a turn's pages are
-what PostgreSQL counts for this database. Nothing is vacuumed meanwhile. POSTs are not made.
+what PostgreSQL counts for this database. Nothing is vacuumed meanwhile. POSTs are not made. Jobs of a kind that does
+nothing are added and done in the same way.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,11 +27,16 @@ from leadwire.delivery.worker.attempt import Attempt, ClaimedDelivery
 from leadwire.delivery.worker.claim import claim
 from leadwire.delivery.worker.record import record
 from leadwire.domain.accounts import changes as accounts
+from leadwire.domain.accounts import reads as accounts_reads
 from leadwire.domain.webhooks import changes as webhooks
 from leadwire.domain.webhooks.samples import SAMPLES
 from leadwire.domain.webhooks.schema import EndpointChange
 from leadwire.infrastructure import clock, db, ids, redis_pool
 from leadwire.infrastructure.db.migrations import migrate
+from leadwire.infrastructure.jobs import Offer, queue
+from leadwire.infrastructure.jobs.kinds import Kind
+from leadwire.infrastructure.jobs.queue import Claimed
+from leadwire.infrastructure.jobs.runner import Runner
 from leadwire.infrastructure.settings import Settings
 from leadwire_development.embedded import services
 
@@ -41,17 +47,18 @@ KINDS: Final[Mapping[str, tuple[int, EndpointChange | None]]] = {
     "relayed": (17, None),
 }
 """Of endpoints: how many of them want each event, and their settings."""
+_JOBS: Final = "jobs"
 MOST: Final = 2.0
 """Times the pages of the control."""
 _TURN: Final = 20  # events, each about a lead of its own
-_TABLES: Final = "delivery, outbox, webhook_endpoint"
+_TABLES: Final = "delivery, outbox, webhook_endpoint, job"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ops.bench.old_snapshot", description=__doc__)
     parser.add_argument("--deliveries", type=int, default=5000)
     parser.add_argument("--windows", type=int, default=5)
-    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
+    parser.add_argument("--kinds", nargs="+", choices=[*KINDS, _JOBS], default=[*KINDS, _JOBS])
     options = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="leadwire-bench-"))
     place.chmod(0o711)
@@ -91,14 +98,13 @@ async def windows(kind: str, deliveries: int, count: int, held_at: str | None) -
 
     From the end of the first window on, a snapshot of the database at `held_at` is held. The pool has one connection.
     """
-    number, change = KINDS[kind]
     workspace = await accounts.create_workspace(kind)
-    for _ in range(number):
-        endpoint = await webhooks.create(workspace, "https://example.com/hook", ["lead.updated"])
-        if change:
-            await webhooks.configure(workspace, endpoint.id, change)
-        await webhooks.enable(workspace, endpoint.id)
-    delivering = _Delivering(redis_pool.require_client(), workspace, number)
+    number = await make_endpoints(workspace, kind) if kind in KINDS else 1
+    for table in _TABLES.split(", "):
+        await db.rows(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
+    await db.rows(f"VACUUM (ANALYZE) {_TABLES}")
+    redis = redis_pool.require_client()
+    delivering = Delivering(redis, workspace, number) if kind in KINDS else _Jobs(workspace)
     await delivering.prepare()
     holder = await asyncpg.connect(held_at) if held_at else None
     figures = []
@@ -116,6 +122,17 @@ async def windows(kind: str, deliveries: int, count: int, held_at: str | None) -
     return figures
 
 
+async def make_endpoints(workspace: str, kind: str) -> int:
+    """Return how many there are of the kind."""
+    number, change = KINDS[kind]
+    for _ in range(number):
+        endpoint = await webhooks.create(workspace, "https://example.com/hook", ["lead.updated"])
+        if change:
+            await webhooks.configure(workspace, endpoint.id, change)
+        await webhooks.enable(workspace, endpoint.id)
+    return number
+
+
 async def _pages() -> int:
     await db.rows("SELECT pg_stat_force_next_flush()")  # of the only connection
     return int(
@@ -123,7 +140,7 @@ async def _pages() -> int:
     )
 
 
-class _Delivering:
+class Delivering:
     """A relay and a worker, by hand."""
 
     def __init__(self, redis: Redis, workspace: str, endpoints: int) -> None:
@@ -134,12 +151,9 @@ class _Delivering:
         self._count = 0
 
     async def prepare(self) -> None:
-        """Empty the queues, and open the endpoints."""
+        """Empty the streams, and open the endpoints."""
         await self._redis.flushall()
         await streams.prepare(self._redis, self._settings.stream_shards)
-        for table in _TABLES.split(", "):
-            await db.rows(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
-        await db.rows(f"VACUUM (ANALYZE) {_TABLES}")
         await self._relay.admit()
 
     def take_count(self) -> int:
@@ -170,6 +184,30 @@ class _Delivering:
         now = time.perf_counter()
         following = retry.after("delivered", job.number, self._settings.retry_schedule, test=False)
         return Attempt(job, clock.now(), now, now, "delivered", following)
+
+
+class _Jobs:
+    """A background process, by hand."""
+
+    def __init__(self, workspace: str) -> None:
+        kind = Kind(_JOBS, self._run, batch=_TURN, at_once=1, limit=60.0, tries=1, every=None)
+        self._workspace, self._runner, self._count = workspace, Runner(accounts_reads.suspended, {_JOBS: kind}), 0
+
+    async def prepare(self) -> None:
+        """Nothing is kept from before."""
+
+    def take_count(self) -> int:
+        """How many jobs there were since the last call."""
+        count, self._count = self._count, 0
+        return count
+
+    async def turn(self) -> None:
+        """Add jobs, and do them."""
+        await queue.add_all(_JOBS, [Offer(ids.new("job"), self._workspace) for _ in range(_TURN)])
+        await self._runner.run_all()
+
+    async def _run(self, jobs: Sequence[Claimed]) -> None:
+        self._count += len(jobs)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 There may be hundreds of thousands, so a row of `discard` says what is to go, and a job does it some at a time.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from piccolo.columns import Text, Timestamptz
@@ -57,9 +58,11 @@ async def start(endpoint_id: str, workspace: str = "") -> None:
         await jobs.add("discard", endpoint_id, workspace)
 
 
-async def wake(endpoint_ids: set[str], *, stay_open: bool = True) -> None:
-    """Wake endpoints for deliveries that are going to wait; what waits for one that was removed is canceled."""
-    known = await due.wake(endpoint_ids, stay_open=stay_open)
+async def wake(endpoint_ids: set[str], *, stay_open: bool = True, roomy: Collection[str] = ()) -> None:
+    """Wake endpoints for deliveries that are going to wait, or for room (`roomy`); what waits for one that was removed
+    is canceled.
+    """
+    known = await due.wake(endpoint_ids, stay_open=stay_open, roomy=roomy)
     for endpoint_id in sorted(endpoint_ids - known.keys()):
         await start(endpoint_id)
 

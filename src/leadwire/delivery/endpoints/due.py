@@ -3,6 +3,10 @@
 Whoever lets a delivery wait, or makes room for one, calls `wake` first, in the same transaction. It locks the
 endpoint's row, and so does admission: neither misses what the other does. That is the order of all locks: endpoints by
 id, then deliveries.
+
+A new due time is a new entry in each index of endpoints, which stays there while somebody holds an old snapshot, and
+each later one reads them all. So a row that need not change does not, and nor does a due time that is soon, where the
+relay itself is to look at the endpoint now.
 """
 
 from collections.abc import Collection
@@ -17,16 +21,19 @@ LOOK: Final[dict[Column | str, Any]] = {"open": False, "due_at": NOW}
 
 PATIENCE: Final = sql("SELECT set_config('lock_timeout', '200ms', true)")
 """Where many endpoints are woken at once: one that somebody is changing is tried again later."""
-# What is put back waits since before. A row that says so already gets no new version: the old ones would be read, too.
+# What is put back waits since before. What waits for room is due within a second.
 _WAKE: Final = sql("""
 WITH locked AS MATERIALIZED (
-    SELECT id, ordered, open, due_at, waiting_from, CASE WHEN :open THEN now() ELSE '-infinity' END AS since
-    FROM webhook_endpoint WHERE id = ANY(:ids::text[]) ORDER BY id FOR NO KEY UPDATE
+    SELECT id, ordered, open, due_at, waiting_from FROM webhook_endpoint WHERE id = ANY(:ids::text[])
+    ORDER BY id FOR NO KEY UPDATE
+), bound AS (
+    SELECT now() + :soon * interval '1 second' AS late, CASE WHEN :open THEN now() ELSE '-infinity' END AS since
 ), woken AS (
-    UPDATE webhook_endpoint SET due_at = least(due_at, now()), open = open AND :open,
-        waiting_from = least(waiting_from, CASE WHEN :open THEN now() ELSE '-infinity' END)
-    WHERE id = ANY(ARRAY(
-        SELECT id FROM locked WHERE due_at > now() OR open AND NOT :open OR waiting_from > since))
+    UPDATE webhook_endpoint SET due_at = CASE WHEN due_at > late THEN now() ELSE due_at END, open = open AND :open,
+        waiting_from = least(waiting_from, since)
+    FROM bound WHERE id = ANY(ARRAY(SELECT id FROM locked, bound
+        WHERE (due_at > late OR open AND NOT :open OR waiting_from > since)
+          AND (due_at <= now() + interval '1 second' OR NOT id = ANY(:roomy::text[]))))
 )
 SELECT id, ordered FROM locked""")
 # The first delivery of each subject becomes due, unless it is in quarantine; those behind it are due never.
@@ -40,22 +47,26 @@ UPDATE delivery SET due_at = now() WHERE ctid = ANY(ARRAY(
     CROSS JOIN LATERAL (SELECT d.ctid, d.due_at, d.state, d.set_aside_at FROM delivery d
         WHERE d.endpoint_id = asked.endpoint_id AND d.subject = asked.subject AND d.position >= e.ordered_from
         ORDER BY d.position LIMIT 1) first
-    WHERE first.state = 'waiting' AND first.due_at = 'infinity' AND first.set_aside_at IS NULL))""")
+    WHERE first.state = 'waiting' AND first.due_at = 'infinity' AND first.set_aside_at IS NULL))
+RETURNING endpoint_id""")
 
 
-async def wake(endpoint_ids: Collection[str], *, stay_open: bool = True) -> dict[str, bool]:
+async def wake(
+    endpoint_ids: Collection[str], *, stay_open: bool = True, roomy: Collection[str] = (), soon: float = 0.0
+) -> dict[str, bool]:
     """Lock endpoints, and let the relay look at them after the commit. Return those that exist, and whether
     each wants order.
 
-    Unless `stay_open`, deliveries are no longer queued past those that wait.
+    Unless `stay_open`, deliveries are no longer queued past those that wait. `roomy` are those that have only got room
+    for another delivery. Those that are due within `soon` seconds stay due then: the caller is the relay.
     """
     if not endpoint_ids:
         return {}
-    found = await _WAKE.rows(ids=sorted(set(endpoint_ids)), open=stay_open)
+    found = await _WAKE.rows(ids=sorted(set(endpoint_ids)), open=stay_open, roomy=list(roomy), soon=soon)
     return {row["id"]: row["ordered"] for row in found}
 
 
 async def release_first(pairs: Collection[Any]) -> None:
     """Let the first unfinished delivery of each (endpoint, subject) be sent. The endpoints are locked by `wake`."""
     if pairs:
-        await _RELEASE_FIRST.rows(**lists("endpoints subjects", pairs))
+        await wake({row[0] for row in await _RELEASE_FIRST.rows(**lists("endpoints subjects", pairs))})

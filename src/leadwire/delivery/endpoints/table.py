@@ -43,9 +43,11 @@ class WebhookEndpoint(Table, db=DB, tablename="webhook_endpoint"):
     # As its receiver asked for with Retry-After; infinity: its workspace is suspended.
     paused_until = Timestamptz(null=True, default=None)
     admission_window = SmallInt(default=LARGEST_WINDOW)  # deliveries that may be queued at a time
-    # What admission knows of its queue: at most so many are queued, nothing that waits is due before that time, nothing
-    # unfinished has a position before that one (where order is wanted), and when all that was looked up last.
+    # What admission knows of its queue: at most so many are queued, none of an earlier event, nothing that waits is due
+    # before that time, nothing unfinished has a position before that one (where order is wanted), and when all that was
+    # looked up last.
     queued = Integer(default=0)
+    queued_from = Text(default="")
     waiting_from = Timestamptz()
     ordered_from = BigInt(default=0)
     looked_at = Timestamptz(null=True, default=None)

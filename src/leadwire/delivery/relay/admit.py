@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from leadwire.delivery.endpoints.table import LARGEST_WINDOW
 from leadwire.delivery.relay.front import Front
 from leadwire.delivery.streams import Key
 from leadwire.infrastructure import db
@@ -25,17 +24,19 @@ ALWAYS: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Before any delivery."""
 
 _SQL: Final = load(__file__)
-_DUE, _ADMIT, _OVERFULL, _CLOSE = (_SQL[name] for name in ("due", "admit", "overfull", "close"))
+_DUE, _WOKEN, _ADMIT, _OVERFULL, _CLOSE = (_SQL[name] for name in ("due", "woken", "admit", "overfull", "close"))
 _failing: Final = Failing("admit")
 
 
-async def admit(batch: int = BATCH, front: Front[datetime] | None = None) -> list[Key]:
+async def admit(batch: int = BATCH, front: Front[datetime] | None = None, woken: set[str] | None = None) -> list[Key]:
     """Queue what is due. Return the keys to put into the streams. Raise db.TRANSIENT.
 
-    Where that fails, each half of the endpoints is admitted by itself; an endpoint that fails alone rests.
+    `woken` are endpoints that are looked at though they are not due; those that were are removed from it. Where that
+    fails, each half of the endpoints is admitted by itself; an endpoint that fails alone rests.
     """
-    keys, front = list[Key](), front or Front(ALWAYS)
-    looked = {"most": _ENDPOINTS, "resting": _failing.resting(), "since": front.since() or ALWAYS}
+    keys, front, woken = list[Key](), front or Front(ALWAYS), woken or set()
+    looked = {"most": _ENDPOINTS, "resting": (resting := _failing.resting()), "since": front.since() or ALWAYS}
+    first = sorted(woken.difference(resting))[:_ENDPOINTS]
 
     async def queue(endpoints: Sequence[str] | None) -> None:
         async with db.transaction():
@@ -43,6 +44,9 @@ async def admit(batch: int = BATCH, front: Front[datetime] | None = None) -> lis
             due = [row["id"] for row in rows]
             if rows:
                 front.at(rows[0]["front"])
+            also = set(first if endpoints is None else endpoints).intersection(first).difference(due)
+            if also:
+                due += [row["id"] for row in await _WOKEN.rows(ids=list(also))]
             share = max(1, batch // max(_FAIR, len(due)))
             rows = await _ADMIT.rows(ids=due, share=share) if due else []
         keys.extend(Key(*row) for row in rows)
@@ -53,12 +57,13 @@ async def admit(batch: int = BATCH, front: Front[datetime] | None = None) -> lis
     except db.TRANSIENT:
         raise
     except Exception:  # noqa: BLE001 - whatever it is, it is about these endpoints
-        endpoints = [row["id"] for row in await _DUE.rows(**looked, ids=None)]
-        _failing.all_failed(await apart(endpoints, queue))
+        endpoints = {row["id"] for row in await _DUE.rows(**looked, ids=None)}.union(first)
+        _failing.all_failed(await apart(sorted(endpoints), queue))
+    woken.difference_update(first)
     return keys
 
 
-async def close_overfull(most: int = 2 * LARGEST_WINDOW) -> None:
+async def close_overfull(most: int) -> None:
     """Let deliveries wait from now on where more than `most` of an endpoint are queued."""
     endpoints = [row["endpoint_id"] for row in await _OVERFULL.rows(most=most)]
     _failing.all_failed(await apart(endpoints, lambda ids: _CLOSE.rows(ids=ids)))

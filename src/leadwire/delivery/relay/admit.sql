@@ -6,24 +6,30 @@ FROM webhook_endpoint WHERE enabled AND due_at < 'infinity' AND due_at <= now() 
     AND NOT id = ANY(:resting::text[]) AND (:ids::text[] IS NULL OR id = ANY(:ids))
 ORDER BY due_at LIMIT :most FOR NO KEY UPDATE SKIP LOCKED
 
+-- woken: lock those of these endpoints that nobody else has locked
+SELECT id FROM webhook_endpoint WHERE enabled AND id = ANY(:ids::text[]) FOR NO KEY UPDATE SKIP LOCKED
+
 -- admit: queue what the window, the rate (a bucket of one second's tokens) and a pause of each endpoint let through
 -- What a receiver fetches itself is not queued here, nor is its endpoint looked at until more is added.
 -- An endpoint with nothing left to do is due with its next retry, and open unless it has an order or a rate. One with
 -- more than it may send is due when its rate allows another, or soon: before that, whoever records an outcome wakes it.
--- An endpoint's queue is read from `waiting_from` on, and what is queued of it is counted where so many may be queued
--- that the window has no room for another share. The whole queue is read now and then: nothing rests on what others know.
+-- An endpoint's queue is read from `waiting_from` on, and what is queued of it is counted, from `queued_from` on, where
+-- so many may be queued that the window has no room for another share. The whole queue is read now and then: nothing
+-- rests on what others know.
 WITH endpoint AS MATERIALIZED (
     SELECT e.id, e.ordered, e.rate_limit / 60.0 AS rate, e.paused_until > now() AS paused, e.paused_until,
         e.url LIKE 'pull:%' AS pulled, e.admission_window, e.looked_at, whole,
         CASE WHEN whole THEN '-infinity' ELSE e.waiting_from END AS since,
         CASE WHEN whole THEN 0 ELSE e.ordered_from END AS ordered_since,
-        CASE WHEN e.queued + :share > e.admission_window THEN (
-            SELECT count(*) FROM delivery d WHERE d.endpoint_id = e.id AND d.state = 'queued')
-            ELSE e.queued END AS queued,
+        CASE WHEN tight THEN counted.queued ELSE e.queued END AS queued,
+        CASE WHEN tight THEN counted.first ELSE e.queued_from END AS queued_from,
         least(greatest(1.0, e.rate_limit / 60.0), coalesce(e.rate_tokens
             + extract(epoch FROM now() - e.rate_at)::float8 * e.rate_limit / 60.0, 'infinity')) AS tokens
-    FROM webhook_endpoint e CROSS JOIN LATERAL (SELECT
-        e.looked_at IS NULL OR NOT e.looked_at BETWEEN now() - interval '15 seconds' AND now() AS whole) look
+    FROM webhook_endpoint e CROSS JOIN LATERAL (SELECT e.queued + :share > e.admission_window AS tight,
+        e.looked_at IS NULL OR NOT e.looked_at BETWEEN now() - interval '15 seconds' AND now() AS whole
+    ) look CROSS JOIN LATERAL (SELECT count(*) AS queued, min(event_id) AS first FROM delivery d
+        WHERE tight AND d.endpoint_id = e.id AND d.state = 'queued'
+          AND d.event_id >= CASE WHEN whole THEN '' ELSE e.queued_from END) counted
     WHERE e.id = ANY(:ids::text[])
 ), room AS (
     SELECT *, admission_window - queued AS free FROM endpoint
@@ -33,17 +39,18 @@ WITH endpoint AS MATERIALIZED (
     FROM room
 ), picked AS (
     SELECT p.* FROM allowed CROSS JOIN LATERAL (
-        SELECT d.ctid, d.endpoint_id FROM delivery d
+        SELECT d.ctid, d.endpoint_id, d.event_id FROM delivery d
         WHERE d.endpoint_id = allowed.id AND d.state = 'waiting' AND d.due_at >= since AND d.due_at <= now()
         ORDER BY d.due_at LIMIT allowed.count FOR UPDATE SKIP LOCKED
     ) p
 ), taken AS (
-    SELECT allowed.*, (SELECT count(*) FROM picked WHERE picked.endpoint_id = allowed.id) AS picked FROM allowed
+    SELECT allowed.*, picks.* FROM allowed CROSS JOIN LATERAL (
+        SELECT count(*) AS picked, min(event_id) AS picked_from FROM picked WHERE picked.endpoint_id = allowed.id) picks
 ), looked AS MATERIALIZED (
     SELECT taken.*, (SELECT d.due_at FROM delivery d WHERE d.endpoint_id = taken.id AND d.state = 'waiting'
-            AND d.due_at >= since AND d.due_at < 'infinity' ORDER BY d.due_at LIMIT 1) AS first,
-        (SELECT d.due_at FROM delivery d WHERE d.endpoint_id = taken.id AND d.state = 'waiting'
-            AND d.due_at >= since AND d.due_at < 'infinity' ORDER BY d.due_at OFFSET taken.picked LIMIT 1) AS next,
+            AND d.due_at >= since AND d.due_at < 'infinity'
+            AND d.ctid <> ALL(ARRAY(SELECT ctid FROM picked WHERE picked.endpoint_id = taken.id))
+            ORDER BY d.due_at LIMIT 1) AS next,
         CASE WHEN ordered THEN (SELECT d.position FROM delivery d WHERE d.endpoint_id = taken.id
             AND d.subject <> '' AND d.position >= ordered_since ORDER BY d.position LIMIT 1) END AS ordered_from
     FROM taken
@@ -53,7 +60,8 @@ WITH endpoint AS MATERIALIZED (
             AND NOT coalesce(paused, false) AND NOT pulled,
         rate_tokens = CASE WHEN rate IS NULL THEN e.rate_tokens ELSE tokens - picked END,
         rate_at = CASE WHEN rate IS NULL THEN e.rate_at ELSE now() END,
-        queued = looked.queued + picked, waiting_from = coalesce(first, 'infinity'),
+        queued = looked.queued + picked, waiting_from = least(next, now()),
+        queued_from = coalesce(least(looked.queued_from, picked_from), e.queued_from),
         ordered_from = coalesce(looked.ordered_from, ordered_since),
         looked_at = CASE WHEN whole THEN now() ELSE e.looked_at END,
         due_at = CASE

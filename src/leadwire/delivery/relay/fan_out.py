@@ -37,13 +37,14 @@ _failing: Final = Failing("fan_out")
 
 
 class FanOut(NamedTuple):
-    """How many events were relayed, the keys to put into the streams, and how many deliveries have to wait. `after`
-    is where the next round begins, '' for the first workspace.
+    """How many events were relayed, the keys to put into the streams, how many deliveries have to wait, and of which
+    endpoints. `after` is where the next round begins, '' for the first workspace.
     """
 
     events: int
     keys: list[Key]
     waiting: int
+    endpoints: set[str]
     after: str
 
 
@@ -65,10 +66,13 @@ class OutboxFront:
         return 0
 
 
-async def fan_out(after: str = "", deliveries: int = DELIVERIES, front: OutboxFront | None = None) -> FanOut:
+async def fan_out(
+    after: str = "", deliveries: int = DELIVERIES, front: OutboxFront | None = None, soon: float = 0.0
+) -> FanOut:
     """Relay a batch of each of the workspaces that follow `after` and have events.
 
-    Raise db.TRANSIENT, unless something was relayed before.
+    Endpoints that are due within `soon` seconds stay due then: the caller admits what waits for them now. Raise
+    db.TRANSIENT, unless something was relayed before.
     """
     since = await front.since() if front else 0
     asked = {"after": after, "most": _WORKSPACES, "resting": _failing.resting(), "since": since}
@@ -76,7 +80,7 @@ async def fan_out(after: str = "", deliveries: int = DELIVERIES, front: OutboxFr
     rows, failed = list[db.Row](), list[str]()
     for workspace in busy:
         try:
-            rows += await _of_workspace(workspace, since, deliveries // len(busy))
+            rows += await _of_workspace(workspace, since, deliveries // len(busy), soon=soon)
         except (db.Locked, db.Deadlock):
             continue  # the next round tries again
         except db.TRANSIENT:
@@ -92,7 +96,8 @@ async def fan_out(after: str = "", deliveries: int = DELIVERIES, front: OutboxFr
     made = [row for row in rows if row["age"] is None]
     metrics.relayed(ages)
     keys = [Key(row["event_id"], row["endpoint_id"], 0) for row in made if row["state"] == "queued"]
-    return FanOut(len(ages), keys, len(made) - len(keys), busy[-1] if len(busy) == _WORKSPACES else "")
+    waiting = [row["endpoint_id"] for row in made if row["state"] == "waiting"]
+    return FanOut(len(ages), keys, len(waiting), set(waiting), busy[-1] if len(busy) == _WORKSPACES else "")
 
 
 async def release(event_id: str | None = None) -> int:
@@ -106,13 +111,13 @@ async def listed() -> list[tuple[str, str, str]]:
 
 
 async def _of_workspace(
-    workspace: str, since: int, deliveries: int, events: Sequence[str] | None = None
+    workspace: str, since: int, deliveries: int, events: Sequence[str] | None = None, soon: float = 0.0
 ) -> list[db.Row]:
     """Relay a workspace's next events, or some of these. Return the statement's rows."""
     async with db.transaction():
         if not await _HAVE.value(workspace=workspace, patience=_PATIENCE):
             return []
-        closed = await due.wake([row["id"] for row in await _CLOSED.rows(workspace=workspace)])
+        closed = await due.wake([row["id"] for row in await _CLOSED.rows(workspace=workspace)], soon=soon)
         asked = {"workspace": workspace, "since": since, "deliveries": deliveries, "events": events}
         return await _FAN_OUT.rows(**asked, closed=list(closed))
 

@@ -30,6 +30,8 @@ _POLL: Final = 0.25  # seconds, when nothing wakes a loop
 _POLL_BACKLOG: Final = 0.01  # while an endpoint's window is what holds deliveries back
 _CLOSE_EVERY: Final = 1.0
 _EXPIRE_EVERY: Final = 1.0
+_SOON: Final = 20.0  # seconds: an admission looks at an endpoint again after 15, whatever it knows
+_OVERFULL: Final = 2 * LARGEST_WINDOW
 _MAINTAIN_EVERY: Final = 3600.0
 _MAINTAIN_AGAIN: Final = 15.0  # after a lock that was not granted in time
 
@@ -43,6 +45,7 @@ class Relay:
         self._living = reconcile.Living(settings.lease)
         self._after = ""
         self._outbox, self._due = OutboxFront(), Front(ALWAYS)
+        self._woken: set[str] = set()  # endpoints that more waits for now
         self._close_at = float("-inf")
         self._refused: dict[str, list[Key]] = defaultdict(list)  # by loop, what it has queued and Redis has not taken
         runs = (self.fan_out, self.admit, self.expire, self.reconcile, self.maintain)
@@ -64,29 +67,38 @@ class Relay:
     async def fan_out(self) -> float:
         """Make the deliveries of events that were left to the relay."""
         await self._add("fan_out")
-        began, batch = self._after, await fan_out(self._after, front=self._outbox)
+        began, batch = self._after, await fan_out(self._after, front=self._outbox, soon=_SOON)
         self._after = batch.after
+        self._woken |= batch.endpoints
         if batch.waiting:
             self._loops["admit"].woken.set()
         if batch.events:
             telemetry.log("batch.relayed", events=batch.events, queued=len(batch.keys), waiting=batch.waiting)
         await self._add("fan_out", batch.keys)
         if len(batch.keys) > LARGEST_WINDOW:  # one endpoint may have too many now
-            await close_overfull()
+            await close_overfull(_OVERFULL)
         return 0.0 if batch.events or began else _POLL  # the workspaces before `began` may have some
 
     async def admit(self) -> float:
         """Queue what is due; now and then look for endpoints that too much is queued for."""
         if (began := time.monotonic()) > self._close_at:
-            await close_overfull()
+            if await self._may_be_overfull():
+                await close_overfull(_OVERFULL)
             ended = time.monotonic()
             self._close_at = ended + max(_CLOSE_EVERY, 20 * (ended - began))  # it reads what was queued before, too
         await self._add("admit")
-        admitted = await admit(front=self._due)
+        admitted = await admit(front=self._due, woken=self._woken)
         if admitted:
             telemetry.log("batch.admitted", deliveries=len(admitted))
         await self._add("admit", admitted)
         return _POLL_BACKLOG if admitted else _POLL
+
+    async def _may_be_overfull(self) -> bool:
+        """Whether the streams have as many entries as an overfull endpoint alone would, or that cannot be told."""
+        try:
+            return await streams.length(self._redis, self._settings.stream_shards) > _OVERFULL
+        except AWAY:
+            return True
 
     async def _add(self, by: str, keys: Sequence[Key] = ()) -> None:
         """Put what a loop has queued into the streams, with what was refused before: it queues no more until then.

@@ -119,6 +119,14 @@ async def done(redis: Redis, entries: Sequence[Entry]) -> None:
     await pipeline.execute()
 
 
+async def length(redis: Redis, shards: int) -> int:
+    """Return how many entries all streams have together."""
+    pipeline = redis.pipeline(transaction=False)
+    for stream in names(shards):
+        pipeline.xlen(stream)
+    return sum(await pipeline.execute())
+
+
 async def states(redis: Redis, shards: int) -> list[StreamState]:
     """Return how full every stream is. Raise NotPrimary for a replica, which may not know the latest entries."""
     await redis_pool.check_primary(redis)

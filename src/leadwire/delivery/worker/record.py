@@ -58,7 +58,9 @@ async def _record_with_health(done: Sequence[Attempt], owner: str) -> list[Attem
         return await _record(done, owner)
     async with db.transaction():
         await due.PATIENCE.rows()
-        await discard.wake({one.job.entry.key.endpoint_id for one in informative})
+        endpoints = {one.job.entry.key.endpoint_id for one in informative}
+        roomy = endpoints - {one.job.entry.key.endpoint_id for one in informative if one.outcome != "delivered"}
+        await discard.wake(endpoints, roomy=roomy)
         settled = await _record(done, owner)
         in_order = {(one.job.entry.key.endpoint_id, one.job.subject) for one in settled if one.job.subject}
         await due.release_first(in_order)

@@ -86,26 +86,29 @@ FROM wanted w
 -- What is being added again at this moment is passed by: whoever adds may be waiting for a row that is locked here.
 UPDATE job SET due_at = now() + :lease * interval '1 second'
 WHERE ctid = ANY(ARRAY(SELECT j.ctid FROM unnest(:kinds::text[], :keys::text[]) AS done (kind, key)
-    JOIN job j USING (kind, key) WHERE owner = :owner FOR UPDATE OF j SKIP LOCKED))
+    JOIN job j USING (kind, key) WHERE j.key = ANY(:keys::text[]) AND owner = :owner FOR UPDATE OF j SKIP LOCKED))
 
 -- finish: what came of jobs that this process did: done, or again after some seconds
 -- Those that are being added again at this moment are left out: their owner asks once more. A row that was added again
--- while this began is locked in its newest version, which only its key leads to.
+-- while this began is locked in its newest version, which only its key leads to. `key = ANY` bounds what is read, however
+-- the planner joins.
 WITH ended AS MATERIALIZED (
     SELECT * FROM unnest(:keys::text[], :pauses::float8[], :places::text[], :errors::text[], :counts::int[])
         AS ended (key, pause, place, error, counts)
 ), held AS MATERIALIZED (
     SELECT j.again, j.tries, ended.* FROM ended JOIN job j ON j.kind = :kind AND j.key = ended.key
-    WHERE j.owner = :owner FOR UPDATE OF j SKIP LOCKED
+    WHERE j.key = ANY(:keys::text[]) AND j.owner = :owner FOR UPDATE OF j SKIP LOCKED
 ), removed AS (
-    DELETE FROM job j USING held WHERE j.kind = :kind AND j.key = held.key AND pause IS NULL AND NOT held.again
+    DELETE FROM job j USING held
+    WHERE j.kind = :kind AND j.key = ANY(:keys::text[]) AND j.key = held.key AND pause IS NULL AND NOT held.again
 ), kept AS (
     UPDATE job j SET owner = NULL, again = false, place = held.place, error = held.error,
         tries = CASE WHEN held.error IS NULL THEN 0 ELSE least(held.tries + held.counts, 32767) END,
         since = CASE WHEN held.error IS NULL THEN now() + coalesce(pause, 0) * interval '1 second' ELSE j.since END,
         due_at = now() + CASE WHEN held.again AND held.error IS NULL THEN 0 ELSE pause END * interval '1 second',
         failed_at = CASE WHEN NOT held.again AND held.counts > 0 AND held.tries + held.counts >= :most THEN now() END
-    FROM held WHERE j.kind = :kind AND j.key = held.key AND (pause IS NOT NULL OR held.again)
+    FROM held
+    WHERE j.kind = :kind AND j.key = ANY(:keys::text[]) AND j.key = held.key AND (pause IS NOT NULL OR held.again)
     RETURNING j.key, j.failed_at IS NOT NULL AS failed
 )
 SELECT key, coalesce((SELECT failed FROM kept WHERE kept.key = held.key), false) AS failed FROM held

@@ -53,7 +53,7 @@ class Journal:
         arguments = (self._host, self._port, self._path)
         self._process = multiprocessing.get_context("spawn").Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while True:
             with socket.socket() as probe:
                 if probe.connect_ex((self._host, self._port)) == 0:

@@ -28,7 +28,7 @@ async def planned_once(monkeypatch, database, servers) -> AsyncIterator[None]:
     """Connections that wait for their session's turn, and plan each statement once, as in production."""
     sessions.install(monkeypatch)
     url = f"{servers.database_url}&search_path=public,test_clock,pg_catalog&plan_cache_mode=force_generic_plan"
-    async with moved_to(url, restarted=False):
+    async with moved_to(url, restarted=False, connections=10):
         yield
 
 

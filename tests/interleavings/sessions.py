@@ -7,6 +7,7 @@ PostgreSQL, and nothing is guessed from time.
 
 import asyncio
 import contextvars
+import functools
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
@@ -14,7 +15,9 @@ from typing import Any, Final
 
 import asyncpg
 
+from leadwire.delivery import outbox
 from leadwire.infrastructure import db
+from leadwire.infrastructure.db.gather import Gathered
 from leadwire.infrastructure.db.pool import Connection
 
 Work = Callable[[], Awaitable[object]]
@@ -169,9 +172,17 @@ async def each_order(play: Callable[[Order, bool], Awaitable[tuple[Session, Sess
 
 
 def install(monkeypatch) -> None:
-    """Let connections say what a session says when it is that session's turn."""
+    """Let connections say what a session says when it is that session's turn. Sessions share no statement, as those of
+    two processes.
+    """
     for name in ("fetch", "execute"):
         monkeypatch.setattr(Connection, name, _in_turn(getattr(Connection, name)))
+    monkeypatch.setattr(outbox, "_gathered", lambda change: _gathered(_session.get(), change))
+
+
+@functools.lru_cache(maxsize=16)
+def _gathered(_: Session | None, change):
+    return Gathered(functools.partial(outbox._write, change))
 
 
 def _in_turn(send):

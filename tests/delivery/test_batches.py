@@ -21,10 +21,8 @@ from tests.waiting import eventually
 @pytest.fixture
 async def refuse(database):
     """Let PostgreSQL refuse to write rows of one event where a condition holds."""
-    tables: list[str] = []
 
     async def refusing(table: str, when: str, event_id: str) -> None:
-        tables.append(table)
         await db.rows(
             "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
             f" $$ BEGIN IF {when} AND NEW.event_id = '{event_id}' THEN RAISE 'refused'; END IF; RETURN NEW; END $$"
@@ -34,8 +32,7 @@ async def refuse(database):
         )
 
     yield refusing
-    for table in tables:
-        await db.rows(f"DROP TRIGGER refuse ON {table}")
+    await db.rows("DROP FUNCTION IF EXISTS refuse CASCADE")
 
 
 async def queued(workspace, bot, wire, count: int) -> str:

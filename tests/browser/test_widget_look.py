@@ -200,6 +200,7 @@ CONTRASTS = """color => {
 
 async def test_the_keyboard_goes_through_the_answers_in_order(chat):
     press, focused = chat.page.keyboard.press, chat.page.locator("leadwire-chat :focus")
+    await expect(chat.launcher).to_be_visible()  # what is hidden takes no focus
     await chat.launcher.focus()
     await press("Enter")
     await expect(chat.dialog.get_by_role("button", name="I want to see prices")).to_be_visible()

@@ -41,7 +41,8 @@ WHERE indrelid IN ('lead'::regclass, 'conversation'::regclass) AND NOT indisprim
 _MORE_EVENTS = f"""
 INSERT INTO event (id, workspace_id, kind, body, occurred_at)
 SELECT overlay(id PLACING lpad(n::text, 6, '0') FROM 25), workspace_id, kind, body, occurred_at
-FROM (SELECT * FROM event WHERE id = $1) one, generate_series(1, {_EVENTS}) n"""
+FROM (SELECT * FROM event WHERE id = $1) one, generate_series(1, {_EVENTS}) n
+ON CONFLICT DO NOTHING -- its own id may end with one of these numbers"""
 
 
 class Crowd(NamedTuple):

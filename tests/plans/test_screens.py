@@ -30,7 +30,8 @@ _EVENTS = """
 INSERT INTO event (id, workspace_id, kind, body, occurred_at, lead_id, conversation_id)
 SELECT overlay(id PLACING lpad(n::text, 6, '0') FROM 25), workspace_id, kind, body, occurred_at,
     'lead_' || lpad((n % 5000)::text, 26, '0'), 'conv_' || lpad((n % 5000)::text, 26, '0')
-FROM (SELECT * FROM event WHERE id = $1) one, generate_series(1, 20000) n"""
+FROM (SELECT * FROM event WHERE id = $1) one, generate_series(1, 20000) n
+ON CONFLICT DO NOTHING -- its own id may end with one of these numbers"""
 # Most have ended; some are still to be sent.
 _RESULTS = """
 INSERT INTO delivery_result (event_id, endpoint_id, workspace_id, state, attempts, generation, test, created_at,

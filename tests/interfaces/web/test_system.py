@@ -83,6 +83,17 @@ async def test_jobs_that_were_given_up_are_tried_again(admin):
     assert await db.value("SELECT failed_at IS NULL AND tries = 0 FROM job")
 
 
+async def test_kinds_of_jobs_with_nothing_to_do_are_not_listed(admin):
+    await queue.add("search", "conv_1", "ws_1")
+    await queue.add("mail", "mail_1", "ws_1")
+    await db.rows("UPDATE job SET due_at = now() + interval '1 hour' WHERE kind = 'mail'")
+    page = await admin.open("/system")
+    assert '<th scope="row">search</th>' in page
+    assert '<th scope="row">mail</th>' not in page
+    await db.rows("DELETE FROM job")
+    assert "Nothing waits, and nothing has failed." in await admin.open("/system")
+
+
 async def test_only_operators_try_jobs_again(admin, operators):
     await failed("search")
     await admin.open("/system")

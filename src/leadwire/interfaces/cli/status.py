@@ -112,12 +112,13 @@ def _tables(now: Status, pace: _Pace) -> RenderableType:
 def _jobs(now: Status) -> list[RenderableType]:
     """What is done in the background, and whether anybody does it."""
     table = _table("Background", "kind", "waiting", "oldest", "failing", "failed", "")
-    for one in now.jobs:
+    busy = [one for one in now.jobs if one.waiting or one.failing or one.failed]
+    for one in busy:
         failed = (str(one.failing or ""), _alarming(one.failed))
         table.add_row(one.kind, str(one.waiting), _age(one.oldest_seconds), *failed, one.oldest if one.waiting else "")
     if now.background_seconds is None or now.background_seconds > UNATTENDED:
         return [table, Text("no background process runs: leadwire background", "red")]
-    return [table]
+    return [table if busy else Text("Background: nothing waits, and nothing has failed", "bold")]
 
 
 def _table(title: str, *columns: str) -> Table:

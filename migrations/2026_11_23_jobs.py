@@ -24,8 +24,7 @@ CREATE TABLE job (
     PRIMARY KEY (kind, key)
 );
 CREATE INDEX job_due ON job (kind, due_at) WHERE failed_at IS NULL;
--- Only for whoever asks for workspaces: what is due would be looked for in all of it, where a table seems to be empty.
-CREATE INDEX job_turns ON job (kind, workspace_id, due_at) WHERE failed_at IS NULL AND workspace_id >= '';
+CREATE INDEX job_turns ON job (kind, workspace_id, due_at) WHERE failed_at IS NULL;
 CREATE INDEX job_workspace ON job (workspace_id);
 """
 

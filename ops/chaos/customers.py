@@ -23,15 +23,20 @@ def early(
     An attempt ends `took` seconds after it began, and is recorded then or later: from then on its retry is due after
     the time of the schedule.
     """
-    hurried = {(act.target, event): act for act in acts if act.kind == "retry-now" for event in act.events}
+    hurries: defaultdict[tuple[str, str], list[Act]] = defaultdict(list)
+    for act in acts:
+        if act.kind == "retry-now":
+            for event in act.events:
+                hurries[act.target, event].append(act)
     found = []
     for runs in _generations(attempts).values():
         for first, second in pairwise(runs):
             if second.number == first.number or first.number > len(schedule):
                 continue
             due = first.at + first.took + schedule[first.number - 1]
-            hurry = hurried.get((first.endpoint, first.event_id))
-            if second.at < due - _ROUNDED and not (hurry and first.at < hurry.answered and hurry.asked < second.at):
+            asked = hurries[first.endpoint, first.event_id]
+            hurried = any(first.at < act.answered and act.asked < second.at for act in asked)
+            if second.at < due - _ROUNDED and not hurried:
                 found.append((first, second))
     return found
 

@@ -54,6 +54,7 @@ def test_what_somebody_hurries_may_come_early():
     hurry = Act("retry-now", "healthy", 100.2, 100.3, (FIRST.event_id,))
     attempts = attempt(1, 100.0), attempt(2, 100.4)
     assert with_attempts(*attempts, acts=[hurry]).early == []
+    assert with_attempts(*attempts, acts=[hurry, msgspec.structs.replace(hurry, asked=107, answered=108)]).early == []
     assert len(with_attempts(*attempts, acts=[msgspec.structs.replace(hurry, target="other")]).early) == 1
     assert len(with_attempts(*attempts, acts=[msgspec.structs.replace(hurry, asked=100.5)]).early) == 1
 

@@ -1,5 +1,7 @@
 """Order holds through whatever happens to the first of a subject, and those behind it are never stuck."""
 
+import pytest
+
 from leadwire.delivery.relay.fan_out import fan_out
 from leadwire.delivery.retry import NextStep
 from leadwire.delivery.worker import quarantine
@@ -80,6 +82,31 @@ async def test_a_retry_waits_for_what_was_redriven_before_it_meanwhile(in_order,
     for _ in range(3):
         await wire.turn()
     assert in_order.told() == [1, 2]
+
+
+@pytest.mark.parametrize("failed_before", [True, False])
+async def test_a_retry_behind_what_was_redriven_comes_no_earlier_than_its_time(
+    in_order, workspace, wire, receiver, db_clock, failed_before
+):
+    """It waits for both: its time, and the end of what was redriven, before or after it failed."""
+    lead = await dead_letter(in_order, wire)
+    await in_order.score(lead, 2)
+    await wire.relay()
+    second = await wire.post(await wire.claim())
+    failed = [one._replace(outcome="http_5xx", next=NextStep("waiting", 60.0)) for one in second]
+    receiver.deliveries.clear()
+    for step in (failed_before, not failed_before):
+        if step:
+            await wire.settle(failed)
+        else:
+            assert await redrives.redrive_event(workspace, (await events())[0]) == 1
+    for _ in range(3):
+        await wire.turn()
+    assert in_order.told() == [1]
+    await db_clock.forward(60)
+    await wire.turn()
+    assert in_order.told() == [1, 2]
+    assert await broken(wire) == []
 
 
 async def test_one_in_quarantine_holds_its_subject_only(in_order, wire):

@@ -34,8 +34,8 @@ WITH asked AS (
         SELECT endpoint_id, min(position) AS position FROM again WHERE subject IS NOT NULL GROUP BY endpoint_id) first
     WHERE e.id = first.endpoint_id AND e.ordered_from > first.position
 ), behind AS (
-    UPDATE delivery d SET due_at = 'infinity' FROM again
+    UPDATE delivery d SET due_at = 'infinity', retry_at = d.due_at FROM again
     WHERE d.endpoint_id = again.endpoint_id AND d.subject = again.subject AND d.position > again.position
-      AND d.state = 'waiting'
+      AND d.state = 'waiting' AND d.due_at < 'infinity'
 )
 SELECT endpoint_id, subject FROM again

@@ -33,6 +33,7 @@ class Delivery(_Columns, Table, db=DB, tablename="delivery"):
     subject = Text(null=True, default=None)  # set where the endpoint wants order: one at a time within a subject
     position = BigInt(null=True, default=None)  # the event's, beside `subject`
     due_at = Timestamptz()  # infinity: behind another of its subject, or in quarantine
+    retry_at = Timestamptz(null=True, default=None)  # when a retry that was put behind another is due at the earliest
     queued_at = Timestamptz(null=True, default=None)
     owner = Text(null=True, default=None)  # the worker that claimed it last
     lease_until = Timestamptz(null=True, default=None)  # until then no other worker may claim it

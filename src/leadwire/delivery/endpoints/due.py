@@ -36,12 +36,13 @@ WITH locked AS MATERIALIZED (
           AND (due_at <= now() + interval '1 second' OR NOT id = ANY(:roomy::text[]))))
 )
 SELECT id, ordered FROM locked""")
-# The first delivery of each subject becomes due, unless it is in quarantine; those behind it are due never.
+# The first delivery of each subject becomes due, a retry not before its time, and none that is in quarantine; those
+# behind it are due never.
 _RELEASE_FIRST: Final = sql("""
 WITH endpoint AS MATERIALIZED (
     SELECT id, ordered_from FROM webhook_endpoint WHERE id = ANY(:endpoints::text[])
 )
-UPDATE delivery SET due_at = now() WHERE ctid = ANY(ARRAY(
+UPDATE delivery SET due_at = greatest(now(), retry_at) WHERE ctid = ANY(ARRAY(
     SELECT first.ctid FROM unnest(:endpoints::text[], :subjects::text[]) AS asked(endpoint_id, subject)
     JOIN endpoint e ON e.id = asked.endpoint_id
     CROSS JOIN LATERAL (SELECT d.ctid, d.due_at, d.state, d.set_aside_at FROM delivery d

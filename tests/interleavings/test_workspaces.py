@@ -1,12 +1,18 @@
-"""A job runs while its workspace is suspended, resumed or deleted: it ends, and nothing is left of who is deleted."""
+"""A job or a request runs while its workspace is suspended, resumed or deleted: it ends, and nothing is left of who is
+deleted.
+"""
 
 from itertools import product
 
+import asyncpg
 import pytest
 
 from leadwire.domain.workspaces import changes
+from leadwire.infrastructure import db, ids
+from tests import rows
 from tests.bad_members.items import ITEMS
-from tests.interleavings.workspaces import CHANGES, Meeting
+from tests.interleavings import kept
+from tests.interleavings.workspaces import CHANGES, ENDS, Meeting, request_and_deletion
 
 HELD = [
     *product(CHANGES, ["job"]),
@@ -32,3 +38,29 @@ async def test_a_job_and_a_change_of_its_workspace_leave_nothing_undone(kind, ch
     await meeting.run(job_first=held == "job")
     record_property("interleavings", [f"{kind}, {change}, {held}", 1, meeting.orders, 0, len(meeting.violations)])
     assert not meeting.violations, "\n".join(meeting.violations)
+
+
+@pytest.fixture
+async def workspace_with_all(servers, planned_once):
+    """A workspace with a row in each table."""
+    workspace, sql = ids.new("evt"), await asyncpg.connect(servers.database_url)
+    columns = [column for column in await sql.fetch(rows.COLUMNS) if column["name"] != "epoch"]  # the installation's
+    await rows.insert(sql, columns, workspace)
+    await sql.close()
+    await kept.keep()
+    yield workspace, dict.fromkeys(column["name"] for column in columns)
+    await db.rows("SELECT test_clock.empty_tables()")  # not every row of these could have been made by us
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("end", ENDS)
+async def test_a_request_that_has_a_row_when_its_workspace_is_deleted_ends_and_so_does_the_deletion(
+    workspace_with_all, end, record_property
+):
+    workspace, tables = workspace_with_all
+    tried = [await request_and_deletion(workspace, table, end) for table in tables]
+    violations = [what for _, wrong in tried for what in wrong]
+    row = [f"request, {end}", len(tried), sum(orders for orders, _ in tried), 0, len(violations)]
+    record_property("interleavings", row)
+    assert not violations, "\n".join(violations)

@@ -1,15 +1,18 @@
-"""A job of a workspace that is suspended, resumed or deleted at once; and what must hold afterwards."""
+"""A job or a request of a workspace that is suspended, resumed or deleted at once; and what must hold afterwards."""
 
+import contextlib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from leadwire.domain.accounts import changes as accounts
-from leadwire.domain.accounts import reads
+from leadwire.domain.accounts import quotas, reads
+from leadwire.domain.accounts.audit import changes as audit
+from leadwire.domain.accounts.changes import team
 from leadwire.domain.workspaces import changes
-from leadwire.infrastructure import db, jobs
-from leadwire.infrastructure.errors import NotFound
+from leadwire.infrastructure import clock, db, jobs
+from leadwire.infrastructure.errors import DomainError, NotFound
 from leadwire.infrastructure.jobs import Claimed
 from leadwire.infrastructure.jobs.kinds import KINDS
 from leadwire.infrastructure.jobs.runner import Runner
@@ -111,12 +114,9 @@ class Meeting:
 
     async def _gone(self) -> list[str]:
         """Nothing is left that names the workspace, neither at once nor after what was being done."""
-        wrong = await self._left()
-        rows = await make.stored()
-        del rows["job"]
-        told = [(table, row) for table, of in rows.items() for row in of if self.workspace in row and _TOLD not in row]
+        wrong = await self._left() + await _named(self.workspace)
         await self.job()
-        return wrong + [f"left in {table}: {row}" for table, row in told]
+        return wrong
 
     async def _left(self) -> list[str]:
         """Jobs of the kind that do not come to an end."""
@@ -125,3 +125,51 @@ class Meeting:
             await self.job()
         left = await db.rows("SELECT key, error FROM job WHERE kind = $1", self.kind)
         return [f"a job stays: {row['key']}, {row['error']}" for row in left]
+
+
+async def _named(workspace: str) -> list[str]:
+    """Rows that name a workspace, which is deleted. Jobs end by themselves."""
+    rows = await make.stored()
+    del rows["job"]
+    left = [(table, row) for table, of in rows.items() for row in of if workspace in row and _TOLD not in row]
+    return [f"left in {table}: {row}" for table, row in left]
+
+
+async def _audited(workspace: str) -> None:
+    """As each form of the web area does."""
+    await audit.record(workspace, "ada@example.org", audit.Entry("thing.done"))
+
+
+async def _counted(workspace: str) -> None:
+    """As whatever adds something does."""
+    await quotas.check(workspace, "users", team.COUNT_PEOPLE, now=clock.now())
+
+
+ENDS: Final[dict[str, Callable[[str], Awaitable[None]]]] = {"audited": _audited, "counted": _counted}
+"""What a request does last. Each asks for the workspace's row."""
+
+
+async def request_and_deletion(workspace: str, table: str, end: str) -> tuple[int, list[str]]:
+    """A request has the rows of a table when the workspace is deleted, and then asks for the row of that. Return how
+    many orders, and what does not hold.
+    """
+    orders = 0
+    violations: list[str] = []
+
+    async def request() -> None:
+        with contextlib.suppress(DomainError, db.Orphaned):  # the workspace is suspended, or gone
+            async with db.transaction():
+                await db.rows(f"SELECT FROM {table} FOR UPDATE")
+                await ENDS[end](workspace)
+
+    async def play(order: Order, patient: bool) -> tuple[Session, Session]:
+        nonlocal orders
+        orders += 1
+        await kept.restore()
+        sessions = await interleave([request, partial(changes.delete, workspace)], TABLES, order, patient=patient)
+        wrong = [repr(error) for error in (session.error() for session in sessions) if error]
+        violations.extend(f"{table}, {end}, {order}: {what}" for what in wrong + await _named(workspace))
+        return sessions
+
+    await each_order(play)
+    return orders, violations

@@ -98,6 +98,7 @@ async def test_a_conversation_that_begins_meanwhile_goes_as_well(workspace, bot,
             late.append(await make.conversation(workspace, bot))
         return await delete_batch(workspace, most)
 
+    monkeypatch.setattr(changes, "_LOOK", 0.01)
     monkeypatch.setattr(leads, "delete_batch", deleted)
     await changes.delete(workspace)
     assert await db.value("SELECT count(*) FROM workspace") == 0
@@ -105,6 +106,7 @@ async def test_a_conversation_that_begins_meanwhile_goes_as_well(workspace, bot,
 
 
 async def test_it_ends_also_where_conversations_never_do(workspace, bot, monkeypatch):
+    monkeypatch.setattr(changes, "_LOOK", 0.01)
     delete_batch = leads.delete_batch
 
     async def deleted(workspace, most):

@@ -46,7 +46,6 @@ _SET: Final = sql("""
 INSERT INTO retention (workspace_id, kind, days) VALUES (:workspace, :kind, :days)
 ON CONFLICT (workspace_id, kind) DO UPDATE SET days = excluded.days, swept_at = NULL""")
 _KEEP: Final = statement(Retention.delete().where(*_ONE))
-_DELETE: Final = statement(Retention.delete().where(Retention.workspace_id == param("workspace")))
 _DUE: Final = "(swept_at IS NULL OR swept_at < now() - interval '1 day')"
 _ALL_DUE: Final = sql(f"SELECT workspace_id, kind FROM retention WHERE {_DUE}")
 # The clock that is behind counts: a wrong one alone makes nothing old.
@@ -95,11 +94,6 @@ async def change(workspace: str, days: Days) -> str:
             else:
                 await _KEEP.rows(workspace=workspace, kind=kind)
     return "; ".join(f"{kind}: {before[kind] or 'kept'} -> {days[kind] or 'kept'}" for kind in different)
-
-
-async def delete(workspace: str) -> None:
-    """End all sweeps of a workspace that is deleted. One that is under way is waited for."""
-    await _DELETE.rows(workspace=workspace)
 
 
 async def due() -> list[jobs.Offer]:

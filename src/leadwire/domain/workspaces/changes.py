@@ -6,6 +6,7 @@ from typing import Final
 
 from leadwire.delivery import erase, redrive
 from leadwire.delivery.endpoints import changes as endpoints
+from leadwire.delivery.endpoints import due
 from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.accounts import reads as accounts_reads
 from leadwire.domain.accounts.audit import changes as audit
@@ -14,7 +15,6 @@ from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations.changes import erasing as conversations
 from leadwire.domain.leads import changes as leads
 from leadwire.domain.mail import changes as mail
-from leadwire.domain.privacy import retention
 from leadwire.domain.search import changes as search
 from leadwire.infrastructure import db, idempotency_store, jobs
 from leadwire.infrastructure.db.statements import sql
@@ -26,7 +26,7 @@ Batch = Callable[[str, int], Awaitable[int]]
 BATCH: Final = 500  # rows that a transaction deletes, besides those that hang on them
 _LONGEST_NAME: Final = 200
 _TRIES: Final = 10
-_LOOK: Final = 1.0  # seconds, while workers are sending
+_LOOK: Final = 1.0  # seconds, while workers are sending, or somebody has a row or adds one
 # For a workspace with few rows in a large table, whatever the planner thinks of the average.
 _INDEXES_ONLY: Final = sql("SELECT set_config('enable_seqscan', 'off', true)")
 
@@ -62,28 +62,40 @@ async def resume(workspace: str) -> bool:
 async def delete(workspace: str) -> None:
     """Delete a workspace with everything that belongs to it. Begins with suspending it for good.
 
-    Whatever ends this, it can be called again, and goes on. Raise NotFound; Unavailable when others go on adding rows.
+    Requests and jobs take the workspace's row last. Here it is taken before the rows that go with it, so that none is
+    added: where one of those is held, this lets go of all, and begins again.
+
+    Whatever ends this, it can be called again, and goes on. Raise NotFound; Unavailable when others go on adding rows,
+    or hold some.
     """
-    async with db.transaction():
-        await workspaces.begin_deletion(workspace)
-        await endpoints.hold(workspace, held=True)
     for _ in range(_TRIES):
         try:
+            await _begin(workspace)
             await _delete_rows(workspace)
-            while await erase.has_events(workspace):  # of which some are being sent, for as long as a lease at most
-                await asyncio.sleep(_LOOK)
-                await _in_transaction(erase.delete_events, workspace)
-            await workspaces.finish_deletion(workspace)
-        except db.Orphaned:  # a request that had begun before has added something since
+            await _finish(workspace)
+        except (db.Orphaned, db.Locked, db.Deadlock):  # by a request that had begun before
+            await asyncio.sleep(_LOOK)
             continue
         return
-    raise Unavailable("Rows are still being added to the workspace. Try again.")
+    raise Unavailable("Rows are still being added to the workspace, or are held. Try again.")
+
+
+async def _begin(workspace: str) -> None:
+    async with db.transaction():
+        await due.PATIENCE.rows()
+        await workspaces.begin_deletion(workspace)
+        await endpoints.hold(workspace, held=True)
+
+
+async def _finish(workspace: str) -> None:
+    async with db.transaction():
+        await due.PATIENCE.rows()
+        await workspaces.finish_deletion(workspace)
 
 
 async def _delete_rows(workspace: str) -> None:
     """Those that others refer to come later. Once conversations and leads are gone, no more events are recorded."""
     await redrive.delete_jobs(workspace)
-    await retention.delete(workspace)  # else a sweep that ends may have its row, and wait for that of the workspace
     batches: tuple[Batch, ...] = (
         _delete_responses, endpoints.delete_batch, conversations.delete_batch, leads.delete_batch, bots.delete_batch,
         erase.delete_events, mail.delete_batch,
@@ -92,6 +104,9 @@ async def _delete_rows(workspace: str) -> None:
     for delete_batch in batches:
         while await _in_transaction(delete_batch, workspace):
             pass
+    while await erase.has_events(workspace):  # of which some are being sent, for as long as a lease at most
+        await asyncio.sleep(_LOOK)
+        await _in_transaction(erase.delete_events, workspace)
 
 
 async def _in_transaction(delete_batch: Batch, workspace: str) -> int:

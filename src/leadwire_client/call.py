@@ -6,11 +6,11 @@ from datetime import date, datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-import httpx
 import msgspec
 from msgspec import Struct
 
 from leadwire_client import errors
+from leadwire_client.http_client import httpx
 from leadwire_client.types import Lead, Page
 
 T = TypeVar("T")

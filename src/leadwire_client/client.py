@@ -2,13 +2,12 @@
 
 from typing import Final, Generic
 
-import httpx
-
 from leadwire_client.bots import Bots, OwnKey
 from leadwire_client.connection import AsyncClosing, AsyncConnection, C, Closing, Connection
 from leadwire_client.conversations import Conversations
 from leadwire_client.exports import Exports
 from leadwire_client.feed import Events
+from leadwire_client.http_client import httpx
 from leadwire_client.leads import Leads
 from leadwire_client.retry import Retry
 

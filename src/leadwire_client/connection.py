@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
-import httpx
 from msgspec import Struct
 
 from leadwire_client.call import Call, Lines
+from leadwire_client.http_client import httpx
 from leadwire_client.retry import Attempts, Retry
 from leadwire_client.walk import Walk
 

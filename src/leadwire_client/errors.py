@@ -5,8 +5,9 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-import httpx
 import msgspec
+
+from leadwire_client.http_client import httpx
 
 
 class LeadwireError(Exception):

@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any, Final
 
-import httpx
 import msgspec
 from msgspec import Struct
 
 from leadwire_client.call import Call, params, path_to, single
 from leadwire_client.connection import C, Resource, method
 from leadwire_client.events import Event, Told, event_of
+from leadwire_client.http_client import httpx
 from leadwire_client.types import Page
 from leadwire_client.walk import Walk
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final, TypedDict, Unpack
 
-import httpx
 import msgspec
 
 from leadwire_client.call import Call, change_headers, page, params, path_to, single
 from leadwire_client.connection import C, Resource, method
+from leadwire_client.http_client import httpx
 from leadwire_client.types import CustomValue, Lead, LeadDeleted, Page
 from leadwire_client.walk import Filters, Walk
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final
 
-import httpx
 import msgspec
 from msgspec import Struct
 
@@ -20,6 +19,7 @@ from leadwire_client.client import headers
 from leadwire_client.connection import AsyncClosing, AsyncConnection, C, Closing, Connection, Resource, method
 from leadwire_client.errors import Unreadable
 from leadwire_client.events import Event
+from leadwire_client.http_client import httpx
 from leadwire_client.retry import Retry
 from leadwire_client.verify import authentic, verify
 

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-import httpx
 import msgspec
 
 from leadwire_client import errors
+from leadwire_client.http_client import httpx
 
 _STATUSES: Final = (429, 502, 503, 504)
 _NEVER: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)  # our own fault: the same again next time

@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import click
-import httpx
 import msgspec
 
 from leadwire.infrastructure.backoff import Backoff, rest
 from leadwire.infrastructure.errors import OperatorError
+from leadwire.infrastructure.http_client import httpx
 from leadwire.interfaces.cli.runtime import plain
 from leadwire_development.receiver import Forward, Receiver
 

@@ -10,7 +10,7 @@ isolation  one quiet endpoint alone, and beside 1, 12 and 100 that hang, answer 
 bars       (only when asked for) the same beside what its p50 may be, and beside --loops busy loops
 backlog    200,000 deliveries owed to a dead endpoint: Redis's memory, and the healthy ones
 crowd      one quiet endpoint beside 1,000,000 deliveries that wait, and beside 500 events that 2,000 endpoints want
-bare       the same POSTs by httpx.AsyncClient and by pyreqwest alone
+bare       the same POSTs by httpx.AsyncClient, by pyreqwest alone, and by aiohttp (uv run --with aiohttp)
 change     a change itself, without HTTP and without delivery: CPU, WAL and disk of each
 soak       (only when asked for) 300 events a second for 45 minutes: memory of each process, tables of open work
 steps      (only when asked for) a rising load: what is delivered, how late, and what each event costs; --svg draws it

@@ -1,6 +1,7 @@
 """The same signed POSTs by an HTTP client alone: the lower bound for the cost of a delivery."""
 
 import asyncio
+import importlib.util
 from collections.abc import Awaitable, Callable
 
 import httpx
@@ -23,6 +24,21 @@ async def bare_pyreqwest(url: str, count: int) -> float:
     """The same by pyreqwest alone."""
     client = ClientBuilder().no_proxy().http1_only().build()
     return await _loop(count, lambda headers, body: client.post(url).headers(headers).body_bytes(body).build().send())
+
+
+async def bare_aiohttp(url: str, count: int) -> float | None:
+    """The same by aiohttp, the second best; None where it is not installed."""
+    if importlib.util.find_spec("aiohttp") is None:
+        return None
+    import aiohttp
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64)) as client:
+
+        async def post(headers: list[tuple[str, str]], body: bytes) -> None:
+            async with client.post(url, data=body, headers=headers) as response:
+                await response.read()
+
+        return await _loop(count, post)
 
 
 async def _loop(count: int, post: Post) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from leadwire.infrastructure import settings
 from ops.bench.delivery import crowd, isolation, peers, plot, speed
-from ops.bench.delivery.bare import bare_httpx, bare_pyreqwest
+from ops.bench.delivery.bare import bare_aiohttp, bare_httpx, bare_pyreqwest
 from ops.bench.delivery.change import change
 from ops.bench.delivery.latency import latency
 from ops.bench.delivery.sink import Sink
@@ -96,7 +96,10 @@ async def _crowd(asked: argparse.Namespace) -> None:
 async def _bare(_: argparse.Namespace) -> None:
     async with Sink() as sink:
         by_httpx, by_pyreqwest = await bare_httpx(sink.url(), 3000), await bare_pyreqwest(sink.url(), 20_000)
-    _say("bare", f"httpx.AsyncClient {by_httpx:.1f} us CPU per POST, pyreqwest alone {by_pyreqwest:.1f} us")
+        by_aiohttp = await bare_aiohttp(sink.url(), 20_000)
+    second = f"{by_aiohttp:.1f} us" if by_aiohttp else "not installed"
+    told = f"httpx.AsyncClient {by_httpx:.1f} us CPU per POST, pyreqwest alone {by_pyreqwest:.1f} us"
+    _say("bare", f"{told}, aiohttp {second}")
 
 
 async def _peers(asked: argparse.Namespace) -> None:

@@ -6,12 +6,11 @@ import random
 import secrets
 from typing import Any, Final
 
-import httpx
-
 from leadwire.domain.conversations import changes as conversations
 from leadwire.infrastructure import telemetry
 from leadwire.infrastructure.backoff import rest
 from leadwire.infrastructure.errors import DomainError
+from leadwire.infrastructure.http_client import httpx
 from leadwire_development.demo.script import Visit, visit
 
 _LONGEST: Final = 30  # lines

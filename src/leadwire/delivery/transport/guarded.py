@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-import httpx
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import PyreqwestError
 from pyreqwest.http import Url
@@ -26,6 +25,7 @@ from leadwire.delivery.transport.joined import Joined
 from leadwire.delivery.transport.responses import ConnectFailed, ReceiverResponse, TimedOut, read, translated
 from leadwire.delivery.transport.tunnels import Proxy, Tunnel, Tunnels
 from leadwire.infrastructure.errors import Invalid
+from leadwire.infrastructure.http_client import httpx
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 

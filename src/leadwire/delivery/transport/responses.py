@@ -5,11 +5,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-import httpx
 from pyreqwest import exceptions as rs
 from pyreqwest.response import Response
 
 from leadwire.delivery.states import Outcome
+from leadwire.infrastructure.http_client import httpx
 
 _LARGEST_BODY: Final = 64 * 1024  # bytes that are read
 _BODY_WAIT: Final = 1.0  # seconds that a body nobody depends on may take after its head

@@ -7,7 +7,6 @@ import asyncio
 import functools
 from typing import Final, TypeVar
 
-import httpx
 import msgspec
 from msgspec import Struct
 
@@ -17,6 +16,7 @@ from leadwire.domain.accounts.sso.faults import SignOnRefused
 from leadwire.domain.accounts.sso.tokens import Header, Jwk
 from leadwire.infrastructure import clock, settings
 from leadwire.infrastructure.errors import Invalid
+from leadwire.infrastructure.http_client import httpx
 
 T = TypeVar("T")
 

@@ -10,12 +10,12 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-import httpx
 from msgspec import Struct
 
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.domain.conversations.schema import MAX_TEXT
 from leadwire.infrastructure.db.statements import sql
+from leadwire.infrastructure.http_client import httpx
 from leadwire.infrastructure.settings import Settings
 
 

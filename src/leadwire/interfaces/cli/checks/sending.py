@@ -5,7 +5,6 @@ import re
 from typing import Final
 
 import aiosmtplib
-import httpx
 
 from leadwire.delivery.transport.guarded import GuardedTransport
 from leadwire.delivery.transport.tunnels import Proxy, ProxyFailed
@@ -13,6 +12,7 @@ from leadwire.domain.accounts import reads as accounts
 from leadwire.domain.mail import transport as mail_transport
 from leadwire.domain.webhooks import certificates
 from leadwire.infrastructure import clock
+from leadwire.infrastructure.http_client import httpx
 from leadwire.infrastructure.settings import Settings
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 

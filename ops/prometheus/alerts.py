@@ -56,6 +56,13 @@ DELIVERY: Final = (
         "{{ $value }} entries are in the streams and nothing is being sent.",
     ),
     Alert(
+        "NothingDelivered",
+        "max by (cause) (leadwire_endpoints_failing_ratio) > 0.5",
+        "1m",
+        "page",
+        "{{ $value | humanizePercentage }} of the endpoints tried lately fail, most of them {{ $labels.cause }}.",
+    ),
+    Alert(
         "EntriesHeld",
         "max(leadwire_stream_pending_idle_seconds) > 150",
         "1m",

@@ -19,6 +19,11 @@ CASES = {
         "6m",
         {'leadwire_delivery_attempts_total{outcome="timeout"}': "0+1x20"},
     ),
+    "NothingDelivered": (
+        {'leadwire_endpoints_failing_ratio{cause="unreached"}': "0 1x20"},
+        "4m",
+        {'leadwire_endpoints_failing_ratio{cause="unreached"}': "0.34x20"},
+    ),
     "EntriesHeld": (
         {'leadwire_stream_pending_idle_seconds{shard="3"}': "0+60x20"},
         "6m",

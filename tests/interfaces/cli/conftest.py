@@ -15,8 +15,8 @@ from tests.flows.commands import run
 KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
 
-def examined(**settings: str) -> tuple[int, dict[str, dict[str, str]]]:
-    result = run("doctor", "--json", **settings)
+def examined(*options: str, **settings: str) -> tuple[int, dict[str, dict[str, str]]]:
+    result = run("doctor", "--json", *options, **settings)
     assert result.stderr == "", result
     document = json.loads(result.stdout)
     levels = [one["level"] for one in document["findings"]]

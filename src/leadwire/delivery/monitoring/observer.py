@@ -14,7 +14,7 @@ from typing import Final
 from redis.asyncio import Redis
 
 from leadwire.delivery import epochs, metrics
-from leadwire.delivery.monitoring import gauges, invariants
+from leadwire.delivery.monitoring import gauges, invariants, reach
 from leadwire.delivery.relay import partitions
 from leadwire.delivery.streams import installation
 from leadwire.infrastructure import clock, db, ids, telemetry
@@ -93,6 +93,7 @@ class Observer:
             await self._check()
 
     async def _check(self) -> None:
+        await reach.update()
         since = ids.floor("evt", clock.ago(seconds=_RECENT))
         checks, _ = await invariants.check(self._redis, self._settings, since=since)
         IMBALANCE.show_all({(check.name,): check.broken for check in checks})
@@ -114,6 +115,6 @@ class Observer:
     def _clear(self) -> None:
         gauges.clear()
         jobs.clear()
-        for gauge in (IMBALANCE, SERVER_AGE, DAYS_AHEAD, DAYS_OVERDUE):
+        for gauge in (IMBALANCE, SERVER_AGE, DAYS_AHEAD, DAYS_OVERDUE, reach.TRIED, reach.FAILING):
             gauge.show_all({})
         self._checked = float("-inf")

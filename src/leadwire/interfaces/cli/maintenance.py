@@ -10,6 +10,7 @@ import click
 from leadwire.interfaces.cli.runtime import Result, alone, command, running, servers, show
 
 _LOOK: Final = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("ERROR  ", "red")}
+_EGRESS: Final = "Also connect to the hosts of the endpoints that were tried lately, or to this one; nothing is sent."
 
 
 @command(run=functools.partial(running, migrated=False))  # or there would be nothing left to tell
@@ -43,12 +44,13 @@ async def status(watch: bool, every: float, as_json: bool) -> None:
 
 
 @command(run=alone)
-def doctor() -> Result:
+@click.option("--egress", metavar="[HOST]", is_flag=False, flag_value="", help=_EGRESS)
+def doctor(egress: str | None) -> Result:
     """Check settings, servers, tables and clocks; show each problem with its fix. Exit 1 if one is an error."""
     with servers() as chosen:
         from leadwire.interfaces.cli.checks import examine
 
-        findings = asyncio.run(examine(chosen, os.environ))
+        findings = asyncio.run(examine(chosen, os.environ, egress))
     errors, warnings = (sum(one.level == level for one in findings) for level in ("error", "warning"))
     lines = []
     for one in findings:

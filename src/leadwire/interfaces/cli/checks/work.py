@@ -1,5 +1,6 @@
 """Whether work succeeds, which is more than that a server answers: who waits for whom, and a change that is undone."""
 
+import shutil
 from typing import Final
 
 from leadwire.infrastructure import db
@@ -8,6 +9,8 @@ from leadwire.interfaces.cli.checks.finding import Finding, unless
 
 _OLDEST: Final = 1_000_000_000  # transactions; at 2,146,483,648 the server takes no changes
 _NAMED: Final = 3
+_MOST_DEAD: Final = 500_000  # rows
+_LEAST_FREE: Final = 0.1  # of a disk
 
 # Whoever makes others wait, and waits for nobody.
 _BLOCKERS: Final = sql("""
@@ -29,6 +32,13 @@ _FILL: Final = sql("CREATE TEMPORARY TABLE probe ON COMMIT DROP AS SELECT genera
 _ARCHIVER: Final = sql("""
 SELECT last_failed_wal, extract(epoch FROM now() - last_failed_time)::int AS seconds FROM pg_stat_archiver
 WHERE last_failed_time > coalesce(last_archived_time, '-infinity') AND current_setting('archive_mode') <> 'off'""")
+# Where the server's files are, on this machine; only superusers and pg_read_all_settings are told.
+_FILES: Final = sql("""
+SELECT setting FROM pg_settings WHERE name = 'data_directory'
+    AND (inet_server_addr() IS NULL OR inet_server_addr() = inet_client_addr())""")
+_DEAD: Final = sql("""
+SELECT relname AS name, n_dead_tup AS dead FROM pg_stat_user_tables
+WHERE relname IN ('delivery', 'job', 'outbox', 'webhook_endpoint') ORDER BY n_dead_tup DESC LIMIT 1""")
 _AGE: Final = sql("SELECT datname, age(datfrozenxid) AS age FROM pg_database ORDER BY age DESC LIMIT 1")
 
 
@@ -64,6 +74,25 @@ async def archiver() -> Finding:
     row = await _ARCHIVER.row()
     says = f"{row['last_failed_wal']} was refused {row['seconds']} s ago" if row else "nothing was refused"
     return unless(row is not None, "archive of the log", says)
+
+
+async def space() -> Finding:
+    """Whether the server's disk has room; it is known where its files are on this machine."""
+    about, folder = "space", await _FILES.value()
+    try:
+        disk = shutil.disk_usage(folder) if folder else None
+    except OSError:
+        disk = None
+    if not disk:
+        return Finding(about, "ok", "not known from here; ask the disk of PostgreSQL: df -h")
+    says = f"{disk.free >> 20:,} MiB of {disk.total >> 20:,} MiB are free at {folder}"
+    return unless(disk.free < _LEAST_FREE * disk.total, about, says)
+
+
+async def dead_rows() -> Finding:
+    """Whether vacuum keeps up with the tables of open work, which are read all the time."""
+    (row,) = await _DEAD.rows()
+    return unless(row["dead"] > _MOST_DEAD, "dead rows", f"{row['name']}: {row['dead']:,}", table=row["name"])
 
 
 async def age() -> Finding:

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Self
 
-_PATIENCE: Final = 30.0  # seconds without an arrival after which what is missing counts as lost
+_LOOK: Final = 0.02  # seconds
+_LOOKS: Final = 1500  # one after the other, without an arrival: then what is missing counts as lost
 
 
 class Service(NamedTuple):
@@ -55,14 +56,13 @@ class Load:
         """
         self._reset()
         await (self._open_loop(service, rate, seconds) if rate else self._closed_loop(service, clients, seconds))
-        last, before = time.monotonic(), -1
-        while time.monotonic() - last < _PATIENCE:
+        looks, before = 0, -1
+        while looks < _LOOKS:
             answered, self.lost = len(self.accepted) + len(self.refused), len(self.accepted - self.arrived.keys())
             if answered == len(self.planned) and not self.lost:
                 break
-            if before != (before := answered + len(self.arrived)):
-                last = time.monotonic()
-            await asyncio.sleep(0.02)
+            looks = looks + 1 if before == (before := answered + len(self.arrived)) else 0
+            await asyncio.sleep(_LOOK)
 
     async def _open_loop(self, service: Service, rate: float, seconds: float) -> None:
         """By the kernel's timer, because those of an event loop are up to a millisecond late."""

@@ -102,7 +102,7 @@ async def floods_1xx(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
     while True:
         writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")
         await writer.drain()
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
 
 
 async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -102,7 +102,7 @@ async def database(connected: None) -> AsyncIterator[None]:
     await db.rows("SELECT test_clock.empty_tables()")
     await DatabaseClock().reset()
     accounts_reads._known.clear()
-    db.DB._refused = type(db.DB)._refused
+    db.DB._refusals.clear()
     await redis_pool.require_client().flushall()
     before = left.loops()
     yield

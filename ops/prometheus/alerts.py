@@ -32,6 +32,13 @@ DELIVERY: Final = (
     ),
     Alert("DatabaseDown", "max(leadwire_database_up) == 0", "1m", "page", "PostgreSQL does not answer the relay."),
     Alert(
+        "WritesRefused",
+        "max by (reason) (leadwire_writes_refused) > 2",
+        "2m",
+        "page",
+        "PostgreSQL has refused {{ $value }} changes of a process within a minute: {{ $labels.reason }}.",
+    ),
+    Alert(
         "RedisDown", "max(leadwire_redis_up) == 0", "1m", "page", "Redis does not answer the relay, or takes no writes."
     ),
     Alert(

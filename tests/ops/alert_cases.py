@@ -3,6 +3,11 @@
 CASES = {
     "NothingKnown": ({}, "4m", {"leadwire_database_up": "1x20"}),
     "DatabaseDown": ({"leadwire_database_up": "1x4 0x20"}, "7m", {"leadwire_database_up": "1x20"}),
+    "WritesRefused": (
+        {'leadwire_writes_refused{reason="DiskFullError"}': "0 9x20"},
+        "4m",
+        {'leadwire_writes_refused{reason="DiskFullError"}': "0 9 0 1 2x20"},
+    ),
     "RedisDown": ({"leadwire_redis_up": "1x4 0x20"}, "7m", {"leadwire_redis_up": "1x4 0 1x20"}),
     "EventsUnrelayed": (
         {"leadwire_unrelayed_oldest_seconds": "0 20+60x20"},

@@ -3,12 +3,16 @@
 import asyncio
 import re
 
+import asyncpg
 import httpx
 import pytest
 
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db import acting_as, engine
 from leadwire.infrastructure.process import bind
 from leadwire.infrastructure.telemetry import health
 from leadwire.infrastructure.telemetry.health import Health
+from tests import catalog
 
 
 @pytest.fixture
@@ -53,6 +57,24 @@ async def test_what_is_missing_is_named(probe):
         "status": "unready",
         "checks": {"database": "ok", "migrations": "2 migrations are missing", "redis": "ok"},
     }
+
+
+async def test_changes_that_wait_for_a_lock_are_said_and_reads_that_take_long_are_not(database, monkeypatch):
+    monkeypatch.setitem(engine.LIMITS, "api", 0.5)
+    of = Health(needs_redis=False)
+    with acting_as("api"), pytest.raises(db.Canceled):
+        await db.rows("SELECT pg_sleep(600)")
+    assert (await of.report()).status == "ok"
+    holder = await asyncpg.connect(db.DB.config["dsn"])
+    async with holder.transaction():
+        await holder.execute("LOCK TABLE webhook_endpoint IN ACCESS EXCLUSIVE MODE")
+        with acting_as("api"), pytest.raises(db.OutcomeUnknown):
+            await db.rows("UPDATE webhook_endpoint SET failures = 0")
+    await holder.close()
+    report = await of.report()
+    assert (report.status, report.ready) == ("degraded", True)
+    assert report.checks["writes"] == "refused by PostgreSQL: QueryCanceledError"
+    assert catalog.value("leadwire_writes_refused", reason="QueryCanceledError") == 1
 
 
 async def test_probes_of_something_that_hangs_do_not_pile_up(database, monkeypatch):

@@ -6,7 +6,7 @@ Tables are declared and migrated by Piccolo. Statements are in `statements.py`.
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -122,9 +122,9 @@ async def host_roles(url: str) -> dict[str, str]:
     return await Hosts(url).roles()
 
 
-def refused() -> str | None:
-    """Why the server has refused to write within the last seconds, or None."""
-    return DB.refused()
+def refused(seconds: float) -> Mapping[str, int]:
+    """How often the server has refused to write within the last seconds, by the name of the error."""
+    return DB.refused(seconds)
 
 
 async def rows(sql: str, *args: Any) -> list[Row]:

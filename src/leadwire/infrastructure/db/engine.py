@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import re
 import time
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import TracebackType
@@ -38,7 +39,7 @@ REFUSING: Final[tuple[type[BaseException], ...]] = (
     asyncpg.PostgresIOError,
     asyncpg.ReadOnlySQLTransactionError,
 )
-_REFUSED_FOR: Final = 15.0  # seconds; who has work tries again sooner
+_REFUSALS: Final = 1000  # that are remembered
 
 
 class OutcomeUnknown(ConnectionError):
@@ -73,7 +74,10 @@ class Engine(PostgresEngine):
     role: Role = "maintenance"
     """This process's."""
     watching: "asyncio.Task[None] | None" = None
-    _refused: tuple[float, str] = (float("-inf"), "")  # when, and why
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        super().__init__(config)
+        self._refusals = deque[tuple[float, str]](maxlen=_REFUSALS)  # when, and why
 
     async def check_version(self) -> None:
         """Not at import; the command line refuses what is too old."""
@@ -118,17 +122,21 @@ class Engine(PostgresEngine):
         try:
             return await connection.fetch(sql, *args, timeout=limit)  # type: ignore[no-any-return]
         except TimeoutError as error:
+            if _WRITE.search(sql):
+                self._refusals.append((time.monotonic(), asyncpg.QueryCanceledError.__name__))
             raise asyncpg.QueryCanceledError(f"canceled: it ran for longer than {limit:g} s") from error
         except REFUSING as error:
-            self._refused = time.monotonic(), type(error).__name__
+            self._refusals.append((time.monotonic(), type(error).__name__))
             if isinstance(error, asyncpg.ReadOnlySQLTransactionError) and self.connections:
                 await self.connections.leave()
             raise
 
-    def refused(self) -> str | None:
-        """Why the server has refused to write within the last seconds, or None."""
-        at, why = self._refused
-        return why if time.monotonic() - at < _REFUSED_FOR else None
+    def refused(self, seconds: float) -> Counter[str]:
+        """How often the server has refused to write within the last seconds, by the name of the error. A change that
+        was canceled at its limit counts, too: it may have waited for a lock.
+        """
+        since = time.monotonic() - seconds
+        return Counter(why for at, why in self._refusals if at > since)
 
     async def _run_in_pool(self, query: str, args: Sequence[Any] | None = None) -> list[asyncpg.Record]:
         return await self.fetch(query, args or ())

@@ -2,8 +2,8 @@
 
 Not alive means that only a restart helps: a loop has stopped, or work does not progress. A server that is unavailable
 is no reason for that, as every loop keeps trying. Not ready names what is missing. Where a process works without Redis,
-its absence is `degraded`, and still ready; so is a PostgreSQL that can be read only. The port keeps metrics off the
-public one, and a process without an API has one, too.
+its absence is `degraded`, and still ready; so is a PostgreSQL that can be read only, or where a lock makes changes wait
+until their limit. The port keeps metrics off the public one, and a process without an API has one, too.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from leadwire.infrastructure.serving import serve_until
 from leadwire.infrastructure.settings import Settings
 from leadwire.infrastructure.telemetry.metrics import REGISTRY, Gauge
 
+_MINUTE: Final = 60.0  # seconds
 _BUILD: Final = Gauge("build_info", "Always 1; the version and the role of this process.", "role", "version", "python")
 Gauge(
     "db_connections",
@@ -28,6 +29,12 @@ Gauge(
     " for one, and `held_back`: those of them whose workspace has its share.",
     "state",
     read=lambda: {(state,): float(count) for state, count in db.pool_use().items()},
+)
+Gauge(
+    "writes_refused",
+    f"Changes that PostgreSQL has refused this process within {_MINUTE:g} s; QueryCanceledError: they took too long.",
+    "reason",
+    read=lambda: {(reason,): float(count) for reason, count in db.refused(_MINUTE).items()},
 )
 
 _TEXT: Final = b"text/plain; version=0.0.4; charset=utf-8"
@@ -38,6 +45,7 @@ Check = Callable[[], Awaitable[str | None]]
 """Returns what is wrong, or None."""
 
 _LIMIT: Final = 1.0  # seconds for each check
+_REFUSED_FOR: Final = 15.0  # seconds; who has work tries again sooner
 
 
 Status = Literal["ok", "degraded", "unready"]
@@ -73,8 +81,8 @@ class Health:
         wrong = {name: said for name, said in zip(self._checks, found, strict=True) if said}
         if self.stopping():
             wrong["process"] = "stopping"
-        if refused := db.refused():
-            wrong["writes"] = f"refused by PostgreSQL: {refused}"
+        if refused := db.refused(_REFUSED_FOR):
+            wrong["writes"] = f"refused by PostgreSQL: {', '.join(refused)}"
         status: Status = "unready" if wrong else "ok"
         if wrong and wrong.keys() <= {"redis", "writes"} and not self._needs_redis:
             status = "degraded"

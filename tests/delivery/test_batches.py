@@ -5,8 +5,10 @@ import asyncio
 import pytest
 
 from leadwire.delivery import streams
+from leadwire.delivery.worker import recorder
 from leadwire.delivery.worker.loop import Deliverer
 from leadwire.delivery.worker.observe import Liveness
+from leadwire.delivery.worker.record import record
 from leadwire.delivery.worker.recorder import persist
 from leadwire.domain.webhooks import changes
 from leadwire.domain.webhooks.schema import EndpointChange
@@ -115,3 +117,40 @@ async def test_only_a_server_that_is_away_is_tried_again():
     with pytest.raises(ValueError, match="a bug of ours"):
         await persist(work, Liveness(30))
     assert errors == []
+
+
+async def test_outcomes_that_cannot_be_recorded_hold_up_no_later_one(workspace, bot, wire, receiver, monkeypatch):
+    """They are tried one by one, and that takes long where they are many."""
+    bad, _ = [(await endpoint(workspace, receiver.url)).id for _ in range(2)]
+    for number in range(2):
+        await make.lead(workspace, bot, email=f"{number}@example.com")
+    await wire.relay()
+    done = await wire.post(await wire.claim())
+    tried, go_on = asyncio.Event(), asyncio.Event()
+
+    async def refused(some, owner):
+        if all(one.job.entry.key.endpoint_id != bad for one in some):
+            return await record(some, owner)
+        if tried.is_set():
+            await go_on.wait()
+        tried.set()
+        raise ValueError("refused")
+
+    monkeypatch.setattr(recorder, "record", refused)
+    held = {one.job.entry.key: one.job.entry for one in done}
+    writing = recorder.Recorder(wire.redis, wire.consumer, held, Liveness(30))
+    running = asyncio.create_task(writing.run())
+    for one in sorted(done, key=lambda one: one.job.entry.key.endpoint_id != bad):
+        if one.job.entry.key.endpoint_id != bad:
+            await tried.wait()
+        writing.put(one)
+    await eventually(_two_are_delivered)
+    go_on.set()
+    writing.end()
+    await running
+    assert await states() == {"delivered": 2, "queued": 2}
+    assert held == {}
+
+
+async def _two_are_delivered() -> bool:
+    return (await states()).get("delivered") == 2

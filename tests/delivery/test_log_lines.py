@@ -77,7 +77,7 @@ async def test_what_fails_and_what_cannot_be_recorded(workspace, told, monkeypat
     (job,) = (await told.wire.relay(), await told.wire.claim())[1]
     (done,) = await told.wire.post([job])
     told.worker._held[job.entry.key] = job.entry
-    await told.worker._recorder._record([done._replace(error="\0")])
+    await told.worker._recorder._record_apart([done._replace(error="\0")])
     assert told.workspace("delivery.unrecordable") == workspace
     monkeypatch.setattr(loop, "attempt", None)
     slot = told.worker._slots.take(job.entry.key.endpoint_id)

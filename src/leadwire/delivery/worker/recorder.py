@@ -33,6 +33,7 @@ class Recorder:
         self._plain: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._informative: asyncio.Queue[Attempt | None] = asyncio.Queue()
         self._later: set[asyncio.Task[None]] = set()
+        self._one_by_one = asyncio.Lock()
         self._recorded: asyncio.Queue[tuple[list[Attempt], list[Attempt]] | None] = asyncio.Queue()
 
     def put(self, outcome: Attempt) -> None:
@@ -68,19 +69,15 @@ class Recorder:
                 await self._record(done)
 
     async def _record(self, done: list[Attempt]) -> None:
-        """Record outcomes, those of an endpoint together. One that cannot be written down holds up no other."""
+        """Record outcomes, those of an endpoint together. Those that fail hold up no others, nor what comes later."""
         parts: dict[str, list[Attempt]] = {}
         for one in done:
             parts.setdefault(one.job.entry.key.endpoint_id, []).append(one)
         for part, error in await apart(list(parts.values()), self._record_together):
-            if isinstance(error, db.Locked):
-                task = asyncio.create_task(self._record_later(part))
-                self._later.add(task)
-                task.add_done_callback(self._later.discard)
-                continue
-            for (one,), reason in await apart([[one] for one in part], self._record_together):
-                telemetry.log("delivery.unrecordable", level=logging.ERROR, error=reason, **one.job.names)
-                del self._held[one.job.entry.key]
+            again = self._record_later if isinstance(error, db.Locked) else self._record_apart
+            task = asyncio.create_task(again(part))
+            self._later.add(task)
+            task.add_done_callback(self._later.discard)
 
     async def _record_together(self, parts: Sequence[list[Attempt]]) -> None:
         done = [one for part in parts for one in part]
@@ -92,6 +89,13 @@ class Recorder:
     async def _record_later(self, done: list[Attempt]) -> None:
         await asyncio.sleep(_AGAIN)
         await self._record(done)
+
+    async def _record_apart(self, done: list[Attempt]) -> None:
+        """Give up those that cannot be written down. It takes a statement or two for each: one part at a time."""
+        async with self._one_by_one:
+            for (one,), reason in await apart([[one] for one in done], self._record_together):
+                telemetry.log("delivery.unrecordable", level=logging.ERROR, error=reason, **one.job.names)
+                del self._held[one.job.entry.key]
 
     async def _acknowledge_recorded(self) -> None:
         """Acknowledge one after the other. A Redis that keeps silent holds this up, and no record: leases would end."""

@@ -100,6 +100,13 @@ class RateLimit:
             raise RateLimited(f"At most {self.limit} requests a minute.", headers=headers)
         return [(b"ratelimit-policy", self.policy.encode()), (b"ratelimit", state.encode())]
 
+    def charge(self, caller: str, requests: int) -> None:
+        """Count so many requests more, which an answer was worth; a burst is the most that a caller can owe."""
+        if self.limit and (bucket := self._buckets.get(caller)):
+            owed = min(requests, int(bucket.tokens + self._burst))
+            bucket.tokens -= owed
+            bucket.spent += owed
+
     async def take_at_once(self, name: str) -> bool:
         """Count one try of `name`, in all processes together, so that many at once do not slip through. Return whether
         there was a token left. Redis gets a keyed hash of `name`.

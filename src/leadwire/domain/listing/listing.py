@@ -9,6 +9,7 @@ What a change without an event can affect is counted every time.
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -22,6 +23,8 @@ from leadwire.infrastructure.db.statements import Statement, sql
 
 T = TypeVar("T")
 
+SKIPPED: Final = ContextVar("skipped", default=0)
+"""Rows that this request has read to come to a page by its number."""
 _COUNTED: Final = -3  # where the columns of the count begin
 _KEPT: Final = 10_000  # totals, least recently used go first
 _FRESH: Final = timedelta(hours=1)
@@ -119,7 +122,9 @@ class Listing(Struct, Generic[T]):
         if query.q is not None:
             used["ids"] = await self.ids_of(workspace, query, query.q)
         if query.cursor is None:
-            rows, total = await self._counted(order, workspace, used, query.limit, (number - 1) * query.limit)
+            before = (number - 1) * query.limit
+            rows, total = await self._counted(order, workspace, used, query.limit, before)
+            SKIPPED.set(before if rows else 0)
             return Part([order.make(row[:_COUNTED]) for row in rows], total, number)
         if query.cursor == cursors.FIRST:
             rows, total = await self._counted(order, workspace, used, query.limit, 0)

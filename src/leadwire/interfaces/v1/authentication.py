@@ -10,6 +10,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from leadwire.domain.accounts import changes, networks, reads
 from leadwire.domain.accounts.schema import Caller
+from leadwire.domain.listing.listing import SKIPPED
 from leadwire.infrastructure import redis_pool, telemetry
 from leadwire.infrastructure.errors import AddressNotAllowed, InsufficientScope, Unauthenticated, WorkspaceSuspended
 from leadwire.infrastructure.rate_limit import RateLimit
@@ -19,6 +20,8 @@ from leadwire.interfaces.http.middleware import ADDED, set_workspace
 CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="leadwire"'}
 _LONGEST: Final = 200  # characters of a header worth looking at
 FAILURES_A_MINUTE: Final = 60  # per network
+ROWS: Final = 10_000
+"""So many rows that a page by number skips are worth a request."""
 _NOTE_EVERY: Final = 60.0  # seconds between two notes that a key was used
 
 _noted: dict[str, float] = {}  # key -> when its use was noted last, by the loop's time
@@ -36,14 +39,19 @@ class ApiKeyGuard:
     def __call__(self, app: ASGIApp) -> ASGIApp:
         async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
             needed = scope["route_handler"].opt.get("scope")
-            if needed is not None:
-                await self._admit(scope, needed)
+            if needed is None:
+                await app(scope, receive, send)
+                return
+            limit = await self._admit(scope, needed)
+            SKIPPED.set(0)
             await app(scope, receive, send)
+            if more := SKIPPED.get() // ROWS:
+                limit.charge(scope["auth"].key_id, more)
 
         return authenticated
 
-    async def _admit(self, scope: Scope, needed: str) -> None:
-        """Raise Unauthenticated, AddressNotAllowed, RateLimited, WorkspaceSuspended or InsufficientScope."""
+    async def _admit(self, scope: Scope, needed: str) -> RateLimit:
+        """Return the limit of its caller. Raise Unauthenticated, AddressNotAllowed, RateLimited, WorkspaceSuspended or InsufficientScope."""
         loop_time = asyncio.get_running_loop().time()
         try:
             caller = await reads.caller(bearer(scope["headers"], "API key"), loop_time)
@@ -66,6 +74,7 @@ class ApiKeyGuard:
         scope["auth"] = caller
         if _noted.get(caller.key_id, -math.inf) < loop_time - _NOTE_EVERY:
             _note(caller, loop_time)
+        return limit
 
 
 @functools.lru_cache(maxsize=1000)

@@ -104,6 +104,7 @@ class _Meta(Struct):
     page: int
     per_page: int
     next_cursor: str | None = None
+    complete: bool = True
 
 
 class _Envelope(Struct, Generic[T]):

@@ -175,7 +175,8 @@ class Page(Struct, Generic[T], frozen=True, kw_only=True):
     """One page of a list. `total` is all that match; `has_next` says whether a page follows.
 
     `next_cursor` is the `cursor` of that page, where this one was asked for by `cursor`. Of events, `held_back_since`
-    is when the first was recorded that is there and not shown yet, because an earlier one is not committed.
+    is when the first was recorded that is there and not shown yet, because an earlier one is not committed. Of a search
+    by `q`, `complete` is False while older ones are not found by their words yet, after an upgrade or an import.
     """
 
     data: list[T]
@@ -185,3 +186,4 @@ class Page(Struct, Generic[T], frozen=True, kw_only=True):
     has_next: bool
     next_cursor: str | None = None
     held_back_since: datetime | None = None
+    complete: bool = True

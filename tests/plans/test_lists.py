@@ -16,6 +16,7 @@ from leadwire.domain.conversations.reads import ConversationQuery
 from leadwire.domain.leads import reads as leads
 from leadwire.domain.leads.reads import LeadQuery
 from leadwire.domain.search import reads as search
+from leadwire.domain.search.asked import Asked, terms
 from leadwire.infrastructure import db
 from tests.plans import crowd as crowds
 from tests.plans.crowd import FIRST_DAY, LAST_DAY, Crowd, busy_day
@@ -150,14 +151,15 @@ async def test_leads_with_words(crowd, monkeypatch):
     await db.rows(_DOCUMENTS)
     await vacuum("search_document")
     for words, found in (("rare", crowd.leads // 97), ("nobody", 0)):
-        sought = partial(search.having, crowd.workspace, "lead", words, [])
+        lexemes = Asked(terms(words)).lexemes(crowd.workspace, "lead")
+        sought = partial(search.few, crowd.workspace, lexemes)
         nodes = await explained(sought)
         [index] = [node for node in nodes if node.get("Index Name")]
         assert (index["Index Name"], index["Actual Rows"]) == ("search_document_lexemes", pytest.approx(found, abs=1))
         ids = await sought()
         for sort in (None, "created_at", "-score", "updated_at"):
             with monkeypatch.context() as known:
-                known.setattr(search, "having", lambda *_, ids=ids: asyncio.sleep(0, ids))
+                known.setattr(search, "having", lambda *_, ids=ids: asyncio.sleep(0, (ids, True)))
                 query = LeadQuery(q=words, sort=sort, score_max=96)
                 nodes = await explained(partial(leads.page, crowd.workspace, query))
                 assert (await leads.page(crowd.workspace, query)).total == len(ids)

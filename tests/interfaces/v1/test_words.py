@@ -9,7 +9,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.search import reads
-from leadwire.infrastructure import clock
+from leadwire.infrastructure import clock, db
 from tests import jobs, make
 from tests.interfaces.v1.test_lists import get, refused, walked
 
@@ -138,3 +138,14 @@ async def test_what_cannot_be_searched_for_is_refused_by_name(client, path, give
 async def test_exports_take_no_words(client):
     answer = await client.post("/v1/exports", json={"type": "leads", "filter": {"q": "ada"}})
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/filter/q")
+
+
+async def test_it_says_when_older_ones_are_not_found_yet(client, workspace, bot, leads):
+    assert (await get(client, "q=hop"))["meta"]["complete"]
+    assert "complete" not in (await get(client, "limit=1"))["meta"]
+    await make.lead(workspace, bot, email="late@example.com")
+    await db.rows("SELECT setval('search_due_number_seq', nextval('search_due_number_seq') + $1)", reads.BEHIND)
+    assert not (await get(client, "q=hop"))["meta"]["complete"]
+    assert (await get(client, "q=late"))["meta"] == {"total": 0, "page": 1, "per_page": 20, "complete": False}
+    await db.rows("DELETE FROM search_due")
+    assert (await get(client, "q=hop&cursor=first"))["meta"]["complete"]

@@ -6,6 +6,7 @@ from leadwire.domain.accounts import changes as accounts
 from leadwire.domain.bots import changes as bots
 from leadwire.domain.conversations import changes as conversations
 from leadwire.domain.conversations.changes import inbox
+from leadwire.domain.search import reads
 from leadwire.infrastructure import db
 from tests import jobs, make
 
@@ -76,3 +77,10 @@ async def test_results_have_pages(admin, workspace, bot):
 
 async def test_the_list_of_conversations_leads_to_what_was_said(viewer):
     assert 'href="/search?q=a%20%26%20b"' in await viewer.open("/conversations?q=a+%26+b")
+
+
+async def test_it_says_when_older_ones_are_not_found_yet(admin, workspace, bot):
+    assert "Not everything is found yet" not in await admin.open("/search?q=zora")
+    await make.lead(workspace, bot)
+    await db.rows("SELECT setval('search_due_number_seq', nextval('search_due_number_seq') + $1)", reads.BEHIND)
+    assert "Not everything is found yet" in await admin.open("/search?q=zora")

@@ -56,7 +56,7 @@ _NEWEST: Final = Keyset(
 
 
 class _Conversations(Listing[Conversation]):
-    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> list[str]:
+    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> tuple[list[str], bool]:
         found = {"bot": query.bot_id, "status": getattr(query, "status", None)}
         marks = [f"{name}:{value}" for name, value in found.items() if value]
         return await documents_found.having(workspace, "conversation", words, marks)

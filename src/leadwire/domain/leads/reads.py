@@ -98,7 +98,7 @@ class _Leads(Listing[Lead]):
         """As every list; None where a custom field is looked at."""
         return None if getattr(query, "conditions", None) else await super().total(workspace, query)
 
-    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> list[str]:
+    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> tuple[list[str], bool]:
         marks = [f"bot:{query.bot_id}"] if query.bot_id else []
         return await documents_found.having(workspace, "lead", words, marks)
 

@@ -34,12 +34,15 @@ _FARTHEST_CLOCK: Final = timedelta(days=1)
 
 
 class Part(NamedTuple, Generic[T]):
-    """One page of a list of /v1. By cursor, `total` is that of the first page, and `next_cursor` is None at the end."""
+    """One page of a list of /v1. By cursor, `total` is that of the first page, and `next_cursor` is None at the end.
+    `complete`: whether nothing is missing for not being written down for the search.
+    """
 
     items: list[T]
     total: int
     page: int
     next_cursor: str | UnsetType | None = UNSET
+    complete: bool | UnsetType = UNSET
 
 
 class Figures:
@@ -119,13 +122,14 @@ class Listing(Struct, Generic[T]):
         about = (workspace, order.table, order.order, sorted((used | words).items()))
         if query.cursor is not None and query.page is not None:
             raise cursors.refused("page", "conflicting_parameter", "Not together with `cursor`, which says where.")
+        complete: bool | UnsetType = UNSET
         if query.q is not None:
-            used["ids"] = await self.ids_of(workspace, query, query.q)
+            used["ids"], complete = await self.ids_of(workspace, query, query.q)
         if query.cursor is None:
             before = (number - 1) * query.limit
             rows, total = await self._counted(order, workspace, used, query.limit, before)
             SKIPPED.set(before if rows else 0)
-            return Part([order.make(row[:_COUNTED]) for row in rows], total, number)
+            return Part([order.make(row[:_COUNTED]) for row in rows], total, number, complete=complete)
         if query.cursor == cursors.FIRST:
             rows, total = await self._counted(order, workspace, used, query.limit, 0)
             items = [order.make(row[:_COUNTED]) for row in rows]
@@ -136,10 +140,12 @@ class Listing(Struct, Generic[T]):
             found = await order.page(workspace, used, place.after, query.limit)
             items, after = found.items, found.after
         following = after and cursors.sealed(cursors.Place(after, number + 1, total), about)
-        return Part(items, total, number, following)
+        return Part(items, total, number, following, complete)
 
-    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> list[str]:
-        """Return the ids of the rows with the words of `q`. Raise InvalidParameter where there are too many of them."""
+    async def ids_of(self, workspace: str, query: PageQuery, words: str) -> tuple[list[str], bool]:
+        """Return the ids of the rows with the words of `q`, and whether none is missing. Raise InvalidParameter where
+        there are too many of them.
+        """
         raise NotImplementedError
 
     def order_of(self, query: PageQuery) -> Keyset[T]:

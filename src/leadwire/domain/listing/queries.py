@@ -20,8 +20,8 @@ class PageQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: Limit = 20
     """Results per page."""
     page: Annotated[int, Meta(ge=1, le=10**9, extra_json_schema={"default": 1})] | None = None
-    """Page number, from 1. A page past the last one is empty. Every 10,000 rows before a page count as a request, because
-    they are read; `cursor` costs the same at any depth."""
+    """Page number, from 1. A page past the last one is empty. Every 10,000 rows before a page count as a request more,
+    because they are read. With `cursor` each page is one request."""
     cursor: Annotated[str, Meta(min_length=1, max_length=400)] | None = None
     """Instead of `page`: `first`, then what `meta.next_cursor` of the page before says, with the same filters and
     `sort`. Nothing is skipped or repeated when rows come and go meanwhile. A cursor lasts for 24 hours."""

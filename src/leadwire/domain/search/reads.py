@@ -23,6 +23,9 @@ FEW: Final = 2_000
 COMMON: Final = 20_000
 WALKED: Final = 10_000
 """Documents that one page of a search walks at most."""
+BEHIND: Final = 10_000
+"""Changes: some ten seconds of writing."""
+_front = 0  # where the oldest change that waits was last: below it there may be many that are gone (decision 30)
 
 # Some of the documents with these lexemes. The limit is inside, so that the index of lexemes is the only way to them.
 _SOME: Final = sql("""
@@ -30,6 +33,9 @@ SELECT id FROM (SELECT id, workspace_id FROM search_document WHERE lexemes @@ :l
 WHERE workspace_id = :workspace""")
 # How many documents PostgreSQL expects to have them, by its statistics alone.
 _ESTIMATE: Final = sql("EXPLAIN (FORMAT JSON) SELECT FROM search_document WHERE lexemes @@ :lexemes::tsquery")
+# The newest number of a change, and the oldest that waits.
+_WAITING: Final = sql("""
+SELECT last_value, (SELECT min(number) FROM search_due WHERE number >= :front) FROM search_due_number_seq""")
 # Leads, conversations with the first messages that have one of the words, and notes.
 _LEADS: Final = sql("""
 SELECT id, bot_id, created_at, name, email, phone, company, score,
@@ -78,6 +84,16 @@ _NEWEST: Final = _Documents(
 _FIRST: Final = structs.replace(_NEWEST, looked_at=500)
 
 
+async def complete() -> bool:
+    """Return whether documents are written of all but the last `BEHIND` changes, of whatever workspace: not so for a
+    while after an upgrade or an import.
+    """
+    global _front  # noqa: PLW0603 - a hint
+    ((newest, oldest),) = await _WAITING.rows(front=_front)
+    _front = newest if oldest is None else oldest
+    return bool(newest - _front <= BEHIND)
+
+
 async def few(workspace: str, lexemes: str) -> list[str] | None:
     """Return the ids of the documents with these lexemes (a tsquery); None when there are more than `FEW`."""
     found = await _SOME.rows(workspace=workspace, lexemes=lexemes, most=FEW + 1)
@@ -95,9 +111,9 @@ async def few_at_once(workspace: str, parts: list[str]) -> list[str] | None:
     return None
 
 
-async def having(workspace: str, kind: Kind, text: str, marks: list[str]) -> list[str]:
-    """Return the ids of the documents with the words and phrases of a text, and these marks. Raise InvalidParameter
-    for `q` where it has none, or `MOST`, or more than `FEW` documents have them.
+async def having(workspace: str, kind: Kind, text: str, marks: list[str]) -> tuple[list[str], bool]:
+    """Return the ids of the documents with the words and phrases of a text, and these marks; and whether documents are
+    `complete`. Raise InvalidParameter for `q` where it has no words, or `MOST`, or more than `FEW` documents have them.
     """
     asked = Asked(terms(text), marks)
     if not asked.terms:
@@ -108,7 +124,7 @@ async def having(workspace: str, kind: Kind, text: str, marks: list[str]) -> lis
     if found is None:
         message = f"More than {FEW:,} have these words, which are not counted. Ask for more words, or for one bot."
         raise refused("q", "too_many_found", message)
-    return found
+    return found, await complete()
 
 
 async def page(workspace: str, kind: Kind, asked: Asked, after: str = "", limit: int = 20) -> Found[str]:

@@ -36,6 +36,9 @@ class PageMeta(Struct, frozen=True):
     """The most that a page holds: the `limit` of the request."""
     next_cursor: str | UnsetType | None = UNSET
     """The `cursor` of the next page, null on the last one. Only where the request has a `cursor`."""
+    complete: bool | UnsetType = UNSET
+    """False while older rows are not yet found by their words, after an upgrade or an import. Only where the request
+    has a `q`."""
 
 
 class Single(Struct, Generic[T], frozen=True):

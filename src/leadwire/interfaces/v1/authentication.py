@@ -51,7 +51,9 @@ class ApiKeyGuard:
         return authenticated
 
     async def _admit(self, scope: Scope, needed: str) -> RateLimit:
-        """Return the limit of its caller. Raise Unauthenticated, AddressNotAllowed, RateLimited, WorkspaceSuspended or InsufficientScope."""
+        """Return its caller's limit. Raise Unauthenticated, AddressNotAllowed, RateLimited, WorkspaceSuspended or
+        InsufficientScope.
+        """
         loop_time = asyncio.get_running_loop().time()
         try:
             caller = await reads.caller(bearer(scope["headers"], "API key"), loop_time)

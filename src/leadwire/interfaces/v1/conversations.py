@@ -17,7 +17,7 @@ async def list_conversations(caller: Caller, query: Query[ConversationQuery]) ->
     Newest first, unless `sort` or a filter by the time of the last change says otherwise.
     """
     found = await reads.page(caller.workspace, query)
-    return Page(found.items, PageMeta(found.total, found.page, query.limit, found.next_cursor))
+    return Page(found.items, PageMeta(found.total, found.page, query.limit, found.next_cursor, found.complete))
 
 
 @get("/{conversation_id:str}", scope="conversations:read")

@@ -19,7 +19,7 @@ async def list_leads(caller: Caller, query: Query[LeadQuery]) -> Page[Lead]:
     Newest first, unless `sort` or a filter by the time of the last change says otherwise.
     """
     found = await reads.page(caller.workspace, query)
-    return Page(found.items, PageMeta(found.total, found.page, query.limit, found.next_cursor))
+    return Page(found.items, PageMeta(found.total, found.page, query.limit, found.next_cursor, found.complete))
 
 
 @get("/{lead_id:str}", scope="leads:read")

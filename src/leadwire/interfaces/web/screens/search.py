@@ -47,4 +47,5 @@ async def search(context: PageContext) -> PageResponse:
         bots=names,
         filters=words.FILTERS,
         walked=reads.WALKED,
+        complete=not asked or await reads.complete(),
     )

@@ -17,7 +17,7 @@ from leadwire.delivery.monitoring.table import LedgerCheck
 from leadwire.delivery.table import EveryDelivery
 from leadwire.domain.search.table import SearchDue
 from leadwire.infrastructure import db
-from leadwire.infrastructure.db.migrations import ids
+from leadwire.infrastructure.db.migrations import files
 from leadwire.processes.piccolo_app import TABLES
 from tests.flows.commands import COMMAND, environment, settings_on
 from tests.rows import COLUMNS, insert
@@ -50,8 +50,8 @@ async def test_a_database_of_an_earlier_commit_is_upgraded_with_its_rows(name, s
     commit = git("log", "-1", "--format=%H~", *changed).decode().strip()
     archive = git("archive", commit, "src", "migrations", "piccolo_conf.py")
     await asyncio.to_thread(subprocess.run, ["tar", "-x", "-C", tmp_path], input=archive, check=True)
-    files = [path.read_text() for path in (tmp_path / "migrations").glob("*.py")]
-    if not {re.search(r'^ID = "(.+)"$', text, re.MULTILINE)[1] for text in files} <= ids():
+    texts = [path.read_text() for path in (tmp_path / "migrations").glob("*.py")]
+    if not {re.search(r'^ID = "(.+)"$', text, re.MULTILINE)[1] for text in texts} <= files().keys():
         pytest.skip("a migration of that commit is no more: it was folded into others before the first release")
     settings = settings_on(servers, DATABASE_URL=servers.database_url.replace("/leadwire?", f"/{name}?"))
     await db.rows(f"CREATE DATABASE {name}")

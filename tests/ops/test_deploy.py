@@ -163,7 +163,7 @@ def test_the_container_files_steps_make_an_installation_that_runs(tmp_path: Path
     python = tmp_path / ".venv" / "bin" / "python"
     code = (
         "from leadwire.processes import serve; from leadwire.infrastructure.db import migrations; "
-        "print(len(migrations.ids()) > 4)"
+        "print(len(migrations.files()) > 4)"
     )
     told = subprocess.run([python, "-c", code], cwd="/", capture_output=True, text=True, check=False)
     assert (told.stdout, told.stderr) == ("True\n", "")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leadwire.infrastructure.db.migrations import ids
+from leadwire.infrastructure.db.migrations import files
 from tests.flows.commands import data_directory, environment, run
 
 
@@ -28,4 +28,4 @@ def test_every_migration_can_be_taken_back_by_piccolo_and_applied_again() -> Non
             [sys.executable, *backwards], cwd=Path(__file__).parents[3], env=environment(**settings), check=True
         )
         again = run("migrate", **settings)
-    assert again.stdout.rstrip().endswith(f"{len(ids())} migrations applied"), again
+    assert again.stdout.rstrip().endswith(f"{len(files())} migrations applied"), again

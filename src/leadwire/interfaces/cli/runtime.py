@@ -188,7 +188,7 @@ async def _connected(chosen: Settings, work: Callable[[], Awaitable[T]], *, migr
     from leadwire.infrastructure.db.migrations import migrate
     from leadwire.infrastructure.serving import connections
 
-    async with connections(chosen.database_url, chosen.redis_url, 2):
+    async with connections(chosen.database_url, chosen.redis_url, 3):
         if migrated and not settings.get().database_url:
             await migrate()  # nobody else migrates an embedded database
         if migrated:

@@ -8,7 +8,7 @@ from leadwire.delivery.monitoring import holders
 from leadwire.domain.workspaces import usage
 from leadwire.infrastructure import clock, db
 from leadwire.infrastructure.db import pooler
-from leadwire.infrastructure.db.migrations import difference
+from leadwire.infrastructure.db.migrations import FOREIGN_FIX, difference, foreign
 from leadwire.infrastructure.db.statements import sql
 from leadwire.infrastructure.errors import OperatorError
 from leadwire.infrastructure.jobs import reads as jobs
@@ -71,6 +71,8 @@ async def tables() -> Finding:
     """Whether the database has what this version needs."""
     about = "migrations"
     missing, unknown = await difference()
+    if fault := foreign(missing, unknown):
+        return Finding(about, "error", fault, FOREIGN_FIX)
     if missing:
         says = f"{len(missing)} not applied, the next is {missing[0]}"
         return Finding(about, "error", says, "run: leadwire migrate")

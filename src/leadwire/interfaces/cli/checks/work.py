@@ -4,6 +4,7 @@ import shutil
 from typing import Final
 
 from leadwire.infrastructure import db
+from leadwire.infrastructure.db.locks import blockers
 from leadwire.infrastructure.db.statements import sql
 from leadwire.interfaces.cli.checks.finding import Finding, unless
 
@@ -12,16 +13,6 @@ _NAMED: Final = 3
 _MOST_DEAD: Final = 500_000  # rows
 _LEAST_FREE: Final = 0.1  # of a disk
 
-# Whoever makes others wait, and waits for nobody.
-_BLOCKERS: Final = sql("""
-SELECT b.pid, coalesce(nullif(b.application_name, ''), b.usename, b.backend_type) AS name, b.state,
-    extract(epoch FROM clock_timestamp() - b.xact_start)::int AS seconds,
-    left(regexp_replace(b.query, '\\s+', ' ', 'g'), 80) AS statement, count(*) AS waiting
-FROM pg_stat_activity w CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) AS blocker (pid)
-JOIN pg_stat_activity b ON b.pid = blocker.pid AND b.wait_event_type IS DISTINCT FROM 'Lock'
-WHERE w.wait_event_type = 'Lock' AND w.datname = current_database()
-    AND clock_timestamp() - w.query_start > interval '1 second'
-GROUP BY b.pid, 2, b.state, b.xact_start, b.query ORDER BY waiting DESC, seconds DESC""")
 # What every change needs: the locks of a change on each table of ours, and room on the disk.
 _PATIENCE: Final = sql("SELECT set_config('lock_timeout', '2s', true)")
 _TABLES: Final = sql("""
@@ -44,14 +35,11 @@ _AGE: Final = sql("SELECT datname, age(datfrozenxid) AS age FROM pg_database ORD
 
 async def locks() -> Finding:
     """Whether anybody makes others wait for longer than a second."""
-    found = await _BLOCKERS.rows()
-    told = [
-        f"pid {row['pid']} ({row['name']}, {row['state']}, open for {row['seconds']} s) makes {row['waiting']} wait: "
-        f"{row['statement']}"
-        for row in found[:_NAMED]
-    ]
-    pid = found[0]["pid"] if found else 0
-    return unless(bool(found), "locks", "; ".join(told) or "nobody makes others wait", pid=pid)
+    found = await blockers()
+    pid = found[0].pid if found else 0
+    return unless(
+        bool(found), "locks", "; ".join(one.says for one in found[:_NAMED]) or "nobody makes others wait", pid=pid
+    )
 
 
 async def change() -> Finding:

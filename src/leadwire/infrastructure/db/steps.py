@@ -1,0 +1,124 @@
+"""The steps of a migration: how its script runs beside processes that serve.
+
+Each statement is a transaction of its own, so that no lock outlasts it. An index of a table that was there before is
+built CONCURRENTLY. A statement that gets no lock in time gives way, and is tried again after a pause that grows. What
+is done is noted with it: a migration that was stopped goes on where it was.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import asyncpg
+
+from leadwire.infrastructure import db
+from leadwire.infrastructure.errors import OperatorError
+
+NOTED: Final = "leadwire steps"
+"""In Piccolo's table of migrations: the name of the app whose migrations are steps."""
+PATIENCE: Final = 600.0  # seconds
+# Whoever comes later waits behind a statement that waits, so it does not wait for long. Less than `deadlock_timeout`,
+# which is 1 s: in a deadlock with a request it is the migration that gives way.
+_LOCK_TIMEOUT: Final = "400ms"
+_PAUSES: Final = (0.5, 8.0)  # seconds: the first, the longest
+
+_STATEMENT: Final = re.compile(r"(?:--[^\n]*|'[^']*'|\$\$.*?\$\$|[^;])+", re.DOTALL)
+_COMMENTS: Final = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z))+")
+_MADE: Final = re.compile(r"\bCREATE TABLE (\w+)")
+_INDEX: Final = re.compile(r"CREATE (?:UNIQUE )?INDEX (?P<name>\w+) ON (?P<table>\w+)")
+_CONCURRENTLY: Final = re.compile(r"CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+)")
+_IN_BATCHES: Final = re.compile(r"DO \$\$.*\bCOMMIT\b", re.DOTALL)
+
+_log = logging.getLogger("leadwire")
+
+
+async def run(migration_id: str, script: str, online: str) -> None:
+    """Run a script at once, where the tables are made in the open transaction; else the steps of `online`.
+
+    Raise OperatorError.
+    """
+    if db.in_transaction() or db.DB.connections is None:  # no pool: Piccolo's own command line
+        await run_at_once(migration_id, script)
+        return
+    for number, step in enumerate(split(online), 1):
+        name = f"{migration_id} {number}"
+        if not await db.value("SELECT count(*) FROM migration WHERE app_name = $1 AND name = $2", NOTED, name):
+            await _try(step, name)
+
+
+async def run_at_once(migration_id: str, script: str) -> None:
+    """Run a script in one transaction. Raise OperatorError."""
+    try:
+        async with db.DB.transaction() as transaction:
+            await transaction.connection.execute(script)
+    except asyncpg.PostgresError as error:
+        raise OperatorError(f"migration {migration_id}: {error}") from error
+
+
+async def forget() -> None:
+    """Remove the notes of steps, whose migrations are complete."""
+    await db.rows("DELETE FROM migration WHERE app_name = $1", NOTED)
+
+
+def split(script: str) -> Iterator[str]:
+    """Yield the statements of a script, without the comments before each; indexes of tables that it does not make are
+    built CONCURRENTLY.
+    """
+    made = set(_MADE.findall(script))
+    for part in _STATEMENT.findall(script):
+        step = _COMMENTS.sub("", part).rstrip()
+        if (index := _INDEX.match(step)) and index["table"] not in made:
+            step = step.replace("INDEX", "INDEX CONCURRENTLY", 1)
+        if step:
+            yield step
+
+
+def headline(step: str) -> str:
+    """The beginning of a statement, in one line."""
+    return " ".join(step.split())[:80]
+
+
+async def _try(step: str, name: str) -> None:
+    """Take a step, as often as it needs. Raise OperatorError."""
+    end, (pause, longest) = time.monotonic() + PATIENCE, _PAUSES
+    while True:
+        try:
+            return await _take(step, name)
+        except (db.Locked, db.Deadlock) as error:
+            if time.monotonic() > end:
+                raise OperatorError(f"{headline(step)}: no lock within {PATIENCE:g} s; run it again later") from error
+        except asyncpg.PostgresError as error:
+            raise OperatorError(f"{headline(step)}: {error}; what is done before stays") from error
+        _log.warning("%s: has no lock yet; again in %g s", headline(step), pause)
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, longest)
+
+
+async def _take(step: str, name: str) -> None:
+    if index := _CONCURRENTLY.match(step):
+        await _index(step, index[1])
+        await _note(name)
+    elif _IN_BATCHES.match(step):
+        await db.rows(step)
+        await _note(name)
+    else:
+        async with db.transaction():
+            await db.rows(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
+            await db.rows(step)
+            await _note(name)
+
+
+async def _index(step: str, name: str) -> None:
+    """Build an index, unless it is there. One that was not finished is there too, and dropped first."""
+    valid = await db.value("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)", name)
+    if valid is False:
+        await db.rows(f"DROP INDEX CONCURRENTLY {name}")
+    if not valid:
+        await db.rows(step)
+
+
+async def _note(name: str) -> None:
+    await db.rows("INSERT INTO migration (app_name, name, ran_on) VALUES ($1, $2, now())", NOTED, name)

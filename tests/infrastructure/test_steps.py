@@ -1,0 +1,140 @@
+"""A database that is in use is migrated step by step, beside whoever reads and changes it."""
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from leadwire.infrastructure import db
+from leadwire.infrastructure.db import steps
+from leadwire_development.embedded import Services
+from tests.flows.commands import Started, environment, refused, run, settings_on
+from tests.waiting import eventually
+
+ROOT = Path(__file__).parents[2]
+FIRST = "2026-11-22T02:30:00:000000"  # with it the first tables are complete
+JOBS = "2026-11-23T03:10:00:000000"  # the next one adds columns to endpoints, then an index of deliveries
+DELIVERY = "2026-11-23T21:00:00:000000"  # the next one adds a column to deliveries
+
+_SCHEMA = """
+SELECT 'column' AS kind, table_name AS name, concat_ws(' ', column_name, udt_name, column_default, is_nullable) AS made
+FROM information_schema.columns WHERE table_schema = 'public'
+UNION ALL SELECT 'index', tablename, indexdef FROM pg_indexes WHERE schemaname = 'public'
+UNION ALL SELECT 'constraint', conrelid::regclass::text,
+    concat_ws(' ', conname, pg_get_constraintdef(oid), convalidated)
+FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conrelid <> 0
+UNION ALL SELECT 'trigger', tgrelid::regclass::text, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+UNION ALL SELECT 'function', proname, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+ORDER BY 1, 2, 3"""
+
+Made = Callable[[str], Awaitable[dict[str, str]]]
+
+
+@pytest.fixture
+async def made(servers: Services, connected: None) -> AsyncIterator[Made]:
+    """Make a database with the migrations up to one. Return the settings of a process on it."""
+    settings = settings_on(servers, DATABASE_URL=servers.database_url.replace("/leadwire?", "/migrated?"))
+    forwards = (sys.executable, "-m", "piccolo.main", "migrations", "forwards", "leadwire", "--migration_id")
+    await db.rows("CREATE DATABASE migrated")
+
+    async def make(last: str) -> dict[str, str]:
+        await asyncio.to_thread(
+            subprocess.run, [*forwards, last], cwd=ROOT, env=environment(**settings), check=True, capture_output=True
+        )
+        return settings
+
+    yield make
+    await db.rows("DROP DATABASE migrated WITH (FORCE)")
+
+
+@pytest.mark.flow
+async def test_steps_make_the_tables_that_one_transaction_makes_and_only_one_at_once_makes_them(made: Made) -> None:
+    settings = await made(FIRST)
+    both = await asyncio.gather(*(asyncio.to_thread(run, "migrate", **settings) for _ in range(2)))
+    assert [result.returncode for result in both] == [0, 0], both
+    assert sorted(result.stdout for result in both)[1] == "nothing to do\n", both
+    sql = await asyncpg.connect(settings["DATABASE_URL"])
+    assert [tuple(row) for row in await sql.fetch(_SCHEMA)] == [tuple(row) for row in await db.rows(_SCHEMA)]
+    assert not await sql.fetch("SELECT name FROM migration WHERE app_name = $1", steps.NOTED)
+    await sql.close()
+
+
+@pytest.mark.flow
+async def test_a_step_gives_way_to_changes_while_a_dump_reads_and_says_who_it_waits_for(made: Made) -> None:
+    settings = await made(DELIVERY)
+    dump, change = [await asyncpg.connect(settings["DATABASE_URL"]) for _ in range(2)]
+    await dump.execute("SET application_name = 'pg_dump'; BEGIN ISOLATION LEVEL REPEATABLE READ")
+    await dump.execute("LOCK TABLE delivery IN ACCESS SHARE MODE")
+    with contextlib.closing(Started("migrate", **settings)) as migrate:
+        await eventually(lambda: "ALTER TABLE delivery ADD COLUMN retry_at timestamptz: has no lock" in migrate.err)
+        await eventually(lambda: f"pid {dump.get_server_pid()} (pg_dump, idle in transaction" in migrate.err)
+        await change.execute("DELETE FROM delivery")  # it would wait forever behind a migration that waits
+        await dump.execute("COMMIT")
+        await eventually(lambda: not migrate.running())
+        assert migrate.process.returncode == 0, migrate.err
+    assert await change.fetchval("SELECT count(retry_at) FROM delivery") == 0
+    await dump.close()
+    await change.close()
+
+
+@pytest.mark.flow
+async def test_a_migration_that_was_killed_goes_on_where_it_was(made: Made) -> None:
+    settings = await made(JOBS)
+    writer, look = [await asyncpg.connect(settings["DATABASE_URL"]) for _ in range(2)]
+    await writer.execute("BEGIN; LOCK TABLE delivery IN ROW EXCLUSIVE MODE")
+    with contextlib.closing(Started("migrate", **settings)) as migrate:  # SIGKILL
+        await eventually(lambda: f"pid {writer.get_server_pid()} (" in migrate.err)
+    invalid = "SELECT count(*) FROM pg_index WHERE indexrelid = to_regclass('delivery_by_position') AND NOT indisvalid"
+    assert await look.fetchval(invalid) == 1
+    await writer.execute("ROLLBACK")
+    await eventually(lambda: look.fetchval("SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory'"))
+    result = await asyncio.to_thread(run, "migrate", **settings)
+    assert result.returncode == 0, result
+    assert await look.fetchval(invalid) == 0
+    await writer.close()
+    await look.close()
+
+
+@pytest.mark.flow
+async def test_a_database_of_another_history_is_left_as_it_is(made: Made) -> None:
+    settings = await made(FIRST)
+    sql = await asyncpg.connect(settings["DATABASE_URL"])
+    await sql.execute("INSERT INTO migration (app_name, name) VALUES ('leadwire', '2026-11-22T00:00:01:000000')")
+    says = "the database has 1 migrations of another history, from 2026-11-22T00:00:01:000000, and lacks "
+    migrated = refused(await asyncio.to_thread(run, "migrate", **settings))
+    assert says in migrated
+    assert migrated.endswith("go on with the version that made it, or begin with an empty database")
+    examined = await asyncio.to_thread(run, "doctor", **settings)
+    assert f"ERROR    migrations: {says}" in examined.stdout, examined
+    assert "Traceback" not in examined.stderr
+    await sql.close()
+
+
+async def test_a_step_that_gets_no_lock_gives_up_in_words(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "PATIENCE", 0.0)
+    holder = await asyncpg.connect(db.DB.config["dsn"])
+    async with holder.transaction():
+        await holder.execute("LOCK TABLE discard IN ACCESS SHARE MODE")
+        with pytest.raises(steps.OperatorError, match=r"^DROP TABLE discard: no lock within 0 s; run it again later$"):
+            await steps.run("test", "", "DROP TABLE discard")
+    await holder.close()
+
+
+def test_a_script_is_split_at_what_ends_a_statement_and_nothing_else() -> None:
+    script = """
+    -- It's a comment; with both.
+    CREATE TABLE made (a text DEFAULT 'a;b'); CREATE INDEX of_made ON made (a); -- behind; one
+    CREATE FUNCTION f() RETURNS int AS $$ BEGIN; RETURN 1; END $$ LANGUAGE plpgsql;
+    CREATE UNIQUE INDEX of_lead ON lead (id) -- at the end;
+    """
+    assert [steps.headline(step) for step in steps.split(script)] == [
+        "CREATE TABLE made (a text DEFAULT 'a;b')",
+        "CREATE INDEX of_made ON made (a)",
+        "CREATE FUNCTION f() RETURNS int AS $$ BEGIN; RETURN 1; END $$ LANGUAGE plpgsql",
+        "CREATE UNIQUE INDEX CONCURRENTLY of_lead ON lead (id) -- at the end;",
+    ]

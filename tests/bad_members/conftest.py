@@ -6,7 +6,7 @@ import pytest
 
 from tests.delivery import conftest, test_one_fails
 
-hasty, two = conftest.hasty, test_one_fails.two
+hasty, no_rest, two = conftest.hasty, test_one_fails.no_rest, test_one_fails.two
 Note = Callable[[str, str, str], None]
 _MEMBER = "member"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from leadwire.delivery import streams
-from leadwire.delivery.relay import fan_out
+from leadwire.delivery.relay import fan_out, reconcile
 from leadwire.domain.webhooks import changes
 from leadwire.infrastructure import db
 from tests import jobs
@@ -87,6 +87,7 @@ async def test_discard_step(two, wire, receiver, note):
     note("discard step", "DELETE of delivery refused", "others cancelled in the same round")
 
 
+@pytest.mark.usefixtures("no_rest")
 async def test_reconcile(two, wire, db_clock, arrives, note):
     await queued(two, wire)
     await wire.redis.flushall()
@@ -97,3 +98,15 @@ async def test_reconcile(two, wire, db_clock, arrives, note):
         await arrives()
     note("reconcile", "UPDATE of delivery refused", "other webhook arrived in the next turn")
     assert await wire.reconcile() == 1
+
+
+async def test_reconcile_where_they_fill_a_batch(two, wire, db_clock, arrives, note, monkeypatch):
+    monkeypatch.setattr(reconcile, "BATCH", 1)
+    await queued(two, wire)
+    await wire.redis.flushall()
+    await streams.prepare(wire.redis, wire.settings.stream_shards)
+    await db_clock.forward(31)
+    async with refused("delivery", "UPDATE", f"NEW.workspace_id = '{two.bad}'"):
+        assert [await wire.reconcile(), await wire.reconcile()] == [0, 1]
+        await arrives()
+    note("reconcile, a batch of them", "UPDATE of delivery refused", "other webhook arrived in the next turn")

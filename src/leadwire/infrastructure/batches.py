@@ -16,6 +16,16 @@ async def most(items: Sequence[T], work: Callable[[Sequence[T]], Awaitable[objec
 
     What fails while others succeed is left as it is, and logged as `event`. Raise the error where all fail.
     """
+    failed = await undone(items, work)
+    if failed and len(failed) == len(items):
+        raise failed[0][1]
+    for item, error in failed:
+        telemetry.log(event, level=logging.ERROR, error=error, item=str(item))
+    return len(items) - len(failed)
+
+
+async def undone(items: Sequence[T], work: Callable[[Sequence[T]], Awaitable[object]]) -> list[tuple[T, Exception]]:
+    """Do `work` as `apart` does, in the open transaction, each part behind a savepoint."""
 
     async def undoable(part: Sequence[T]) -> None:
         roll_back = await db.savepoint()
@@ -25,12 +35,7 @@ async def most(items: Sequence[T], work: Callable[[Sequence[T]], Awaitable[objec
             await roll_back()
             raise
 
-    failed = await apart(items, undoable)
-    if failed and len(failed) == len(items):
-        raise failed[0][1]
-    for item, error in failed:
-        telemetry.log(event, level=logging.ERROR, error=error, item=str(item))
-    return len(items) - len(failed)
+    return await apart(items, undoable)
 
 
 async def apart(items: Sequence[T], work: Callable[[Sequence[T]], Awaitable[object]]) -> list[tuple[T, Exception]]:

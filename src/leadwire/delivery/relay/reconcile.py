@@ -16,6 +16,7 @@ from leadwire.delivery import streams
 from leadwire.delivery.streams import Key, StreamState
 from leadwire.infrastructure import batches, db
 from leadwire.infrastructure.db.statements import lists, sql
+from leadwire.infrastructure.failing import Failing
 
 BATCH: Final = 2000  # deliveries
 _OVERDUE: Final = 600.0  # seconds after the end of a lease
@@ -33,13 +34,16 @@ WHERE d.state = 'queued'
     THEN NOT EXISTS (SELECT 1 FROM webhook_endpoint e WHERE e.id = d.endpoint_id)
     ELSE d.owner <> ALL(:alive::text[]) END)
   AND d.event_id || d.endpoint_id || d.attempts NOT IN (SELECT unnest(:pending::text[]))"""
-_LOCK: Final = sql(f"SELECT d.event_id, d.endpoint_id, d.attempts {_LOST} LIMIT :batch FOR UPDATE OF d SKIP LOCKED")
+_LOCK: Final = sql(f"""
+SELECT d.event_id, d.endpoint_id, d.attempts {_LOST} AND NOT d.endpoint_id = ANY(:resting::text[])
+LIMIT :batch FOR UPDATE OF d SKIP LOCKED""")
 # They count as queued from now on, and are nobody's.
 _RECONCILE: Final = sql("""
 UPDATE delivery d SET queued_at = now(), owner = NULL, lease_until = NULL
 FROM unnest(:events::text[], :endpoints::text[]) AS lost (event_id, endpoint_id)
 WHERE d.event_id = ANY(:events::text[]) AND d.event_id = lost.event_id AND d.endpoint_id = lost.endpoint_id""")
 _COUNT: Final = sql(f"SELECT count(*) {_LOST}")
+_failing: Final = Failing("reconcile")
 
 
 class Living:
@@ -69,7 +73,7 @@ async def reconcile(redis: Redis, shards: int, slack: float, living: Living) -> 
     """Take lost deliveries as queued now. Return their keys, `BATCH` at the most.
 
     `slack`: the seconds that a delivery may take from being queued to being in its stream. One whose row cannot be
-    written is left as it is. Raise its error where that is true of all.
+    written is left as it is, and its endpoint rests.
     """
     taken: list[Key] = []
 
@@ -80,8 +84,10 @@ async def reconcile(redis: Redis, shards: int, slack: float, living: Living) -> 
     look = await _read(redis, shards, slack)
     alive = living.look(look.pop("streams"))
     async with db.transaction():
-        rows = await _LOCK.rows(**look, alive=alive, grace=0.0, batch=BATCH)
-        await batches.most([Key(*row) for row in rows], take, "reconcile.failed")
+        rows = await _LOCK.rows(**look, alive=alive, grace=0.0, batch=BATCH, resting=_failing.resting())
+        failed = await batches.undone([Key(*row) for row in rows], take)
+    _failing.succeeded({key.endpoint_id for key in taken})
+    _failing.all_failed({key.endpoint_id: error for key, error in failed}.items())
     return taken
 
 

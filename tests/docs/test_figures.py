@@ -6,12 +6,60 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leadwire.infrastructure.settings import Settings
+from leadwire.delivery.endpoints.table import LARGEST_WINDOW
+from leadwire.delivery.worker import record, slots
+from leadwire.domain.exports.changes import LASTS, MOST_OPEN
+from leadwire.domain.feed.reads import MOST_WAITING
+from leadwire.domain.leads.schema import MAX_CUSTOM_BYTES, MAX_CUSTOM_FIELDS
+from leadwire.domain.search import asked, documents, jobs
+from leadwire.domain.search import reads as search
+from leadwire.domain.webhooks.reads import MOST_NUMBERS
+from leadwire.infrastructure.idempotency_store import KEPT
+from leadwire.infrastructure.rate_limit import BURST
+from leadwire.infrastructure.settings import LARGEST_WEBHOOK, Settings
+from leadwire.interfaces.v1.authentication import FAILURES_A_MINUTE, ROWS
+from leadwire.interfaces.v1.exports import MOST_AT_ONCE
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted([*(ROOT / "src/leadwire/docs").glob("*.md"), *ROOT.glob("ops/**/*.md"), ROOT / "README.md"])
-NAMED = re.compile(r"`LEADWIRE_(\w+)` \((\d[\d.,]*)")
+NAMED = re.compile(r"`(?:LEADWIRE_)?([A-Z_]{5,})`(?: \(|, )(\d[\d.,]*)")  # the setting, then its default
+NAMED_AFTER = re.compile(r"(\d[\d,]*)\s[^.,|;:`()]{1,60}\(`(?:LEADWIRE_)?([A-Z_]{5,})`")
 DAYS = re.compile(r"[Ee]vents[^.|]{0,60}kept for (\d+) days")
+DEFAULT = Settings()
+*FIRST, LAST = (f"{seconds / 60:g}" for seconds in DEFAULT.retry_schedule)
+RETRIES = f"{', '.join(FIRST)} and {LAST} minutes"
+SECONDS = f"{DEFAULT.delivery_timeout:g}"
+LEASE = f"lease ({DEFAULT.lease:g} s)"
+QUOTED = {
+    "README.md": (f"tried again after {RETRIES}",),
+    "src/leadwire/docs/api.md": (
+        f"{DEFAULT.rate_limit:,} requests a minute per key", f"{BURST} of them at once", f"every {ROWS:,} rows",
+        f"{FAILURES_A_MINUTE} a minute per address", f"more than {search.FEW:,} leads", f"At most {asked.MOST} words",
+        f"at most {MAX_CUSTOM_FIELDS}, names", f"{MAX_CUSTOM_BYTES:,} bytes in all", f"At most {MOST_WAITING} requests",
+        f"for {KEPT.total_seconds() / 3600:g} hours the same key", f"{MOST_OPEN} exports", f"{MOST_AT_ONCE} downloads",
+        f"An export lasts {LASTS.total_seconds() / 3600:g} hours",
+    ),
+    "src/leadwire/docs/concepts.md": (f"has {SECONDS} seconds to answer", f"follow in {RETRIES}"),
+    "src/leadwire/docs/go-live.md": (f"After {SECONDS} seconds", f"up to {LARGEST_WEBHOOK // 1024} KiB"),
+    "src/leadwire/docs/receiving-webhooks.md": (
+        f"at most {LARGEST_WEBHOOK:,} bytes", f"2xx within {SECONDS}", f"retried after {RETRIES}",
+        f"({sum(DEFAULT.retry_schedule) // 60} minutes, plus", f"again after {RETRIES}", f"`seconds` ({SECONDS})",
+        f"by default {len(DEFAULT.retry_schedule) + 1} is the last", f"at most {MOST_NUMBERS:,} at once",
+        f"for {record.FAILING_DAYS} days and {record.FAILING_ATTEMPTS} attempts", f"At most {LARGEST_WINDOW} are",
+    ),
+    "src/leadwire/docs/replay.md": (f"after {RETRIES}",),
+    "src/leadwire/docs/settings.md": (f"and {slots.SLOW_FACTOR} times as many",),
+    "src/leadwire/docs/upgrade.md": (f"most {jobs.MOST:,} a second",),
+    "src/leadwire/docs/web-area.md": (f"first {documents.LONGEST:,} characters",),
+    "ops/sizing.md": (
+        f"{slots.SLOW_FACTOR} times as many that take longer", f"3 x {DEFAULT.delivery_concurrency} / 10,000",
+        f"10,000 x 1 / {DEFAULT.delivery_concurrency})", f"/ {DEFAULT.delivery_concurrency * slots.SLOW_FACTOR:,})",
+        f"per attempt, {len(DEFAULT.retry_schedule) + 1} at most", f"at most {LARGEST_WINDOW} entries per endpoint",
+    ),
+    "ops/runbooks/entries-held.md": (LEASE,),
+    "ops/runbooks/worker-wedged.md": (LEASE, f"timeout of {SECONDS} s"),
+}  # fmt: skip
+"""Figures that are not beside the name of a setting, in their sentences."""
 DEFAULTS = {field.name.upper(): field.default for field in msgspec.structs.fields(Settings)}
 
 
@@ -38,6 +86,12 @@ def test_the_table_of_settings_has_their_defaults():
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_page_names_a_setting_with_its_default(path):
     text = path.read_text()
-    for name, figure in NAMED.findall(text):
+    for name, figure in [*NAMED.findall(text), *(pair[::-1] for pair in NAMED_AFTER.findall(text))]:
         assert figure.rstrip(".,").replace(",", "") == written(DEFAULTS[name]).replace(",", ""), name
     assert set(DAYS.findall(text)) <= {str(DEFAULTS["RETENTION_DAYS"])}
+
+
+@pytest.mark.parametrize("path", QUOTED)
+def test_a_page_says_what_holds(path):
+    text = " ".join((ROOT / path).read_text().split())
+    assert [phrase for phrase in QUOTED[path] if phrase not in text] == []
